@@ -11,7 +11,7 @@ import type { FirstRun } from "./FirstRun.ts"
 const sampleTimeout = "60 seconds"
 
 /** Waits until the sample source is ingested, so that the printed request gets an answer from it. */
-const ingested = ({ jobId, scope }: FirstRun) =>
+const waitForSample = ({ jobId, scope }: FirstRun) =>
   Effect.gen(function* () {
     const sources = yield* Sources
     if (jobId === null) return
@@ -59,7 +59,7 @@ export const print = (
         `Spoke is working.${health === null ? "" : ` Health and metrics are at ${health}.`}`
       )
     }
-    if (Option.isSome(first)) yield* ingested(first.value)
+    if (Option.isSome(first)) yield* waitForSample(first.value)
     yield* Console.log(
       [
         "",

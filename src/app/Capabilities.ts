@@ -92,7 +92,9 @@ export const artifactStore = ({ artifacts, dataDir }: Settings) =>
       )
     : S3.layerS3(artifacts).pipe(Layer.provide(ProviderHttp.layer))
 
-const secretBox = Layer.unwrapEffect(Effect.map(Secrets.Secrets, ({ masters }) => DerivedKeys.layer(masters)))
+export const secretBox = Layer.unwrapEffect(
+  Effect.map(Secrets.Secrets, ({ masters }) => DerivedKeys.layer(masters))
+)
 
 const reranker = ({ rerank }: Settings) =>
   rerank === null

@@ -36,7 +36,7 @@ export const make = (dataDir: string) =>
   Effect.tryPromise({ try: () => makeFolder(dataDir), catch: failed(dataDir, "made") })
 
 /** Syncs a folder, so that a rename survives a loss of power; some file systems do not support that. */
-const synced = async (folder: string) => {
+const syncFolder = async (folder: string) => {
   const handle = await fs.open(folder, "r").catch(() => null)
   await handle?.sync().catch(() => undefined)
   await handle?.close()
@@ -56,7 +56,7 @@ const writeText = (file: string, text: string) =>
         await handle.close()
       }
       await fs.rename(fresh, file)
-      await synced(path.dirname(file))
+      await syncFolder(path.dirname(file))
     },
     catch: failed(file, "written")
   })

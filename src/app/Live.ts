@@ -54,7 +54,7 @@ export const database = (settings: Settings) =>
     : layerPostgres({ ...settings.database, tenantRole: settings.tenantRole })
 
 /** An embedded database has one process: runs left by an earlier process are dead. */
-const ready = (settings: Settings) =>
+const prepareDatabase = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       yield* refuseReadOnly
@@ -131,5 +131,5 @@ export const layer = <E = never, R = never>(
     Layer.provideMerge(shared),
     Layer.provideMerge(Layer.merge(capabilities(settings, replace), settingsOf(settings))),
     Layer.provideMerge(Layer.merge(stores, Secrets.layer(settings))),
-    Layer.provideMerge(ready(settings))
+    Layer.provideMerge(prepareDatabase(settings))
   )

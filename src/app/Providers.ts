@@ -24,7 +24,10 @@ const layers: Record<ProviderApi, typeof ChatCompletions.layer> = {
   anthropic: AnthropicMessages.layer
 }
 
-const one = ({ api, apiKey, apiVersion, baseUrl, contextWindow }: ModelProvider, defaultModel: string) =>
+const runtimeLayer = (
+  { api, apiKey, apiVersion, baseUrl, contextWindow }: ModelProvider,
+  defaultModel: string
+) =>
   layers[api]({
     api,
     apiKey,
@@ -47,14 +50,14 @@ export const chatRuntime = (
   return Layer.scoped(
     ModelRuntime,
     Effect.gen(function* () {
-      const built = (name: string, provider: ModelProvider) =>
-        Effect.map(Layer.build(one(provider, defaultModel)), (context) =>
+      const buildRuntime = (name: string, provider: ModelProvider) =>
+        Effect.map(Layer.build(runtimeLayer(provider, defaultModel)), (context) =>
           measured(name, priced(name, provider.baseUrl, modelPrices, Context.get(context, ModelRuntime)))
         )
-      const first = yield* built(base, model)
+      const first = yield* buildRuntime(base, model)
       if (providers.size === 0) return first
       const others = yield* Effect.forEach(providers, ([name, provider]) =>
-        Effect.map(built(name, provider), (runtime) => [name, runtime] as const)
+        Effect.map(buildRuntime(name, provider), (runtime) => [name, runtime] as const)
       )
       const all = new Map([...others, [base, first] as const])
       return routed({ providers: all, base, defaultModel, fallbacks }, first)

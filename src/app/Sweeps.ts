@@ -23,7 +23,7 @@ const pauseWithMoreToDo = Duration.seconds(2)
 const idlePause = Duration.minutes(1)
 
 /** Repeats `more`, without the pause while there is more to do. A failure is logged, and the next round tries again. */
-const rounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Effect<boolean, E, R>) =>
+const repeatRounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Effect<boolean, E, R>) =>
   more.pipe(
     Effect.catchAllCause((cause) => Effect.as(Effect.logWarning(`${name} failed`, cause), false)),
     Effect.flatMap((again) => Effect.sleep(again ? pauseWithMoreToDo : between)),
@@ -38,42 +38,50 @@ export const start = Effect.gen(function* () {
   const sessions = yield* WidgetSessions
   const inbox = yield* InboundEvents
   const inbound = yield* Inbound
-  yield* rounds(
+  yield* repeatRounds(
     "The analysis of grown tables",
     TableStatistics.interval,
     Effect.as(TableStatistics.analyzeGrown, false)
   )
   yield* profiles.aim
-  yield* rounds("The sweep of embedding profiles", idlePause, profiles.sweep)
+  yield* repeatRounds("The sweep of embedding profiles", idlePause, profiles.sweep)
   const reindex = yield* Reindex
-  yield* rounds("The re-indexing of stored documents", Duration.hours(1), reindex.sweep)
+  yield* repeatRounds("The re-indexing of stored documents", Duration.hours(1), reindex.sweep)
   const findings = yield* Findings
-  yield* rounds("The search for passages that contradict each other", idlePause, findings.sweep)
+  yield* repeatRounds("The search for passages that contradict each other", idlePause, findings.sweep)
   const ingest = yield* Ingest
-  yield* rounds("The sweep of ingestion jobs without a worker", idlePause, ingest.sweep)
-  yield* rounds("The sweep of unanswered messages", idlePause, inbound.sweep)
+  yield* repeatRounds("The sweep of ingestion jobs without a worker", idlePause, ingest.sweep)
+  yield* repeatRounds("The sweep of unanswered messages", idlePause, inbound.sweep)
   const alerts = yield* JobAlerts
-  yield* rounds("The alert of failed jobs", Duration.seconds(15), Effect.as(alerts.sweep, false))
-  yield* rounds("The removal of old vectors", Duration.hours(1), profiles.forget)
-  yield* rounds("The cleanup of the inbox of channels", Duration.hours(1), inbox.prune)
-  yield* rounds("The sweep of scheduled readings", Duration.minutes(3), Effect.as(refresh.sweep(), false))
+  yield* repeatRounds("The alert of failed jobs", Duration.seconds(15), Effect.as(alerts.sweep, false))
+  yield* repeatRounds("The removal of old vectors", Duration.hours(1), profiles.forget)
+  yield* repeatRounds("The cleanup of the inbox of channels", Duration.hours(1), inbox.prune)
+  yield* repeatRounds(
+    "The sweep of scheduled readings",
+    Duration.minutes(3),
+    Effect.as(refresh.sweep(), false)
+  )
   const webhooks = yield* WebhookDelivery
-  yield* rounds("The removal of old deliveries of webhooks", Duration.hours(1), webhooks.sweep)
+  yield* repeatRounds("The removal of old deliveries of webhooks", Duration.hours(1), webhooks.sweep)
   const repeated = yield* RepeatedRequests
-  yield* rounds("The removal of stored answers older than a day", Duration.hours(1), repeated.sweep)
+  yield* repeatRounds("The removal of stored answers older than a day", Duration.hours(1), repeated.sweep)
   const listeners = yield* WebhookListeners
-  yield* rounds("The removal of abandoned listeners", idlePause, Effect.as(listeners.sweep, false))
+  yield* repeatRounds("The removal of abandoned listeners", idlePause, Effect.as(listeners.sweep, false))
   const gaps = yield* GapSearch
-  yield* rounds("The search for questions without an answer", idlePause, gaps.sweep)
+  yield* repeatRounds("The search for questions without an answer", idlePause, gaps.sweep)
   const retention = yield* RetentionLimits
-  yield* rounds("The removal of data past its retention", idlePause, retention.sweep)
-  yield* rounds(
+  yield* repeatRounds("The removal of data past its retention", idlePause, retention.sweep)
+  yield* repeatRounds(
     "The upkeep of the weeks of traces",
     Duration.hours(1),
     Effect.as(retention.sweepTraces, false)
   )
-  yield* rounds("The removal of passages that only dropped weeks had", idlePause, retention.sweepPassages)
+  yield* repeatRounds(
+    "The removal of passages that only dropped weeks had",
+    idlePause,
+    retention.sweepPassages
+  )
   const storage = yield* StorageCount
-  yield* rounds("The count of what tenants store", Duration.minutes(10), storage.sweep)
-  yield* rounds("The removal of ended widget sessions", Duration.hours(1), sessions.prune)
+  yield* repeatRounds("The count of what tenants store", Duration.minutes(10), storage.sweep)
+  yield* repeatRounds("The removal of ended widget sessions", Duration.hours(1), sessions.prune)
 })

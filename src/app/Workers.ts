@@ -39,7 +39,7 @@ const concurrentJobs = {
   experiments: 2
 } as const satisfies Record<QueueName, number>
 
-const tidy = Effect.gen(function* () {
+const removeExpired = Effect.gen(function* () {
   const keys = yield* IdempotencyKeyStore
   const claims = yield* TurnClaimStore
   yield* Effect.zipRight(keys.prune, claims.prune).pipe(
@@ -67,7 +67,7 @@ export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
     const all = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.parallel)
     /** Runs `started` in a scope of its own. These scopes close in parallel, the finalizers of each in sequence. */
-    const beside = <A, E, R>(started: Effect.Effect<A, E, R>) =>
+    const inOwnScope = <A, E, R>(started: Effect.Effect<A, E, R>) =>
       Effect.flatMap(Scope.fork(all, ExecutionStrategy.sequential), (own) => Scope.extend(started, own))
     const queue = yield* JobQueue
     const ingest = yield* Ingest
@@ -78,29 +78,34 @@ export const layer = Layer.scopedDiscard(
     const outbound = yield* Outbound
     const { work } = yield* LegacyKeys
     const vectors = yield* VectorStorage
-    yield* beside(
+    yield* inOwnScope(
       queue.work(
         "channel-inbound",
         concurrentJobs["channel-inbound"],
         (job) => Effect.zipRight(ingress.quietPeriod, inbound.process(job)),
-        inbound.abandoned
+        inbound.failAbandoned
       )
     )
-    yield* beside(
-      queue.work("channel-outbound", concurrentJobs["channel-outbound"], outbound.process, outbound.abandoned)
+    yield* inOwnScope(
+      queue.work(
+        "channel-outbound",
+        concurrentJobs["channel-outbound"],
+        outbound.process,
+        outbound.failAbandoned
+      )
     )
-    yield* beside(queue.work("ingestion", concurrentJobs.ingestion, ingest.process, ingest.abandoned))
-    yield* beside(queue.work("embedding", concurrentJobs.embedding, embed.process))
-    yield* beside(queue.work("artifact-cleanup", concurrentJobs["artifact-cleanup"], artifacts.process))
+    yield* inOwnScope(queue.work("ingestion", concurrentJobs.ingestion, ingest.process, ingest.failAbandoned))
+    yield* inOwnScope(queue.work("embedding", concurrentJobs.embedding, embed.process))
+    yield* inOwnScope(queue.work("artifact-cleanup", concurrentJobs["artifact-cleanup"], artifacts.process))
     const webhooks = yield* WebhookDelivery
-    yield* beside(queue.work("webhook-outbound", concurrentJobs["webhook-outbound"], webhooks.process))
+    yield* inOwnScope(queue.work("webhook-outbound", concurrentJobs["webhook-outbound"], webhooks.process))
     const experiments = yield* ExperimentWork
-    yield* beside(
-      queue.work("experiments", concurrentJobs.experiments, experiments.process, experiments.abandoned)
+    yield* inOwnScope(
+      queue.work("experiments", concurrentJobs.experiments, experiments.process, experiments.failAbandoned)
     )
-    yield* beside(Sweeps.start)
-    yield* beside(Effect.forkScoped(work))
-    yield* beside(Effect.forkScoped(vectors.work))
-    yield* beside(tidy)
+    yield* inOwnScope(Sweeps.start)
+    yield* inOwnScope(Effect.forkScoped(work))
+    yield* inOwnScope(Effect.forkScoped(vectors.work))
+    yield* inOwnScope(removeExpired)
   })
 )

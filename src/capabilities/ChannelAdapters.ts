@@ -32,6 +32,10 @@ export class ChannelError extends Schema.TaggedError<ChannelError>()("ChannelErr
   retryAfter: Schema.optionalWith(Schema.DurationFromSelf, { exact: true })
 }) {}
 
+/** The error of a call that the provider did not carry out. */
+export const channelRefusal = (message: string, retryable = false) =>
+  new ChannelError({ reason: "Refused", message, retryable })
+
 /** The content of one delivery: events to queue, statuses to apply, and the number of ignored items. */
 export interface Normalized {
   readonly arrivals: ReadonlyArray<Arrival>

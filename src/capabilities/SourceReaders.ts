@@ -22,6 +22,10 @@ export class ReaderError extends Schema.TaggedError<ReaderError>()("ReaderError"
   retryAfter: Schema.optionalWith(Schema.DurationFromSelf, { exact: true })
 }) {}
 
+/** An error that another attempt would meet again. */
+export const permanentError = (code: string, message: string) =>
+  new ReaderError({ code, message, retryable: false })
+
 export interface SteppedDocument {
   /** Identifies the document within its source; its address if it has one. */
   readonly uri: string
@@ -131,11 +135,7 @@ const fieldsOf = (ast: AST.AST): ReadonlyArray<readonly [FormField, FieldNote | 
 }
 
 const invalid = () =>
-  new ReaderError({
-    code: "invalid_config",
-    message: "The source's settings do not fit its reader. Change them and sync again.",
-    retryable: false
-  })
+  permanentError("invalid_config", "The source's settings do not fit its reader. Change them and sync again.")
 
 /**
  * Creates a reader. `settings` is a struct of JSON values whose fields are annotated by {@link setting}. `cursor` and

@@ -13,7 +13,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
-import { ChannelError } from "../capabilities/ChannelAdapters.ts"
+import { ChannelError, channelRefusal } from "../capabilities/ChannelAdapters.ts"
 import { collect } from "../concurrency/Collect.ts"
 import * as Json from "../domain/Json.ts"
 import { retryAfter } from "../domain/RetryAfter.ts"
@@ -51,14 +51,14 @@ const codeOf = (cause: unknown, depth = 4): string => {
 
 const fromTransport = (error: HttpClientError.HttpClientError): ChannelError =>
   error._tag === "RequestError" && unconnected.has(codeOf(error.cause))
-    ? new ChannelError({ reason: "Refused", message: "The provider could not be reached.", retryable: true })
+    ? channelRefusal("The provider could not be reached.", true)
     : new ChannelError({
         reason: "Unknown",
         message: "The connection to the provider broke before its answer.",
         retryable: true
       })
 
-const silence = () =>
+const timedOut = () =>
   new ChannelError({ reason: "Unknown", message: "The provider did not answer in time.", retryable: true })
 
 /** For a 2xx without a usable result. */
@@ -85,7 +85,7 @@ export const exchange = (
   http.execute(request).pipe(
     Effect.mapError(fromTransport),
     Effect.flatMap((response) => read(response, refusal)),
-    Effect.timeoutFail({ duration: timeout, onTimeout: silence })
+    Effect.timeoutFail({ duration: timeout, onTimeout: timedOut })
   )
 
 export interface NewFile {
@@ -109,8 +109,7 @@ export const withForm = (fields: Readonly<Record<string, string>>, file: NewFile
   )
 }
 
-const tooLarge = () =>
-  new ChannelError({ reason: "Refused", message: "The file is too large.", retryable: false })
+const tooLarge = () => channelRefusal("The file is too large.")
 
 /** The bytes of a 200 answer. */
 export const download = (
@@ -130,4 +129,4 @@ export const download = (
       })
     }
     return yield* collect(Stream.mapError(response.stream, fromTransport), maxBytes, tooLarge)
-  }).pipe(Effect.timeoutFail({ duration: timeout, onTimeout: silence }))
+  }).pipe(Effect.timeoutFail({ duration: timeout, onTimeout: timedOut }))

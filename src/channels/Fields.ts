@@ -19,9 +19,6 @@ const [earliest, latest] = [DateTime.unsafeMake("2004-01-01"), DateTime.unsafeMa
 /** The members of an object; none for any other value. */
 export const fieldsOf = (value: unknown): Fields => (Predicate.isRecord(value) ? value : {})
 
-/** The items of an array; none for any other value. */
-export const itemsOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
-
 /** An id or a name: trimmed, not empty, at most `maxCharacters` characters. Some providers send ids as numbers. */
 export const identifierOf = (value: unknown, maxCharacters = maxIdCharacters): string | undefined => {
   const text = Number.isSafeInteger(value) ? String(value) : value

@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { ChannelError } from "../capabilities/ChannelAdapters.ts"
+import { ChannelError, channelRefusal } from "../capabilities/ChannelAdapters.ts"
 import * as Json from "../domain/Json.ts"
 import type { JsonObject } from "../domain/Text.ts"
 import { exchange, type Refusal, waitOf } from "./Exchange.ts"
@@ -80,7 +80,7 @@ export const refusal: Refusal = (status, headers, body, now) => {
   const { code, error_subcode: subcode, is_transient } = failure.error
   const words = wordsFor(code, subcode)
   if (words !== null) {
-    return new ChannelError({ reason: "Refused", message: `${words} (code ${code}).`, retryable: false })
+    return channelRefusal(`${words} (code ${code}).`)
   }
   return new ChannelError({
     reason: "Refused",

@@ -10,8 +10,9 @@ import * as Schema from "effect/Schema"
 import {
   type ChannelAccess,
   type ChannelAdapter,
+  type ChannelForm,
   ChannelError,
-  type ChannelForm
+  channelRefusal
 } from "../capabilities/ChannelAdapters.ts"
 import { OutboundHttp, OutboundHttpError } from "../capabilities/OutboundHttp.ts"
 import type {
@@ -21,18 +22,17 @@ import type {
   HostChannel
 } from "../domain/channels/HostChannel.ts"
 import { ExternalId } from "../domain/channels/ChannelConfiguration.ts"
-import { fieldsOf, itemsOf, member, timestampOf, textOf, identifierOf } from "./Fields.ts"
+import { fieldsOf, member, timestampOf, textOf, identifierOf } from "./Fields.ts"
 import { shownAs } from "./Markdown.ts"
 import { emptyDelivery, combine, singleEvent, arrived, ignored } from "./Normalized.ts"
-import { unsigned } from "./Refusals.ts"
+import { unsigned, unreached } from "./Refusals.ts"
 import { MiB } from "../domain/Bytes.ts"
+import { itemsOf } from "../domain/JsonValue.ts"
 
 const callTimeout = Duration.seconds(20)
 const maxAnswerBytes = MiB
 const maxFrom = 256
 
-const refused = (message: string, retryable = false) =>
-  new ChannelError({ reason: "Refused", message, retryable })
 const unknown = (message: string) => new ChannelError({ reason: "Unknown", message, retryable: true })
 
 const accountOf = ({ accessToken, externalId, profile, secrets }: ChannelAccess): HostAccount => ({
@@ -48,8 +48,8 @@ const thrownOf = (thrown: unknown): ChannelError => {
   if (!(thrown instanceof OutboundHttpError))
     return unknown("The channel failed before it returned a result.")
   const { message, reason } = thrown
-  if (reason === "Refused" || reason === "InvalidUrl") return refused(message)
-  return reason === "Unresolved" ? refused(message, true) : unknown(message)
+  if (reason === "Refused" || reason === "InvalidUrl") return channelRefusal(message)
+  return reason === "Unresolved" ? channelRefusal(message, true) : unknown(message)
 }
 
 const Refusal = Schema.Struct({
@@ -168,7 +168,7 @@ export const hostChannel = (
   given: HostChannel
 ): Effect.Effect<ChannelAdapter, never, OutboundHttp> =>
   Effect.map(OutboundHttp, (http): ChannelAdapter => {
-    const calling = <A>(run: (call: ChannelCall) => Promise<A>) =>
+    const callHost = <A>(run: (call: ChannelCall) => Promise<A>) =>
       Effect.tryPromise({
         try: (signal) => run({ signal, fetch: fetching(http, signal) }),
         catch: thrownOf
@@ -205,12 +205,12 @@ export const hostChannel = (
             ),
       prove: (access) =>
         Effect.flatMap(
-          calling((call) => given.prove(accountOf(access), call)),
+          callHost((call) => given.prove(accountOf(access), call)),
           (answer) => {
             const id = Predicate.hasProperty(answer, "account") ? answer.account : undefined
             return isExternalId(id)
               ? Effect.succeed({ externalId: id, profile: {} })
-              : Effect.fail(refused("The channel did not return an account."))
+              : Effect.fail(channelRefusal("The channel did not return an account."))
           }
         ),
       maxTextLength: given.maxTextLength ?? 4_000,
@@ -219,10 +219,10 @@ export const hostChannel = (
       carries: {},
       send: (to, { author, body, outboxId }) => {
         const contact = to.aliases.find(({ kind }) => kind === "contact")
-        if (contact === undefined) return Effect.fail(refused("The contact has no address on this channel."))
+        if (contact === undefined) return Effect.fail(unreached())
         const message = { to: contact.value, text: body, id: outboxId, author }
         return Effect.flatMap(
-          calling((call) => given.send(accountOf(to), message, call)),
+          callHost((call) => given.send(accountOf(to), message, call)),
           (answer) => {
             const id = Predicate.hasProperty(answer, "id") ? identifierOf(answer.id) : undefined
             return id === undefined
@@ -232,7 +232,7 @@ export const hostChannel = (
         )
       },
       seen: () => Effect.void,
-      locate: () => Effect.fail(refused("The channel has no files by id.")),
+      locate: () => Effect.fail(channelRefusal("The channel has no files by id.")),
       read: () => Effect.succeedNone
     }
   })

@@ -4,7 +4,11 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-import { type ChannelAdapter, ChannelError, type ChannelRecipient } from "../capabilities/ChannelAdapters.ts"
+import {
+  type ChannelAdapter,
+  type ChannelRecipient,
+  channelRefusal
+} from "../capabilities/ChannelAdapters.ts"
 import { NotConfigured } from "../domain/Errors.ts"
 import type { JsonObject } from "../domain/Text.ts"
 import { unreadable } from "./Exchange.ts"
@@ -25,12 +29,7 @@ const replyWindow = Duration.hours(24)
 
 const unverifiable = () =>
   new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_APP_SECRET to be set." })
-const foreign = () =>
-  new ChannelError({
-    reason: "Refused",
-    message: "The access token does not belong to this account.",
-    retryable: false
-  })
+const foreignToken = () => channelRefusal("The access token does not belong to this account.")
 
 interface Kind {
   readonly name: string
@@ -87,7 +86,7 @@ export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
         prove: ({ accessToken, externalId }) =>
           Effect.gen(function* () {
             const answer = yield* graph.get(`${self(externalId)}?fields=id`, accessToken)
-            if (identifierOf(fieldsOf(answer)["id"]) !== externalId) return yield* foreign()
+            if (identifierOf(fieldsOf(answer)["id"]) !== externalId) return yield* foreignToken()
             return { externalId, profile: {} }
           }),
         maxTextLength: channel.limit,

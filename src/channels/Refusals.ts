@@ -1,12 +1,7 @@
 /** Refusals that several channels share. */
-import { ChannelError } from "../capabilities/ChannelAdapters.ts"
+import { channelRefusal } from "../capabilities/ChannelAdapters.ts"
 import { Unauthorized } from "../domain/Errors.ts"
 
 export const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
 
-export const unreached = () =>
-  new ChannelError({
-    reason: "Refused",
-    message: "The contact has no address on this channel.",
-    retryable: false
-  })
+export const unreached = () => channelRefusal("The contact has no address on this channel.")

@@ -86,15 +86,16 @@ export const channel = <
     Object.entries(settings ?? {}).every(
       ([name, { optional }]) => optional === true || account.settings[name] !== undefined
     ) && Object.keys(secrets ?? {}).every((name) => account.secrets[name] !== undefined)
-  const unfit = () => new SpokeError({ code: "INVALID_CONFIG", message: "The settings do not fit." })
+  const invalidSettings = () =>
+    new SpokeError({ code: "INVALID_CONFIG", message: "The settings do not fit." })
   return {
     ...rest,
     ...(settings === undefined ? {} : { settings }),
     ...(secrets === undefined ? {} : { secrets }),
     verify: (delivery, account) => isFitting(account) && verify(delivery, account),
     receive: (body, account) => (isFitting(account) ? receive(body, account) : {}),
-    prove: (account, call) => (isFitting(account) ? prove(account, call) : Promise.reject(unfit())),
+    prove: (account, call) => (isFitting(account) ? prove(account, call) : Promise.reject(invalidSettings())),
     send: (account, message, call) =>
-      isFitting(account) ? send(account, message, call) : Promise.reject(unfit())
+      isFitting(account) ? send(account, message, call) : Promise.reject(invalidSettings())
   }
 }

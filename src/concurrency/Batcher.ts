@@ -43,7 +43,7 @@ export const makeBatcher = <A, B, E>(
     let underway = 0
     let open: Group<A, B, E> | null = null
 
-    const counted = <R, E2>(self: Effect.Effect<R, E2>) =>
+    const countUnderway = <R, E2>(self: Effect.Effect<R, E2>) =>
       Effect.suspend(() => {
         underway += 1
         return Effect.ensuring(
@@ -68,7 +68,7 @@ export const makeBatcher = <A, B, E>(
 
     const begin = (group: Group<A, B, E>) =>
       Effect.zipRight(yieldToEventLoop, serve(group)).pipe(
-        counted,
+        countUnderway,
         Effect.exit,
         Effect.asVoid,
         Effect.interruptible,
@@ -100,8 +100,8 @@ export const makeBatcher = <A, B, E>(
         return Effect.zipRight(begun, answered)
       })
 
-    const alone = (item: A): Effect.Effect<B, E> =>
+    const runAlone = (item: A): Effect.Effect<B, E> =>
       Effect.flatMap(Effect.exit(run([item])), (exit) => shareOf(exit, 0))
 
-    return (item) => Effect.suspend(() => (underway === 0 ? counted(alone(item)) : join(item)))
+    return (item) => Effect.suspend(() => (underway === 0 ? countUnderway(runAlone(item)) : join(item)))
   })

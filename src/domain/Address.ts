@@ -10,3 +10,6 @@ export const urlOf: (text: string, base?: string) => URL | null = (text, base) =
 
 /** Whether a URL's host name is this machine. */
 export const isLocalHost = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host)
+
+/** The address of a server, without a slash at its end and without `/v1`, which may have been copied with it. */
+export const serverAddress = (url: string): string => url.replace(/\/+$/u, "").replace(/\/v1$/u, "")

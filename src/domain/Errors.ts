@@ -3,6 +3,8 @@
  * says what to fix and never contains a cause, a secret or the caller's input.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 const fields = {
@@ -35,6 +37,16 @@ export const invalidField = (
 ) => new ValidationError({ message, details: { issues: [{ path, message: expected }] } })
 /** The resource does not exist in the caller's scope. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NOT_FOUND", fields, status(404)) {}
+/** {@link NotFound} for a resource of that kind. */
+export const noSuch = (kind: string) => new NotFound({ message: `There is no such ${kind}.` })
+/** The value that was looked up; {@link noSuch} without one. */
+export const orNoSuch =
+  (kind: string) =>
+  <A, E, R>(lookup: Effect.Effect<Option.Option<A>, E, R>): Effect.Effect<A, E | NotFound, R> =>
+    Effect.flatMap(
+      lookup,
+      Option.match({ onNone: () => Effect.fail(noSuch(kind)), onSome: (found) => Effect.succeed(found) })
+    )
 /** The source or monthly ingestion-job entitlement is used up. */
 export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()(
   "LIMIT_EXCEEDED",

@@ -9,41 +9,42 @@ import * as Schema from "effect/Schema"
 import { Text } from "./Text.ts"
 
 /** Accepts any text where a caller sends an id. An id that does not exist is a 404, not a 400. */
-const id = <const B extends string>(brand: B) => Text.pipe(Schema.minLength(1), Schema.brand(brand))
+export const brandedId = <const B extends string>(brand: B) =>
+  Text.pipe(Schema.minLength(1), Schema.brand(brand))
 
-export const TenantId = id("TenantId")
+export const TenantId = brandedId("TenantId")
 export type TenantId = typeof TenantId.Type
-export const UserId = id("UserId")
+export const UserId = brandedId("UserId")
 export type UserId = typeof UserId.Type
-export const AgentId = id("AgentId")
+export const AgentId = brandedId("AgentId")
 export type AgentId = typeof AgentId.Type
-export const KeyId = id("KeyId")
+export const KeyId = brandedId("KeyId")
 export type KeyId = typeof KeyId.Type
-export const TokenId = id("TokenId")
+export const TokenId = brandedId("TokenId")
 export type TokenId = typeof TokenId.Type
-export const EndUserId = id("EndUserId")
+export const EndUserId = brandedId("EndUserId")
 export type EndUserId = typeof EndUserId.Type
-export const ConversationId = id("ConversationId")
+export const ConversationId = brandedId("ConversationId")
 export type ConversationId = typeof ConversationId.Type
-export const MessageId = id("MessageId")
+export const MessageId = brandedId("MessageId")
 export type MessageId = typeof MessageId.Type
-export const RunId = id("RunId")
+export const RunId = brandedId("RunId")
 export type RunId = typeof RunId.Type
-export const SourceId = id("SourceId")
+export const SourceId = brandedId("SourceId")
 export type SourceId = typeof SourceId.Type
-export const IngestionJobId = id("IngestionJobId")
+export const IngestionJobId = brandedId("IngestionJobId")
 export type IngestionJobId = typeof IngestionJobId.Type
-export const DocumentId = id("DocumentId")
+export const DocumentId = brandedId("DocumentId")
 export type DocumentId = typeof DocumentId.Type
-export const ChunkId = id("ChunkId")
+export const ChunkId = brandedId("ChunkId")
 export type ChunkId = typeof ChunkId.Type
-export const QueueJobId = id("QueueJobId")
+export const QueueJobId = brandedId("QueueJobId")
 export type QueueJobId = typeof QueueJobId.Type
-export const ChannelId = id("ChannelId")
+export const ChannelId = brandedId("ChannelId")
 export type ChannelId = typeof ChannelId.Type
-export const InboundEventId = id("InboundEventId")
+export const InboundEventId = brandedId("InboundEventId")
 export type InboundEventId = typeof InboundEventId.Type
-export const OutboxId = id("OutboxId")
+export const OutboxId = brandedId("OutboxId")
 export type OutboxId = typeof OutboxId.Type
 
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -97,26 +98,27 @@ export const typeId = (prefix: string, milliseconds: number): string => {
 export const minIdAt = (prefix: string, moment: DateTime.Utc, laterMillis = 0): string =>
   typeId(prefix, Math.max(0, moment.epochMillis + laterMillis)).slice(0, prefix.length + 1 + momentLength)
 
-const generator = <A>(prefix: string, brand: (text: string) => A): Effect.Effect<A> =>
+/** A generator of ids with that prefix. */
+export const idGenerator = <A>(prefix: string, brand: (text: string) => A): Effect.Effect<A> =>
   Effect.map(Clock.currentTimeMillis, (now) => brand(typeId(prefix, now)))
 
 /** One generator for each kind: `yield* newId.agent`. */
 export const newId = {
-  tenant: generator("ten", (text) => TenantId.make(text)),
-  user: generator("mbr", (text) => UserId.make(text)),
-  agent: generator("agt", (text) => AgentId.make(text)),
-  key: generator("key", (text) => KeyId.make(text)),
-  token: generator("tok", (text) => TokenId.make(text)),
-  endUser: generator("usr", (text) => EndUserId.make(text)),
-  conversation: generator("cnv", (text) => ConversationId.make(text)),
-  message: generator("msg", (text) => MessageId.make(text)),
-  run: generator("run", (text) => RunId.make(text)),
-  source: generator("src", (text) => SourceId.make(text)),
-  ingestionJob: generator("job", (text) => IngestionJobId.make(text)),
-  document: generator("doc", (text) => DocumentId.make(text)),
-  chunk: generator("chk", (text) => ChunkId.make(text)),
-  queueJob: generator("qjb", (text) => QueueJobId.make(text)),
-  channel: generator("chn", (text) => ChannelId.make(text)),
-  inbox: generator("inb", (text) => InboundEventId.make(text)),
-  outbox: generator("out", (text) => OutboxId.make(text))
+  tenant: idGenerator("ten", (text) => TenantId.make(text)),
+  user: idGenerator("mbr", (text) => UserId.make(text)),
+  agent: idGenerator("agt", (text) => AgentId.make(text)),
+  key: idGenerator("key", (text) => KeyId.make(text)),
+  token: idGenerator("tok", (text) => TokenId.make(text)),
+  endUser: idGenerator("usr", (text) => EndUserId.make(text)),
+  conversation: idGenerator("cnv", (text) => ConversationId.make(text)),
+  message: idGenerator("msg", (text) => MessageId.make(text)),
+  run: idGenerator("run", (text) => RunId.make(text)),
+  source: idGenerator("src", (text) => SourceId.make(text)),
+  ingestionJob: idGenerator("job", (text) => IngestionJobId.make(text)),
+  document: idGenerator("doc", (text) => DocumentId.make(text)),
+  chunk: idGenerator("chk", (text) => ChunkId.make(text)),
+  queueJob: idGenerator("qjb", (text) => QueueJobId.make(text)),
+  channel: idGenerator("chn", (text) => ChannelId.make(text)),
+  inbox: idGenerator("inb", (text) => InboundEventId.make(text)),
+  outbox: idGenerator("out", (text) => OutboxId.make(text))
 } as const

@@ -11,3 +11,6 @@ export const isList = (value: JsonValue | undefined): value is ReadonlyArray<Jso
 
 export const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !isList(value)
+
+/** The items of an array; none for any other value. */
+export const itemsOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])

@@ -35,7 +35,7 @@ const keepAliveInterval = Duration.seconds(12)
 const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
   Option.match(Cause.failureOption(cause), { onNone: () => "TURN_FAILED", onSome: ({ _tag }) => _tag })
 
-const logged = (cause: Cause.Cause<Failure>) =>
+const logDefect = (cause: Cause.Cause<Failure>) =>
   Option.isSome(Cause.failureOption(cause)) ? Effect.void : Effect.logError("A turn's stream broke", cause)
 
 /** Maximum waiting writes for a slow client. More of them stop the reading of parts. */
@@ -61,7 +61,7 @@ export const bytes = (
       yield* unsent.offer(writer.opening)
       const write = Stream.runForEachChunk(parts, (come) => unsent.offer(writer.frames(come))).pipe(
         Effect.catchAllCause((cause) =>
-          Effect.zipRight(logged(cause), unsent.offer(writer.failed(codeOf(cause))))
+          Effect.zipRight(logDefect(cause), unsent.offer(writer.failed(codeOf(cause))))
         ),
         Effect.zipRight(Effect.suspend(() => unsent.offer(writer.close())))
       )

@@ -66,7 +66,7 @@ const shapeOf = (ast: AST.AST): Shape => {
 }
 
 /** Appends unknown fields to `found` up to the maximum; the rest of the body is not checked. */
-const look = (
+const collectUnknown = (
   shape: Shape,
   value: unknown,
   path: ReadonlyArray<string | number>,
@@ -78,7 +78,7 @@ const look = (
     if (items === null || items === "open") return
     for (const [place, item] of value.entries()) {
       if (found.length >= maxHints) return
-      look(items, item, [...path, place], found)
+      collectUnknown(items, item, [...path, place], found)
     }
     return
   }
@@ -87,13 +87,13 @@ const look = (
     if (found.length >= maxHints) return
     const known = shape.fields.get(name)
     if (known === undefined) found.push(unknownField(path, name, shape.fields.keys()))
-    else look(known, member, [...path, name], found)
+    else collectUnknown(known, member, [...path, name], found)
   }
 }
 
 const hintsOf = (shape: Shape, value: unknown): ReadonlyArray<string> => {
   const found: Array<string> = []
-  look(shape, value, [], found)
+  collectUnknown(shape, value, [], found)
   return found
 }
 

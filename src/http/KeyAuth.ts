@@ -66,7 +66,7 @@ const checkPermission = ({ permissions }: LiveKey, { permission }: KeyRequiremen
     : Effect.fail(new Forbidden({ message: `This key lacks the permission ${required.join(" or ")}.` }))
 }
 
-const tell = ({ limit, remaining, reset }: Allowance) =>
+const addLimitHeaders = ({ limit, remaining, reset }: Allowance) =>
   FiberRef.update(Headers.extra, (others) => ({
     ...others,
     "ratelimit-limit": String(limit.requests),
@@ -82,7 +82,7 @@ const checkRate = CheapSpans.fn("KeyAuth.checkRate")(function* (
 ) {
   const allowance = yield* limits.take(live, networkOf(Option.getOrUndefined(remoteAddress)))
   if (allowance === null) return
-  yield* tell(allowance)
+  yield* addLimitHeaders(allowance)
   if (allowance.granted) return
   const { limit, reset } = allowance
   return yield* new RateLimited({

@@ -9,28 +9,16 @@ import { loadArtifact, uploadUri } from "./File.ts"
 import { documentOf } from "./Page.ts"
 import { readBytes } from "./Picture.ts"
 import { type Journal, noJournal } from "./Journal.ts"
-import { ReaderError } from "../capabilities/SourceReaders.ts"
+import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import type { Reader } from "./Reader.ts"
 import { unzipEntry, zipEntries, type ZipEntry, zipLimits } from "./Zip.ts"
 
 const maxName = 255
 
-const noArchive = new ReaderError({
-  code: "no_archive",
-  message: "The source has no ZIP archive. Upload one on the dashboard.",
-  retryable: false
-})
-const nothingInside = new ReaderError({
-  code: "empty",
-  message: "The ZIP holds no documents.",
-  retryable: false
-})
+const noArchive = permanentError("no_archive", "The source has no ZIP archive. Upload one on the dashboard.")
+const nothingInside = permanentError("empty", "The ZIP holds no documents.")
 const noneReadable = (entries: number, { code, message }: ReaderError): ReaderError =>
-  new ReaderError({
-    code,
-    message: `None of the ${entries} files in the ZIP could be read. The first: ${message}`,
-    retryable: false
-  })
+  permanentError(code, `None of the ${entries} files in the ZIP could be read. The first: ${message}`)
 
 /** Folders, hidden files and macOS metadata are not documents. */
 const isDocument = ({ name }: ZipEntry): boolean => {

@@ -7,7 +7,7 @@ import { makeDuplicateDetector } from "./Folding.ts"
 import { judge, type Patterns, type Verdict } from "./Glob.ts"
 import { noJournal } from "./Journal.ts"
 import { makeSites, readPage } from "./Page.ts"
-import { ReaderError } from "../capabilities/SourceReaders.ts"
+import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument, ReaderServices, ReadOptions } from "./Reader.ts"
 import { type Address, makeVisits, type Settled, type SkipReason, type Visits } from "./Visits.ts"
 
@@ -28,12 +28,10 @@ export interface CrawlPlan extends Patterns {
 const assets =
   /\.(?:avif|bmp|css|dmg|eot|exe|gif|gz|ico|iso|jpe?g|js|mjs|mov|mp[34]|ogg|otf|png|rar|rss|svg|tar|tgz|tiff?|ttf|wav|web[mp]|woff2?|xml|zip|7z)$/i
 
-const leftOut = new ReaderError({
-  code: "nothing_selected",
-  message:
-    "No readable page is left by includePatterns and excludePatterns. Both are compared with the whole URL.",
-  retryable: false
-})
+const leftOut = permanentError(
+  "nothing_selected",
+  "No readable page is left by includePatterns and excludePatterns. Both are compared with the whole URL."
+)
 
 type Documents = Stream.Stream<ReadDocument, ReaderError, ReaderServices>
 

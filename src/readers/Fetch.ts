@@ -20,7 +20,7 @@ const headers = {
 
 const transient: ReadonlySet<OutboundHttpError["reason"]> = new Set(["Unresolved", "Unreachable", "TimedOut"])
 
-const unreachable = ({ reason, message }: OutboundHttpError): ReaderError =>
+export const unreachable = ({ reason, message }: OutboundHttpError): ReaderError =>
   new ReaderError({
     code: `fetch_${reason.replace(/(?<=.)[A-Z]/g, "_$&").toLowerCase()}`,
     message,

@@ -7,7 +7,7 @@ import type { ArtifactRef, FileConfig, UploadedFileConfig } from "../domain/know
 import { fetchOk } from "./Fetch.ts"
 import { documentOf } from "./Page.ts"
 import { readBytes } from "./Picture.ts"
-import { ReaderError } from "../capabilities/SourceReaders.ts"
+import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument, Reader, ReaderServices } from "./Reader.ts"
 
 /** The bytes of an uploaded original. */
@@ -25,12 +25,7 @@ export const loadArtifact = Effect.fn("File.loadArtifact")(function* (ref: Artif
   )
   return yield* Option.match(bytes, {
     onSome: Effect.succeed,
-    onNone: () =>
-      new ReaderError({
-        code: "artifact_missing",
-        message: "The uploaded file is no longer there. Upload it again.",
-        retryable: false
-      })
+    onNone: () => permanentError("artifact_missing", "The uploaded file is no longer there. Upload it again.")
   })
 })
 

@@ -12,7 +12,7 @@ import { DocumentParser, type ParseError, type ParsedDocument } from "../capabil
 import type { OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { agent, fetchChanged, request } from "./Fetch.ts"
 import type { JournalEntry } from "./Journal.ts"
-import { ReaderError } from "../capabilities/SourceReaders.ts"
+import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "./Reader.ts"
 import { allowAll, crawlDelay, mayFetch, parseRobots, type Robots } from "./Robots.ts"
 import { MiB } from "../domain/Bytes.ts"
@@ -39,8 +39,7 @@ export interface Page {
 }
 
 /** Converts a parser's error. It is not retryable, because the same document would fail again. */
-export const unreadable = ({ code, message }: ParseError): ReaderError =>
-  new ReaderError({ code, message, retryable: false })
+export const unreadable = ({ code, message }: ParseError): ReaderError => permanentError(code, message)
 
 /** The document of a response, with the data that a later sync compares. */
 export const documentOf = (
@@ -117,17 +116,15 @@ export type Sites = Effect.Effect.Success<typeof makeSites>
 const sameOrigin = (a: string, b: string): boolean => new URL(a).origin === new URL(b).origin
 
 /** The page exists, but does not belong to the source. */
-const redirectedAway = new ReaderError({
-  code: "redirected_away",
-  message: "The page redirects to an address outside the source.",
-  retryable: false
-})
+const redirectedAway = permanentError(
+  "redirected_away",
+  "The page redirects to an address outside the source."
+)
 
-const disallowed = new ReaderError({
-  code: "robots_disallowed",
-  message: `The site's robots.txt does not allow ${agent} to read this page.`,
-  retryable: false
-})
+const disallowed = permanentError(
+  "robots_disallowed",
+  `The site's robots.txt does not allow ${agent} to read this page.`
+)
 
 /** The result of visiting an address: a page, or that the known one is unchanged, with the `reason`. */
 export type Visit =

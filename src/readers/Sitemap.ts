@@ -13,7 +13,7 @@ import { makeDuplicateDetector } from "./Folding.ts"
 import { judge, type Verdict } from "./Glob.ts"
 import { type Journal, noJournal } from "./Journal.ts"
 import { makeSites } from "./Page.ts"
-import { ReaderError } from "../capabilities/SourceReaders.ts"
+import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import type { Reader, ReadOptions } from "./Reader.ts"
 import { parseRobots } from "./Robots.ts"
 import { parsingSitemap, type Sitemap } from "./SitemapXml.ts"
@@ -25,17 +25,14 @@ const maxBytes = 50 * MiB
 const maxFiles = 200
 const maxDepth = 3
 
-const notASitemap = new ReaderError({
-  code: "no_sitemap",
-  message:
-    "The address holds no sitemap. Give the address of a sitemap.xml, or use a URL source to crawl the site.",
-  retryable: false
-})
-const tooLarge = new ReaderError({
-  code: "too_large",
-  message: "The compressed sitemap is damaged or unpacks to more than 50 MB.",
-  retryable: false
-})
+const notASitemap = permanentError(
+  "no_sitemap",
+  "The address holds no sitemap. Give the address of a sitemap.xml, or use a URL source to crawl the site."
+)
+const tooLarge = permanentError(
+  "too_large",
+  "The compressed sitemap is damaged or unpacks to more than 50 MB."
+)
 
 /** Compressed files may lack the extension `.gz` or the content type, so the first bytes decide. */
 const unpacked = (bytes: Uint8Array): Effect.Effect<Uint8Array, ReaderError> =>
@@ -47,7 +44,7 @@ const unpacked = (bytes: Uint8Array): Effect.Effect<Uint8Array, ReaderError> =>
       )
     : Effect.succeed(bytes)
 
-const parsed = (bytes: Uint8Array) =>
+const parseSitemap = (bytes: Uint8Array) =>
   Effect.gen(function* () {
     const parsing = parsingSitemap(new TextDecoder().decode(bytes))
     for (;;) {
@@ -60,7 +57,7 @@ const parsed = (bytes: Uint8Array) =>
 const load = (url: string) =>
   fetchOk("sitemap", url, { maxBytes }).pipe(
     Effect.flatMap(({ body }) => unpacked(body)),
-    Effect.flatMap(parsed)
+    Effect.flatMap(parseSitemap)
   )
 
 const loadExisting = (url: string) =>
@@ -159,11 +156,10 @@ const pagesOf = (
     return { ...listed, failures }
   })
 
-const nothingSelected = new ReaderError({
-  code: "nothing_selected",
-  message: "The sitemap lists no page, or none that includePatterns and excludePatterns let in.",
-  retryable: false
-})
+const nothingSelected = permanentError(
+  "nothing_selected",
+  "The sitemap lists no page, or none that includePatterns and excludePatterns let in."
+)
 
 const noneOf = (pages: number, { code, message, retryable }: ReaderError): ReaderError =>
   new ReaderError({

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import { Inflate } from "fflate"
 import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
-import { ReaderError } from "../capabilities/SourceReaders.ts"
+import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import { MiB } from "../domain/Bytes.ts"
 
 export const zipLimits = {
@@ -28,29 +28,27 @@ export interface ZipEntry {
   readonly offset: number
 }
 
-const error = (code: string, message: string) => new ReaderError({ code, message, retryable: false })
-
-const notAZip = error(
+const notAZip = permanentError(
   "malformed",
   "The file is no ZIP archive, or it is damaged. Pack it again and upload the new one."
 )
-const tooMany = error(
+const tooMany = permanentError(
   "too_many_entries",
   `The ZIP has more than ${zipLimits.entries} files. Split it into several.`
 )
-const tooLarge = error("too_large", "The ZIP unpacks to more than 500 MB. Split it into several.")
+const tooLarge = permanentError("too_large", "The ZIP unpacks to more than 500 MB. Split it into several.")
 
 /** Errors of single entries, which do not affect other entries. */
-const entryTooLarge = error(
+const entryTooLarge = permanentError(
   "too_large",
   "The file unpacks to more than 50 MB, or is packed suspiciously tightly."
 )
-const entryEncrypted = error("encrypted", "The file is encrypted. Pack it again without a password.")
-const entryMethod = error(
+const entryEncrypted = permanentError("encrypted", "The file is encrypted. Pack it again without a password.")
+const entryMethod = permanentError(
   "malformed",
   "The file is packed by a method that is not read. Use deflate, which is the usual one."
 )
-const entryDamaged = error("malformed", "The file is damaged in the archive.")
+const entryDamaged = permanentError("malformed", "The file is damaged in the archive.")
 
 const endMark = 0x06054b50
 const directoryMark = 0x02014b50

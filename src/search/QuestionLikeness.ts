@@ -3,6 +3,7 @@
  * are fully similar. Otherwise the share of common words decides, provided that numbers and negations are the same.
  */
 import { terms, word } from "./Tokenizer.ts"
+import { isSameSet } from "./Statements.ts"
 
 /** Minimum share of common words of two questions with the same meaning. */
 const minSimilarity = 0.8
@@ -23,9 +24,6 @@ const turning = new Set(
 const wordsOf = (text: string): ReadonlyArray<string> =>
   Array.from(text.normalize("NFKC").toLowerCase().matchAll(word), ([found]) => found)
 
-const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
-  one.size === other.size && [...one].every((member) => other.has(member))
-
 const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /\p{N}/u.test(found)))
 const turningOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => turning.has(found)))
 
@@ -35,7 +33,7 @@ export const similarity = (asked: string, question: string): number => {
   const [one, other] = [wordsOf(asked), wordsOf(question)]
   if (one.length === 0) return 0
   if (one.join(" ") === other.join(" ")) return 1
-  if (!isSame(numbersOf(one), numbersOf(other)) || !isSame(turningOf(one), turningOf(other))) return 0
+  if (!isSameSet(numbersOf(one), numbersOf(other)) || !isSameSet(turningOf(one), turningOf(other))) return 0
   const [left, right] = [new Set(terms(asked)), new Set(terms(question))]
   const common = [...left].filter((term) => right.has(term)).length
   const share = (2 * common) / (left.size + right.size)

@@ -169,12 +169,13 @@ export const disagreements = (one: Statement, other: Statement): ReadonlyArray<D
   return [{ kind: "negation", one: [one.isDenied ? "no" : "yes"], other: [other.isDenied ? "no" : "yes"] }]
 }
 
-const isEqual = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
+/** Whether both sets have the same members. */
+export const isSameSet = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
   one.size === other.size && [...one].every((member) => other.has(member))
 
 /** Whether two statements say the same in nearly the same words. */
 export const isSame = (one: Statement, other: Statement): boolean =>
   one.isDenied === other.isDenied &&
-  isEqual(one.numbers, other.numbers) &&
-  isEqual(one.dates, other.dates) &&
+  isSameSet(one.numbers, other.numbers) &&
+  isSameSet(one.dates, other.dates) &&
   similarity(one, other) >= minShareSame

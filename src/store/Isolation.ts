@@ -8,7 +8,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import { sqlStateOf } from "./database/Failure.ts"
+import { isCatalogueConflict } from "./database/Failure.ts"
 import { forEveryTenant } from "../concurrency/TenantSession.ts"
 
 export class IsolationUnavailable extends Data.TaggedError("IsolationUnavailable")<{
@@ -72,11 +72,6 @@ export const isolation = (role: string) =>
     return found ?? (yield* Effect.dieMessage("The database does not say what roles it has."))
   }).pipe(forEveryTenant("migration"))
 
-/**
- * SQLSTATEs that are retried: lock time-out, deadlock, and a concurrent change of the same catalogue row
- * (`tuple concurrently updated`).
- */
-const waits = new Set(["55P03", "40P01", "XX000"])
 const lockTimeout = "2000"
 
 const briefly = Schedule.exponential("200 millis").pipe(
@@ -168,7 +163,7 @@ export const isolateTenants = (
       return yield* new IsolationUnavailable({
         message: `${found.user} does not own the tables: let their owner run spoke migrate with SPOKE_TENANT_ROLE=${role}.`
       })
-    const again = { while: (error: SqlError) => waits.has(sqlStateOf(error) ?? ""), schedule: briefly }
+    const again = { while: isCatalogueConflict, schedule: briefly }
     if (found.ungranted.length > 0) yield* Effect.retry(sql.withTransaction(grant(role)), again)
     const changed: Array<string> = []
     for (;;) {

@@ -21,7 +21,7 @@ export const isUsed = Effect.gen(function* () {
 }).pipe(Effect.orDie)
 
 /** The key ids in sealed values: `v1.<id>.…`. */
-const sealed = Effect.gen(function* () {
+const usedKeyIds = Effect.gen(function* () {
   if (!(yield* there("tools")) || !(yield* there("channels"))) return []
   const sql = yield* SqlClient.SqlClient
   return yield* sql<{ readonly id: string }>`/* every tenant: operator */
@@ -39,7 +39,7 @@ export const knownIds = Effect.gen(function* () {
   const noted = (yield* there("master_keys"))
     ? yield* sql<{ readonly id: string }>`select id from master_keys`
     : []
-  const rows = noted.length > 0 ? noted : yield* sealed
+  const rows = noted.length > 0 ? noted : yield* usedKeyIds
   return rows.map(({ id }) => id)
 }).pipe(Effect.orDie)
 

@@ -13,7 +13,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { minIdAt } from "../domain/Ids.ts"
 import { forEveryTenant } from "../concurrency/TenantSession.ts"
-import { sqlStateOf } from "./database/Failure.ts"
+import { sqlStateOf, isCatalogueConflict } from "./database/Failure.ts"
 
 /** The partitioned tables. Rows of `run_passages` refer to `passages`, which are freed after a week was dropped. */
 const tables = ["agent_run_events", "run_passages"] as const
@@ -41,8 +41,6 @@ interface Partition {
   readonly below: string | null
 }
 
-/** Lock time-out, deadlock, and a concurrent change of the same catalogue row. */
-const lockConflicts = new Set(["55P03", "40P01", "XX000"])
 /** The default partition has rows of the week. */
 const occupied = "23514"
 
@@ -84,12 +82,9 @@ const step = (inside: Effect.Effect<void, SqlError, SqlClient.SqlClient>) =>
       yield* inside
       return true
     })
-    return yield* sql.withTransaction(work).pipe(
-      Effect.catchIf(
-        (error) => lockConflicts.has(sqlStateOf(error) ?? ""),
-        () => Effect.succeed(false)
-      )
-    )
+    return yield* sql
+      .withTransaction(work)
+      .pipe(Effect.catchIf(isCatalogueConflict, () => Effect.succeed(false)))
   })
 
 /** Attaching takes a weaker lock of the parent than `create table … partition of`. */

@@ -16,7 +16,7 @@ export interface Totals {
   readonly missing: number
 }
 
-export const tell = (what: string, count: number) =>
+export const reportCount = (what: string, count: number) =>
   count === 0 ? Effect.void : Console.error(`${what.padEnd(24)} ${count}`)
 
 export const isEmbedded = ({ database: server }: Settings) => server === null

@@ -58,7 +58,7 @@ const tenantOf = (id: TenantId) =>
   })
 
 /** The audit entry, which is part of the export. */
-const recorded = (tenantId: TenantId) =>
+const recordExport = (tenantId: TenantId) =>
   Effect.flatMap(AuditLog, (log) =>
     log.record({
       tenantId,
@@ -104,8 +104,8 @@ const writeLists = (folder: string, id: TenantId) =>
     const events = yield* writeList(folder, Manifest.eventsName, (after) =>
       Effect.map(held.readEvents(id, after), (page) => ({ values: page.events, next: page.next }))
     )
-    yield* ArchivedStore.tell("jobs", jobs.count)
-    yield* ArchivedStore.tell("events of channels", events.count)
+    yield* ArchivedStore.reportCount("jobs", jobs.count)
+    yield* ArchivedStore.reportCount("events of channels", events.count)
     return { jobs: jobs.written, events: events.written }
   })
 
@@ -127,7 +127,7 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
     const [current] = masters
     const sealKey = tenant?.sealKey ?? null
     const named = tenant === null ? null : yield* tenantOf(tenant.id)
-    if (named !== null) yield* recorded(named.id)
+    if (named !== null) yield* recordExport(named.id)
     const given: Manifest.NewHeader = {
       spoke: "archive",
       format: 2,
@@ -157,9 +157,9 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
     })
     yield* onSnapshot(streams, stream)
     const counts = countsOf(parts.values())
-    for (const { table } of tables) yield* ArchivedStore.tell(table, counts.get(table) ?? 0)
+    for (const { table } of tables) yield* ArchivedStore.reportCount(table, counts.get(table) ?? 0)
     const { list, missing } = yield* Originals.saveAll(folder, tenant?.id ?? null)
-    yield* ArchivedStore.tell("originals", list.count)
+    yield* ArchivedStore.reportCount("originals", list.count)
     yield* end({
       ...header,
       tables: tables.map(({ columns, table, types }) => ({ table, columns, types })),

@@ -85,7 +85,7 @@ const readRows = (folder: string, { parts, tables }: Manifest.Manifest) =>
       const own = parts.filter((part) => part.table === table.table)
       yield* Effect.forEach(own, (part) => readPart(folder, table, part), { discard: true })
       const count = yield* sameRows(table, own)
-      yield* ArchivedStore.tell(table.table, count)
+      yield* ArchivedStore.reportCount(table.table, count)
       rows += count
     }
     yield* Rows.raiseSequences(known)
@@ -94,7 +94,7 @@ const readRows = (folder: string, { parts, tables }: Manifest.Manifest) =>
 
 /** Imports `folder` into an empty database: all rows in one transaction, or none. */
 export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Settings, folder: string) {
-  const manifest = yield* Manifest.verified(folder)
+  const manifest = yield* Manifest.readWhole(folder)
   if (manifest.tenant !== undefined) {
     return yield* new ArchiveError({
       message: `${folder} has one tenant. Import it with spoke tenant import ${folder}.`
@@ -109,7 +109,7 @@ export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Se
     yield* mustBeEmpty
     if (Option.isSome(fresh)) yield* DataDirectory.secrets.write(settings.dataDir, fresh.value)
     const originals = yield* Originals.restoreAll(folder)
-    yield* ArchivedStore.tell("originals", originals)
+    yield* ArchivedStore.reportCount("originals", originals)
     const rows = yield* sql.withTransaction(
       Effect.gen(function* () {
         // A server started meanwhile either writes first, and the import fails, or waits for this lock.

@@ -190,7 +190,7 @@ const read = (folder: string) =>
   })
 
 /** {@link read}. Fails unless every file of it is whole. */
-export const verified = (folder: string) =>
+export const readWhole = (folder: string) =>
   Effect.tap(read(folder), ({ events, jobs, originals, parts }) =>
     Effect.forEach(
       [...parts, originals, ...[events, jobs].filter((file) => file !== undefined)],

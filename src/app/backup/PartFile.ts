@@ -40,7 +40,7 @@ export interface Written {
 
 type Take = (lines: ReadonlyArray<string>) => Effect.Effect<void, ArchiveError>
 
-const opened = (file: string) =>
+const openFile = (file: string) =>
   Effect.gen(function* () {
     const what = `${file} cannot be written`
     const fresh = `${file}.${process.pid}.partial`
@@ -102,7 +102,7 @@ const opened = (file: string) =>
 export const write = <A, E, R>(file: string, fill: (take: Take) => Effect.Effect<A, E, R>) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const out = yield* opened(file)
+      const out = yield* openFile(file)
       const made = yield* fill(out.write)
       return { made, ...(yield* out.end) }
     })

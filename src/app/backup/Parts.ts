@@ -89,7 +89,7 @@ export const make = (work: Work) =>
             ({ hash, rows }) => rows === finished.rows && hash === finished.hash
           )
 
-    const written = ({ finished, range, table }: PlannedPart) =>
+    const writePart = ({ finished, range, table }: PlannedPart) =>
       Effect.gen(function* () {
         const file = finished?.file ?? nameOf(table.table)
         const seen = Rows.digesting()
@@ -116,7 +116,7 @@ export const make = (work: Work) =>
         const part =
           (yield* isCurrent(planned)) && planned.finished !== undefined
             ? planned.finished
-            : yield* written(planned)
+            : yield* writePart(planned)
         parts.set(Manifest.placeOf(part), part)
       }
     })

@@ -103,7 +103,7 @@ export const take = Effect.fn("Snapshots.take")(function* (
 })
 
 /** Time until the next copy is due, by the newest one. */
-const due = (folder: string, every: Duration.Duration) =>
+const timeUntilDue = (folder: string, every: Duration.Duration) =>
   Effect.gen(function* () {
     const newest = Option.flatMap(Option.fromNullable((yield* listedSnapshots(folder)).at(-1)), timeOf)
     if (Option.isNone(newest)) return Duration.zero
@@ -115,7 +115,7 @@ const due = (folder: string, every: Duration.Duration) =>
 export const keep = ({ dataDir, database, snapshots }: Settings) => {
   if (snapshots === null || database !== null) return Effect.void
   const next = Effect.gen(function* () {
-    const wait = yield* due(snapshots.folder, snapshots.every)
+    const wait = yield* timeUntilDue(snapshots.folder, snapshots.every)
     yield* Effect.sleep(wait)
     yield* take(dataDir, snapshots)
   })

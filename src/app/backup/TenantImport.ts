@@ -82,7 +82,7 @@ const sameTables = ({ tables }: Manifest.Manifest) =>
     return yield* Effect.forEach(tables, (shape) => Tables.matching(known, shape))
   })
 
-const originals = (side: Side, folder: string) =>
+const sendOriginals = (side: Side, folder: string) =>
   Originals.listedOriginals(folder).pipe(
     Stream.grouped(jobsPerRequest),
     Stream.mapEffect((refs) => side.ask(new Wire.MissingOriginals({ refs: Array.from(refs) }))),
@@ -126,7 +126,7 @@ const sameRows = (tenantId: TenantId, table: Tables.Table, parts: ReadonlyArray<
   })
 
 const lists = (side: Side, driver: string, folder: string, { events, jobs }: Manifest.Manifest) => {
-  const each = <A, E>(
+  const sendEach = <A, E>(
     file: { readonly file: string } | undefined,
     write: (values: ReadonlyArray<unknown>) => Effect.Effect<A, E>
   ) =>
@@ -145,8 +145,8 @@ const lists = (side: Side, driver: string, folder: string, { events, jobs }: Man
           (values) => write(Array.from(values))
         )
   return Effect.zipRight(
-    each(events, (values) => side.ask(new Wire.WriteEvents({ driver, events: values }))),
-    each(jobs, (values) =>
+    sendEach(events, (values) => side.ask(new Wire.WriteEvents({ driver, events: values }))),
+    sendEach(jobs, (values) =>
       Effect.flatMap(Effect.orDie(Schema.decodeUnknown(Schema.Array(Wire.HeldJob))(values)), (given) =>
         side.ask(new Wire.WriteJobs({ driver, jobs: given }))
       )
@@ -154,7 +154,7 @@ const lists = (side: Side, driver: string, folder: string, { events, jobs }: Man
   )
 }
 
-const discarded = (side: Side, driver: string) =>
+const discardMove = (side: Side, driver: string) =>
   side
     .ask(new Wire.RemoveSome({ driver }))
     .pipe(
@@ -180,7 +180,7 @@ export const importTenant = Effect.fn("Backup.importTenant")(function* (
   folder: string,
   { sealKey, streams: asked }: ImportOptions
 ) {
-  const manifest = yield* Manifest.verified(folder)
+  const manifest = yield* Manifest.readWhole(folder)
   const { id } = yield* mustHaveTenant(manifest, folder)
   const streams = ArchivedStore.isEmbedded(settings) ? 1 : asked
   return yield* withInstallation(
@@ -195,8 +195,8 @@ export const importTenant = Effect.fn("Backup.importTenant")(function* (
       const { state } = yield* side.ask(
         new Wire.Begin({ driver, move: manifest.id, role: "destination", servedAt: null })
       )
-      const written = Effect.gen(function* () {
-        yield* originals(side, folder)
+      const writeTables = Effect.gen(function* () {
+        yield* sendOriginals(side, folder)
         const arrived = new Set((yield* side.ask(new Wire.Parts())).parts.map(Manifest.placeOf))
         let rows = 0
         for (const table of tables) {
@@ -207,7 +207,7 @@ export const importTenant = Effect.fn("Backup.importTenant")(function* (
             { concurrency: streams, discard: true }
           )
           const count = yield* sameRows(id, table, parts)
-          yield* ArchivedStore.tell(table.table, count)
+          yield* ArchivedStore.reportCount(table.table, count)
           rows += count
         }
         yield* lists(side, driver, folder, manifest)
@@ -215,7 +215,7 @@ export const importTenant = Effect.fn("Backup.importTenant")(function* (
         return rows
       })
       // A command that was killed behind the decision has everything stored.
-      const rows = state === "serving" ? 0 : yield* written
+      const rows = state === "serving" ? 0 : yield* writeTables
       yield* side.ask(new Wire.Forget({ driver }))
       const totals: ArchivedStore.Totals = { rows, originals: manifest.originals.count, missing: 0 }
       return totals
@@ -230,7 +230,7 @@ export const importTenant = Effect.fn("Backup.importTenant")(function* (
                   yield* side.ask(
                     new Wire.Begin({ driver, move: manifest.id, role: "destination", servedAt: null })
                   )
-                  yield* discarded(side, driver)
+                  yield* discardMove(side, driver)
                 })
               )
             )
@@ -245,7 +245,7 @@ export const discardImport = Effect.fn("Backup.discardImport")(function* (
   settings: Settings,
   folder: string
 ) {
-  const manifest = yield* Manifest.verified(folder)
+  const manifest = yield* Manifest.readWhole(folder)
   const { id } = yield* mustHaveTenant(manifest, folder)
   yield* withInstallation(
     settings,
@@ -257,7 +257,7 @@ export const discardImport = Effect.fn("Backup.discardImport")(function* (
         return yield* new ArchiveError({ message: "No import of this archive was begun here." })
       const driver = randomBytes(24).toString("base64url")
       yield* side.ask(new Wire.Begin({ driver, move: manifest.id, role: "destination", servedAt: null }))
-      return yield* discarded(side, driver)
+      return yield* discardMove(side, driver)
     })
   )
 })

@@ -108,7 +108,7 @@ const plan = (file: string, { allowRegression, cases, json, prune, ...flags }: P
     }
   })
 
-const confirmed = Effect.gen(function* () {
+const askToConfirm = Effect.gen(function* () {
   if (!process.stdin.isTTY) return yield* failed("Nobody is here to ask. Give --yes to apply it.")
   const answer = yield* Effect.acquireUseRelease(
     Effect.sync(() => readline.createInterface({ input: process.stdin, output: process.stderr })),
@@ -135,7 +135,7 @@ const carryOut = Effect.fn("Configuration.carryOut")(function* (
   }
   if (yes !== true) {
     yield* show(planned, gates, undefined)
-    yield* confirmed
+    yield* askToConfirm
   }
   const force = allowRegression === true ? { force: true } : {}
   const done = yield* send(flags, { ...wanted, ...force, revision: planned.revision })
@@ -183,20 +183,20 @@ const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
   const ids = changes.flatMap(({ fields, id }) =>
     id !== null && fields.some(({ field }) => field.startsWith("sources.")) ? [id] : []
   )
-  const look = Effect.gen(function* () {
+  const listSources = Effect.gen(function* () {
     const sources = (yield* Effect.forEach(ids, (id) => sourcesOf(flags, id))).flat()
     const ended = sources.filter(({ status }) => status === "READY" || status === "FAILED")
     return { sources, ended }
   })
-  const all = Effect.gen(function* () {
+  const pollSources = Effect.gen(function* () {
     for (let told = -1; ; yield* Effect.sleep(pollInterval)) {
-      const { ended, sources } = yield* look
+      const { ended, sources } = yield* listSources
       if (ended.length !== told) yield* Output.note(`${ended.length} of ${sources.length} sources are read.`)
       told = ended.length
       if (ended.length === sources.length) return sources
     }
   })
-  const sources = yield* Effect.timeoutFail(all, {
+  const sources = yield* Effect.timeoutFail(pollSources, {
     duration: maxWait,
     onTimeout: () => failed("The sources are still being read. The dashboard tells how far they are.")
   })

@@ -61,7 +61,7 @@ const readers: Readonly<Record<string, (file: string) => Effect.Effect<unknown, 
 type Resolve = (value: unknown, at: string) => Effect.Effect<unknown, CommandFailed>
 
 /** `value` with `resolve` applied to every value at `place`, where `*` matches any name. */
-const at = (
+const resolveAt = (
   value: unknown,
   [step, ...rest]: ReadonlyArray<string>,
   resolve: Resolve,
@@ -73,7 +73,7 @@ const at = (
     Effect.forEach(Object.entries(value), ([name, member]) =>
       Effect.map(
         step === "*" || step === name
-          ? at(member, rest, resolve, from === "" ? name : `${from}.${name}`)
+          ? resolveAt(member, rest, resolve, from === "" ? name : `${from}.${name}`)
           : Effect.succeed(member),
         (resolved) => [name, resolved] as const
       )
@@ -82,7 +82,7 @@ const at = (
   )
 }
 
-const reference = (value: unknown, kind: "file" | "env") =>
+const isReference = (value: unknown, kind: "file" | "env") =>
   Predicate.isRecord(value) && Object.keys(value).length === 1 && typeof value[kind] === "string"
     ? value[kind]
     : undefined
@@ -91,7 +91,7 @@ const reference = (value: unknown, kind: "file" | "env") =>
 const textOf =
   (folder: string): Resolve =>
   (value) => {
-    const file = reference(value, "file")
+    const file = isReference(value, "file")
     return file === undefined ? Effect.succeed(value) : readText(path.resolve(folder, file))
   }
 
@@ -99,7 +99,7 @@ const textOf =
 const secretOf =
   (folder: string): Resolve =>
   (value, place) => {
-    const variable = reference(value, "env")
+    const variable = isReference(value, "env")
     if (variable !== undefined) {
       return Effect.filterOrFail(
         Effect.map(environment, (variables) => variables[variable] ?? ""),
@@ -107,7 +107,7 @@ const secretOf =
         () => failed(`${place}: ${variable} is not set.`)
       )
     }
-    const file = reference(value, "file")
+    const file = isReference(value, "file")
     if (file === undefined) {
       return failed(`${place}: a secret is named by reference, {"env": "NAME"} or {"file": "secret.txt"}.`)
     }
@@ -135,7 +135,7 @@ export const load = Effect.fn("ConfigurationFile.load")(function* (file: string)
   }
   const folder = path.dirname(absolute)
   let config: unknown = found
-  for (const place of texts) config = yield* at(config, place, textOf(folder))
-  for (const place of secrets) config = yield* at(config, place, secretOf(folder))
+  for (const place of texts) config = yield* resolveAt(config, place, textOf(folder))
+  for (const place of secrets) config = yield* resolveAt(config, place, secretOf(folder))
   return config
 })

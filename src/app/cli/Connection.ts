@@ -10,6 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { fromEnvironment } from "../config/Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
+import { serverAddress } from "../../domain/Address.ts"
 
 /** A command failed. `message` is printed as it is. The default exit code is 1. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
@@ -18,6 +19,9 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
   /** True when the server did not answer and another try may succeed. */
   isTransient: Schema.optionalWith(Schema.Boolean, { exact: true })
 }) {}
+
+/** The failure of a command that fails with that error. */
+export const commandFailed = ({ message }: { readonly message: string }) => new CommandFailed({ message })
 
 /** Options of every command that calls a running server. */
 export interface Flags {
@@ -81,29 +85,43 @@ export const explained = (code: string, words?: string): string =>
     ...(steps[code] === undefined ? [] : [steps[code]])
   ].join("\n")
 
-/** The server's address and key. Defaults come from the data directory, where the first start stores them. */
-const target = (flags: Flags) =>
+/**
+ * The server's address and a secret for it. Defaults come from the data directory, where the first start stores them:
+ * `stored` reads the secret there. Fails with `unknown` when one of them is not known.
+ */
+const serverOf = <E extends { readonly message: string }, R>(
+  given: string | undefined,
+  secret: Option.Option<Redacted.Redacted>,
+  stored: (dataDir: string) => Effect.Effect<Option.Option<Redacted.Redacted>, E, R>,
+  unknown: string
+) =>
   Effect.gen(function* () {
-    const ours = yield* secretOf(flags.keyFile, flags.key)
-    const asked = Option.filter(Option.fromNullable(flags.url), (address) => address !== "")
-    if (Option.isSome(asked) && Option.isSome(ours)) return { url: asked.value, key: ours.value }
+    const address = Option.filter(Option.fromNullable(given), (url) => url !== "")
+    if (Option.isSome(address) && Option.isSome(secret)) return { url: address.value, secret: secret.value }
     const { dataDir } = yield* fromEnvironment()
     const kept = yield* DataDirectory.credentials.read(dataDir)
-    const url = Option.orElse(asked, () => Option.map(kept, (found) => found.url))
-    const key = Option.orElse(ours, () => Option.map(kept, (found) => found.apiKey))
-    if (Option.isNone(url) || Option.isNone(key)) {
-      return yield* new CommandFailed({
-        message:
-          `Which server, and with which key? Start one here first (spoke serve), or give --url and --key ` +
-          `(SPOKE_URL, SPOKE_API_KEY). Looked in ${dataDir}.`
-      })
+    const url = Option.orElse(address, () => Option.map(kept, (found) => found.url))
+    const own = Option.isSome(secret) ? secret : yield* stored(dataDir)
+    if (Option.isNone(url) || Option.isNone(own)) {
+      return yield* new CommandFailed({ message: `${unknown} Looked in ${dataDir}.` })
     }
-    return { url: url.value, key: key.value }
-  }).pipe(
-    Effect.catchTags({
-      InvalidConfig: ({ message }) => new CommandFailed({ message }),
-      DataDirectoryError: ({ message }) => new CommandFailed({ message })
-    })
+    return { url: url.value, secret: own.value }
+  }).pipe(Effect.mapError(commandFailed))
+
+/** The server's address and key. */
+const target = (flags: Flags) =>
+  Effect.flatMap(secretOf(flags.keyFile, flags.key), (key) =>
+    serverOf(
+      flags.url,
+      key,
+      (dataDir) =>
+        Effect.map(
+          DataDirectory.credentials.read(dataDir),
+          Option.map((found) => found.apiKey)
+        ),
+      "Which server, and with which key? Start one here first (spoke serve), or give --url and --key (SPOKE_URL, " +
+        "SPOKE_API_KEY)."
+    )
   )
 
 /** Fails with the code and message of the error `response`. */
@@ -124,7 +142,7 @@ export const refused = (response: HttpClientResponse.HttpClientResponse) =>
 const requests = (url: string, [header, secret]: readonly [string, string], prefix: string) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
-    const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
+    const base = serverAddress(url)
     const unreachable = () =>
       new CommandFailed({
         message: `The server at ${base} does not answer. Is it running? (spoke serve)`,
@@ -161,7 +179,9 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
 
 /** Requests to `/v1` with the key. Fails with the documented code and message for any status other than 2xx. */
 export const connect = (flags: Flags) =>
-  Effect.flatMap(target(flags), ({ key, url }) => requests(url, ["x-api-key", Redacted.value(key)], "/v1"))
+  Effect.flatMap(target(flags), ({ secret, url }) =>
+    requests(url, ["x-api-key", Redacted.value(secret)], "/v1")
+  )
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
 
@@ -204,28 +224,18 @@ export interface OperatorFlags {
   readonly operatorTokenFile?: string | undefined
 }
 
-/** The server's address and token. Defaults come from the data directory, where the first start stores them. */
+/** The server's address and the operator's token. */
 export const operatorOf = (flags: OperatorFlags) =>
-  Effect.gen(function* () {
-    const ours = yield* secretOf(flags.operatorTokenFile, flags.operatorToken)
-    const asked = Option.filter(Option.fromNullable(flags.url), (address) => address !== "")
-    if (Option.isSome(asked) && Option.isSome(ours)) return { url: asked.value, token: ours.value }
-    const { dataDir } = yield* fromEnvironment()
-    const kept = yield* DataDirectory.credentials.read(dataDir)
-    const secrets = yield* DataDirectory.secrets.read(dataDir)
-    const url = Option.orElse(asked, () => Option.map(kept, (found) => found.url))
-    const token = Option.orElse(ours, () => Option.map(secrets, (found) => found.operatorToken))
-    if (Option.isNone(url) || Option.isNone(token)) {
-      return yield* new CommandFailed({
-        message:
-          `The server or the token is missing. Start a server here first (spoke serve), or give --url and ` +
-          `--operator-token (SPOKE_URL, SPOKE_OPERATOR_TOKEN). Looked in ${dataDir}.`
-      })
-    }
-    return { url: url.value, token: token.value }
-  }).pipe(
-    Effect.catchTags({
-      InvalidConfig: ({ message }) => new CommandFailed({ message }),
-      DataDirectoryError: ({ message }) => new CommandFailed({ message })
-    })
+  Effect.flatMap(secretOf(flags.operatorTokenFile, flags.operatorToken), (token) =>
+    serverOf(
+      flags.url,
+      token,
+      (dataDir) =>
+        Effect.map(
+          DataDirectory.secrets.read(dataDir),
+          Option.map((found) => found.operatorToken)
+        ),
+      "The server or the token is missing. Start a server here first (spoke serve), or give --url and " +
+        "--operator-token (SPOKE_URL, SPOKE_OPERATOR_TOKEN)."
+    )
   )

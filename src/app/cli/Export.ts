@@ -4,11 +4,9 @@ import { exportTo } from "../backup/Export.ts"
 import { importFrom } from "../backup/Import.ts"
 import { fromEnvironment } from "../config/Config.ts"
 import * as Arguments from "./Arguments.ts"
-import { CommandFailed } from "./Connection.ts"
+import { commandFailed } from "./Connection.ts"
 import * as Output from "./Output.ts"
 import { explain } from "./Signals.ts"
-
-const failed = (cause: { readonly message: string }) => new CommandFailed({ message: cause.message })
 
 interface Flags {
   readonly withSecret?: true | undefined
@@ -28,7 +26,7 @@ const write = (folder: string, { streams, withSecret }: Flags) =>
       yield* Output.note(`${missing} originals were removed during the export and are not included`)
   }).pipe(
     Effect.onInterrupt(() => explain("Run the same command again: finished parts are kept.")),
-    Effect.mapError(failed)
+    Effect.mapError(commandFailed)
   )
 
 export const exportCommand = (run: Arguments.Run) =>
@@ -50,4 +48,4 @@ export const restore = (folder: string) =>
     const settings = yield* fromEnvironment()
     const { originals, rows } = yield* importFrom(settings, folder)
     yield* Output.line(`${rows} rows and ${originals} originals imported`)
-  }).pipe(Effect.mapError(failed))
+  }).pipe(Effect.mapError(commandFailed))

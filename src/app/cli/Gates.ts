@@ -74,7 +74,7 @@ const hasCases = (server: Server, id: string, given: unknown) =>
         ({ cases }) => cases.length > 0
       )
 
-const ended = (server: Server, agent: string, id: string) =>
+const waitForEnd = (server: Server, agent: string, id: string) =>
   Effect.gen(function* () {
     for (; ; yield* Effect.sleep(pollInterval)) {
       const told = yield* server.call(Reported, HttpClientRequest.get(`/experiments/${id}`))
@@ -90,7 +90,7 @@ const ended = (server: Server, agent: string, id: string) =>
     })
   )
 
-const measured = Effect.fn("Gates.measured")(function* (
+const measureAgent = Effect.fn("Gates.measureAgent")(function* (
   server: Server,
   config: unknown,
   agent: string,
@@ -106,7 +106,7 @@ const measured = Effect.fn("Gates.measured")(function* (
   }
   const request = HttpClientRequest.bodyJson(HttpClientRequest.post(`/agents/${id}/experiments`), body)
   const { experiment: started } = yield* server.call(Asked, yield* Effect.orDie(request))
-  const { experiment, report } = yield* ended(server, agent, started.id)
+  const { experiment, report } = yield* waitForEnd(server, agent, started.id)
   const { passed, reason, status, total } = experiment
   if (status !== "complete" || report.comparison === null) {
     const why = reason ?? (status === "complete" ? "what is published could not be asked" : status)
@@ -128,20 +128,19 @@ export const measure = Effect.fn("Gates.measure")(function* (
   const server = yield* manage(flags)
   const gates = yield* Effect.forEach(changes, ({ action, agent, fields, id }) =>
     action === "update" && id !== null && fields.some(isAnswering)
-      ? measured(server, config, agent, id)
+      ? measureAgent(server, config, agent, id)
       : Effect.succeed([])
   )
   return gates.flat()
 })
 
 const maxNamed = 20
-const short = (text: string): string => (text.length > 100 ? `${text.slice(0, 99)}…` : text)
 
 export const words = ({ agent, broken, cases, mended, passed, regression }: Gate): string =>
   [
     `${regression ? "!" : "="} ${agent}: ${passed} of ${cases} test cases pass${regression ? ", clearly fewer than now" : ""}`,
-    ...broken.slice(0, maxNamed).map((question) => `    fails now:  ${short(question)}`),
-    ...mended.slice(0, maxNamed).map((question) => `    passes now: ${short(question)}`)
+    ...broken.slice(0, maxNamed).map((question) => `    fails now:  ${Output.shortened(question)}`),
+    ...mended.slice(0, maxNamed).map((question) => `    passes now: ${Output.shortened(question)}`)
   ].join("\n")
 
 /** Fails when one of them is worse. */

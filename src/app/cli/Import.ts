@@ -17,6 +17,7 @@ import { restore } from "./Export.ts"
 import * as Output from "./Output.ts"
 import { explain } from "./Signals.ts"
 import { MiB } from "../../domain/Bytes.ts"
+import { serverAddress } from "../../domain/Address.ts"
 
 /** Maximum lines of one request, and about the maximum bytes. A longer line is sent alone. */
 const maxBatchLines = 500
@@ -31,15 +32,15 @@ interface Flags extends Connection.OperatorFlags {
 /** Sends lines and returns the report. */
 const sender = ({ agent, ...flags }: Flags) =>
   Effect.gen(function* () {
-    const { token, url } = yield* Connection.operatorOf(flags)
+    const { secret, url } = yield* Connection.operatorOf(flags)
     const client = yield* HttpClient.HttpClient
-    const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
+    const base = serverAddress(url)
     return (lines: ReadonlyArray<string>) =>
       client
         .execute(
           HttpClientRequest.post(`${base}/api/operator/import/conversations`).pipe(
             HttpClientRequest.setUrlParams(agent === undefined ? {} : { agentId: agent }),
-            HttpClientRequest.bearerToken(token),
+            HttpClientRequest.bearerToken(secret),
             HttpClientRequest.bodyText(lines.join("\n"), "application/x-ndjson")
           )
         )
@@ -81,7 +82,7 @@ interface Piece {
 const emptyPiece: Piece = { first: 1, lines: [], bytes: 0 }
 
 /** Splits lines into batches that fit one request. */
-const pieces = <E>(lines: Stream.Stream<string, E>): Stream.Stream<Piece, E> =>
+const batchesOf = <E>(lines: Stream.Stream<string, E>): Stream.Stream<Piece, E> =>
   lines.pipe(
     Stream.map((line): string | null => line),
     Stream.concat(Stream.make(null)),
@@ -120,7 +121,7 @@ interface Progress {
 }
 
 const importAll = (file: string, send: Effect.Effect.Success<ReturnType<typeof sender>>) =>
-  pieces(bytesOf(file).pipe(Stream.decodeText(), Stream.splitLines)).pipe(
+  batchesOf(bytesOf(file).pipe(Stream.decodeText(), Stream.splitLines)).pipe(
     Stream.runFoldEffect<Progress, Piece, Connection.CommandFailed, never>(
       { done: { imported: 0, messages: 0, repeated: 0, problems: [] }, refused: 0 },
       ({ done, refused }, { bytes, first, lines }) =>
@@ -137,7 +138,7 @@ const importAll = (file: string, send: Effect.Effect.Success<ReturnType<typeof s
     Effect.tap(Output.draw(""))
   )
 
-const bring = (file: string, flags: Flags) =>
+const importFile = (file: string, flags: Flags) =>
   Effect.gen(function* () {
     if (isArchive(file)) return yield* restore(file)
     const { done, refused } = yield* importAll(file, yield* sender(flags)).pipe(
@@ -166,4 +167,4 @@ export const importCommand = (run: Arguments.Run) =>
     .addOption(Arguments.url)
     .addOption(Arguments.operatorToken)
     .addOption(Arguments.operatorTokenFile)
-    .action((file, flags) => run(bring(file, flags)))
+    .action((file, flags) => run(importFile(file, flags)))

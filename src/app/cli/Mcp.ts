@@ -75,7 +75,7 @@ const serve = (flags: Connection.Flags) =>
     const waiting = yield* FiberMap.make<string>()
     const places = yield* Effect.makeSemaphore(maxConcurrentMessages)
 
-    const forwarded = (line: string, id: Id | undefined, headers: Readonly<Record<string, string>>) =>
+    const forward = (line: string, id: Id | undefined, headers: Readonly<Record<string, string>>) =>
       ask(
         HttpClientRequest.post("/mcp").pipe(
           HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
@@ -91,7 +91,7 @@ const serve = (flags: Connection.Flags) =>
         places.withPermits(1)
       )
 
-    const taken = (line: string) => {
+    const takeLine = (line: string) => {
       const { id, method, params } = Option.getOrElse(decode(line), () => ({
         id: undefined,
         method: undefined,
@@ -105,14 +105,14 @@ const serve = (flags: Connection.Flags) =>
         })
       }
       const name = id === undefined ? `notification ${crypto.randomUUID()}` : JSON.stringify(id)
-      return Effect.asVoid(FiberMap.run(waiting, name, forwarded(line, id, headersOf(method, params))))
+      return Effect.asVoid(FiberMap.run(waiting, name, forward(line, id, headersOf(method, params))))
     }
 
     yield* NodeStream.stdin.pipe(
       Stream.decodeText(),
       Stream.splitLines,
       Stream.filter((line) => line.trim() !== ""),
-      Stream.runForEach(taken)
+      Stream.runForEach(takeLine)
     )
     yield* FiberMap.awaitEmpty(waiting)
   }).pipe(Effect.scoped)

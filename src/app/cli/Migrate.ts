@@ -23,7 +23,7 @@ import { database } from "../Live.ts"
 import * as Package from "../Package.ts"
 import { chooseVector } from "../Vector.ts"
 import * as Arguments from "./Arguments.ts"
-import { CommandFailed } from "./Connection.ts"
+import { commandFailed } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
 interface Flags {
@@ -122,7 +122,7 @@ const command = ({ json, plan }: Flags) =>
     if (isolated !== null && isolated.length > 0)
       yield* Output.line(`Row level security was turned on for ${isolated.length} tables.`)
     yield* Output.line(`Chunks are searched by ${search}: ${why}.`)
-  }).pipe(Effect.mapError(({ message }) => new CommandFailed({ message })))
+  }).pipe(Effect.mapError(commandFailed))
 
 export const migrateCommand = (run: Arguments.Run) =>
   Arguments.command(

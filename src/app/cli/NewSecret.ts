@@ -9,11 +9,11 @@ import { database } from "../Live.ts"
 import * as Package from "../Package.ts"
 import * as Secrets from "../config/Secrets.ts"
 import * as Arguments from "./Arguments.ts"
-import { CommandFailed } from "./Connection.ts"
+import { commandFailed } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
 /** Replaces the secrets file of an embedded database. The old file is kept beside it. */
-const replaced = ({ database: server, dataDir, secrets: [configured] }: Settings) =>
+const replaceSecret = ({ database: server, dataDir, secrets: [configured] }: Settings) =>
   Effect.gen(function* () {
     const fresh = Secrets.generated()
     if (server === null) {
@@ -37,7 +37,7 @@ const renew = Effect.gen(function* () {
     if (isThere)
       return yield* Output.line("The master secret is the one of the database. Nothing was changed.")
     const { channels, connections, signOns, tools, webhooks } = yield* MasterKeys.sealedCounts
-    const { secret, where } = yield* replaced(settings)
+    const { secret, where } = yield* replaceSecret(settings)
     yield* MasterKeys.recordKeyId(keyIdOf(secret))
     yield* Output.line(
       `From now on the master secret is the one in ${where}. What was sealed with the lost one cannot be read: enter the ` +
@@ -45,7 +45,7 @@ const renew = Effect.gen(function* () {
         "sign-ons."
     )
   }).pipe(Effect.provide(database(settings)))
-}).pipe(Effect.mapError(({ message }) => new CommandFailed({ message })))
+}).pipe(Effect.mapError(commandFailed))
 
 export const newSecret = (run: Arguments.Run) =>
   Arguments.command(

@@ -11,6 +11,9 @@ export const write = (text: string) => Effect.sync(() => void process.stdout.wri
 /** Writes a line of the result. */
 export const line: (text: string) => Effect.Effect<void> = Console.log
 
+/** At most 100 characters of `text`, for a list. */
+export const shortened = (text: string): string => (text.length > 100 ? `${text.slice(0, 99)}…` : text)
+
 /** Writes the result as JSON. */
 export const asJson = (value: unknown) => line(JSON.stringify(value, null, 2))
 

@@ -67,7 +67,7 @@ const spoke = (run: Run) => {
 class Misused extends Data.TaggedError("Misused") {}
 
 /** Parses `argv` into the effect of a command; nothing for help, which the parser has printed. */
-const parsed = (argv: ReadonlyArray<string>) =>
+const parseCommand = (argv: ReadonlyArray<string>) =>
   Effect.suspend(() => {
     let chosen: Effect.Effect<void, unknown, Services.Services> = Effect.void
     const program = spoke((task) => {
@@ -94,7 +94,7 @@ const explanation = (cause: Cause.Cause<unknown>): Option.Option<string> => {
 
 /** Runs the command line `argv`. */
 export const program = (argv: ReadonlyArray<string>) =>
-  Effect.flatten(parsed(argv)).pipe(
+  Effect.flatten(parseCommand(argv)).pipe(
     Effect.tapErrorCause((cause) =>
       Cause.isInterruptedOnly(cause)
         ? Effect.void

@@ -30,14 +30,15 @@ import {
   password,
   plans,
   proxyList,
-  reachable,
+  callableHost,
   roleName,
   redisUrl,
   secret,
   rate,
   retention,
   url,
-  Value
+  Value,
+  variable
 } from "./ConfigValues.ts"
 import { brokenConstraints, offline } from "./ConfigConstraints.ts"
 import { ModelPrices } from "./ModelPrices.ts"
@@ -53,9 +54,6 @@ const telegramUrl = "https://api.telegram.org"
 const slackUrl = "https://slack.com/api"
 /** Always defined, unless SPOKE_PLANS defines a plan with its name. */
 const builtInPlan = "self-hosted"
-
-const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
-  Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
 
 /** Name, format and meaning of each variable. {@link fromEnvironment} fills in defaults. */
 export const Variables = Schema.Struct({
@@ -306,7 +304,7 @@ const settingsOf = (
   const host = given.HOST ?? "127.0.0.1"
   const dataDir = path.resolve(given.SPOKE_DATA_DIR ?? ".spoke")
   const port = given.PORT ?? 3_000
-  const appUrl = given.APP_URL ?? `http://${reachable(host)}:${port}`
+  const appUrl = given.APP_URL ?? `http://${callableHost(host)}:${port}`
   return {
     host,
     port,

@@ -162,7 +162,7 @@ export const issues = (error: ParseResult.ParseError) =>
   }))
 
 /** A wildcard address cannot be called, so the loopback address is used. */
-export const reachable = (host: string): string => {
+export const callableHost = (host: string): string => {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1"
   return host.includes(":") ? `[${host}]` : host
 }
@@ -204,3 +204,7 @@ export const artifactsOf = (given: {
     sessionToken: given.AWS_SESSION_TOKEN ?? null
   }
 }
+
+/** An optional variable with its meaning, which the documentation shows. */
+export const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
+  Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })

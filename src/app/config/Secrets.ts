@@ -78,7 +78,7 @@ const own = (dataDir: string, mayMake: boolean) =>
     return made
   })
 
-const fits = (known: ReadonlyArray<string>, secret: Redacted.Redacted) =>
+const isKnownSecret = (known: ReadonlyArray<string>, secret: Redacted.Redacted) =>
   known.length === 0 || known.includes(keyIdOf(secret))
 
 /** The database is opened first, because that locks the data directory. */
@@ -89,7 +89,7 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
       yield* SqlClient.SqlClient
       const known = yield* MasterKeys.knownIds
       const [current, ...previous] = secrets
-      if (current !== undefined && !secrets.some((secret) => fits(known, secret))) {
+      if (current !== undefined && !secrets.some((secret) => isKnownSecret(known, secret))) {
         return yield* new MasterSecretError({
           message:
             "SPOKE_SECRET is not the master secret that the database was written under. Set it, or SPOKE_SECRET_PREVIOUS, to " +
@@ -101,7 +101,7 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
       if (database !== null && current !== undefined)
         return { masters: yield* mastersOf(current), operatorToken }
       const mine = yield* own(dataDir, current !== undefined || !(yield* MasterKeys.isUsed))
-      if (current === undefined && !fits(known, mine.secret))
+      if (current === undefined && !isKnownSecret(known, mine.secret))
         return yield* unusable(dataDir, "belongs to another database")
       return {
         masters: yield* mastersOf(current ?? mine.secret),

@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { AgentId } from "../../domain/Ids.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { noSuch } from "../../domain/Errors.ts"
 import { SpokeError } from "../../client/Failure.ts"
 import { listen } from "../../http/server/Server.ts"
 import * as Web from "../../http/server/Web.ts"
@@ -104,7 +104,7 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
   /** Fails with `NOT_FOUND` when the tenant has no agent with this id. */
   const agent = (id: string) =>
     Option.match(decodeAgentId(id), {
-      onNone: () => Effect.fail(new NotFound({ message: "There is no such agent." })),
+      onNone: () => Effect.fail(noSuch("agent")),
       onSome: (agentId) => Effect.as(agents.get(owner, agentId), agentId)
     })
 

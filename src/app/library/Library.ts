@@ -81,7 +81,7 @@ const closedResponse = () =>
   )
 
 /** Passes all log lines to `log`; without it nothing is logged. */
-const logging = ({ log }: SpokeSettings) =>
+const logLayer = ({ log }: SpokeSettings) =>
   log === undefined
     ? Logger.remove(Logger.defaultLogger)
     : Logger.replace(Logger.defaultLogger, LogEntry.logger(log))
@@ -90,17 +90,17 @@ const logging = ({ log }: SpokeSettings) =>
 export type Replacements<A extends Replaceable> = Embedded.Replacement<A, unknown, Database>
 
 /** Empty without tools, so that a host can provide its own `OtherToolSources`. */
-const offered = (tools: NonNullable<SpokeSettings["tools"]>) =>
+const toolLayer = (tools: NonNullable<SpokeSettings["tools"]>) =>
   Object.keys(tools).length === 0 ? Layer.empty : InProcess.layerInProcess(tools)
 
 /** Empty without readers, so that a host can provide its own `SourceReaders`. */
-const reading = (readers: NonNullable<SpokeSettings["readers"]>) =>
+const readerLayer = (readers: NonNullable<SpokeSettings["readers"]>) =>
   Object.keys(readers).length === 0
     ? Layer.empty
     : Registered.layerWith(Object.entries(readers).map(([name, given]) => hostReader(name, given)))
 
 /** Empty without channels, so that a host can provide its own `OtherChannels`. */
-const connecting = (channels: NonNullable<SpokeSettings["channels"]>) =>
+const channelLayer = (channels: NonNullable<SpokeSettings["channels"]>) =>
   Object.keys(channels).length === 0
     ? Layer.empty
     : Layer.succeed(
@@ -149,10 +149,10 @@ const opening = <A extends Replaceable>(all: SpokeSettings, replacements: Replac
     )
     const replace = Layer.mergeAll(
       replacements.replace ?? Layer.empty,
-      offered(tools),
-      reading(readers),
+      toolLayer(tools),
+      readerLayer(readers),
       model === undefined ? Layer.empty : AiSdk.layerAiSdk(model),
-      connecting(channels)
+      channelLayer(channels)
     )
     return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, { replace }))
   })
@@ -162,7 +162,7 @@ export const createSpoke = async <A extends Replaceable = never>(
   settings: SpokeSettings = {},
   replacements: Replacements<A> = {}
 ): Promise<Spoke> => {
-  const logged = logging(settings)
+  const logged = logLayer(settings)
   const run: Run = async (effect, options) =>
     settle(await Effect.runPromiseExit(Effect.provide(effect, logged), options))
   const scope = await run(Scope.make())

@@ -81,7 +81,7 @@ const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boo
     yield* drainJobs(transfer)
     const began = yield* monotonicMillis
     /** Time left until this share of the pause is over. */
-    const left = (share: number) =>
+    const timeLeft = (share: number) =>
       Effect.map(monotonicMillis, (now) =>
         Math.max(0, Math.round(began + share * Duration.toMillis(maxPause) - now))
       )
@@ -93,7 +93,7 @@ const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boo
       if (!endsTurns) return "turns" as const
       yield* from.ask(new Wire.EndRunning({ driver, turns: true, jobs: true }))
     }
-    const millis = yield* left(decisionShare)
+    const millis = yield* timeLeft(decisionShare)
     const fenced = yield* from.ask(new Wire.Fence({ driver, millis, awaitsTurns: quiet }))
     if (!fenced.changed) return "late" as const
     yield* copyLastChanges(transfer)
@@ -102,7 +102,7 @@ const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boo
     // The answer of the decision may have been lost, so the state counts.
     if (!decided.changed && move?.state !== "away") return "late" as const
     // From here on the jobs are the other side's. They come before those that it queues itself.
-    yield* carryJobs(transfer, Duration.millis(yield* left(carryShare)))
+    yield* carryJobs(transfer, Duration.millis(yield* timeLeft(carryShare)))
     yield* to.ask(new Wire.Serve({ driver, handovers: move?.handovers ?? 0 }))
     return { pausedMillis: (yield* monotonicMillis) - began, at: yield* Clock.currentTimeMillis }
   })

@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import { MoveRequest } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import { serverAddress } from "../../domain/Address.ts"
 
 /** A step was refused, or an installation does not answer. `message` is for the user of the command line. */
 export class MoveFailed extends Schema.TaggedError<MoveFailed>()("MoveFailed", {
@@ -60,10 +61,10 @@ export const overHttp = (
   token: Redacted.Redacted
 ) =>
   Effect.map(HttpClient.HttpClient, (client): Side => {
-    const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
+    const base = serverAddress(url)
     const name = `${role} (${base})`
     const path = `${base}/api/operator/tenants/${encodeURIComponent(tenantId)}/move`
-    const silent = () =>
+    const noAnswer = () =>
       new MoveFailed({
         reason: "away",
         message: `The ${name} does not answer. Run the command again to continue.`
@@ -86,13 +87,13 @@ export const overHttp = (
 
     const send = (request: HttpClientRequest.HttpClientRequest) =>
       client.execute(HttpClientRequest.bearerToken(request, token)).pipe(
-        Effect.mapError(silent),
+        Effect.mapError(noAnswer),
         Effect.filterOrElse(({ status }) => (status >= 200 && status < 300) || status === 404, refusal)
       )
 
     /** Each attempt has a time-out, its body included. */
     const retried = <A>(one: Effect.Effect<A, MoveFailed>) =>
-      Effect.retry(Effect.timeoutFail(one, { duration: requestTimeout, onTimeout: silent }), {
+      Effect.retry(Effect.timeoutFail(one, { duration: requestTimeout, onTimeout: noAnswer }), {
         while: ({ reason }) => reason === "away",
         schedule: retrySchedule
       })
@@ -106,7 +107,7 @@ export const overHttp = (
         const response = yield* send(
           HttpClientRequest.bodyUnsafeJson(HttpClientRequest.post(path), encoded)
         ).pipe(Effect.flatMap(found))
-        const body = yield* Effect.mapError(response.json, silent)
+        const body = yield* Effect.mapError(response.json, noAnswer)
         return yield* Schema.decodeUnknown(Schema.Struct({ data: Schema.successSchema(request) }))(body).pipe(
           Effect.map(({ data }) => data),
           Effect.mapError(
@@ -129,7 +130,7 @@ export const overHttp = (
             response.status === 404
               ? Effect.succeed(Option.none<Uint8Array>())
               : Effect.mapBoth(response.arrayBuffer, {
-                  onFailure: silent,
+                  onFailure: noAnswer,
                   onSuccess: (bytes) => Option.some(new Uint8Array(bytes))
                 })
           ),

@@ -1,9 +1,7 @@
 /** The services that a command needs to write a tenant into an installation's store. */
-import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as SqlAudit from "../../capabilities/AuditLog/Sql.ts"
 import * as QueueTable from "../../capabilities/JobQueue/Table.ts"
-import * as DerivedKeys from "../../capabilities/SecretBox/DerivedKeys.ts"
 import { ProcessLeases } from "../../store/chat/ProcessLeases.ts"
 import { ArtifactRows } from "../../store/knowledge/ArtifactRows.ts"
 import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
@@ -11,9 +9,7 @@ import { Artifacts } from "../../usecases/knowledge/Artifacts.ts"
 import { TenantMoves } from "../../usecases/operations/moves/TenantMoves.ts"
 import type { Settings } from "../config/Config.ts"
 import * as Secrets from "../config/Secrets.ts"
-import { artifactStore } from "../Capabilities.ts"
-
-const secretBox = Layer.unwrapEffect(Effect.map(Secrets.Secrets, ({ masters }) => DerivedKeys.layer(masters)))
+import { artifactStore, secretBox } from "../Capabilities.ts"
 
 /** On an open database with its tables. */
 export const layer = (settings: Settings) =>

@@ -133,7 +133,7 @@ const writePage = (transfer: Transfer, table: string, rows: ReadonlyArray<string
 const copyPage = (transfer: Transfer, part: Wire.TablePart, turns: Turns) => {
   const { from, sealKey, tables } = transfer
   const { table } = part
-  const alone = Effect.gen(function* () {
+  const pageAlone = Effect.gen(function* () {
     const { next, rows } = yield* from.ask(new Wire.ReadPage({ ...part, sealKey }))
     yield* writePage(transfer, table, rows)
     return { next, count: rows.length }
@@ -149,7 +149,7 @@ const copyPage = (transfer: Transfer, part: Wire.TablePart, turns: Turns) => {
     yield* writePage(transfer, table, page.rows)
     return { next: page.next, count: page.rows.length }
   })
-  return Effect.catchIf(turns.page(alone), isOrder, () => turns.changes(withChanges))
+  return Effect.catchIf(turns.page(pageAlone), isOrder, () => turns.changes(withChanges))
 }
 
 const copyPart = (transfer: Transfer, part: Wire.TablePart, turns: Turns) =>
@@ -290,7 +290,7 @@ export const compare = (transfer: Transfer): Effect.Effect<ReadonlyArray<TableCo
   Effect.gen(function* () {
     let caughtUp = yield* monotonicMillis
     /** Keeps the list of changes short. */
-    const between = Effect.gen(function* () {
+    const catchUpIfDue = Effect.gen(function* () {
       if ((yield* monotonicMillis) - caughtUp < Duration.toMillis(compareInterval)) return
       yield* catchUp(transfer)
       caughtUp = yield* monotonicMillis
@@ -298,7 +298,7 @@ export const compare = (transfer: Transfer): Effect.Effect<ReadonlyArray<TableCo
     const filled = new Set((yield* transfer.from.ask(new Wire.Filled())).tables)
     const compared = yield* Effect.forEach(
       transfer.tables.filter((table) => filled.has(table)),
-      (table) => compareTable(transfer, table, between)
+      (table) => compareTable(transfer, table, catchUpIfDue)
     )
     yield* compareEmpty(transfer)
     yield* catchUp(transfer)

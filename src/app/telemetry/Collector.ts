@@ -38,7 +38,7 @@ const make = (inner: HttpClient.HttpClient) => {
   let until = Number.NEGATIVE_INFINITY
 
   /** Logs a loss, at most once a minute. */
-  const lost = (request: HttpClientRequest.HttpClientRequest) =>
+  const logLoss = (request: HttpClientRequest.HttpClientRequest) =>
     Effect.gen(function* () {
       const now = yield* monotonicMillis
       if (now - loggedAt >= logInterval) {
@@ -54,10 +54,10 @@ const make = (inner: HttpClient.HttpClient) => {
   })
 
   return HttpClient.transform(inner, (response, request) => {
-    const silence = () =>
+    const noAnswer = () =>
       new HttpClientError.RequestError({ request, reason: "Transport", description: "No answer" })
     const attempt = response.pipe(
-      Effect.timeoutFail({ duration: requestTimeout, onTimeout: silence }),
+      Effect.timeoutFail({ duration: requestTimeout, onTimeout: noAnswer }),
       Effect.filterOrFail(
         ({ status }) => status < 400,
         (answer): Refusal =>
@@ -71,16 +71,16 @@ const make = (inner: HttpClient.HttpClient) => {
       }),
       Effect.catchAll((error) => {
         const fault = error._tag === "ResponseError" && batchRefused.has(error.response.status)
-        return Effect.zipRight(fault ? Effect.void : backOff, lost(request))
+        return Effect.zipRight(fault ? Effect.void : backOff, logLoss(request))
       })
     )
     return Effect.flatMap(monotonicMillis, (now) =>
       now < until
-        ? lost(request)
+        ? logLoss(request)
         : Effect.flatMap(
             places.withPermitsIfAvailable(1)(send),
             Option.match({
-              onNone: () => lost(request),
+              onNone: () => logLoss(request),
               onSome: Effect.succeed
             })
           )

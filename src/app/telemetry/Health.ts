@@ -12,7 +12,7 @@ import * as Metrics from "../../http/system/Metrics.ts"
 import { SystemApi } from "../../http/system/SystemApi.ts"
 import * as SystemHandlers from "../../http/system/SystemHandlers.ts"
 import type { Settings } from "../config/Config.ts"
-import { reachable } from "../config/ConfigValues.ts"
+import { callableHost } from "../config/ConfigValues.ts"
 import * as Lifecycle from "../Lifecycle.ts"
 import * as Port from "../Port.ts"
 
@@ -44,7 +44,7 @@ export const layer = ({ healthPort, host }: Settings) =>
             Layer.provide(Lifecycle.readiness),
             Layer.provide(NodeHttpServer.layer(makeServer, { host, port })),
             HttpMiddleware.withTracerDisabledWhen(() => true),
-            Layer.merge(Layer.succeed(HealthAddress, `http://${reachable(host)}:${port}`))
+            Layer.merge(Layer.succeed(HealthAddress, `http://${callableHost(host)}:${port}`))
           )
         )
       )

@@ -15,7 +15,7 @@ const verb = /^(?:with|select|insert|update|delete|merge|create|alter|drop|begin
 const inner = /\b(select|insert|update|delete|merge)\b/u
 
 /** The text outside of parentheses: the main statement after a `with`. */
-const outermost = (text: string): string => {
+const mainStatement = (text: string): string => {
   let depth = 0
   let kept = ""
   for (const part of text.split(/([()])/u)) {
@@ -46,7 +46,7 @@ const summaryOf = (statement: string) => {
       ? Array.from(lower.matchAll(/(?<!\w)([a-z_]\w*) as (?:(?:not )?materialized )?\(/gu))
       : []
   const others = new Set([...words, ...named.map(([, name = ""]) => name)])
-  const body = begins === "with" ? outermost(lower) : lower
+  const body = begins === "with" ? mainStatement(lower) : lower
   const operation = begins === "with" ? (inner.exec(body)?.[1] ?? "select") : begins
   const table = tableIn(body, others) ?? tableIn(lower, others)
   return { operation: operation.toUpperCase(), table, text }

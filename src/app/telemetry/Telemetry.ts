@@ -13,18 +13,14 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import { isError } from "../../domain/Thrown.ts"
 import * as ProviderHttp from "../../capabilities/ModelRuntime/ProviderHttp.ts"
 import { sampling } from "../../http/server/Span.ts"
 import * as Collector from "./Collector.ts"
-import { choice, count, headerList, httpUrl, ratio, Value } from "../config/ConfigValues.ts"
+import { choice, count, headerList, httpUrl, ratio, Value, variable } from "../config/ConfigValues.ts"
 import * as Package from "../Package.ts"
 import * as SqlSpans from "./SqlSpans.ts"
-
-const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
-  Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
 
 /** The telemetry variables of `app/config/Config`, and the port for health and metrics. */
 export const variables = {
@@ -91,7 +87,7 @@ const kindOf = (failure: unknown): string => {
 }
 
 /** Kind and location of `failure`. Its message is left out, because it may quote a tool, a provider or a customer. */
-const unspoken = (failure: unknown) => {
+const withoutMessage = (failure: unknown) => {
   const kind = kindOf(failure)
   const { message = "", stack = "" } = isError(failure) ? failure : {}
   // Lines of the message may look like stack frames.
@@ -100,11 +96,11 @@ const unspoken = (failure: unknown) => {
   return Object.assign(new Error(kind), { name: kind, stack: [kind, ...places].join("\n") })
 }
 
-const wordless = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
+const withoutMessages = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
   Cause.match(cause, {
     onEmpty: Cause.empty,
-    onFail: (error) => Cause.fail(unspoken(error)),
-    onDie: (defect) => Cause.die(unspoken(defect)),
+    onFail: (error) => Cause.fail(withoutMessage(error)),
+    onDie: (defect) => Cause.die(withoutMessage(defect)),
     onInterrupt: Cause.interrupt,
     onSequential: Cause.sequential,
     onParallel: Cause.parallel
@@ -122,7 +118,7 @@ const withoutWords = Layer.scopedDiscard(
           const { end } = span
           return Object.assign(span, {
             end: (at: bigint, exit: Exit.Exit<unknown, unknown>) =>
-              Reflect.apply(end, span, [at, Exit.mapErrorCause(exit, wordless)])
+              Reflect.apply(end, span, [at, Exit.mapErrorCause(exit, withoutMessages)])
           })
         }
       })

@@ -130,7 +130,10 @@ const make = (directory: string) =>
       }).pipe(Effect.scoped)
 
     /** Calls `write` to create the file of `ref`, unless the file exists and is intact. */
-    const place = (ref: ArtifactRef, write: (file: string) => Effect.Effect<void, ArtifactStoreError>) =>
+    const createIfMissing = (
+      ref: ArtifactRef,
+      write: (file: string) => Effect.Effect<void, ArtifactStoreError>
+    ) =>
       Effect.gen(function* () {
         const file = fileOf(ref)
         const parent = path.dirname(file)
@@ -145,7 +148,7 @@ const make = (directory: string) =>
 
     const put = Effect.fn("ArtifactStore.put")(function* (bytes: Uint8Array) {
       const ref = refOf(bytes)
-      yield* place(ref, (file) =>
+      yield* createIfMissing(ref, (file) =>
         Effect.gen(function* () {
           const kept = yield* attempt("read", () => readIfPresent(file))
           if (kept?.ref !== ref) yield* write(bytes, file)
@@ -167,7 +170,7 @@ const make = (directory: string) =>
       )
       const ref = ArtifactRef.make(`sha256:${hash.digest("hex")}`)
       // An existing file has the same bytes, or is damaged. In both cases the new file may replace it.
-      const store = place(ref, (file) =>
+      const store = createIfMissing(ref, (file) =>
         attempt("written", async () => {
           await fresh.handle.sync()
           await fs.rename(fresh.file, file)

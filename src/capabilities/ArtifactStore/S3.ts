@@ -91,7 +91,7 @@ const make = (options: S3Options) =>
       return `${base}/${digest.slice(0, 2)}/${digest}`
     }
 
-    const signed = (method: "GET" | "PUT" | "DELETE", url: string, contentHash: string) =>
+    const signRequest = (method: "GET" | "PUT" | "DELETE", url: string, contentHash: string) =>
       Effect.tryPromise({
         try: () =>
           new AwsV4Signer({
@@ -116,7 +116,7 @@ const make = (options: S3Options) =>
     ) =>
       Effect.gen(function* () {
         const hash = (fill === null ? refOf(new Uint8Array(0)) : ref).slice("sha256:".length)
-        const { headers, url } = yield* signed(method, urlOf(ref), hash)
+        const { headers, url } = yield* signRequest(method, urlOf(ref), hash)
         const sent = HttpClientRequest.make(method)(url).pipe(
           HttpClientRequest.setHeaders(headers),
           fill ?? ((same) => same)

@@ -1,9 +1,9 @@
 /** {@link DedupeStore} in the table `dedupe_keys`; times are the database's. A claim joins the caller's transaction. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { DedupeStore, DedupeStoreError } from "../DedupeStore.ts"
+import { timeAfter } from "../../store/DatabaseTime.ts"
 
 const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
   Effect.catchAll(effect, (cause) =>
@@ -21,7 +21,7 @@ export const layerSql = Layer.effect(
       claim: (key, ttl) =>
         sql`
           insert into dedupe_keys as known (key, expires_at)
-          values (${key}, clock_timestamp() + ${Duration.toMillis(ttl)}::float8 * interval '1 millisecond')
+          values (${key}, ${timeAfter(sql, ttl)})
           on conflict (key) do update set expires_at = excluded.expires_at
             where known.expires_at <= clock_timestamp()
           returning key`.pipe(

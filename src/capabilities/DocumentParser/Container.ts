@@ -138,3 +138,12 @@ export const containerKind = (bytes: Uint8Array): ContainerKind | undefined => {
   const types = text("[Content_Types].xml")
   return contentTypes.find(([pattern]) => pattern.test(types))?.[1]
 }
+
+/** A table of Markdown with its header. */
+export const markdownTable = (
+  head: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<string>>
+): string => {
+  const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
+  return [line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n")
+}

@@ -1,8 +1,8 @@
 /** DOCX: paragraphs, headings by style, lists and tables of the main text, as Markdown, in one pass over the XML. */
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
-import { mainPart, openContainer } from "./Container.ts"
-import { tidy } from "./PlainText.ts"
+import { mainPart, openContainer, markdownTable } from "./Container.ts"
+import { normalizeSpace } from "./PlainText.ts"
 import { unescape } from "../../domain/Xml.ts"
 
 const malformed = new ParseError({
@@ -48,8 +48,7 @@ const endTable = (writer: Writer): void => {
     .map((row) => row.map((cell) => cell.join(" ")))
   writer.rows = []
   if (head === undefined) return
-  const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
-  writer.blocks.push([line(head), line(head.map(() => "---")), ...rows.map(line)].join("\n"))
+  writer.blocks.push(markdownTable(head, rows))
 }
 
 const valueOf = (tag: string): string => unescape(/\bw:val="([^"]{0,200})"/.exec(tag)?.[1] ?? "")
@@ -92,7 +91,7 @@ const read = (xml: string): string => {
   endParagraph(writer)
   writer.tables = Math.min(writer.tables, 1)
   endTable(writer)
-  return tidy(writer.blocks.join("\n\n"))
+  return normalizeSpace(writer.blocks.join("\n\n"))
 }
 
 const firstHeading = (content: string): string => /^# (.{1,300})$/m.exec(content)?.[1]?.trim() ?? ""

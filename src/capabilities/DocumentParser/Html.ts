@@ -7,7 +7,7 @@ import { Defuddle } from "defuddle/node"
 import { parseHTML } from "linkedom"
 import { urlOf } from "../../domain/Address.ts"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
-import { tidy } from "./PlainText.ts"
+import { normalizeSpace, oneLine } from "./PlainText.ts"
 
 /** The used members of a DOM node. */
 interface Node {
@@ -111,8 +111,6 @@ const article = (page: Page, url: string | undefined) =>
     catch: () => new ParseError({ code: "malformed", message: "The page's markup could not be read." })
   })
 
-const words = (text: string): string => text.replace(/\s+/g, " ").trim()
-
 /** `url` is the address of the page. `title` is empty when the page has none. */
 export const parseHtml = (
   html: string,
@@ -131,13 +129,13 @@ export const parseHtml = (
       page.querySelector('link[rel~="canonical"][href]')?.getAttribute("href") ?? null,
       base
     )
-    const heading = words(page.querySelector("h1")?.textContent ?? "")
+    const heading = oneLine(page.querySelector("h1")?.textContent ?? "")
     flatten(page.documentElement)
     const { content, title } = yield* article(page, url)
     return {
-      title: words(title) || heading,
+      title: oneLine(title) || heading,
       format: "markdown" as const,
-      content: tidy(content),
+      content: normalizeSpace(content),
       ...(canonical === undefined ? {} : { canonicalUrl: canonical }),
       links
     }

@@ -1,7 +1,7 @@
 /** Markdown: front matter becomes metadata, the rest is the unchanged content. */
 import { cleanHeading } from "../../search/Heading.ts"
 import type { ParsedDocument } from "../DocumentParser.ts"
-import { tidy } from "./PlainText.ts"
+import { normalizeSpace } from "./PlainText.ts"
 
 const frontMatterOf = (text: string): { readonly matter: string; readonly body: string } => {
   const open = /^---[ \t]*\n/.exec(text)
@@ -52,5 +52,9 @@ const headingTitle = (body: string): string => {
 /** `title` is empty when the text has none. */
 export const parseMarkdown = (text: string): Pick<ParsedDocument, "title" | "format" | "content"> => {
   const { matter, body } = frontMatterOf(text.replaceAll("\r\n", "\n"))
-  return { title: matterTitle(matter) || headingTitle(body), format: "markdown", content: tidy(body) }
+  return {
+    title: matterTitle(matter) || headingTitle(body),
+    format: "markdown",
+    content: normalizeSpace(body)
+  }
 }

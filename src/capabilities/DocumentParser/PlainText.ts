@@ -3,8 +3,11 @@ import type { ParsedDocument } from "../DocumentParser.ts"
 
 type Read = Pick<ParsedDocument, "format" | "content">
 
+/** The words of a text on one line. */
+export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim()
+
 /** Normalizes white space: Unix line ends, none at line ends, at most one empty line in a row. */
-export const tidy = (text: string): string => {
+export const normalizeSpace = (text: string): string => {
   const lines: Array<string> = []
   for (const line of text.replaceAll("\r\n", "\n").replaceAll("\r", "\n").split("\n")) {
     const kept = line.trimEnd()
@@ -14,7 +17,7 @@ export const tidy = (text: string): string => {
   return lines.join("\n")
 }
 
-export const parseText = (text: string): Read => ({ format: "text", content: tidy(text) })
+export const parseText = (text: string): Read => ({ format: "text", content: normalizeSpace(text) })
 
 const delimiterOf = (text: string): string => {
   const end = text.indexOf("\n")
@@ -83,7 +86,7 @@ export const parseCsv = (text: string): Read => {
       .map(({ name, value }) => (name === "" ? value : `${name}: ${value}`))
       .join("\n")
   )
-  return { format: "text", content: tidy(paragraphs.join("\n\n")) }
+  return { format: "text", content: normalizeSpace(paragraphs.join("\n\n")) }
 }
 
 const depthLimit = 64
@@ -114,5 +117,5 @@ export const parseJson = (value: unknown): Read => {
     leaves(member, name, depthLimit, lines)
     return lines.join("\n")
   })
-  return { format: "text", content: tidy(paragraphs.join("\n\n")) }
+  return { format: "text", content: normalizeSpace(paragraphs.join("\n\n")) }
 }

@@ -1,7 +1,7 @@
 /** PPTX: every visible slide in order, with its title as a heading, its text, tables and the speaker's notes. */
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
-import { type Container, mainPart, openContainer, relationships } from "./Container.ts"
+import { type Container, mainPart, openContainer, relationships, markdownTable } from "./Container.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
 
 const malformed = new ParseError({
@@ -103,9 +103,7 @@ const isFurniture = ({ role }: Shape): boolean => ["sldNum", "dt", "ftr", "hdr"]
 const shapeBlocks = ({ paragraphs, rows }: Shape): ReadonlyArray<string> => {
   const list = paragraphs.length > 1 ? paragraphs.map((text) => `- ${text}`) : paragraphs
   const [head, ...body] = rows.filter((row) => row.some((cell) => cell !== ""))
-  const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
-  const table =
-    head === undefined ? [] : [[line(head), line(head.map(() => "---")), ...body.map(line)].join("\n")]
+  const table = head === undefined ? [] : [markdownTable(head, body)]
   return [...(list.length > 0 ? [list.join("\n")] : []), ...table]
 }
 

@@ -247,7 +247,7 @@ const make = (options: WorkerOptions) =>
     const inThread = new Map<Waiting, (typeof threads)[number]>()
 
     /** The document, and waiting small ones of the same owner. */
-    const together = (own: Waiting): ReadonlyArray<Waiting> => {
+    const batchWith = (own: Waiting): ReadonlyArray<Waiting> => {
       const batch = [own]
       let left = maxBatchBytes - own.request.bytes.length
       for (const other of own.alone ? [] : waiting) {
@@ -263,7 +263,7 @@ const make = (options: WorkerOptions) =>
 
     const serve = (own: Waiting) =>
       Effect.suspend(() => {
-        const batch = together(own)
+        const batch = batchWith(own)
         const thread = threads.find(({ isBusy }) => !isBusy())
         if (thread === undefined) return Effect.dieMessage("A permit was granted, but there is no thread.")
         for (const each of batch) inThread.set(each, thread)

@@ -7,6 +7,7 @@ import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentPa
 import { openContainer, type Container, mainPart, relationships } from "./Container.ts"
 import { cellFormats, type CellFormat, displayedValue } from "./XlsxValues.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
+import { oneLine } from "./PlainText.ts"
 
 const maxCells = 1_000_000
 /** Maximum length of one table. It fits a chunk, which keeps tables whole up to 1,600. */
@@ -51,8 +52,6 @@ const columnOf = (reference: string, before: number): number => {
 const lettersOf = (column: number): string =>
   (column >= 26 ? lettersOf(Math.floor(column / 26) - 1) : "") + String.fromCharCode(65 + (column % 26))
 
-const words = (text: string): string => text.replace(/\s+/g, " ").trim()
-
 /** Texts of `<si>` elements, without phonetic readings of East Asian text. */
 const sharedStrings = (xml: string): ReadonlyArray<string> => {
   const strings: Array<string> = []
@@ -68,7 +67,7 @@ const sharedStrings = (xml: string): ReadonlyArray<string> => {
     close: (name) => {
       // Counted here and not at the cells, because any number of cells may refer to it.
       if (name === "si") {
-        strings.push(words(parts.join("")))
+        strings.push(oneLine(parts.join("")))
         parts = []
       } else if (name === "t") inText = false
       else if (name === "rPh") phonetic = false
@@ -102,7 +101,7 @@ const rowsOf = (
     const text = parts.join("")
     if (cell.type === "s") return strings[Number(text)] ?? ""
     if (cell.type === "b") return text === "1" ? "TRUE" : "FALSE"
-    return words(cell.type === "" || cell.type === "n" ? displayedValue(text, cell.format, from1904) : text)
+    return oneLine(cell.type === "" || cell.type === "n" ? displayedValue(text, cell.format, from1904) : text)
   }
   scan(xml, {
     open: (name, tag) => {
@@ -248,7 +247,7 @@ const readBook = (container: Container, { maxCharacters }: ParseLimits): string 
     if (part === undefined || read.has(part)) continue
     read.add(part)
     const content = sheetBlocks(rowsOf(container.text(part), book, count), spend)
-    blocks.push(...(content.length > 0 ? [`## ${words(name) || "Sheet"}`] : []), ...content)
+    blocks.push(...(content.length > 0 ? [`## ${oneLine(name) || "Sheet"}`] : []), ...content)
   }
   return blocks.join("\n\n")
 }

@@ -165,7 +165,7 @@ const makeNaming = ({ model }: OpenAiOptions, dimensions: number) => {
     const ask = Effect.suspend(() =>
       send({ model, input, encoding_format: short ? "base64" : "float", ...(named && { dimensions }) })
     )
-    const plainly = Effect.suspend(() => {
+    const askPlainly = Effect.suspend(() => {
       const before = { named, short }
       named = named && native[model] !== undefined
       short = short && proven
@@ -179,7 +179,10 @@ const makeNaming = ({ model }: OpenAiOptions, dimensions: number) => {
     })
     return Effect.catchAll(ask, (error) =>
       refusals.includes(error.status)
-        ? Effect.flatMap(plainly, Option.match({ onNone: () => Effect.fail(error), onSome: Effect.succeed }))
+        ? Effect.flatMap(
+            askPlainly,
+            Option.match({ onNone: () => Effect.fail(error), onSome: Effect.succeed })
+          )
         : Effect.fail(error)
     ).pipe(
       Effect.tap(() =>
@@ -218,7 +221,7 @@ const makePause = (provider: string, shared: ProviderBackoffService) => {
           Effect.zipRight(shared.begin(provider, pause))
         )
   /** Waits for the end of the pause, or fails when it is longer than `limit`. */
-  const respect = (limit: Duration.Duration) =>
+  const awaitPause = (limit: Duration.Duration) =>
     Effect.flatMap(left, (millis) =>
       millis > Duration.toMillis(limit)
         ? Effect.fail(
@@ -228,7 +231,7 @@ const makePause = (provider: string, shared: ProviderBackoffService) => {
           ? Effect.sleep(millis)
           : Effect.void
     )
-  return { begin, respect, learn }
+  return { begin, awaitPause, learn }
 }
 
 const make = (options: OpenAiOptions) =>
@@ -248,7 +251,7 @@ const make = (options: OpenAiOptions) =>
     const embed = (texts: ReadonlyArray<string>, limit: Duration.Duration) => {
       const input = texts.map(toReadable)
       if (input.length === 0) return Effect.succeed<ReadonlyArray<Float32Array>>([])
-      return pause.respect(limit).pipe(
+      return pause.awaitPause(limit).pipe(
         Effect.zipRight(Effect.mapError(ask(send, input), fromWire)),
         Effect.tapError(pause.begin),
         Effect.flatMap((data) => toVectors(data, texts.length, dimensions))

@@ -133,7 +133,7 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
       const { bill, inputTokens, outputTokens, text } = yield* ask(claims)
       const told = yield* Schema.decode(Answer)(jsonOf(text)).pipe(
         Effect.mapError(() => new Unusable({ message: "its answer cannot be read" })),
-        Effect.catchTag("Unusable", (failure) => Effect.as(warned(failure), []))
+        Effect.catchTag("Unusable", (failure) => Effect.as(logFailure(failure), []))
       )
       const byStatement = new Map(told.map((one) => [one.statement, one]))
       const verdicts = claims.map((claim, place) => {
@@ -151,14 +151,14 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
       check: (claims) =>
         Effect.catchAll(check(claims), (failure) =>
           Effect.zipRight(
-            warned(failure),
+            logFailure(failure),
             Effect.map(Words.check(claims), (checked): Checked => ({ ...checked, bills: [unpriced] }))
           )
         )
     })
   })
 
-const warned = ({ message }: { readonly message: string }) =>
+const logFailure = ({ message }: { readonly message: string }) =>
   Effect.logWarning("The model did not check a reply").pipe(Effect.annotateLogs({ reason: message }))
 
 export const layerModel = (options: ModelOptions = {}): Layer.Layer<GroundingChecker, never, ModelRuntime> =>

@@ -41,7 +41,7 @@ export const unknown: Verdict = { supported: null, spans: [], reasons: [] }
  * Severity of items that passages lack: 0 if they are near, 1 if they are elsewhere in a passage, 2 if they are
  * missing.
  */
-const lack = (
+const severityOf = (
   found: ReadonlyArray<BestMatch>,
   near: (one: BestMatch) => boolean,
   anywhere: (one: BestMatch) => boolean
@@ -92,7 +92,7 @@ const clausesAbout = ({ evidence, matched, sentences }: BestMatch): ReadonlyArra
 }
 
 /** Whether one text says that something is missing which the other has. */
-const lacks = (evidence: Evidence, lacking: string, having: string): boolean => {
+const saysMissing = (evidence: Evidence, lacking: string, having: string): boolean => {
   const missing = missingWordsIn(lacking)
   if (missing.length === 0 || hasNegation(having) || missingWordsIn(having).length > 0) return false
   return missing.some((word) => sharesTerm(evidence, word, having))
@@ -100,9 +100,9 @@ const lacks = (evidence: Evidence, lacking: string, having: string): boolean => 
 
 /** Contradicted if a negation is not in the same sentences, or if something affirmed is negated or missing there. */
 const contradict = (claim: string, clauses: ReadonlyArray<Clause>, evidence: Evidence): boolean => {
-  if (clauses.some(({ text }) => lacks(evidence, text, claim))) return true
+  if (clauses.some(({ text }) => saysMissing(evidence, text, claim))) return true
   const sentences = clauses.map(({ sentence }) => sentence).join(" ")
-  if (lacks(evidence, claim, sentences)) return true
+  if (saysMissing(evidence, claim, sentences)) return true
   if (!hasNegation(claim)) return clauses.some(({ text }) => hasNegation(text))
   const isShared = clauses.some(
     ({ sentence }) =>
@@ -132,7 +132,7 @@ const verdictOf = (claim: string, found: ReadonlyArray<BestMatch>, best: BestMat
   })
   const nearOf = (one: BestMatch) => near.find((each) => each.one === one)
   const graveNumbers = numbers.map((forms) =>
-    lack(
+    severityOf(
       found,
       (one) =>
         forms.some((form) => nearOf(one)?.numbers.has(form) === true || one.evidence.titleNumbers.has(form)),
@@ -140,7 +140,7 @@ const verdictOf = (claim: string, found: ReadonlyArray<BestMatch>, best: BestMat
     )
   )
   const graveNames = names.map((name) =>
-    lack(
+    severityOf(
       found,
       (one) => has(nearOf(one)?.words ?? new Set(), name) || has(one.evidence.titleWords, name),
       (one) => has(one.evidence.words, name)

@@ -143,7 +143,7 @@ export const discovery = (http: Http, addresses: Addresses) => {
       : Effect.fail(invalid(`The authorization server's ${name} is not under https.`))
   }
 
-  const described = Effect.fn("ToolDiscovery.server")(function* (issuer: string) {
+  const findServer = Effect.fn("ToolDiscovery.server")(function* (issuer: string) {
     const url = urlOf(issuer)
     if (!isSafe(url) || url.search !== "" || url.hash !== "") {
       return yield* invalid("The MCP server names no https address as its authorization server.")
@@ -195,7 +195,7 @@ export const discovery = (http: Http, addresses: Addresses) => {
       return yield* invalid("The MCP server does not say which authorization server it uses.")
     }
     const target: ToolAuthorizationTarget = {
-      server: yield* described(issuer),
+      server: yield* findServer(issuer),
       resource: Option.match(metadata, {
         onNone: () => `${url.origin}${pathOf(url)}${url.search}`,
         onSome: ({ resource }) => resource

@@ -48,7 +48,7 @@ interface Entry {
   readonly until: number
 }
 
-const touches = (touched: AffectedKeys, key: LiveKey): boolean => {
+const isAffected = (touched: AffectedKeys, key: LiveKey): boolean => {
   if ("keyId" in touched) return key.keyId === touched.keyId
   if ("agentId" in touched) return key.agentId === touched.agentId
   return key.tenantId === touched.tenantId
@@ -78,7 +78,7 @@ class Remembered {
   forget(touched: AffectedKeys): void {
     this.epoch += 1
     for (const [fingerprint, { key }] of this.entries) {
-      if (touches(touched, key)) this.entries.delete(fingerprint)
+      if (isAffected(touched, key)) this.entries.delete(fingerprint)
     }
   }
 }

@@ -36,7 +36,7 @@ const answered = (cause: unknown): SubmissionError | null => {
 }
 
 /** Errors before any of the mail was sent. Permanent errors of the server stay permanent. */
-const early = (cause: unknown): SubmissionError => {
+const beforeMessage = (cause: unknown): SubmissionError => {
   const code = Predicate.hasProperty(cause, "code") ? cause.code : undefined
   if (code === "EAUTH") return answered(cause) ?? refused("The mail server does not let the user in.", false)
   if (code === "ETLS") return refused("The mail server offers no TLS that can be trusted.", false)
@@ -49,7 +49,7 @@ const libraries = Effect.promise(async () => ({
   Connection: (await import("nodemailer/lib/smtp-connection")).default
 }))
 
-const composed = (Composer: typeof MailComposer, mail: SubmittedMail) =>
+const composeMail = (Composer: typeof MailComposer, mail: SubmittedMail) =>
   Effect.promise(() =>
     new Composer({
       from: mail.from,
@@ -102,7 +102,7 @@ const make = Effect.gen(function* () {
   const addresses = yield* OutboundAddresses
 
   /** A logged-in connection, closed with the scope. */
-  const opened = Effect.fn("MailSubmission.opened")(function* ({
+  const openConnection = Effect.fn("MailSubmission.openConnection")(function* ({
     host,
     password,
     port,
@@ -130,15 +130,15 @@ const make = Effect.gen(function* () {
       }),
       (made) => Effect.sync(() => made.close())
     )
-    yield* step(connection, early, (done) => connection.connect(done))
-    yield* step(connection, early, (done) =>
+    yield* step(connection, beforeMessage, (done) => connection.connect(done))
+    yield* step(connection, beforeMessage, (done) =>
       connection.login({ credentials: { user, pass: Redacted.value(password) } }, done)
     )
     return connection
   })
 
   const verify = Effect.fn("MailSubmission.verify")(function* (login: MailLogin) {
-    const connection = yield* opened(login)
+    const connection = yield* openConnection(login)
     yield* Effect.sync(() => connection.quit())
   })
 
@@ -148,9 +148,9 @@ const make = Effect.gen(function* () {
     begun: { message: boolean }
   ) {
     const { Composer } = yield* libraries
-    const message = yield* composed(Composer, mail)
-    const connection = yield* opened(login)
-    const failed = (cause: unknown) => answered(cause) ?? (begun.message ? unknown() : early(cause))
+    const message = yield* composeMail(Composer, mail)
+    const connection = yield* openConnection(login)
+    const failed = (cause: unknown) => answered(cause) ?? (begun.message ? unknown() : beforeMessage(cause))
     yield* step(connection, failed, (done) =>
       connection.send(
         { from: mail.from, to: [mail.to], size: message.length },

@@ -16,7 +16,8 @@ import { ReplyText } from "./ReplyText.ts"
 import * as Structured from "./Structured.ts"
 import { usageOf } from "./Tokens.ts"
 import { type CallPiece, ToolCalls } from "./ToolCalls.ts"
-import { isAbsent, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
+import { isAbsent, isObject, parseObject, type WireObject } from "./WireJson.ts"
+import { itemsOf } from "../../domain/JsonValue.ts"
 
 const reasons: Readonly<Record<string, FinishReason>> = {
   stop: "stop",

@@ -40,10 +40,14 @@ const reasoningOf = (parts: ReadonlyArray<Prompt.AssistantMessagePart>): Wire =>
     })
   )
 
-const user = ({ content }: Prompt.UserMessage): Wire =>
+/** Plain text as a string, anything else as parts. */
+export const userMessage = (
+  { content }: Prompt.UserMessage,
+  toPart: (part: Prompt.UserMessagePart) => ReadonlyArray<Wire>
+): Wire =>
   content.every(({ type }) => type === "text")
     ? { role: "user", content: textOf(content) }
-    : { role: "user", content: content.flatMap(toContentPart) }
+    : { role: "user", content: content.flatMap(toPart) }
 
 const assistant = ({ content }: Prompt.AssistantMessage): Wire => {
   const text = textOf(content)
@@ -61,7 +65,7 @@ const toMessages = (message: Prompt.Message): ReadonlyArray<Wire> => {
     case "system":
       return [{ role: "system", content: message.content }]
     case "user":
-      return [user(message)]
+      return [userMessage(message, toContentPart)]
     case "assistant":
       return [assistant(message)]
     case "tool":

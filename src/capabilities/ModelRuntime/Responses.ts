@@ -14,7 +14,8 @@ import { responsesInput } from "./ResponsesInput.ts"
 import * as Structured from "./Structured.ts"
 import { usageOf } from "./Tokens.ts"
 import { toolCall } from "./ToolCalls.ts"
-import { isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
+import { isObject, parseObject, type WireObject } from "./WireJson.ts"
+import { itemsOf } from "../../domain/JsonValue.ts"
 
 const incompleteReasons: Readonly<Record<string, FinishReason>> = {
   max_output_tokens: "length",

@@ -1,7 +1,7 @@
 /** Converts a prompt to the input items of `/responses`. */
 import type * as Prompt from "@effect/ai/Prompt"
 import { attachmentOf } from "./Attachments.ts"
-import { argumentsOf, outputOf, textOf } from "./ChatMessages.ts"
+import { argumentsOf, outputOf, textOf, userMessage } from "./ChatMessages.ts"
 
 type Wire = Readonly<Record<string, unknown>>
 
@@ -15,11 +15,6 @@ const toContentPart = (part: Prompt.UserMessagePart): ReadonlyArray<Wire> => {
     ? [{ type: "input_file", filename: attachment.name, file_data: attachment.url }]
     : [{ type: "input_file", file_url: attachment.url }]
 }
-
-const user = ({ content }: Prompt.UserMessage): Wire =>
-  content.every(({ type }) => type === "text")
-    ? { role: "user", content: textOf(content) }
-    : { role: "user", content: content.flatMap(toContentPart) }
 
 const assistant = ({ content }: Prompt.AssistantMessage): ReadonlyArray<Wire> => {
   const text = textOf(content)
@@ -36,7 +31,7 @@ const toItems = (message: Prompt.Message): ReadonlyArray<Wire> => {
     case "system":
       return [{ role: "system", content: message.content }]
     case "user":
-      return [user(message)]
+      return [userMessage(message, toContentPart)]
     case "assistant":
       return assistant(message)
     case "tool":

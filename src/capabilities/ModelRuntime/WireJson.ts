@@ -19,9 +19,6 @@ export const parseObject = (text: string): WireObject | null => {
 
 export const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined
 
-/** The members of an array; none for any other value. */
-export const itemsOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
-
 /** A token count, or null when the provider sent none. */
 export const countOf = (value: unknown): number | null =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null

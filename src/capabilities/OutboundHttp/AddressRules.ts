@@ -126,7 +126,7 @@ export class InvalidAllowList extends Schema.TaggedError<InvalidAllowList>()("In
  */
 export const bareHost = (hostname: string): string => hostname.replace(/^\[|\]$|\.$/g, "")
 
-const whole = (address: Address): [Address, number] => [address, address.kind() === "ipv4" ? 32 : 128]
+const wholeRange = (address: Address): [Address, number] => [address, address.kind() === "ipv4" ? 32 : 128]
 
 const parseHost = (text: string): string | null => {
   // Parsing as a URL normalizes the host like the URLs that it is compared with.
@@ -140,7 +140,7 @@ const parseEntry = (text: string): AllowEntry | null => {
     const found = /^(.+)\/(\d{1,3})$/.exec(text)
     const network = parse(found?.[1] ?? "")
     const bits = Number(found?.[2])
-    if (network === null || bits > whole(network)[1]) return null
+    if (network === null || bits > wholeRange(network)[1]) return null
     return { _tag: "Range", range: [network, bits], port: null }
   }
   const portless = isIPv6(text) ? null : /^(.+):(\d{1,5})$/.exec(text)
@@ -148,7 +148,7 @@ const parseEntry = (text: string): AllowEntry | null => {
   const host = parseHost(isIPv6(text) ? `[${text}]` : (portless?.[1] ?? text))
   if (host === null || (port !== null && (port < 1 || port > 65_535))) return null
   const address = parse(host)
-  return address === null ? { _tag: "Host", host, port } : { _tag: "Range", range: whole(address), port }
+  return address === null ? { _tag: "Host", host, port } : { _tag: "Range", range: wholeRange(address), port }
 }
 
 /**

@@ -116,7 +116,7 @@ const requestFailure = ({ origin }: URL, cause: unknown, maxBytes: number): Outb
   })
 }
 
-const flat = (headers: Dispatcher.ResponseData["headers"]): Record<string, string> =>
+const flatHeaders = (headers: Dispatcher.ResponseData["headers"]): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
       value === undefined ? [] : [[name.toLowerCase(), typeof value === "string" ? value : value.join(", ")]]
@@ -147,7 +147,7 @@ const read = async (
   response: Dispatcher.ResponseData,
   limit: number
 ): Promise<OutboundResponse> => {
-  const headers = flat(response.headers)
+  const headers = flatHeaders(response.headers)
   const { "content-encoding": encoding = "", "content-length": _, ...others } = headers
   const raw = await collect(response.body, limit)
   const body = await decode(raw, encoding, limit)
@@ -188,7 +188,7 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
         const response = yield* (
           safeMethods.has(hop.method) ? Effect.catchIf(kept, isStale, () => fresh) : fresh
         ).pipe(Effect.mapError(failed))
-        const { location } = flat(response.headers)
+        const { location } = flatHeaders(response.headers)
         if (isRedirect(response.statusCode, location)) {
           yield* Effect.ignore(
             Effect.tryPromise(() => response.body.dump({ limit: redirectBodyBytes, signal }))

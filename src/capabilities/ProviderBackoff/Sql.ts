@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ProviderBackoff } from "../ProviderBackoff.ts"
+import { timeAfter } from "../../store/DatabaseTime.ts"
 
 /** A failing database reports no pause. The provider will request it again. */
 const unknown = Effect.catchAllCause((cause: unknown) =>
@@ -25,7 +26,7 @@ export const layerSql = Layer.effect(
     begin: (provider: string, pause: Duration.Duration) =>
       sql`
         insert into provider_pauses as pauses (provider, until)
-        values (${provider}, clock_timestamp() + ${Duration.toMillis(pause)}::float8 * interval '1 millisecond')
+        values (${provider}, ${timeAfter(sql, pause)})
         on conflict (provider) do update set until = greatest(pauses.until, excluded.until)`.pipe(
         Effect.as(Duration.zero),
         unknown,

@@ -33,7 +33,7 @@ export const layerPostgres = Layer.scoped(
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
     const from = crypto.randomUUID()
-    const { deliver, disturb, subscribe } = Subscribers.make()
+    const { deliver, signalAll, subscribe } = Subscribers.make()
     const outgoing = yield* Queue.sliding<Signal>(maxWaitingSignals)
 
     const send = (signals: Chunk.Chunk<Signal>) => {
@@ -52,7 +52,7 @@ export const layerPostgres = Layer.scoped(
 
     /** An empty notification means that earlier ones may have been lost. */
     const receive = (letter: string) => {
-      if (letter === "") return disturb
+      if (letter === "") return signalAll
       const received = read(letter)
       return Option.isSome(received) && received.value.from !== from
         ? deliver(received.value.signal)

@@ -25,7 +25,7 @@ const write = Schema.encodeSync(Letter)
 const read = Schema.decodeUnknownOption(Letter)
 
 /** A connection that subscribes cannot run other commands. */
-const listening = (redis: Redis | Cluster) =>
+const subscribingConnection = (redis: Redis | Cluster) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const own =
@@ -48,10 +48,10 @@ export const layerRedis = (redis: Redis | Cluster) =>
     Realtime,
     Effect.gen(function* () {
       const from = crypto.randomUUID()
-      const { deliver, disturb, subscribe } = Subscribers.make()
+      const { deliver, signalAll, subscribe } = Subscribers.make()
       const runtime = yield* Effect.runtime()
       const outgoing = yield* Queue.sliding<Signal>(maxWaitingSignals)
-      const listener = yield* listening(redis)
+      const listener = yield* subscribingConnection(redis)
 
       // The connection has a time-out for each command.
       const send = (signals: Chunk.Chunk<Signal>) =>
@@ -76,14 +76,14 @@ export const layerRedis = (redis: Redis | Cluster) =>
       // Signals may have been lost before each start of listening.
       listener.on("ready", () => {
         listener.subscribe(channel).then(
-          () => Runtime.runFork(runtime)(disturb),
+          () => Runtime.runFork(runtime)(signalAll),
           // The connection was lost again. Its next `ready` tries again.
           () => undefined
         )
       })
 
       // The subscription moves to another node of the cluster by itself, and signals may be lost.
-      listener.on("-node", () => Runtime.runFork(runtime)(disturb))
+      listener.on("-node", () => Runtime.runFork(runtime)(signalAll))
 
       return {
         publish: (signal) => Effect.zipRight(deliver(signal), Effect.asVoid(Queue.offer(outgoing, signal))),

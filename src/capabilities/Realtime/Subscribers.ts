@@ -16,7 +16,7 @@ export const make = () => {
     })
 
   /** Makes every subscriber check the database. */
-  const disturb = Effect.suspend(() =>
+  const signalAll = Effect.suspend(() =>
     Effect.forEach(
       [...readers.keys()],
       (conversationId) => deliver({ _tag: "Changed", conversationId, runId: null }),
@@ -41,5 +41,5 @@ export const make = () => {
       (queue) => remove(conversationId, queue)
     )
 
-  return { deliver, disturb, subscribe } as const
+  return { deliver, signalAll, subscribe } as const
 }

@@ -39,7 +39,7 @@ export const headersFor = (
 }
 
 /** The server's answer, whatever its status. */
-export const answered = Effect.fn("ToolSources.answered")(function* (
+export const requestAnswer = Effect.fn("ToolSources.requestAnswer")(function* (
   http: Context.Tag.Service<typeof OutboundHttp>,
   request: Pick<OutboundRequest, "url" | "method" | "headers" | "body">,
   seconds: number

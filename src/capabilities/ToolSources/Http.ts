@@ -37,7 +37,7 @@ export const httpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect
           call: Effect.fn("ToolSources.http")(function* (input) {
             const request = yield* requestOf(target, input, yield* bound)
             const headers = { ...request.headers, ...Exchange.headersFor(definition, yield* credential) }
-            const response = yield* Exchange.answered(http, { ...request, headers }, timeout)
+            const response = yield* Exchange.requestAnswer(http, { ...request, headers }, timeout)
             return yield* parsed(Exchange.contentOf(yield* Exchange.accepted(response)))
           })
         }

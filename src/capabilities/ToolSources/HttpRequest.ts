@@ -46,7 +46,7 @@ export interface ToolRequest {
 }
 
 /** Values are encoded, so only dots could leave the path that the tool's owner wrote. */
-const climbs = (url: string): boolean => {
+const leavesPath = (url: string): boolean => {
   const [path = ""] = url.split(/[?]/)
   return path.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
 }
@@ -69,7 +69,8 @@ export const requestOf = (
   const filled = target.url.replaceAll(/\{([A-Za-z_][\w-]*)\}/g, (_, name: string) =>
     encodeURIComponent(toText(values[name] ?? "").toWellFormed())
   )
-  if (climbs(filled)) return Either.left(toolFailure("INVALID_ARGUMENTS", "no part of the path may be dots"))
+  if (leavesPath(filled))
+    return Either.left(toolFailure("INVALID_ARGUMENTS", "no part of the path may be dots"))
   const given = Object.entries(input).filter(([name]) => !inPath.has(name))
   const bodiless = target.method === "GET" || target.method === "DELETE"
   const url = new URL(filled)

@@ -52,7 +52,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
         const { definition, id, name, version } = tool
         const { connection } = tool
         /** A server of the turn. With OAuth, a token that the server does not accept is renewed once. */
-        const opened = Effect.fn("ToolSources.mcp.opened")(function* (credential: string) {
+        const openServer = Effect.fn("ToolSources.mcp.opened")(function* (credential: string) {
           const server = {
             url: target.url,
             headers: Exchange.headersFor(definition, credential),
@@ -63,7 +63,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
           const caller = createHash("sha256").update(credential).digest("hex")
           return { credential, session, list: listed(`${id} ${version} ${caller}`, session.list) }
         })
-        let current = yield* opened(yield* tool.credential)
+        let current = yield* openServer(yield* tool.credential)
         type Ask<A> = (server: typeof current) => Effect.Effect<A, ToolFailure>
         /** Asks with the scopes that the server demands, each time that it demands more. */
         const withScopes = <A>(
@@ -77,7 +77,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
             Effect.fn("ToolSources.mcp.widened")(function* ({ scopes = [], ...failure }) {
               if (connection === undefined || left === 0) return yield* Effect.fail(failure)
               const token = yield* connection.widened(used.credential, scopes)
-              if (current.credential !== token) current = yield* opened(token)
+              if (current.credential !== token) current = yield* openServer(token)
               return yield* withScopes(ask, current, left - 1)
             })
           )
@@ -90,7 +90,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
               Effect.fn("ToolSources.mcp.renewed")(function* (failure) {
                 if (connection === undefined) return yield* Effect.fail(failure)
                 const token = yield* connection.renew(used.credential)
-                if (current.credential !== token) current = yield* opened(token)
+                if (current.credential !== token) current = yield* openServer(token)
                 return yield* Effect.catchIf(
                   ask(current),
                   ({ code }) => code === "TOOL_CONNECTION_REQUIRED",

@@ -167,7 +167,7 @@ export const open = Effect.fn("McpSession.open")(function* (
   let next = 1
   const post = (message: JsonObject, limit: number, more: Headers) =>
     Effect.flatMap(
-      Exchange.answered(
+      Exchange.requestAnswer(
         http,
         {
           url,

@@ -97,7 +97,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
       })
 
     /** The sources that meet `filters`; undefined for all. This is checked again when their texts are read. */
-    const visible = (scope: ReadScope, filters: string | null) =>
+    const visibleSources = (scope: ReadScope, filters: string | null) =>
       filters === null ? Effect.succeed(undefined) : rows.visible(scope, filters)
 
     const search = CheapSpans.fn("VectorSearch.search")(function* (scope: ReadScope, query: SearchQuery) {
@@ -123,7 +123,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
           vectorOf = { profile: index.profile, vector: yield* queryVector(embedder, text) }
         }
         const vector = asked && vectorOf !== undefined ? vectorOf.vector : Option.none<Float32Array>()
-        const sources = yield* visible(scope, filters)
+        const sources = yield* visibleSources(scope, filters)
         if (sources?.size === 0) return { chunks: [], degraded: false }
         const { version } = index
         const best = ranked(index, embedder, query, { words, vector, sources })
@@ -144,7 +144,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
     })
 
     /** The agent's index in memory, if it is current and of the current model. Reads nothing. */
-    const remembered = (scope: ReadScope, query: SearchQuery, words: QueryWords) =>
+    const searchInMemory = (scope: ReadScope, query: SearchQuery, words: QueryWords) =>
       Effect.gen(function* () {
         const index = agents.held(scope.agentId)?.index ?? null
         if (index === null || !index.complete || index.profile !== current.profile)
@@ -153,7 +153,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const vector = asked ? yield* queryVector(current, query.text) : Option.none<Float32Array>()
         const filters = filtersOf(scope, query)
         const { version } = index
-        const sources = yield* visible(scope, filters)
+        const sources = yield* visibleSources(scope, filters)
         const best = ranked(index, current, query, { words, vector, sources })
         const found = yield* hits({ scope, filters, ids: idsOf(best) })
         if (found.version !== version || found.hits.length !== best.length) {
@@ -171,7 +171,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
       })
 
     const holds = (agentId: AgentId) => agents.held(agentId) !== undefined
-    return { agents, search, queryVector, remembered, remember, holds, forget: agents.forget } as const
+    return { agents, search, queryVector, searchInMemory, remember, holds, forget: agents.forget } as const
   })
 
 export interface LayerOptions extends InProcessOptions {

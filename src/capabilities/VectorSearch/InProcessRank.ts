@@ -71,10 +71,10 @@ const expectedOf = (vectors: Vectors, vector: Float32Array, chunks: number): Exp
 }
 
 /** The scores of chunks from words and cosines, which are NaN without a vector. */
-const scoring = (lexicalWeight: number, expected: Expected) => (words: number, cosine: number) =>
+const makeScore = (lexicalWeight: number, expected: Expected) => (words: number, cosine: number) =>
   lexicalWeight * words + (1 - lexicalWeight) * Math.max(0, Number.isNaN(cosine) ? expected(words) : cosine)
 
-type ScoreOf = ReturnType<typeof scoring>
+type ScoreOf = ReturnType<typeof makeScore>
 
 /** Bounds the scores of slots, and keeps those that may be among the best. */
 const makeBounds = (
@@ -108,7 +108,7 @@ const makeBounds = (
 }
 
 /** The slots that may be among the best, by words and meaning. */
-const promising = (
+const candidateSlots = (
   query: RankQuery,
   vector: Float32Array,
   ranking: Ranking,
@@ -116,7 +116,7 @@ const promising = (
 ): ReadonlyArray<number> => {
   const { lexical, slots, vectors } = ranking
   const { lexicalWeight, minScore, topK } = query
-  const scoreOf = scoring(lexicalWeight, expected)
+  const scoreOf = makeScore(lexicalWeight, expected)
   const bounds = makeBounds(query, vector, ranking, scoreOf)
   if (slots.length <= maxExhaustiveChunks) {
     bounds.take(slots)
@@ -167,7 +167,7 @@ export const rank = (query: RankQuery, ranking: Ranking): ReadonlyArray<Ranked> 
     return best.all
   }
   const expected = expectedOf(vectors, vector, lexical.length)
-  for (const slot of promising(query, vector, ranking, expected)) {
+  for (const slot of candidateSlots(query, vector, ranking, expected)) {
     const words = lexical[slot] ?? 0
     const cosine = vectors.has(slot) ? vectors.cosine(slot, vector) : expected(words)
     best.offer(ids[slot] ?? "", fuse(lexicalWeight, words, cosine))

@@ -24,7 +24,7 @@ import { makeHotAgents } from "./HotAgents.ts"
 import { type InProcessOptions, supportsLanguageOf, makeInProcess } from "./InProcess.ts"
 import { LruCache } from "../../concurrency/LruCache.ts"
 import { nearest } from "./PgvectorCandidates.ts"
-import { exactly, hybrid, type HybridQuery, isCertain } from "./PgvectorQuery.ts"
+import { exactSearches, hybrid, type HybridQuery, isCertain } from "./PgvectorQuery.ts"
 import { makeIndexes } from "./PgvectorIndexes.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
 import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
@@ -130,9 +130,9 @@ const make = (options: PgvectorOptions) =>
         Effect.withSpan("VectorSearch.statement", { attributes: { approximate: query.approximate } })
       )
 
-    const completely = (scope: AgentScope, query: HybridQuery) =>
+    const runExact = (scope: AgentScope, query: HybridQuery) =>
       Effect.gen(function* () {
-        const [first, ...others] = exactly(query.chunks, exactUpTo)
+        const [first, ...others] = exactSearches(query.chunks, exactUpTo)
         let asked: HybridQuery = { ...query, ...first, approximate: false }
         let found = yield* run(scope, asked)
         for (const other of others) {
@@ -143,12 +143,12 @@ const make = (options: PgvectorOptions) =>
         return found
       })
 
-    const ranked = (scope: AgentScope, query: HybridQuery) =>
+    const runChecked = (scope: AgentScope, query: HybridQuery) =>
       Effect.gen(function* () {
-        if (!query.approximate) return yield* completely(scope, query)
+        if (!query.approximate) return yield* runExact(scope, query)
         const found = yield* run(scope, query)
-        if (found.near < nearest(query)) return yield* completely(scope, query)
-        yield* sample(scope, found, completely(scope, query))
+        if (found.near < nearest(query)) return yield* runExact(scope, query)
+        yield* sample(scope, found, runExact(scope, query))
         return found
       })
 
@@ -158,7 +158,7 @@ const make = (options: PgvectorOptions) =>
       const none = { chunks: [], degraded: false }
       if (text.trim() === "") return none
       const words = queryWords(text, query.further)
-      const remembered = yield* inProcess.remembered(scope, query, words)
+      const remembered = yield* inProcess.searchInMemory(scope, query, words)
       if (Option.isSome(remembered)) return remembered.value
       const asked = known(scope, weights.unknown(scope.agentId, words))
       // Run concurrently if the agent had vectors the last time, because it most likely still has.
@@ -182,7 +182,7 @@ const make = (options: PgvectorOptions) =>
           : queryVector(comparable, text)
       const weighed = yield* weights.weigh(scope, agent, words, agent.counts)
       const vectorCount = agent.vectorCount ?? compared.use(scope.agentId)?.vectorCount ?? 0
-      const { chunks } = yield* ranked(scope, {
+      const { chunks } = yield* runChecked(scope, {
         terms: weighed,
         chunks: agent.chunks,
         averageLength: agent.length / agent.chunks,

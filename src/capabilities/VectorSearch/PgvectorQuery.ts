@@ -80,7 +80,10 @@ const narrow: Bounded = { candidates: 300, everyWord: false }
 const wide: Bounded = { candidates: 2_000, everyWord: true }
 
 /** The searches for agents of up to `exactUpTo` chunks, to be tried in order until one {@link isCertain}. */
-export const exactly = (chunks: number, exactUpTo: number): ReadonlyArray<Pick<HybridQuery, "bounded">> =>
+export const exactSearches = (
+  chunks: number,
+  exactUpTo: number
+): ReadonlyArray<Pick<HybridQuery, "bounded">> =>
   chunks <= maxExhaustiveChunks || chunks > exactUpTo ? [{}] : [{ bounded: narrow }, { bounded: wide }]
 
 const FoundRow = Schema.Struct({
@@ -197,7 +200,7 @@ const candidateLimit = ({ chunks }: HybridQuery, ofLarger: number) =>
   chunks <= maxExhaustiveChunks ? maxExhaustiveChunks : ofLarger
 
 /** `dc`: chunks near the query's vector. */
-const meaning = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) => {
+const nearChunks = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) => {
   const { approximate, filters, vector } = query
   if (vector === undefined) return sql`dc as materialized (select ''::text as id where false)`
   const sources = filters === null ? sql`null` : sql`(select coalesce(jsonb_agg(id), '[]') from visible)`
@@ -216,7 +219,11 @@ const meaning = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery
 }
 
 /** `visible`: the readable sources, unless all are. */
-const visible = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, { filters }: HybridQuery) =>
+const visibleSources = (
+  sql: SqlClient.SqlClient,
+  { agentId, tenantId }: AgentScope,
+  { filters }: HybridQuery
+) =>
   filters === null
     ? sql``
     : sql`visible as materialized (
@@ -229,7 +236,7 @@ const matchesFilters = (sql: SqlClient.SqlClient, { filters }: HybridQuery) =>
   filters === null ? sql`true` : sql`source_id in (select id from visible)`
 
 /** `lc`: chunks with words of the query, sorted by the weight of their words; of equals, the shorter ones first. */
-const wording = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, query: HybridQuery) => {
+const chunksWithWords = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, query: HybridQuery) => {
   const terms = looked(query)
   if (terms.length === 0) return sql`lc as materialized (select ''::text as id where false)`
   const any = sql.join(" || ", false)(terms.map(({ term }) => quotedTerm(sql, term)))
@@ -293,13 +300,13 @@ const bounds = (
 const picked = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) =>
   query.bounded === undefined
     ? sql`
-      ${meaning(sql, scope, query)},
-      ${wording(sql, scope, query)},
+      ${nearChunks(sql, scope, query)},
+      ${chunksWithWords(sql, scope, query)},
       picked as materialized (select id from lc union select id from dc)`
     : bounds(sql, scope, query, query.bounded)
 
 /** The maximum score of a chunk that is not picked. */
-const rest = (sql: SqlClient.SqlClient, { bounded }: HybridQuery) =>
+const maxUnpickedScore = (sql: SqlClient.SqlClient, { bounded }: HybridQuery) =>
   bounded === undefined
     ? sql`null::float8`
     : sql`(select case when count(*) > ${bounded.candidates}::int then min(bound) end from bounds)`
@@ -353,7 +360,7 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
     execute: () => sql`/* every tenant: words */
       with asked as materialized (select ${vector}::text as t),
       qv as materialized (select t::halfvec as v from asked),
-      ${visible(sql, scope, query)}
+      ${visibleSources(sql, scope, query)}
       ${words(sql, query)},
       ${spread(sql, scope, query)},
       ${picked(sql, scope, query)},
@@ -373,7 +380,7 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
         select * from scored where score > 0 and score >= ${query.minScore}::float8
         order by score desc, id collate "C" limit ${query.topK}::int
       )
-      select (select count(*)::int from dc) as near, ${rest(sql, query)} as rest,
+      select (select count(*)::int from dc) as near, ${maxUnpickedScore(sql, query)} as rest,
         (select cos from spread) as expected, coalesce((
         select json_agg(json_build_object('id', b.id, 'documentId', d.id, 'sourceId', b.source_id,
           'sourceName', b.source_name, 'title', d.title, 'heading', c.heading, 'ordinal', c.ordinal, 'text', c.content, 'url', d.uri,

@@ -115,9 +115,9 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
       }
       if (missing.length > 0 || fresh.length > 0) agents.fit(maxCachedWords, ({ counts }) => counts.size)
       const chunksOf = (term: string) => counted.counts.get(term) ?? 0
-      const worth = (term: string) =>
+      const weightOf = (term: string) =>
         termWeight(query, Math.max(agent.chunks, chunksOf(term)), chunksOf(term))
-      const [one, two] = query.forms.map((form) => sharesOf(form, worth))
+      const [one, two] = query.forms.map((form) => sharesOf(form, weightOf))
       return (
         terms
           .map((term): WeighedTerm => ({

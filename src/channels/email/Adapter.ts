@@ -10,9 +10,10 @@ import * as Redacted from "effect/Redacted"
 import {
   type ChannelAccess,
   type ChannelAdapter,
-  ChannelError,
   type ChannelRecipient,
-  type ChannelRequest
+  type ChannelRequest,
+  ChannelError,
+  channelRefusal
 } from "../../capabilities/ChannelAdapters.ts"
 import type { MailLogin, MailSubmission, SubmissionError } from "../../capabilities/Mailer.ts"
 import { urlOf } from "../../domain/Address.ts"
@@ -20,15 +21,13 @@ import { shownAs } from "../Markdown.ts"
 import { emptyDelivery } from "../Normalized.ts"
 import { messageIdOf, normalize, senderRules } from "./Inbound.ts"
 import { addressForm, type ReceivedMail, receivedMail } from "./Mail.ts"
-import { unsigned } from "../Refusals.ts"
+import { unsigned, unreached } from "../Refusals.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum age of a request. An older one may be a replay. */
 const maxRequestAge = Duration.minutes(5)
 const signatureForm = /^v1=([0-9a-f]{64})$/
 const stampForm = /^\d{1,12}$/
-
-const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
 
 /** Checks `v1=` and the HMAC-SHA-256 of `{timestamp}.{body}`, for requests of the last five minutes. */
 const isSigned = (secret: Redacted.Redacted, { body, header, now }: ChannelRequest) => {
@@ -50,9 +49,11 @@ const loginOf = ({ accessToken, profile }: ChannelAccess) =>
     const url = /^smtps?:\/\//i.test(profile["server"] ?? "")
       ? urlOf((profile["server"] ?? "").replace(/^smtp/i, "http"))
       : null
-    if (!addressForm.test(address)) return yield* refused("The address is no e-mail address.")
+    if (!addressForm.test(address)) return yield* channelRefusal("The address is no e-mail address.")
     if (url === null || url.username !== "" || url.pathname !== "/")
-      return yield* refused("The mail server is no address like smtps://smtp.example.com or smtp://host:587.")
+      return yield* channelRefusal(
+        "The mail server is no address like smtps://smtp.example.com or smtp://host:587."
+      )
     const secure = url.protocol === "https:"
     // `URL` omits the default port of the scheme.
     const port = url.port === "" ? (secure ? 465 : 587) : Number(url.port)
@@ -138,7 +139,7 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
     Effect.gen(function* () {
       const { address, login } = yield* loginOf(to)
       const recipient = recipientOf(to)
-      if (recipient === null) return yield* refused("The contact has no address on this channel.")
+      if (recipient === null) return yield* unreached()
       const { messageId: answered, subject = "" } = to.context
       const messageId = messageIdOf(message.outboxId, recipient.thread, address)
       yield* Effect.mapError(
@@ -167,6 +168,6 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
   seen: () => Effect.void,
 
   // A mail contains its files.
-  locate: () => Effect.fail(refused("A mail has no files elsewhere.")),
+  locate: () => Effect.fail(channelRefusal("A mail has no files elsewhere.")),
   read: () => Effect.succeedNone
 })

@@ -53,7 +53,7 @@ const limits = { maxNestingDepth: 32, maxHeadersSize: 262_144, maxRfc822NestingD
 
 const library = Effect.promise(() => import("postal-mime"))
 
-const parsed = (raw: Uint8Array) =>
+const parseMail = (raw: Uint8Array) =>
   Effect.flatMap(library, ({ default: PostalMime }) =>
     Effect.tryPromise({
       try: () => PostalMime.parse(raw, { ...limits, attachmentEncoding: "base64" }),
@@ -65,7 +65,7 @@ const parsed = (raw: Uint8Array) =>
 const asText = (html: string) => {
   const part = `content-type: text/html; charset=utf-8\r\ncontent-transfer-encoding: base64\r\n\r\n${Encoding.encodeBase64(html)}`
   const mail = `content-type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\n \r\n--b\r\n${part}\r\n--b--\r\n`
-  return Effect.map(parsed(new TextEncoder().encode(mail)), ({ text = "" }) => text)
+  return Effect.map(parseMail(new TextEncoder().encode(mail)), ({ text = "" }) => text)
 }
 
 const textOf = ({ html, text }: Email) => {
@@ -94,7 +94,7 @@ const handed = (request: ChannelRequest) => {
 export const receivedMail = (request: ChannelRequest): Effect.Effect<ReceivedMail, ValidationError> =>
   Effect.gen(function* () {
     const { authentication, envelopeFrom, raw } = yield* handed(request)
-    const email = yield* parsed(raw)
+    const email = yield* parseMail(raw)
     const headers = new Map(email.headers.toReversed().map(({ key, value }) => [key, value] as const))
     const path = headers.get("return-path")?.trim()
     return {

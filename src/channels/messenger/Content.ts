@@ -1,6 +1,7 @@
 /** Content of a Messenger message. */
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, textOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, member, textOf, identifierOf } from "../Fields.ts"
+import { itemsOf } from "../../domain/JsonValue.ts"
 
 const kinds: ReadonlyMap<string, InboundMedia["kind"]> = new Map([
   ["image", "image"],

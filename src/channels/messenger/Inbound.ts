@@ -1,10 +1,11 @@
 /** Messenger's webhooks: entries × events of a Page, including threads that another app owns. */
 import * as DateTime from "effect/DateTime"
 import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, member, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrived, ignored, type Normalizer, combine, singleEvent } from "../Normalized.ts"
 import { contentOf } from "./Content.ts"
+import { itemsOf } from "../../domain/JsonValue.ts"
 
 const channel = "messenger"
 const maxAccountCharacters = 128

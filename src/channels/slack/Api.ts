@@ -4,7 +4,7 @@ import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
-import { ChannelError } from "../../capabilities/ChannelAdapters.ts"
+import { ChannelError, channelRefusal } from "../../capabilities/ChannelAdapters.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { exchange, type Refusal, waitOf } from "../Exchange.ts"
 import { type Fields, fieldsOf } from "../Fields.ts"
@@ -32,16 +32,13 @@ const failures = new Set(["fatal_error", "internal_error", "request_timeout", "s
 
 const word = /^[a-z0-9_]{1,60}$/
 
-const refused = (message: string, retryable = false) =>
-  new ChannelError({ reason: "Refused", message, retryable })
-
 const meaningOf = (error: unknown): ChannelError => {
   const said = typeof error === "string" && word.test(error) ? error : "unknown"
-  if (accessErrors.has(said)) return refused(`Slack refused the app's token (${said}).`)
-  if (limits.has(said)) return refused("Slack's rate limit is reached.", true)
+  if (accessErrors.has(said)) return channelRefusal(`Slack refused the app's token (${said}).`)
+  if (limits.has(said)) return channelRefusal("Slack's rate limit is reached.", true)
   if (failures.has(said))
     return new ChannelError({ reason: "Unknown", message: `Slack has failed (${said}).`, retryable: true })
-  return refused(`Slack did not accept the message (${said}).`)
+  return channelRefusal(`Slack did not accept the message (${said}).`)
 }
 
 const refusal: Refusal = (status, headers, _body, now) => {

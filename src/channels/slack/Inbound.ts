@@ -5,8 +5,9 @@
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, timestampOf, textOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, member, timestampOf, textOf, identifierOf } from "../Fields.ts"
 import { arrived, ignored } from "../Normalized.ts"
+import { itemsOf } from "../../domain/JsonValue.ts"
 
 const channel = "slack"
 

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { ChannelError } from "../../capabilities/ChannelAdapters.ts"
+import { ChannelError, channelRefusal } from "../../capabilities/ChannelAdapters.ts"
 import * as Json from "../../domain/Json.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { download, exchange, type NewFile, type Refusal, waitOf, withForm } from "../Exchange.ts"
@@ -19,8 +19,6 @@ const transferTimeout = Duration.seconds(30)
 
 /** The form of a valid token, because it becomes part of an address. */
 const tokenForm = /^\d{1,20}:[A-Za-z0-9_-]{1,100}$/
-
-const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
 
 const meanings: ReadonlyMap<number, string> = new Map([
   [400, "Telegram did not accept the message"],
@@ -49,7 +47,7 @@ const refusal: Refusal = (status, headers, body, now) => {
     })
   }
   const meaning = answer["ok"] === false ? meanings.get(status) : undefined
-  if (meaning !== undefined) return refused(`${meaning} (code ${status}).`)
+  if (meaning !== undefined) return channelRefusal(`${meaning} (code ${status}).`)
   const message = `Telegram answered with status ${status}.`
   return status >= 500
     ? new ChannelError({ reason: "Unknown", message, retryable: true })
@@ -63,7 +61,7 @@ export const makeApi = (client: HttpClient.HttpClient, base: string) => {
   const address = (token: Redacted.Redacted, path: string, under = "") =>
     tokenForm.test(Redacted.value(token))
       ? Effect.succeed(`${base}${under}/bot${Redacted.value(token)}/${path}`)
-      : refused("The token does not have the form of a bot's token.")
+      : channelRefusal("The token does not have the form of a bot's token.")
 
   const resultOf = (answer: unknown) => fieldsOf(answer)["result"]
 

@@ -3,7 +3,8 @@
  * and phone numbers are never confused.
  */
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, identifierOf } from "../Fields.ts"
+import { itemsOf } from "../../domain/JsonValue.ts"
 
 type Aliases = readonly [ContactAlias, ...ReadonlyArray<ContactAlias>]
 
@@ -95,7 +96,7 @@ export const contactsOf = (contacts: unknown): Contacts => {
 }
 
 /** The first contact that shares a name. */
-const sharing = (named: Aliases, { byName }: Contacts): Contact | undefined =>
+const withSameName = (named: Aliases, { byName }: Contacts): Contact | undefined =>
   named
     .flatMap((name) => byName.get(keyOf(name)) ?? [])
     .toSorted((one, other) => one.place - other.place)
@@ -105,7 +106,7 @@ const sharing = (named: Aliases, { byName }: Contacts): Contact | undefined =>
 export const senderOf = (own: Names, contacts: Contacts): Sender | undefined => {
   const named = aliasesOf(own)
   // A message without a sender's id belongs to the only contact of the payload.
-  const found = named === undefined ? contacts.only : sharing(named, contacts)
+  const found = named === undefined ? contacts.only : withSameName(named, contacts)
   const from = merged([...(named ?? []), ...(found?.aliases ?? [])])
   return from === undefined ? undefined : { from, profileName: found?.profileName, contact: found?.fields }
 }

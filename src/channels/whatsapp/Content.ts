@@ -1,7 +1,8 @@
 /** Content of a WhatsApp message. Locations, contacts and orders become text that a model can read. */
 import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, textOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, member, textOf, identifierOf } from "../Fields.ts"
 import { phoneOf } from "./Contact.ts"
+import { itemsOf } from "../../domain/JsonValue.ts"
 
 export type Content = Pick<InboundMessage, "text" | "media"> & {
   readonly kind: "text" | "media" | "interactive"

@@ -1,12 +1,13 @@
 /** WhatsApp's webhooks: entries × changes × messages, echoes, new names and statuses. All of them are processed. */
 import type * as DateTime from "effect/DateTime"
 import type { Arrival } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, timestampOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, member, timestampOf, identifierOf } from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrived, ignored, type Normalizer, combine, singleEvent } from "../Normalized.ts"
 import { aliasesOf, type Contacts, contactsOf, joinedAliases, renamedOf, senderOf } from "./Contact.ts"
 import { contentOf, sentContentOf } from "./Content.ts"
 import { statusOf } from "./Statuses.ts"
+import { itemsOf } from "../../domain/JsonValue.ts"
 
 /** Maximum length of an account id. */
 const maxAccountCharacters = 128

@@ -1,6 +1,7 @@
 /** Delivery states of our WhatsApp messages. */
 import type { Delivery, DeliveryStatus } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, outboxIdOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, outboxIdOf, identifierOf } from "../Fields.ts"
+import { itemsOf } from "../../domain/JsonValue.ts"
 
 /** A voice message that was played counts as read. */
 const deliveries: ReadonlyMap<string, Delivery> = new Map([

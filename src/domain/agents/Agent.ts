@@ -6,6 +6,7 @@ import { Text, trimmed } from "../Text.ts"
 import { Masking, MaskingInput } from "./Masking.ts"
 import { ToolName } from "./Tool.ts"
 import { Version } from "../Version.ts"
+import { Count } from "../Count.ts"
 
 const Timestamp = Schema.DateTimeUtc
 
@@ -157,14 +158,14 @@ export const PatchAgent = Schema.Struct({
 })
 export type PatchAgent = typeof PatchAgent.Type
 
-const Count = Schema.Int.pipe(Schema.between(0, 1_000_000_000))
+const EntitledCount = Schema.Int.pipe(Schema.between(0, 1_000_000_000))
 
 /** The plan's features and limits of a tenant in a period. */
 export const Entitlements = Schema.Struct({
   publicApi: Schema.Boolean,
-  turns: Count,
-  ingestionJobs: Count,
-  sources: Count,
+  turns: EntitledCount,
+  ingestionJobs: EntitledCount,
+  sources: EntitledCount,
   overageEnabled: Schema.Boolean
 })
 export type Entitlements = typeof Entitlements.Type
@@ -190,7 +191,7 @@ export class Subscription extends Schema.Class<Subscription>("Subscription")({
 
 /** Turns that were bought beside the plan and not refunded, and how many of them are used. */
 export const Credits = Schema.Struct({
-  granted: Schema.Int.pipe(Schema.nonNegative()),
-  used: Schema.Int.pipe(Schema.nonNegative())
+  granted: Count,
+  used: Count
 })
 export type Credits = typeof Credits.Type

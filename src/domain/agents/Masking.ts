@@ -3,10 +3,9 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { parse } from "./MaskingPattern.ts"
 import { ToolName } from "./Tool.ts"
+import { withDefault } from "../Optional.ts"
 
 const says = (message: string) => ({ message: () => message })
-const withDefault = <A, I>(schema: Schema.Schema<A, I>, value: () => NoInfer<A>) =>
-  Schema.optionalWith(schema, { exact: true, default: value })
 
 const MaskedKind = Schema.Literal("email", "phone", "card")
 

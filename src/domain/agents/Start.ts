@@ -1,11 +1,11 @@
 /** The guided start: the setup progress of an agent, and questions that its own content answers. */
 import * as Schema from "effect/Schema"
 import { AgentId } from "../Ids.ts"
+import { Count } from "../Count.ts"
 
 /** The only source of the sample agent. That agent is for looking at; people set up another one. */
 export const sampleSource = { type: "BULK_UPLOAD", name: "Spoke documentation" } as const
 
-const Count = Schema.Int.pipe(Schema.nonNegative())
 const Named = Schema.Struct({ id: AgentId, name: Schema.String })
 
 /** Everything is derived from what exists, except for `dismissed`. */

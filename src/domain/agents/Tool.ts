@@ -5,13 +5,11 @@ import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
 import { AgentId, typeId } from "../Ids.ts"
 import { canonical } from "../Json.ts"
-import { optional } from "../Optional.ts"
+import { optional, withDefault } from "../Optional.ts"
 import { JsonObject, Text } from "../Text.ts"
 import { Version } from "../Version.ts"
 import { oauthFields, ToolConnection } from "./ToolConnection.ts"
 
-const withDefault = <A, I>(schema: Schema.Schema<A, I>, value: () => NoInfer<A>) =>
-  Schema.optionalWith(schema, { exact: true, default: value })
 const says = (message: string) => ({ message: () => message })
 
 export const ToolId = Text.pipe(Schema.minLength(1), Schema.brand("ToolId"))

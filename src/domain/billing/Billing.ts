@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import { Entitlements, Period } from "../agents/Agent.ts"
 import { TenantId } from "../Ids.ts"
 import { Text } from "../Text.ts"
+import { Count } from "../Count.ts"
 
 /** Maximum number of turns that one purchase may add. */
 const creditLimit = 1_000_000_000
@@ -31,7 +32,7 @@ const PurchaseFact = Schema.TaggedStruct("Purchase", {
 const RefundFact = Schema.TaggedStruct("Refund", {
   /** The payment, and the amount refunded so far, in the same unit. */
   of: Schema.Int.pipe(Schema.positive()),
-  refunded: Schema.Int.pipe(Schema.nonNegative())
+  refunded: Count
 })
 
 /** The content of one event. */

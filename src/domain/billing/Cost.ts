@@ -1,5 +1,6 @@
 /** Costs of models, in billionths of a US dollar: whole numbers, so that sums are exact. */
 import * as Schema from "effect/Schema"
+import { Count } from "../Count.ts"
 
 /** The usage of one call of a model. */
 export interface Bill {
@@ -12,8 +13,6 @@ export interface Bill {
   /** Null if the price is not known, or the provider did not report the usage. */
   readonly cost: number | null
 }
-
-const Count = Schema.Int.pipe(Schema.nonNegative())
 
 export const Cost = Schema.Struct({
   nanoUsd: Schema.NullOr(Count).annotations({

@@ -6,8 +6,7 @@ import { Budget } from "./Budget.ts"
 import { Cost } from "./Cost.ts"
 import { ModelCallKind } from "./ModelCall.ts"
 import { StorageUsage } from "./Storage.ts"
-
-const Count = Schema.Int.pipe(Schema.nonNegative())
+import { Count } from "../Count.ts"
 
 /** Tokens that the model read and wrote. */
 const TokenCount = Schema.Struct({ input: Count, output: Count })

@@ -1,29 +1,23 @@
 /** The team's work on conversations: assignees, notes, labels, saved views, canned replies, and the history. */
-import * as Clock from "effect/Clock"
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { AgentId, ConversationId, EndUserId, MessageId, typeId, UserId } from "../Ids.ts"
+import { AgentId, ConversationId, EndUserId, MessageId, UserId, brandedId, idGenerator } from "../Ids.ts"
 import { optional } from "../Optional.ts"
-import { Text, trimmed } from "../Text.ts"
+import { trimmed } from "../Text.ts"
 import { ConversationChannel, ConversationState } from "./Conversation.ts"
 
-const id = <const B extends string>(brand: B) => Text.pipe(Schema.minLength(1), Schema.brand(brand))
-const generator = <A>(prefix: string, brand: (text: string) => A): Effect.Effect<A> =>
-  Effect.map(Clock.currentTimeMillis, (now) => brand(typeId(prefix, now)))
-
-export const LabelId = id("LabelId")
+export const LabelId = brandedId("LabelId")
 export type LabelId = typeof LabelId.Type
-export const SavedViewId = id("SavedViewId")
+export const SavedViewId = brandedId("SavedViewId")
 export type SavedViewId = typeof SavedViewId.Type
-export const CannedReplyId = id("CannedReplyId")
+export const CannedReplyId = brandedId("CannedReplyId")
 export type CannedReplyId = typeof CannedReplyId.Type
-export const EntryId = id("EntryId")
+export const EntryId = brandedId("EntryId")
 export type EntryId = typeof EntryId.Type
 
-export const newLabelId = generator("lbl", (text) => LabelId.make(text))
-export const newSavedViewId = generator("viw", (text) => SavedViewId.make(text))
-export const newCannedReplyId = generator("cre", (text) => CannedReplyId.make(text))
-export const newEntryId = generator("ent", (text) => EntryId.make(text))
+export const newLabelId = idGenerator("lbl", (text) => LabelId.make(text))
+export const newSavedViewId = idGenerator("viw", (text) => SavedViewId.make(text))
+export const newCannedReplyId = idGenerator("cre", (text) => CannedReplyId.make(text))
+export const newEntryId = idGenerator("ent", (text) => EntryId.make(text))
 
 /** Maximum number of labels, of saved views and of canned replies of one tenant. */
 export const maxInboxItems = 100

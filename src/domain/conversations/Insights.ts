@@ -1,8 +1,7 @@
 /** Failed turns, grouped by their question, and measures of all turns. */
 import * as Schema from "effect/Schema"
 import { AgentId, ConversationId, RunId, SourceId } from "../Ids.ts"
-
-const Count = Schema.Int.pipe(Schema.nonNegative())
+import { Count } from "../Count.ts"
 
 /** How a turn went wrong. A turn may have several kinds. */
 export const FailureKind = Schema.Literal("failed", "thumbsDown", "handedOver", "unanswered", "stopped")

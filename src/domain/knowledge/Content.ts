@@ -2,8 +2,7 @@
 import * as Schema from "effect/Schema"
 import { ChunkId, ConversationId, DocumentId, RunId, SourceId } from "../Ids.ts"
 import { RetrieveRequest } from "./Chunk.ts"
-
-const Count = Schema.Int.pipe(Schema.nonNegative())
+import { Count } from "../Count.ts"
 
 /** Maximum number of the newest customer turns that are searched for citations. */
 export const maxCitingTurns = 2_000

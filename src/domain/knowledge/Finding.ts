@@ -4,8 +4,7 @@
 import * as Schema from "effect/Schema"
 import { AgentId, DocumentId, SourceId } from "../Ids.ts"
 import { Text } from "../Text.ts"
-
-const Count = Schema.Int.pipe(Schema.nonNegative())
+import { Count } from "../Count.ts"
 
 /** Derived from the passages: the same passages within an agent have the same id. */
 export const FindingId = Text.pipe(Schema.minLength(1))

@@ -4,8 +4,7 @@ import { RunId, SourceId } from "../Ids.ts"
 import { optional } from "../Optional.ts"
 import { TimestampInput } from "../TimestampInput.ts"
 import { Version } from "../Version.ts"
-
-const Count = Schema.Int.pipe(Schema.nonNegative())
+import { Count } from "../Count.ts"
 
 /** Number of answers that one call replays: default and maximum. */
 export const defaultReplayedTurns = 50

@@ -14,7 +14,7 @@ import { RepeatedRequests } from "../../usecases/accounts/RepeatedRequests.ts"
 import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import { ManageAuth } from "../Auth.ts"
 import * as Routes from "../Routes.ts"
-import { once } from "./Repeatable.ts"
+import { answerOnce } from "./Repeatable.ts"
 
 const bearer = /^bearer +(\S+) *$/iu
 
@@ -44,7 +44,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
             message: `This token lacks the scope ${scope.resource}:${scope.verb}.`
           })
         }
-        yield* once(repeated, user, user.token)
+        yield* answerOnce(repeated, user, user.token)
         return user
       })
     })

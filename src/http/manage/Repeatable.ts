@@ -38,7 +38,7 @@ const replay = (answer: KnownAnswer, response: HttpServerResponse.HttpServerResp
   )
 
 /** Executes the first request with its key and stores the response. Answers repeats with it. */
-export const once = (repeated: RepeatedRequests, { tenantId }: TenantScope, tokenId: TokenId) =>
+export const answerOnce = (repeated: RepeatedRequests, { tenantId }: TenantScope, tokenId: TokenId) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const header = request.headers["idempotency-key"]

@@ -173,7 +173,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         }
       }
 
-      const received = Effect.gen(function* () {
+      const receiveMessage = Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
         const key = yield* authenticate(known, requirements, request)
         // The boundary answers for a body that is too large or incomplete.
@@ -204,6 +204,6 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
           Effect.map(RequestId.RequestId, (id) => answer(error, id, { "www-authenticate": "Bearer" }))
         )
       )
-      yield* router.post(path, received)
+      yield* router.post(path, receiveMessage)
     })
   )

@@ -104,7 +104,7 @@ const cited = (citations: ReadonlyArray<Citation>) =>
 const passage = ({ score, sourceName, text, url }: Chunk) =>
   `${sourceName} (${score.toFixed(3)}) ${url}\n${text}`
 
-const decoded = <A, I>(schema: Schema.Schema<A, I>, given: unknown) =>
+const decodeArguments = <A, I>(schema: Schema.Schema<A, I>, given: unknown) =>
   Effect.catchTag(Schema.decodeUnknown(schema, { errors: "all" })(given), "ParseError", (error) =>
     Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(Issues.toError(issues)))
   )
@@ -115,7 +115,7 @@ export const make = Effect.gen(function* () {
 
   const search = (key: AgentKey, given: unknown) =>
     Effect.gen(function* () {
-      const { chunks } = yield* retrieve.run(key, yield* decoded(RetrieveRequest, given))
+      const { chunks } = yield* retrieve.run(key, yield* decodeArguments(RetrieveRequest, given))
       return textResult(chunks.length === 0 ? "Nothing was found." : chunks.map(passage).join("\n\n"), {
         chunks
       })
@@ -123,7 +123,10 @@ export const make = Effect.gen(function* () {
 
   const ask = (key: AgentKey, given: unknown, progress: Progress) =>
     Effect.gen(function* () {
-      const turn = yield* turns.start(key, { ...(yield* decoded(ChatArguments, given)), persist: true })
+      const turn = yield* turns.start(key, {
+        ...(yield* decodeArguments(ChatArguments, given)),
+        persist: true
+      })
       const done = yield* turn.parts.pipe(
         Stream.tap((part) =>
           part._tag === "RunEvent" ? progress(redactedForEndUser(part.event).label) : Effect.void

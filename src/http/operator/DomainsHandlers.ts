@@ -5,7 +5,7 @@ import type { TenantId } from "../../domain/Ids.ts"
 import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
 import { SingleSignOn } from "../../usecases/accounts/SingleSignOn.ts"
 import { Api } from "../Api.ts"
-import { RequestId } from "../server/RequestId.ts"
+import { operatorActor } from "./OperatorActor.ts"
 
 export const DomainsHandlers = HttpApiBuilder.group(Api, "domains", (handlers) =>
   Effect.gen(function* () {
@@ -16,11 +16,7 @@ export const DomainsHandlers = HttpApiBuilder.group(Api, "domains", (handlers) =
       action: "confirm" | "withdraw"
     ) =>
       Effect.gen(function* () {
-        const by = {
-          tenantId: id,
-          actor: { type: "operator" as const, id: "operator" },
-          requestId: yield* RequestId
-        }
+        const by = yield* operatorActor(id)
         const confirmed = action === "confirm"
         const change = settings.confirm({ tenantId: id }, domain, confirmed)
         yield* audit.change(by, `domain.${action}`, change, () => domain)

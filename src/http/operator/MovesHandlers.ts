@@ -1,10 +1,9 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { moveAnswers, type MoveRequest } from "../../domain/accounts/TenantMove.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { orNoSuch } from "../../domain/Errors.ts"
 import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import { TenantMoves } from "../../usecases/operations/moves/TenantMoves.ts"
 import { Api } from "../Api.ts"
@@ -34,16 +33,13 @@ export const MovesHandlers = HttpApiBuilder.group(Api, "moves", (handlers) =>
         )
       )
       .handleRaw("original", ({ path: { id, ref } }) =>
-        Effect.flatMap(
-          moves.getOriginal(id, ref),
-          Option.match({
-            onNone: () => Effect.fail(new NotFound({ message: "There is no such original." })),
-            onSome: (bytes) =>
-              Effect.succeed(
-                HttpServerResponse.uint8Array(bytes, { contentType: "application/octet-stream" })
-              )
-          })
-        ).pipe(turns.withPermits(1))
+        moves.getOriginal(id, ref).pipe(
+          orNoSuch("original"),
+          Effect.map((bytes) =>
+            HttpServerResponse.uint8Array(bytes, { contentType: "application/octet-stream" })
+          ),
+          turns.withPermits(1)
+        )
       )
       .handleRaw("putOriginal", ({ path: { id, ref }, request }) =>
         // The boundary answers for a body that cannot be read.

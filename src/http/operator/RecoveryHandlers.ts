@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
 import { Team } from "../../usecases/accounts/Team.ts"
 import { Api } from "../Api.ts"
-import { RequestId } from "../server/RequestId.ts"
+import { operatorActor } from "./OperatorActor.ts"
 
 export const RecoveryHandlers = HttpApiBuilder.group(Api, "recovery", (handlers) =>
   Effect.gen(function* () {
@@ -11,11 +11,7 @@ export const RecoveryHandlers = HttpApiBuilder.group(Api, "recovery", (handlers)
     const audit = yield* AuditTrail
     return handlers.handle("recover", ({ path, payload }) =>
       Effect.gen(function* () {
-        const by = {
-          tenantId: path.id,
-          actor: { type: "operator" as const, id: "operator" },
-          requestId: yield* RequestId
-        }
+        const by = yield* operatorActor(path.id)
         const change = team.recover({ tenantId: path.id }, payload.email)
         return yield* audit.change(by, "user.recover", change, ({ user }) => user.id)
       })

@@ -5,7 +5,7 @@ import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
 import { Subscriptions } from "../../usecases/billing/Subscriptions.ts"
 import { Api } from "../Api.ts"
 import * as Cursor from "../Cursor.ts"
-import { RequestId } from "../server/RequestId.ts"
+import { operatorActor } from "./OperatorActor.ts"
 
 const tenantList = { scope: "operator", route: "/api/operator/tenants" }
 
@@ -24,11 +24,7 @@ export const TenantsHandlers = HttpApiBuilder.group(Api, "tenants", (handlers) =
       )
       .handle("putSubscription", ({ path, payload }) =>
         Effect.gen(function* () {
-          const by = {
-            tenantId: path.id,
-            actor: { type: "operator" as const, id: "operator" },
-            requestId: yield* RequestId
-          }
+          const by = yield* operatorActor(path.id)
           const change = subscriptions.put({ tenantId: path.id }, payload)
           return { subscription: yield* audit.change(by, "subscription.update", change, () => path.id) }
         })

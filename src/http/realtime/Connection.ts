@@ -41,7 +41,7 @@ const connectionOf = (request: HttpServerRequest.HttpServerRequest): NetSocket =
 }
 
 /** Waits until `connection` has sent its buffered bytes, if they are more than {@link maxBufferedBytes}. */
-const drained = (connection: NetSocket) =>
+const awaitDrain = (connection: NetSocket) =>
   Effect.async<void>((resume) => {
     if (connection.writableLength <= maxBufferedBytes) return resume(Effect.void)
     const onDrain = () => resume(Effect.void)
@@ -50,7 +50,7 @@ const drained = (connection: NetSocket) =>
   })
 
 /** Sends pings, and returns when the client has sent no byte between two of them. */
-const silence = (connection: NetSocket, every: Duration.DurationInput) =>
+const awaitSilence = (connection: NetSocket, every: Duration.DurationInput) =>
   Effect.gen(function* () {
     for (;;) {
       const before = connection.bytesRead
@@ -61,7 +61,7 @@ const silence = (connection: NetSocket, every: Duration.DurationInput) =>
   })
 
 /** Returns when the client has sent more than it may. */
-const flooded = (connection: NetSocket) =>
+const awaitFlood = (connection: NetSocket) =>
   Effect.async<void>((resume) => {
     const first = connection.bytesRead
     const onData = () => {
@@ -132,7 +132,7 @@ export const serve = Effect.fn("Connection.serve")(function* (
   const use = ({ connection, reading, write }: Opened) => {
     const deliver = frames.pipe(
       Stream.runForEach((frame) =>
-        write(frame).pipe(Effect.zipRight(drained(connection)), Effect.timeout(sendTimeout))
+        write(frame).pipe(Effect.zipRight(awaitDrain(connection)), Effect.timeout(sendTimeout))
       ),
       Effect.zipRight(Effect.never),
       Effect.catchAll((ended) => Effect.succeed(Socket.isCloseEvent(ended) ? ended : null))
@@ -140,9 +140,9 @@ export const serve = Effect.fn("Connection.serve")(function* (
     const left = Effect.as(Fiber.await(reading), null)
     const whileOpen = deliver.pipe(
       Effect.raceFirst(until),
-      Effect.raceFirst(Effect.as(silence(connection, pingEvery), null)),
+      Effect.raceFirst(Effect.as(awaitSilence(connection, pingEvery), null)),
       Effect.raceFirst(
-        Effect.as(flooded(connection), close(codes.tooBig, "Nothing is read from this socket."))
+        Effect.as(awaitFlood(connection), close(codes.tooBig, "Nothing is read from this socket."))
       )
     )
     return Deferred.await(opened).pipe(

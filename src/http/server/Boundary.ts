@@ -51,6 +51,7 @@ import * as RequestId from "./RequestId.ts"
 import * as Routes from "../Routes.ts"
 import * as Span from "./Span.ts"
 import * as RequestMetrics from "../system/RequestMetrics.ts"
+import { tenantPaused } from "../../usecases/operations/moves/TenantGate.ts"
 
 type Methods = ReadonlyArray<string>
 
@@ -92,7 +93,7 @@ const unrouted = (method: string, methods: Methods, requestId: string, tell = an
       )
 
 /** The error for a request that could not be read. */
-const misread = (cause: unknown): CodedError =>
+const unreadableRequest = (cause: unknown): CodedError =>
   isCoded(cause) ? cause : new ValidationError({ message: "The request could not be read." })
 
 /** The documented error of a failure or defect; none for an internal error. */
@@ -103,7 +104,7 @@ const documented = (cause: Cause.Cause<unknown>): Option.Option<CodedError> => {
   if (thrown instanceof HttpApiDecodeError) return Option.some(Issues.toError(thrown))
   // The framework raises a defect for a body that it cannot read.
   if (thrown instanceof HttpServerError.RequestError || thrown instanceof Multipart.MultipartError) {
-    return Option.some(misread(thrown.cause))
+    return Option.some(unreadableRequest(thrown.cause))
   }
   return Option.none()
 }
@@ -113,10 +114,6 @@ const isRouteNotFound = (cause: Cause.Cause<unknown>) =>
 
 const internal = new InternalError({ message: "Something went wrong on our side." })
 const stopping = new ServiceUnavailable({ message: "The server is stopping. Try again." })
-const moving = new ServiceUnavailable({
-  message: "This account is being moved. Try again in a moment.",
-  details: { retryAfterSeconds: 2 }
-})
 const outage = new ServiceUnavailable({ message: "The database cannot be reached. Try again." })
 
 const recover = (
@@ -141,7 +138,7 @@ export const responseOfFailure = (
   const error = documented(cause)
   if (Option.isSome(error)) return Effect.succeed(tell(error.value, requestId))
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(tell(stopping, requestId))
-  if (Option.exists(Cause.dieOption(cause), isMoving)) return Effect.succeed(tell(moving, requestId))
+  if (Option.exists(Cause.dieOption(cause), isMoving)) return Effect.succeed(tell(tenantPaused, requestId))
   if (Option.exists(Cause.dieOption(cause), isOutage)) {
     const told = tell(outage, requestId, { "retry-after": "1" })
     return Effect.as(Effect.logWarning("The database cannot be reached", cause), told)

@@ -282,7 +282,7 @@ const watchConnections = (shedder: LoadShedder) => {
 }
 
 /** Runs the checks and the probe while a request is unanswered. Idle otherwise. */
-const attend = (
+const watchOverload = (
   reception: Reception,
   awake: Effect.Latch,
   sweeping: Effect.Latch,
@@ -375,7 +375,7 @@ export const guard = (
         return true
       }
     })
-    yield* Effect.forkScoped(attend(reception, awake, sweeping, yield* DatabaseProbe))
+    yield* Effect.forkScoped(watchOverload(reception, awake, sweeping, yield* DatabaseProbe))
     yield* Effect.forkScoped(
       Effect.zipRight(
         yield* DrainBegins,

@@ -75,7 +75,7 @@ const silentConnectionMillis = 500
  * Closes connections when the server closes: an idle one at once, a busy one after its response, and the rest after
  * `grace`. Returns the effect that starts this.
  */
-const closer = (server: Server, grace: Duration.DurationInput) =>
+const makeCloser = (server: Server, grace: Duration.DurationInput) =>
   Effect.gen(function* () {
     const begun = yield* Effect.makeLatch(false)
     const connections = new Map<Socket, number>()
@@ -116,7 +116,7 @@ export const listen = ({ host, port, grace }: Listen) =>
         // Longer than that of usual load balancers, so that this side does not close a connection in use.
         keepAliveTimeout: Duration.toMillis("75 seconds")
       })
-      const begin = yield* closer(server, grace)
+      const begin = yield* makeCloser(server, grace)
       const rawRequests = RawRequests.make()
       const { close } = yield* Overload.guard(server, rawRequests)
       const http = yield* NodeHttpServer.make(() => server, { host, port, backlog: maxPendingConnections })

@@ -33,7 +33,7 @@ class App extends Context.Tag("http/Web/App")<
 >() {}
 
 /** Uses the address from the host, if there is one. */
-const addressed = <E, R>(app: HttpApp.Default<E, R>) =>
+const withHostAddress = <E, R>(app: HttpApp.Default<E, R>) =>
   Effect.flatMap(ClientAddress, (remoteAddress) =>
     Option.isNone(remoteAddress)
       ? app
@@ -43,7 +43,7 @@ const addressed = <E, R>(app: HttpApp.Default<E, R>) =>
   )
 
 /** Runs `app` on fibers that are interrupted when the scope closes. */
-const ending = <E, R>(app: HttpApp.Default<E, R>) =>
+const onScopedFibers = <E, R>(app: HttpApp.Default<E, R>) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => new Set<Fiber.RuntimeFiber<unknown, unknown>>()),
@@ -91,6 +91,6 @@ export const handler = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>, bodies: WebBo
       )
     )
     const runtime = yield* Effect.provide(Effect.runtime<HttpRouter.HttpRouter.DefaultServices>(), built)
-    const app = yield* ending(addressed(Context.get(built, App)))
+    const app = yield* onScopedFibers(withHostAddress(Context.get(built, App)))
     return unlessGone(HttpApp.toWebHandlerRuntime(runtime)(app), bodies)
   })

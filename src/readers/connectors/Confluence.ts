@@ -1,7 +1,12 @@
 /** Reader `confluence`: the current pages of a space in Confluence Cloud. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { ReaderError, setting, sourceReader, type SteppedDocument } from "../../capabilities/SourceReaders.ts"
+import {
+  setting,
+  sourceReader,
+  type SteppedDocument,
+  permanentError
+} from "../../capabilities/SourceReaders.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { Text, trimmed } from "../../domain/Text.ts"
 import { scan } from "../../domain/Xml.ts"
@@ -62,11 +67,7 @@ const Pages = Schema.Struct({
 const Position = Schema.Struct({ space: Schema.String, after: Schema.String })
 
 const noSpace = (key: string) =>
-  new ReaderError({
-    code: "no_space",
-    message: `There is no space ${key}, or this account may not see it.`,
-    retryable: false
-  })
+  permanentError("no_space", `There is no space ${key}, or this account may not see it.`)
 
 /** Parts of macros that are not text of the page. */
 const skippedElements = new Set(["parameter", "placeholder"])

@@ -1,7 +1,12 @@
 /** Reader `feed`: the entries of an RSS 2.0, RSS 1.0 or Atom feed. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { ReaderError, setting, sourceReader, type SteppedDocument } from "../../capabilities/SourceReaders.ts"
+import {
+  setting,
+  sourceReader,
+  type SteppedDocument,
+  permanentError
+} from "../../capabilities/SourceReaders.ts"
 import { urlOf } from "../../domain/Address.ts"
 import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
@@ -123,11 +128,7 @@ const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
   return isFeed ? entries : null
 }
 
-const notAFeed = new ReaderError({
-  code: "no_feed",
-  message: "The address holds no RSS or Atom feed.",
-  retryable: false
-})
+const notAFeed = permanentError("no_feed", "The address holds no RSS or Atom feed.")
 
 const resolved = (href: string, base: string): string | undefined => urlOf(href, base)?.href
 

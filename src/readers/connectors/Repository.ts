@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Gunzip } from "fflate"
 import type { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
-import { ReaderError, setting, sourceReader } from "../../capabilities/SourceReaders.ts"
+import { ReaderError, setting, sourceReader, permanentError } from "../../capabilities/SourceReaders.ts"
 import { WorkBudget } from "../../concurrency/WorkBudget.ts"
 import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
 import { optional } from "../../domain/Optional.ts"
@@ -93,18 +93,16 @@ const providers: Readonly<Record<string, Provider>> = {
   "codeberg.org": "gitea"
 }
 
-const refused = (code: string, message: string) => new ReaderError({ code, message, retryable: false })
-
-const notARepository = refused(
+const notARepository = permanentError(
   "no_repository",
   "The address does not name a repository: expected https://host/owner/name."
 )
-const unknownServer = refused(
+const unknownServer = permanentError(
   "unknown_provider",
   "It is not known what kind of server this is: choose github, gitlab or gitea."
 )
-const damaged = refused("malformed", "The archive of the repository is damaged.")
-const tooLarge = refused(
+const damaged = permanentError("malformed", "The archive of the repository is damaged.")
+const tooLarge = permanentError(
   "too_large",
   `The repository unpacks to more than ${limits.unpackedBytes / MiB} MiB, or has too many Markdown files. Use include and exclude.`
 )

@@ -4,15 +4,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import {
-  OutboundHttp,
-  type OutboundHttpError,
-  type OutboundResponse
-} from "../../capabilities/OutboundHttp.ts"
-import { ReaderError } from "../../capabilities/SourceReaders.ts"
+import { OutboundHttp, type OutboundResponse } from "../../capabilities/OutboundHttp.ts"
+import { ReaderError, permanentError } from "../../capabilities/SourceReaders.ts"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import { HostLimiter } from "../HostLimiter.ts"
 import { MiB } from "../../domain/Bytes.ts"
+import { unreachable } from "../Fetch.ts"
 
 /** Attempts of one request, including the first. After the last one the job's attempt fails; the next attempt repeats the step. */
 const maxTries = 5
@@ -34,15 +31,6 @@ export interface Ask {
   /** Statuses besides 2xx that are returned. */
   readonly also?: ReadonlyArray<number>
 }
-
-const transient: ReadonlySet<OutboundHttpError["reason"]> = new Set(["Unresolved", "Unreachable", "TimedOut"])
-
-const unreachable = ({ message, reason }: OutboundHttpError) =>
-  new ReaderError({
-    code: `fetch_${reason.replace(/(?<=.)[A-Z]/g, "_$&").toLowerCase()}`,
-    message,
-    retryable: transient.has(reason)
-  })
 
 const isTransient = (status: number) => status === 408 || status === 425 || status === 429 || status >= 500
 
@@ -76,11 +64,7 @@ const refusal = ({ service, headers }: Ask, response: OutboundResponse, now: num
       headers?.["authorization"] === undefined && headers?.["private-token"] === undefined
         ? "It asks for a login: give the source a token."
         : "The token is not valid any more, or may not read this. Give the source a new one and sync again."
-    return new ReaderError({
-      code: "unauthorized",
-      message: `${service} answered ${status}. ${why}`,
-      retryable: false
-    })
+    return permanentError("unauthorized", `${service} answered ${status}. ${why}`)
   }
   const retryable = isLimited || isTransient(status)
   const pause = retryable ? Option.getOrUndefined(pauseOf(response, now)) : undefined
@@ -99,12 +83,7 @@ const once = (ask: Ask) =>
     const { also = [], headers = {}, json, maxBytes = 20 * MiB, service, url, ...rest } = ask
     const host = yield* Effect.try({
       try: () => new URL(url).host,
-      catch: () =>
-        new ReaderError({
-          code: "fetch_invalid_url",
-          message: `${service} has no valid address.`,
-          retryable: false
-        })
+      catch: () => permanentError("fetch_invalid_url", `${service} has no valid address.`)
     })
     const sent =
       json === undefined

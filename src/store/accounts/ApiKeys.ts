@@ -60,7 +60,7 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/accounts/A
         then jsonb_build_object('requests', rate_requests, 'window', rate_window) end as "rateLimit",
       source_scope as "sourceScope", last_used_at as "lastUsedAt", version, created_at as "createdAt"`
 
-    const array = (values: ReadonlyArray<string>) =>
+    const textArray = (values: ReadonlyArray<string>) =>
       sql`array(select jsonb_array_elements_text(${toJsonb(values)}::jsonb))`
     const timeOf = (time: DateTime.Utc | null) => sql`${time && DateTime.formatIso(time)}::timestamptz`
 
@@ -76,8 +76,8 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/accounts/A
         insert into api_keys (id, tenant_id, agent_id, name, prefix, secret_hash, scope, permissions,
           allowed_origins, expires_at, rate_requests, rate_window, source_scope)
         select ${key.id}, ${tenantId}, ${key.agentId}, ${key.name}, ${key.prefix},
-          ${key.fingerprint}::bytea, ${key.agentId === null ? "org" : "agent"}, ${array(key.permissions)},
-          ${array(key.allowedOrigins)}, ${timeOf(key.expiresAt)},
+          ${key.fingerprint}::bytea, ${key.agentId === null ? "org" : "agent"}, ${textArray(key.permissions)},
+          ${textArray(key.allowedOrigins)}, ${timeOf(key.expiresAt)},
           ${key.rateLimit?.requests ?? null}::int, ${key.rateLimit?.window ?? null}::int,
           ${sourceScopeJson(key)}::jsonb
         where ${owned}
@@ -117,7 +117,7 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/accounts/A
         // An empty change is a statement too, and keeps the version.
         sql`version = version + ${Object.keys(changes).length === 0 ? 0 : 1}::int`,
         ...(name === undefined ? [] : [sql`name = ${name}`]),
-        ...(allowedOrigins === undefined ? [] : [sql`allowed_origins = ${array(allowedOrigins)}`]),
+        ...(allowedOrigins === undefined ? [] : [sql`allowed_origins = ${textArray(allowedOrigins)}`]),
         ...(expiresAt === undefined ? [] : [sql`expires_at = ${timeOf(expiresAt)}`]),
         ...(rateLimit === undefined
           ? []

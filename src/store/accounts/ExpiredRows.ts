@@ -28,7 +28,7 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
     const sql = yield* SqlClient.SqlClient
 
     const before = (days: number | Fragment) => sql`now() - make_interval(days => ${days}::int)`
-    const removed = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
+    const removesFullBatch = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
       Effect.map(Effect.orDie(statement), (rows) => rows.length === batch)
 
     /** The limit of the conversation `c`: that of anonymous people may be shorter. */
@@ -96,7 +96,7 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
     const runs = ({ runs: days, tenantId }: Expiry) =>
       days === null
         ? Effect.succeed(false)
-        : removed(sql`
+        : removesFullBatch(sql`
             delete from agent_runs where tenant_id = ${tenantId} and id in (
               select r.id from agents a
               cross join lateral (
@@ -107,10 +107,10 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
               limit ${batch}
             ) returning id`)
 
-    const oldest = (table: Fragment, at: Fragment, { tenantId }: Expiry, days: number | null) =>
+    const oldestRows = (table: Fragment, at: Fragment, { tenantId }: Expiry, days: number | null) =>
       days === null
         ? Effect.succeed(false)
-        : removed(sql`
+        : removesFullBatch(sql`
             delete from ${table} where tenant_id = ${tenantId} and id in (
               select id from (
                 select id, ${at} as at from ${table} where tenant_id = ${tenantId} order by id limit ${batch}
@@ -120,7 +120,7 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
     const deliveries = ({ eventDeliveries: days, tenantId }: Expiry) =>
       days === null
         ? Effect.succeed(false)
-        : removed(sql`
+        : removesFullBatch(sql`
             delete from webhook_deliveries where tenant_id = ${tenantId} and (event_id, endpoint_id) in (
               select d.event_id, d.endpoint_id from webhook_endpoints e
               join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
@@ -132,7 +132,7 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
     const jobs = ({ ingestionJobs: days, tenantId }: Expiry) =>
       days === null
         ? Effect.succeed(false)
-        : removed(sql`
+        : removesFullBatch(sql`
             delete from ingestion_jobs where tenant_id = ${tenantId} and id in (
               select j.id from sources s join ingestion_jobs j on j.tenant_id = s.tenant_id and j.source_id = s.id
               where s.tenant_id = ${tenantId} and j.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')
@@ -147,8 +147,8 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
       const more = yield* Effect.all([
         conversations(expiry),
         runs(expiry),
-        oldest(sql`audit_entries`, sql`at`, expiry, expiry.auditEntries),
-        oldest(sql`email_logs`, sql`created_at`, expiry, expiry.emailLogs),
+        oldestRows(sql`audit_entries`, sql`at`, expiry, expiry.auditEntries),
+        oldestRows(sql`email_logs`, sql`created_at`, expiry, expiry.emailLogs),
         deliveries(expiry),
         jobs(expiry)
       ])

@@ -38,7 +38,7 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
     const sql = yield* SqlClient.SqlClient
 
     /** Inserts the mail as `queued` and returns the id of its row. */
-    const queued = Effect.fn("OutgoingMailStore.queued")(function* (mail: OutgoingMail) {
+    const insert = Effect.fn("OutgoingMailStore.insert")(function* (mail: OutgoingMail) {
       const id = typeId("eml", yield* Clock.currentTimeMillis)
       const at = mail.createdAt === undefined ? null : DateTime.formatIso(mail.createdAt)
       yield* sql`
@@ -48,14 +48,17 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
     }, Effect.orDie)
 
     /** Has no effect if an event of the provider came first. */
-    const sent = Effect.fn("OutgoingMailStore.sent")(function* (id: string, providerMessageId: string) {
+    const markSent = Effect.fn("OutgoingMailStore.markSent")(function* (
+      id: string,
+      providerMessageId: string
+    ) {
       yield* sql`
         update email_logs set status = case when status = 'queued' then 'sent' else status end,
           provider_message_id = ${providerMessageId}, sent_at = now(), updated_at = now()
         where id = ${id}`
     }, Effect.orDie)
 
-    const failed = Effect.fn("OutgoingMailStore.failed")(function* (id: string, reason: string) {
+    const markFailed = Effect.fn("OutgoingMailStore.markFailed")(function* (id: string, reason: string) {
       yield* sql`
         update email_logs set status = 'failed', last_error = ${reason}, updated_at = now() where id = ${id}`
     }, Effect.orDie)
@@ -72,6 +75,6 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
           and finished_at > greatest(told.at, until - ${maxReportedAge}::interval)
       group by name, until`.pipe(Rows.all(Failures), Effect.withSpan("OutgoingMailStore.failures"))
 
-    return { queued, sent, failed, failures } as const
+    return { insert, markSent, markFailed, failures } as const
   })
 }) {}

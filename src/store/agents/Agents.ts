@@ -21,6 +21,7 @@ import {
   toAgent
 } from "./AgentSettings.ts"
 import * as Rows from "../Rows.ts"
+import { type AgentScope } from "../../domain/accounts/Access.ts"
 
 export type { AgentSettings }
 
@@ -77,6 +78,10 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         Rows.first(AgentRow),
         Effect.map(Option.map(toAgent))
       )
+
+    /** The scope of the agent; none when the tenant has no such agent. */
+    const findScope = ({ tenantId }: TenantScope, id: AgentId) =>
+      Effect.map(find({ tenantId }, id), Option.as<AgentScope>({ tenantId, agentId: id }))
 
     /** The settings of a version; none when the tenant's agent has no such version. */
     const recorded = (scope: TenantScope, id: AgentId, version: number) =>
@@ -154,6 +159,6 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         )
       )
 
-    return { insert, find, recorded, list, update, seize, remove } as const
+    return { insert, find, findScope, recorded, list, update, seize, remove } as const
   })
 }) {}

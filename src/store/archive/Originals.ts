@@ -3,14 +3,11 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Chunk from "effect/Chunk"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import { refsIn } from "../knowledge/ArtifactRows.ts"
 
 /** Maximum refs per query. */
 const page = 500
-
-const decode = Schema.decodeUnknown(Schema.Array(Schema.Struct({ ref: ArtifactRef })))
 
 /** The next originals behind `after`, of one tenant or of all. */
 export const refsAfter = (tenantId: string | null, after: string) =>
@@ -22,9 +19,7 @@ export const refsAfter = (tenantId: string | null, after: string) =>
         : sql`
             select config ->> 'artifact' as ref from sources where tenant_id = ${tenantId} and config ->> 'artifact' > ${after}
             union select ref from conversation_artifacts where tenant_id = ${tenantId} and ref > ${after}`
-    return (yield* decode(yield* sql`select ref from (${all}) found order by ref limit ${page}`)).map(
-      ({ ref }) => ref
-    )
+    return yield* refsIn(yield* sql`select ref from (${all}) found order by ref limit ${page}`)
   })
 
 /** All of them, in order. */

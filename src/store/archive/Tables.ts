@@ -30,7 +30,7 @@ export interface Table extends TableShape {
   readonly sealed: ReadonlyArray<string | null>
 }
 
-const described = Effect.gen(function* () {
+const readTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return yield* sql<Table>`
     select c.relname as "table",
@@ -86,7 +86,7 @@ const inOrder = (tables: ReadonlyArray<Table>): Effect.Effect<ReadonlyArray<Tabl
   })
 
 /** Without a key, neither pages nor changes of its rows could be told apart. */
-const keyed = (tables: ReadonlyArray<Table>) =>
+const requireKeys = (tables: ReadonlyArray<Table>) =>
   Effect.forEach(tables, (each) =>
     each.key.length > 0
       ? Effect.succeed(each)
@@ -94,7 +94,7 @@ const keyed = (tables: ReadonlyArray<Table>) =>
   )
 
 /** Every table, each after those it refers to. */
-export const tables = described.pipe(Effect.flatMap(keyed), Effect.flatMap(inOrder))
+export const tables = readTables.pipe(Effect.flatMap(requireKeys), Effect.flatMap(inOrder))
 
 /** Without the columns whose values are sealed: rows are compared without them, as each installation seals for itself. */
 export const withoutSealed = (table: Table): Table => {

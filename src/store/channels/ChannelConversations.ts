@@ -20,9 +20,10 @@ import {
   TenantId
 } from "../../domain/Ids.ts"
 import { reported, sentByHuman, started } from "../events/ReportedEvents.ts"
-import { jsonbOf, toJsonb } from "../Jsonb.ts"
+import { toJsonb } from "../Jsonb.ts"
 import { isActive, lastChange } from "../conversations/Activity.ts"
 import * as Rows from "../Rows.ts"
+import { attachmentsJson } from "../conversations/AttachmentsJson.ts"
 
 /** The configuration that a message belongs to. */
 const Route = Schema.Struct({ channelId: ChannelId, tenantId: TenantId, agentId: AgentId })
@@ -32,8 +33,6 @@ const Open = Schema.Struct({ id: ConversationId, state: ConversationState })
 export type OpenConversation = typeof Open.Type
 
 const Place = Schema.Struct({ conversationId: ConversationId })
-
-const encodeFiles = jsonbOf(Schema.Array(StoredAttachment))
 
 /** The two parties of a message: the contact as the provider names it, and the account. */
 export interface Correspondence {
@@ -166,7 +165,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
         files: ReadonlyArray<StoredAttachment>
       ) =>
         sql`
-          update messages set attachments = ${encodeFiles(files)}::jsonb
+          update messages set attachments = ${attachmentsJson(files)}::jsonb
           where tenant_id = ${tenantId} and conversation_id = ${conversationId}
             and channel_message_id = ${channelMessageId} and attachments = '[]'
           returning id`.pipe(Rows.any)
@@ -180,7 +179,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
         sql`
           insert into conversation_artifacts (tenant_id, conversation_id, ref)
           select distinct ${tenantId}, ${conversationId}, a.artifact
-          from jsonb_to_recordset(${encodeFiles(files)}::jsonb) as a (artifact text)
+          from jsonb_to_recordset(${attachmentsJson(files)}::jsonb) as a (artifact text)
           on conflict do nothing`.pipe(Rows.none)
 
       return { route, held, open, stored, append, bare, attach, keepFiles } as const

@@ -43,6 +43,7 @@ import {
 import { chosenVersion, settingsColumns, TurnAgent, withRecorded } from "./TurnVersion.ts"
 import { orUnstorable } from "../Unstorable.ts"
 import * as Rows from "../Rows.ts"
+import { attachmentsJson } from "../conversations/AttachmentsJson.ts"
 
 export type { Settled, Settlement }
 
@@ -93,8 +94,6 @@ const versionChoiceOf = ({ conversationId, target, version }: TurnStart) => ({
   conversationId: target._tag === "Conversation" ? target.id : conversationId,
   version
 })
-
-const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
 
 const TurnPayload = Schema.Record({ key: Schema.String, value: Schema.Unknown })
 type TurnPayload = typeof TurnPayload.Type
@@ -173,7 +172,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           kept as (
             insert into conversation_artifacts (tenant_id, conversation_id, ref)
             select distinct origin.tenant_id, origin.id, a.artifact
-            from ${from}, jsonb_to_recordset(${encodeAttachments(attachments)}::jsonb) as a (artifact text)
+            from ${from}, jsonb_to_recordset(${attachmentsJson(attachments)}::jsonb) as a (artifact text)
             on conflict do nothing
           ),`
 
@@ -187,7 +186,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         )
         select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
           ${opening.userMessageId}, ${opening.message}, reserved.period_start, reserved.credited,
-          origin.epoch, ${opening.answers ?? null}::text[], ${encodeAttachments(opening.attachments ?? [])}::jsonb,
+          origin.epoch, ${opening.answers ?? null}::text[], ${attachmentsJson(opening.attachments ?? [])}::jsonb,
           ${sourceScopeJson(scope)}::jsonb, 'running',
           ${DateTime.formatIso(opening.startedAt)}::timestamptz,
           now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)}),

@@ -11,10 +11,10 @@ import { Message } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId, MessageId } from "../../domain/Ids.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { Author, type FeedbackRequest, LastTurn, Rating } from "../../domain/chat/Widget.ts"
-import { jsonbOf } from "../Jsonb.ts"
 import { reported } from "../events/ReportedEvents.ts"
 import { isActive } from "../conversations/Activity.ts"
 import * as Rows from "../Rows.ts"
+import { attachmentsJson } from "../conversations/AttachmentsJson.ts"
 
 const Row = Schema.Struct({
   ...Message.fields,
@@ -27,8 +27,6 @@ const Row = Schema.Struct({
 })
 
 const Asked = Schema.Struct({ content: Schema.String, attachments: Schema.Array(StoredAttachment) })
-
-const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
 
 /** A message of the person that no turn answers. */
 export interface NewMessage {
@@ -82,7 +80,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
      */
     const store = Effect.fn("WidgetMessageStore.store")(
       function* (scope: AgentScope, conversationId: ConversationId, message: NewMessage) {
-        const attachments = encodeAttachments(message.attachments)
+        const attachments = attachmentsJson(message.attachments)
         const rows = yield* sql`
           select state from conversations
           where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${conversationId}

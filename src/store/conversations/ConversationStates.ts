@@ -15,9 +15,9 @@ import {
 } from "../../domain/conversations/Conversation.ts"
 import { AgentId, type ConversationId, type MessageId, RunId, type UserId } from "../../domain/Ids.ts"
 import { reported, sentByHuman } from "../events/ReportedEvents.ts"
-import { jsonbOf } from "../Jsonb.ts"
 import { isActive } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
+import { attachmentsJson } from "./AttachmentsJson.ts"
 
 const Changed = Schema.Struct({
   agentId: AgentId,
@@ -27,8 +27,6 @@ const Changed = Schema.Struct({
   lastQuestion: Schema.String
 })
 export type Changed = typeof Changed.Type
-
-const encodeFiles = jsonbOf(Schema.Array(StoredAttachment))
 
 const Running = Schema.Struct({ id: RunId, agentId: AgentId })
 
@@ -121,7 +119,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
           readonly attachments: ReadonlyArray<StoredAttachment>
         }
       ) {
-        const files = encodeFiles(message.attachments)
+        const files = attachmentsJson(message.attachments)
         yield* sql`
         with conversation as (
           update conversations c set message_count = c.message_count + 1, ${isActive(sql)}

@@ -174,6 +174,14 @@ export const sqlStateOf = (thrown: unknown, depth = 4): string | null => {
     : sqlStateOf(thrown.cause, depth - 1)
 }
 
+/** True for a lock time-out and for a deadlock. The statement may succeed when it is repeated. */
+export const isLockConflict = (thrown: unknown): boolean =>
+  ["55P03", "40P01"].includes(sqlStateOf(thrown) ?? "")
+
+/** {@link isLockConflict}, or a concurrent change of the same row of a catalogue (`tuple concurrently updated`). */
+export const isCatalogueConflict = (thrown: unknown): boolean =>
+  isLockConflict(thrown) || sqlStateOf(thrown) === "XX000"
+
 /**
  * True for a statement that failed because the unique index `index` already has the value. On a sharded server the index
  * of a shard ends in the shard's number.

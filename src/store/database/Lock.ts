@@ -86,7 +86,7 @@ const attempt = <A>(run: () => Promise<A>) => Effect.option(Effect.tryPromise(ru
 const digest = (text: string) => Crypto.createHash("sha256").update(text).digest("hex").slice(0, 16)
 
 /** The scope in which process ids are unique: this boot of this machine, in this container. */
-const here = Effect.gen(function* () {
+const currentPlace = Effect.gen(function* () {
   const boot = yield* attempt(() => Fs.readFile("/proc/sys/kernel/random/boot_id", "utf8"))
   const namespace = yield* attempt(() => Fs.readlink("/proc/self/ns/pid"))
   return digest(
@@ -125,7 +125,7 @@ const touchedAt = (file: string) =>
   })
 
 /** True when the file is touched while it is watched. */
-const beats = Effect.fnUntraced(function* (claim: Claim) {
+const isTouched = Effect.fnUntraced(function* (claim: Claim) {
   const first = yield* touchedAt(claim.file)
   if (Option.isNone(first)) return false
   const look = Effect.map(touchedAt(claim.file), (now) => Option.isNone(now) || now.value !== first.value)
@@ -137,22 +137,22 @@ const beats = Effect.fnUntraced(function* (claim: Claim) {
   return Option.isSome(last) && last.value !== first.value
 })
 
-const alive = (claim: Claim, place: string) =>
+const isAlive = (claim: Claim, place: string) =>
   claim.place === place
     ? Effect.map(startedAt(claim.pid), Option.contains(claim.started))
     : // A process id of another container says nothing here: its heartbeat does.
-      beats(claim)
+      isTouched(claim)
 
 const remove = (file: string) => Effect.ignore(Effect.tryPromise(() => Fs.rm(file, { force: true })))
 
 /** Claims of living processes other than `own`. Those of dead processes are removed. */
-const rivals = Effect.fnUntraced(function* (directory: string, own: string, place: string) {
+const livingRivals = Effect.fnUntraced(function* (directory: string, own: string, place: string) {
   const names = yield* Effect.tryPromise(() => Fs.readdir(directory))
   const claims = names
     .flatMap((name) => Option.toArray(parse(directory, name)))
     .filter(({ file }) => file !== own)
   return yield* Effect.filter(claims, (claim) =>
-    Effect.tap(alive(claim, place), (living) => (living ? Effect.void : remove(claim.file)))
+    Effect.tap(isAlive(claim, place), (living) => (living ? Effect.void : remove(claim.file)))
   )
 })
 
@@ -188,7 +188,7 @@ const lost = (directory: string) =>
 
 const refuseRivals = (directory: string, own: string, place: string) =>
   Effect.gen(function* () {
-    const [by] = yield* rivals(directory, own, place)
+    const [by] = yield* livingRivals(directory, own, place)
     const now = yield* Clock.currentTimeMillis
     if (by !== undefined) return yield* new Contended({ by, settled: now - by.since > settledAgeMs })
   })
@@ -219,7 +219,7 @@ export const lockDirectory = (
     yield* Effect.tryPromise(() => makeFolder(directory))
     const born = yield* startedAt(process.pid)
     // If processes cannot be inspected, only heartbeats tell whether one is alive.
-    const place = Option.isNone(born) ? digest(Crypto.randomUUID()) : yield* here
+    const place = Option.isNone(born) ? digest(Crypto.randomUUID()) : yield* currentPlace
     const started = Option.getOrElse(born, () => "0")
     const own = yield* Effect.retry(claim(directory, place, started), {
       // Two starters that meet both withdraw, so they retry after different delays.

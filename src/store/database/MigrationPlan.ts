@@ -87,7 +87,7 @@ const plannedOf = ({ lock, work }: TableEffect, size: Size | null): PlannedLock 
   seconds: size === null ? null : secondsOf(work, size)
 })
 
-const planned = (statement: string) =>
+const planStatement = (statement: string) =>
   Effect.gen(function* () {
     const effects = effectsOf(statement)
     const locks: Array<PlannedLock> = []
@@ -111,7 +111,7 @@ export const plan = (directory: string, table = "migrations") =>
   Effect.gen(function* () {
     const files = yield* pendingFiles(directory, table)
     return yield* Effect.forEach(files, ({ file, text, transaction }) =>
-      Effect.map(Effect.forEach(statementsOf(text), planned), (statements): PlannedFile => ({
+      Effect.map(Effect.forEach(statementsOf(text), planStatement), (statements): PlannedFile => ({
         file,
         transaction,
         statements

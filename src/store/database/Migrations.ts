@@ -16,7 +16,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Holders from "./LockHolders.ts"
-import { sqlStateOf } from "./Failure.ts"
+import { sqlStateOf, isLockConflict } from "./Failure.ts"
 import { isPooled, onOwnSession } from "../OwnSession.ts"
 import { badState, concurrentIndex, load, MigrationError, type MigrationFile } from "./MigrationFiles.ts"
 import { statementsOf } from "./SqlText.ts"
@@ -96,7 +96,7 @@ const refuseStrangers = (files: ReadonlyArray<MigrationFile>, rows: ReadonlyArra
   )
 
 /** The pending files. Fails if files and database do not match. */
-const look = (files: ReadonlyArray<MigrationFile>, table: string) =>
+const readPending = (files: ReadonlyArray<MigrationFile>, table: string) =>
   Effect.gen(function* () {
     const rows = yield* rowsOf(table)
     yield* refuseStrangers(files, rows ?? [])
@@ -117,9 +117,6 @@ const note = (files: ReadonlyArray<MigrationFile>, table: string) =>
 const lockKey = (sql: SqlClient.SqlClient, table: string) =>
   sql`hashtextextended('spoke ' || coalesce(current_schema(), '') || ' ' || ${table}, 0)`
 
-/** `55P03`: lock time-out. `40P01`: deadlock. */
-const waits = new Set(["55P03", "40P01"])
-
 const gaveUp = (
   file: string,
   error: SqlError,
@@ -138,7 +135,7 @@ const gaveUp = (
 const asWait =
   (file: string, holders: Holders.LastHolders, left: string) =>
   (error: SqlError): Effect.Effect<never, Waited | MigrationError> =>
-    waits.has(sqlStateOf(error) ?? "")
+    isLockConflict(error)
       ? Effect.flatMap(holders, (found) => new Waited({ error: gaveUp(file, error, found, left) }))
       : new MigrationError({
           reason: "failed",
@@ -182,10 +179,7 @@ const prepare = (options: Options) =>
           checksum text not null
         )`
     }).pipe(
-      Effect.catchIf(
-        (error) => waits.has(sqlStateOf(error) ?? ""),
-        asWait("of the list of migrations", holders, "Nothing was changed.")
-      )
+      Effect.catchIf(isLockConflict, asWait("of the list of migrations", holders, "Nothing was changed."))
     )
   )
 
@@ -222,7 +216,7 @@ const inOneTransaction = (files: ReadonlyArray<MigrationFile>, options: Options)
   inTransaction(options, (holders) =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const { pending } = yield* look(files, options.table)
+      const { pending } = yield* readPending(files, options.table)
       const step = yield* stepOf(pending)
       for (const { file, text, transaction } of step) {
         yield* Effect.logDebug("Running migration").pipe(Effect.annotateLogs("migration", file))
@@ -243,7 +237,7 @@ const pooled =
   "run spoke migrate once with a DATABASE_URL that names the server itself"
 
 /** Runs one statement without a transaction. An invalid index that a crash has left is built again. */
-const alone = (statement: string) =>
+const runAlone = (statement: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const index = concurrentIndex(statement)
@@ -256,9 +250,9 @@ const alone = (statement: string) =>
   })
 
 /** Applies one file without a transaction, on its own session. */
-const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
+const applyOutside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
   Effect.gen(function* () {
-    const [next] = (yield* look(files, options.table)).pending
+    const [next] = (yield* readPending(files, options.table)).pending
     if (next !== undefined && (yield* isPooled))
       return yield* badState(`The migration ${next.file} ${pooled}.`)
     const watched = yield* Holders.watch(Duration.times(options.lockTimeout, 0.3))
@@ -269,14 +263,14 @@ const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
         select pg_try_advisory_lock(${key}) as mine, pg_backend_pid() as pid`
       if (here?.mine !== true) return yield* new Busy()
       yield* Effect.addFinalizer(() => Effect.ignore(sql`select pg_advisory_unlock(${key})`))
-      const { pending } = yield* look(files, options.table)
+      const { pending } = yield* readPending(files, options.table)
       const [step] = pending
       if (step === undefined || step.transaction) return []
       yield* Effect.addFinalizer(() => Effect.ignore(sql`reset lock_timeout`))
       yield* sql`select set_config('lock_timeout', ${milliseconds(options.giveUpAfter)}, false)`
       yield* watched.waits(here.pid)
       const left = "Its statements up to there were applied, and the next start goes on with the others."
-      yield* Effect.forEach(statementsOf(step.text), alone, { discard: true }).pipe(
+      yield* Effect.forEach(statementsOf(step.text), runAlone, { discard: true }).pipe(
         Effect.catchAll(asWait(step.file, watched.holders, left)),
         // The maximum waiting time has passed.
         Effect.catchIf(
@@ -340,17 +334,17 @@ export const migrate = (
     const options = optionsOf(given)
     const files = yield* load(directory)
     const applied: Array<Applied> = []
-    let found = yield* look(files, options.table)
+    let found = yield* readPending(files, options.table)
     if (!found.prepared) yield* withRetries(prepare(options), options)
     while (found.pending.length > 0) {
-      const run = (yield* stepOf(found.pending)).length > 0 ? inOneTransaction : outside
+      const run = (yield* stepOf(found.pending)).length > 0 ? inOneTransaction : applyOutside
       const step: Effect.Effect<
         ReadonlyArray<Applied>,
         MigrationError | SqlError | Busy | Waited,
         SqlClient.SqlClient
       > = run(files, options)
       applied.push(...(yield* withRetries(step, options)))
-      found = yield* look(files, options.table)
+      found = yield* readPending(files, options.table)
     }
     return applied
   }).pipe(
@@ -363,5 +357,5 @@ export const migrate = (
 export const pendingFiles = (directory: string, table = "migrations") =>
   Effect.gen(function* () {
     const files = yield* load(directory)
-    return (yield* look(files, table)).pending
+    return (yield* readPending(files, table)).pending
   }).pipe(forEveryTenant("migration"), Effect.withSpan("Database.pendingMigrations"))

@@ -21,7 +21,7 @@ export class VectorUnavailable extends Schema.TaggedError<VectorUnavailable>()("
  */
 const oldest = [0, 8] as const
 
-const recent = (version: string): boolean => {
+const isRecent = (version: string): boolean => {
   const [major = 0, minor = 0] = version.split(".").map(Number)
   return major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
 }
@@ -35,7 +35,7 @@ interface ExtensionState {
   readonly unseen: string | null
 }
 
-const look = Effect.gen(function* () {
+const extensionState = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<ExtensionState>`
     select (select default_version from pg_available_extensions where name = 'vector') as offered,
@@ -56,11 +56,11 @@ const notCreatable =
   "pgvector is installed, but this user may not create the extension: let a superuser run CREATE EXTENSION vector in this database"
 
 /** Why pgvector cannot be used, and what to do; null if it can. */
-const obstacle = ({ installed, offered, unseen }: ExtensionState): string | null => {
+const unavailableReason = ({ installed, offered, unseen }: ExtensionState): string | null => {
   const version = installed ?? offered
   if (version === null)
     return "the server has no pgvector: install its package there (postgresql-NN-pgvector)"
-  if (!recent(version))
+  if (!isRecent(version))
     return `pgvector ${version} is too old, 0.8 is needed: update its package, then let a superuser run ALTER EXTENSION vector UPDATE`
   if (unseen !== null)
     return `pgvector is in a schema where this user does not look: let a superuser run ${unseen}`
@@ -68,10 +68,10 @@ const obstacle = ({ installed, offered, unseen }: ExtensionState): string | null
 }
 
 /** The versions that {@link prepareVector} would find. Changes nothing. */
-export const vectorVersions = Effect.map(forEveryTenant("migration")(look), (found) => ({
+export const vectorVersions = Effect.map(forEveryTenant("migration")(extensionState), (found) => ({
   installed: found.installed,
   version: found.installed ?? found.offered,
-  obstacle: obstacle(found) ?? (found.installed === null && !found.creatable ? notCreatable : null)
+  obstacle: unavailableReason(found) ?? (found.installed === null && !found.creatable ? notCreatable : null)
 }))
 
 /**
@@ -83,8 +83,8 @@ export const prepareVector = (
 ): Effect.Effect<string, VectorUnavailable | MigrationError | SqlError, SqlClient.SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const found = yield* look
-    const problem = obstacle(found)
+    const found = yield* extensionState
+    const problem = unavailableReason(found)
     if (problem !== null) return yield* new VectorUnavailable({ message: `${problem}.` })
     if (found.installed === null) {
       // Always tried, because hosted databases let users create it without showing that in the catalogue.

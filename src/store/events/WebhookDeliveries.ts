@@ -87,7 +87,8 @@ export interface Answer {
 
 const Failed = Schema.Struct({ failures: Schema.Int, failingMs: Schema.Number, active: Schema.Boolean })
 
-const storable = (text: string | null) => (text === null ? null : sanitize(text).slice(0, maxTextCharacters))
+const storableText = (text: string | null) =>
+  text === null ? null : sanitize(text).slice(0, maxTextCharacters)
 
 export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()(
   "store/events/WebhookDeliveries",
@@ -185,14 +186,14 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         )
 
       const answered = ({ error, status, text }: Answer) => sql`
-        attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = ${storable(text)}::text,
-        error = ${storable(error)}::text`
+        attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = ${storableText(text)}::text,
+        error = ${storableText(error)}::text`
 
       const isOfEndpoint = (tenantId: string, endpointId: WebhookId) =>
         sql`queue = ${queueName} and owner in (${ownerOf(tenantId, endpointId)}, ${endpointId}) and state = 'waiting'`
 
       /** Jobs that wait because of failures that are over run now. */
-      const hasten = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
+      const retryNow = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
         sql`
           with due as (
             update queue_jobs set run_at = clock_timestamp()
@@ -345,7 +346,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         Effect.withSpan("WebhookDeliveryStore.sweep")
       )
 
-      return { page, take, delivered, hasten, failed, cancel, disable, replay, test, sweep } as const
+      return { page, take, delivered, retryNow, failed, cancel, disable, replay, test, sweep } as const
     })
   }
 ) {}

@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import * as Rows from "../Rows.ts"
+import { timeAfter } from "../DatabaseTime.ts"
 
 /** The bytes must be stored and the source created within this time. */
 const claimLifetime = Duration.minutes(15)
@@ -19,19 +20,13 @@ export const removalLease = Duration.minutes(1)
 
 const decodeRefs = Schema.decodeUnknown(Schema.Array(Schema.Struct({ ref: ArtifactRef })))
 
+/** The refs in the column `ref` of the rows. */
+export const refsIn = (rows: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<ArtifactRef>> =>
+  Effect.orDie(Effect.map(decodeRefs(rows), (found) => found.map(({ ref }) => ref)))
+
 export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledge/ArtifactRows", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-
-    const after = (duration: Duration.Duration) =>
-      sql`clock_timestamp() + ${Duration.toMillis(duration)}::float8 * interval '1 millisecond'`
-
-    const refs = (rows: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
-      rows.pipe(
-        Effect.flatMap(decodeRefs),
-        Effect.orDie,
-        Effect.map((found) => found.map(({ ref }) => ref))
-      )
 
     /** Protects the artifact of `size` bytes from removal for 15 minutes. False while it is being removed. */
     const claim = (id: string, ref: ArtifactRef, size: number) =>
@@ -42,7 +37,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
             where known.removing_until is null or known.removing_until < clock_timestamp()
           returning ref
         )
-        insert into artifact_claims (id, ref, expires_at) select ${id}, ref, ${after(claimLifetime)} from artifact
+        insert into artifact_claims (id, ref, expires_at) select ${id}, ref, ${timeAfter(sql, claimLifetime)} from artifact
         returning id`.pipe(Rows.any)
 
     /**
@@ -56,7 +51,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
       return rows.length === 1
     }, Effect.orDie)
 
-    const unclaim = (id: string) => sql`delete from artifact_claims where id = ${id}`.pipe(Rows.none)
+    const releaseClaim = (id: string) => sql`delete from artifact_claims where id = ${id}`.pipe(Rows.none)
 
     /**
      * `mine`: the artifact is not referenced, and for a minute only the caller may remove it. `busy`: another caller
@@ -79,7 +74,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
           from artifacts where ref = ${ref}`
         if (state?.needed !== false) return "needed"
         if (state.busy) return "busy"
-        yield* sql`update artifacts set removing_until = ${after(removalLease)} where ref = ${ref}`
+        yield* sql`update artifacts set removing_until = ${timeAfter(sql, removalLease)} where ref = ${ref}`
         return "mine"
       },
       sql.withTransaction,
@@ -95,25 +90,28 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
 
     /** Files of the agent's sources and conversations. */
     const ofAgent = ({ agentId, tenantId }: AgentScope) =>
-      refs(sql`
+      sql`
         select config ->> 'artifact' as ref from sources
         where tenant_id = ${tenantId} and agent_id = ${agentId} and config ->> 'artifact' is not null
         union
         select a.ref from conversation_artifacts a
         join conversations c on c.tenant_id = a.tenant_id and c.id = a.conversation_id
-        where c.tenant_id = ${tenantId} and c.agent_id = ${agentId}`)
+        where c.tenant_id = ${tenantId} and c.agent_id = ${agentId}`.pipe(
+        Effect.orDie,
+        Effect.flatMap(refsIn)
+      )
 
     /** Originals that nothing refers to, without a claim and not being removed. */
     const orphans = (limit: number) =>
-      refs(sql`/* every tenant: sweep */
+      sql`/* every tenant: sweep */
         select a.ref from artifacts a
         where (a.removing_until is null or a.removing_until < clock_timestamp())
           and not exists (select from artifact_claims c where c.ref = a.ref and c.expires_at > clock_timestamp())
           and not exists (select from sources s where s.config ->> 'artifact' = a.ref)
           and not exists (select from conversation_artifacts c where c.ref = a.ref)
-        order by a.ref limit ${limit}`)
+        order by a.ref limit ${limit}`.pipe(Effect.orDie, Effect.flatMap(refsIn))
 
-    return { claim, settle, unclaim, beginRemoval, endRemoval, ofAgent, orphans } as const
+    return { claim, settle, releaseClaim, beginRemoval, endRemoval, ofAgent, orphans } as const
   })
 }) {}
 

@@ -29,14 +29,14 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
       const sql = yield* SqlClient.SqlClient
 
       /** Makes `profile` the target of all agents. The process that starts last decides. */
-      const aim = (profile: string) =>
+      const setTarget = (profile: string) =>
         sql`
           insert into embedding_target as target (profile) values (${profile})
           on conflict (one) do update set profile = excluded.profile, since = now()
           where target.profile <> excluded.profile`.pipe(
           Effect.orDie,
           Effect.asVoid,
-          Effect.withSpan("EmbeddingProfileStore.aim")
+          Effect.withSpan("EmbeddingProfileStore.setTarget")
         )
 
       const target = sql<{ readonly profile: string }>`select profile from embedding_target`.pipe(
@@ -74,7 +74,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         )
 
       /** Agents that use another profile. */
-      const behind = (profile: string) =>
+      const agentsBehind = (profile: string) =>
         sql<AgentScope>`/* every tenant: sweep */
           select tenant_id as "tenantId", agent_id as "agentId" from agent_stats
           where profile <> ${profile} and tenant_is_swept(tenant_id) order by agent_id`.pipe(Effect.orDie)
@@ -83,7 +83,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
        * Sources with live chunks that lack a vector of `model`: of agents that have not moved, or whose last failure is
        * long enough ago. Limited and in random order, so that every source gets its turn.
        */
-      const lacking = (model: EmbeddingModel, limit: number, again: Duration.Duration) =>
+      const sourcesLacking = (model: EmbeddingModel, limit: number, again: Duration.Duration) =>
         sql<{ readonly tenantId: TenantId; readonly id: SourceId }>`/* every tenant: sweep */
           select s.tenant_id as "tenantId", s.id from (
             -- Not all sources: those of agents that are behind, and those that have failed.
@@ -155,13 +155,13 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
       )
 
       return {
-        aim,
+        setTarget,
         target,
         place,
         noteFailure,
         clearFailure,
-        behind,
-        lacking,
+        agentsBehind,
+        sourcesLacking,
         move,
         forget,
         alone

@@ -5,11 +5,9 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
-import { sqlStateOf } from "../database/Failure.ts"
+import { isLockConflict } from "../database/Failure.ts"
 import { hasVectorColumn } from "./VectorEncoding.ts"
 
-/** Lock time-out, deadlock. The next attempt comes soon. */
-const waits = new Set(["55P03", "40P01"])
 /** For so long may others have to wait behind the attempt, which comes again and again while a reader is long. */
 const lockTimeout = "200ms"
 
@@ -53,10 +51,7 @@ const remove = Effect.gen(function* () {
   }).pipe(
     sql.withTransaction,
     // Two processes, or readers that keep a lock for long.
-    Effect.catchIf(
-      (error) => waits.has(sqlStateOf(error) ?? ""),
-      () => Effect.succeed(false)
-    )
+    Effect.catchIf(isLockConflict, () => Effect.succeed(false))
   )
 }).pipe(forEveryTenant("vectors"), Effect.orDie, Effect.withSpan("VectorCopies.remove"))
 

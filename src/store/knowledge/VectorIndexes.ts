@@ -37,16 +37,16 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
       where i.indrelid = 'chunk_embeddings'::regclass and starts_with(c.relname, 'vectors_of_')`
 
     /** The largest agents of at least `chunks` chunks, with the names of their indexes. */
-    const large = (chunks: number) => sql`
+    const largestAgents = (chunks: number) => sql`
       select tenant_id, agent_id, profile, chunk_count::int as chunks, vector_index_name(agent_id, profile) as name
       from agent_stats where chunk_count >= ${chunks}::int and profile is not null
       order by chunk_count desc, agent_id limit ${maxIndexes}::int`
 
     /** Unfinished indexes, and those of agents that are not large any more. */
-    const useless = (largerThan: number) => sql<IndexChange>`/* every tenant: sweep */
+    const obsolete = (largerThan: number) => sql<IndexChange>`/* every tenant: sweep */
       select 'remove' as kind, name, format('drop index concurrently if exists %I', name) as statement, 0 as chunks, 0 as memory
       from (${existing}) found
-      where not valid or name not in (select name from (${large(Math.ceil(largerThan / 2))}) a)`
+      where not valid or name not in (select name from (${largestAgents(Math.ceil(largerThan / 2))}) a)`
 
     /** The agents that lack their index, and whose vectors are all converted. The largest comes first. */
     const missing = (largerThan: number) => sql<IndexChange>`/* every tenant: sweep */
@@ -58,7 +58,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
             where agent_id = %L and profile = %L and encoding = 2 and vector_dims(vector) = %s',
           a.name, dimensions, a.agent_id, a.profile, dimensions
         ) as statement
-      from (${large(largerThan + 1)}) a
+      from (${largestAgents(largerThan + 1)}) a
       cross join lateral (
         select vector_dims(e.vector) as dimensions from chunk_embeddings e
         where e.tenant_id = a.tenant_id and e.agent_id = a.agent_id and e.profile = a.profile and e.encoding = 2 limit 1
@@ -76,7 +76,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
 
     const next = (largerThan: number) =>
       Effect.map(
-        Effect.all([useless(largerThan), missing(largerThan)]),
+        Effect.all([obsolete(largerThan), missing(largerThan)]),
         ([removed, built]) => removed[0] ?? built[0] ?? null
       )
 

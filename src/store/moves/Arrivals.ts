@@ -70,7 +70,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       )
 
     /** Translates an error of the database, after its transaction. */
-    const explained = (error: SqlError): Effect.Effect<never, ArrivalRefused | SqlError> =>
+    const explainFailure = (error: SqlError): Effect.Effect<never, ArrivalRefused | SqlError> =>
       Effect.gen(function* () {
         if (!isOutOfOrder(error)) return yield* Effect.fail(error)
         const index = error.cause instanceof DatabaseFailure ? (error.cause.constraint ?? "") : ""
@@ -103,7 +103,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       )
 
     /** Fails unless the rows are stored as they were given. */
-    const verified = (tenantId: TenantId, table: Table, rows: ReadonlyArray<string>) =>
+    const verifyRows = (tenantId: TenantId, table: Table, rows: ReadonlyArray<string>) =>
       Effect.gen(function* () {
         const seen = Rows.digesting()
         seen.add(rows)
@@ -128,7 +128,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         Rows.write(table, rows, "keep", tenantId),
         RowSets.raiseSequences(table, rows)
       )
-      yield* Effect.catchTag(applying(tenantId, driver, ["away"], stored(write)), "SqlError", explained)
+      yield* Effect.catchTag(applying(tenantId, driver, ["away"], stored(write)), "SqlError", explainFailure)
     })
 
     const atOnce = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
@@ -178,7 +178,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
             Effect.gen(function* () {
               yield* how(tenantId, given)
               for (const { rows, table } of given) {
-                yield* verified(tenantId, table, rows)
+                yield* verifyRows(tenantId, table, rows)
                 yield* RowSets.raiseSequences(table, rows)
               }
             })
@@ -186,7 +186,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         )
       yield* write(atOnce).pipe(
         Effect.catchIf(isOutOfOrder, () => write(oneByOne)),
-        Effect.catchTag("SqlError", explained)
+        Effect.catchTag("SqlError", explainFailure)
       )
     })
 
@@ -228,7 +228,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
             select ${key} from ${sql(table.table)} where ${owner} = ${tenantId} limit ${rowsPerRemoval}::int
           ) and ${owner} = ${tenantId} returning 1`
       ).pipe(
-        Effect.catchTag("SqlError", explained),
+        Effect.catchTag("SqlError", explainFailure),
         Effect.map((rows) => rows.length === rowsPerRemoval)
       )
     }

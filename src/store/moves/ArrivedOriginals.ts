@@ -1,11 +1,9 @@
 /** Keeps originals of a tenant that arrives until its rows refer to them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import type { TenantId } from "../../domain/Ids.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
-
-const decodeRefs = Schema.decodeUnknown(Schema.Array(Schema.Struct({ ref: ArtifactRef })))
+import { refsIn } from "../knowledge/ArtifactRows.ts"
 
 const prefixOf = (tenantId: TenantId) => `mov_${tenantId}_`
 
@@ -18,9 +16,8 @@ export class ArrivedOriginals extends Effect.Service<ArrivedOriginals>()("store/
       sql`
         select ref from unnest(${refs}::text[]) as given (ref)
         where not exists (select from artifact_claims c where c.id = ${prefixOf(tenantId)} || given.ref)`.pipe(
-        Effect.flatMap(decodeRefs),
         Effect.orDie,
-        Effect.map((found) => found.map(({ ref }) => ref))
+        Effect.flatMap(refsIn)
       )
 
     /** Protects a stored original from removal until {@link release}. */

@@ -1,15 +1,12 @@
 /** Reads the rows of a tenant that moves, while it is served. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import type { TenantId } from "../../domain/Ids.ts"
 import type { ChangedRows, ChangeSet, RowKey } from "../../domain/accounts/TenantMove.ts"
-import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import * as Rows from "../archive/Rows.ts"
 import { type Table, withoutSealed } from "../archive/Tables.ts"
 import * as RowSets from "./RowSets.ts"
-
-const decodeRefs = Schema.decodeUnknown(Schema.Array(Schema.Struct({ ref: ArtifactRef })))
+import { refsIn } from "../knowledge/ArtifactRows.ts"
 
 /** Maximum rows of a page, and about the maximum characters of its rows. */
 const pageRows = 500
@@ -89,16 +86,13 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
         const rows = changes.flatMap(({ rows, table }) => (table === name ? rows : []))
         return sql`select line ->> ${sql.literal(String(place))} as value from jsonb_array_elements(${`[${rows.join(",")}]`}::jsonb) as l (line)`
       }
-      return Effect.map(
-        Effect.flatMap(
-          sql`
-            select distinct ref from (
-              select value::jsonb ->> 'artifact' as ref from (${valuesOf("sources", "config")}) s
-              union all select value from (${valuesOf("conversation_artifacts", "ref")}) c
-            ) named where ref is not null`,
-          decodeRefs
-        ),
-        (found) => found.map(({ ref }) => ref)
+      return Effect.flatMap(
+        sql`
+          select distinct ref from (
+            select value::jsonb ->> 'artifact' as ref from (${valuesOf("sources", "config")}) s
+            union all select value from (${valuesOf("conversation_artifacts", "ref")}) c
+          ) named where ref is not null`,
+        refsIn
       )
     }
 

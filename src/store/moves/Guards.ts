@@ -8,12 +8,10 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type { TenantId } from "../../domain/Ids.ts"
 import * as Tables from "../archive/Tables.ts"
-import { sqlStateOf } from "../database/Failure.ts"
+import { isCatalogueConflict } from "../database/Failure.ts"
 
 /** Everybody's writes to a table wait as long as a change of its triggers waits for its lock. */
 const lockTimeout = "100"
-/** SQLSTATEs that are retried: lock time-out, deadlock, and a concurrent change of the same catalogue row. */
-const lockConflicts = new Set(["55P03", "40P01", "XX000"])
 /** A lock on a table is tried for at most so long, because long transactions may write to it. */
 const maxRetryTime = Duration.minutes(10)
 
@@ -36,7 +34,7 @@ export class MoveGuards extends Effect.Service<MoveGuards>()("store/moves/Guards
     const text = (value: string) => sql.literal(`'${value.replaceAll("'", "''")}'`)
 
     /** In a transaction of its own for each table, so that no two tables are locked at once. */
-    const briefly = <A, E>(change: Effect.Effect<A, E>) =>
+    const inOwnTransaction = <A, E>(change: Effect.Effect<A, E>) =>
       sql
         .withTransaction(
           Effect.zipRight(
@@ -46,7 +44,7 @@ export class MoveGuards extends Effect.Service<MoveGuards>()("store/moves/Guards
         )
         .pipe(
           Effect.retry({
-            while: (error) => lockConflicts.has(sqlStateOf(error) ?? ""),
+            while: isCatalogueConflict,
             schedule: retrySchedule
           })
         )
@@ -83,15 +81,15 @@ export class MoveGuards extends Effect.Service<MoveGuards>()("store/moves/Guards
     const install = Effect.fn("MoveGuards.install")(function* (tenantId: TenantId) {
       const done = yield* guarded(tenantId)
       for (const table of yield* tables) {
-        if (!done.has(table.table)) yield* briefly(guard(tenantId, table))
+        if (!done.has(table.table)) yield* inOwnTransaction(guard(tenantId, table))
       }
-      if (!done.has("queue_jobs")) yield* briefly(holdJobs(tenantId))
+      if (!done.has("queue_jobs")) yield* inOwnTransaction(holdJobs(tenantId))
     })
 
     const remove = Effect.fn("MoveGuards.remove")(function* (tenantId: TenantId) {
       const names = namesOf(tenantId)
       for (const table of yield* guarded(tenantId)) {
-        yield* briefly(
+        yield* inOwnTransaction(
           Effect.forEach(
             Object.values(names),
             (name) => sql`drop trigger if exists ${sql(name)} on ${sql(table)}`,

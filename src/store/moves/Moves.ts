@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import { Move, type MoveState } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
 import * as Rows from "../Rows.ts"
+import { timeAfter } from "../DatabaseTime.ts"
 
 const columns = `tenant as "tenantId", move, role, state, handovers, served_at as "servedAt", accounts`
 
@@ -40,10 +41,10 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
     const changed = pg.listen(channel)
 
     /** The move of the tenant, if it has one. */
-    const of = (tenantId: TenantId) =>
+    const find = (tenantId: TenantId) =>
       sql`select ${selected} from tenant_moves where tenant = ${tenantId}`.pipe(Rows.first(Move))
 
-    const noticed = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.tap(change, () => told)
+    const withNotice = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.tap(change, () => told)
 
     /**
      * Begins a move, or takes over its driving from an earlier command: what that one still writes is refused from here
@@ -58,7 +59,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         values (${tenantId}, ${move}, ${role}, ${role === "origin" ? "serving" : "away"}, ${servedAt}, ${driver})
         on conflict (tenant) do update set driver = excluded.driver where known.move = excluded.move
         returning tenant`.pipe(
-        noticed,
+        withNotice,
         Effect.orDie,
         Effect.map((found) => found.length === 1)
       )
@@ -79,9 +80,6 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         Effect.map((found) => found.length === 1)
       )
 
-    const until = (hold: Duration.DurationInput) =>
-      sql`clock_timestamp() + ${Duration.toMillis(hold)}::float8 * interval '1 millisecond'`
-
     /** Changes the state from one of `from`, for at most `hold`. False when it is another, or `driver` is not driving. */
     const hold = (
       tenantId: TenantId,
@@ -91,10 +89,10 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
       lasts: Duration.DurationInput
     ) =>
       sql`
-        update tenant_moves set state = ${to}, held_until = ${until(lasts)}, updated_at = now(), accounts = array(
+        update tenant_moves set state = ${to}, held_until = ${timeAfter(sql, lasts)}, updated_at = now(), accounts = array(
           select channel || ':' || external_id from channels where tenant_id = ${tenantId} and active order by 1)
         where tenant = ${tenantId} and driver = ${driver} and state in ${sql.in(from)} returning tenant`.pipe(
-        noticed,
+        withNotice,
         Effect.orDie,
         Effect.map((found) => found.length === 1)
       )
@@ -130,7 +128,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         Effect.repeat({ until: Option.isSome }),
         Effect.map(Option.getOrElse(() => false)),
         Effect.timeoutTo({ duration: wait, onTimeout: () => false, onSuccess: (fenced) => fenced }),
-        noticed,
+        withNotice,
         Effect.orDie
       )
     }
@@ -145,7 +143,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         where tenant = ${tenantId} and driver = ${driver} and state = 'fenced' and held_until > clock_timestamp()
           and not exists (select from tenant_moves_changes where tenant = ${tenantId})
         returning tenant`.pipe(
-        noticed,
+        withNotice,
         Effect.orDie,
         Effect.map((found) => found.length === 1)
       )
@@ -156,7 +154,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         update tenant_moves set state = 'serving', handovers = ${handovers}, updated_at = now()
         where tenant = ${tenantId} and driver = ${driver} and state = 'away' and handovers < ${handovers}
         returning tenant`.pipe(
-        noticed,
+        withNotice,
         Effect.map((found) => found.length === 1)
       )
 
@@ -166,7 +164,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         update tenant_moves set state = 'serving', held_until = null, updated_at = now()
         where tenant = ${tenantId} and driver = ${driver} and state in ('draining', 'pausing', 'fenced')
         returning tenant`.pipe(
-        noticed,
+        withNotice,
         Effect.map((found) => found.length === 1)
       )
 
@@ -197,12 +195,12 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
             return true
           })
         )
-        .pipe(noticed, Effect.orDie)
+        .pipe(withNotice, Effect.orDie)
 
     return {
       all,
       changed,
-      of,
+      find,
       begin,
       holds,
       isDrivenBy,

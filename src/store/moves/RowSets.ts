@@ -41,7 +41,7 @@ const givenKeys = (sql: SqlClient.SqlClient, { key, keyTypes }: Table, { json, p
 const keyColumns = (sql: SqlClient.SqlClient, { key }: Table, of: "given" | "t") =>
   sql.csv(key.map((column) => sql`${sql.literal(of)}.${sql(column)}`))
 
-const among = (sql: SqlClient.SqlClient, table: Table, keys: Keys) =>
+const rowsWithKeys = (sql: SqlClient.SqlClient, table: Table, keys: Keys) =>
   sql`(${keyColumns(sql, table, "t")}) in (select ${keyColumns(sql, table, "given")} from ${givenKeys(sql, table, keys)})`
 
 const ownedBy = (sql: SqlClient.SqlClient, { owner }: Table, tenantId: TenantId) =>
@@ -81,7 +81,7 @@ export const remove = (tenantId: TenantId, table: Table, keys: ReadonlyArray<Row
     SqlClient.SqlClient,
     (sql) => sql`
       delete from ${sql(table.table)} t
-      where ${ownedBy(sql, table, tenantId)} and ${among(sql, table, ofKeys(table, keys))}`
+      where ${ownedBy(sql, table, tenantId)} and ${rowsWithKeys(sql, table, ofKeys(table, keys))}`
   )
 
 const digestAmong = (tenantId: TenantId, table: Table, keys: Keys) =>
@@ -89,7 +89,7 @@ const digestAmong = (tenantId: TenantId, table: Table, keys: Keys) =>
     digestOf(
       sql,
       sql`select ${lineOf(sql, table)} as line from ${sql(table.table)} t
-        where ${ownedBy(sql, table, tenantId)} and ${among(sql, table, keys)}`
+        where ${ownedBy(sql, table, tenantId)} and ${rowsWithKeys(sql, table, keys)}`
     )
   )
 
@@ -125,7 +125,7 @@ export const without = (table: Table, keys: ReadonlyArray<RowKey>, others: Reado
       : Effect.map(
           sql<{ readonly place: number }>`
             select t.nth_given::int as place from (select * from ${givenKeys(sql, table, ofKeys(table, keys))}) t
-            where not ${among(sql, table, ofKeys(table, others))} order by t.nth_given`,
+            where not ${rowsWithKeys(sql, table, ofKeys(table, others))} order by t.nth_given`,
           (found) => found.flatMap(({ place }) => keys.slice(place - 1, place))
         )
   )
@@ -136,7 +136,7 @@ export const countWithout = (tenantId: TenantId, table: Table, keys: ReadonlyArr
     Effect.map(
       sql<{ readonly rows: number }>`
         select count(*)::float8 as rows from ${sql(table.table)} t
-        where ${ownedBy(sql, table, tenantId)} ${keys.length === 0 ? sql`` : sql`and not ${among(sql, table, ofKeys(table, keys))}`}`,
+        where ${ownedBy(sql, table, tenantId)} ${keys.length === 0 ? sql`` : sql`and not ${rowsWithKeys(sql, table, ofKeys(table, keys))}`}`,
       ([row]) => row?.rows ?? 0
     )
   )

@@ -6,7 +6,7 @@ import { Credentials } from "../../capabilities/Credentials.ts"
 import type { SessionUser } from "../../domain/accounts/Access.ts"
 import type { CreateToken, Scope } from "../../domain/accounts/AccessToken.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { NotFound, Unauthorized } from "../../domain/Errors.ts"
+import { Unauthorized, noSuch } from "../../domain/Errors.ts"
 import { newId, type TokenId } from "../../domain/Ids.ts"
 import { AccessTokenStore } from "../../store/accounts/AccessTokens.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
@@ -51,8 +51,7 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
 
     /** Revokes a token permanently. Revoking it again changes nothing. */
     const revoke = Effect.fn("AccessTokens.revoke")(function* (scope: TenantScope, id: TokenId) {
-      if (!(yield* store.revoke(scope, id)))
-        return yield* new NotFound({ message: "There is no such token." })
+      if (!(yield* store.revoke(scope, id))) return yield* noSuch("token")
     })
 
     /**

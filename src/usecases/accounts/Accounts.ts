@@ -23,6 +23,9 @@ export const sessionLifetime = Duration.days(30)
 /** After `failures` failed sign-ins to an account from one address within `window`, further ones are refused. */
 export const signInThrottle = { failures: 10, window: Duration.minutes(15) }
 
+/** Maximum concurrent sign-ins without a password, those of one network or tenant, and those that may wait. */
+export const signInLimits = { permits: 64, maxPermitsPerOwner: 4, maxWaiting: 1_024 }
+
 /** Maximum concurrent sign-ins to one account from one network; further ones wait. */
 const maxConcurrentAttempts = 1
 /** Maximum concurrent and maximum waiting sign-ins of all accounts and networks together. */
@@ -32,7 +35,7 @@ const maxWaitingAttempts = 1_024
 /** Owner of the hashing of a new tenant's password: the limit is shared between tenants, and there is none yet. */
 const operator = "operator"
 
-const tooManySignIns = () =>
+export const tooManySignIns = () =>
   new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
 
 export const tooManyFailures = (wait: Duration.Duration) =>
@@ -127,7 +130,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
         Option.isSome(wait) ? Effect.fail(tooManyFailures(wait.value)) : Effect.void
       )
 
-    const verified = Effect.fn("Accounts.verified")(function* (
+    const openSession = Effect.fn("Accounts.openSession")(function* (
       attempt: Attempt,
       password: Login["password"],
       device: string | null
@@ -172,7 +175,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       device: string | null = null
     ) {
       const attempt = { email, address: network }
-      return yield* verified(attempt, password, device).pipe(
+      return yield* openSession(attempt, password, device).pipe(
         attempts.withPermit(`${network} ${email}`),
         Effect.catchTag("LimitReached", () => Effect.fail(tooManySignIns()))
       )

@@ -9,7 +9,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { CreateAgentKey, CreateOrgKey, PatchKey } from "../../domain/accounts/ApiKey.ts"
 import { widgetPrefix } from "../../domain/agents/Widget.ts"
-import { Conflict, NotFound, invalidField } from "../../domain/Errors.ts"
+import { Conflict, invalidField, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import { type AgentId, type KeyId, newId } from "../../domain/Ids.ts"
 import { outdated } from "../../domain/Version.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
@@ -20,9 +20,6 @@ import type { PageRequest } from "../../store/accounts/Tenants.ts"
 const secretPrefix = "spk_"
 /** Characters of the secret that stay visible. */
 export const prefixLength = 12
-
-const missing = () => new NotFound({ message: "There is no such key." })
-const missingAgent = () => new NotFound({ message: "There is no such agent." })
 
 /** VALIDATION_ERROR for an `expiresAt` in the past. */
 export const requireFutureExpiry = Effect.fn(function* (expiresAt: DateTime.Utc | null | undefined) {
@@ -54,14 +51,13 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
     ) {
       const text = `${begins}${yield* credentials.token}`
       const secret = Redacted.make(text)
-      const made = yield* store.insert(scope, {
+      const row = {
         ...key,
         id: yield* newId.key,
         prefix: text.slice(0, prefixLength),
         fingerprint: yield* credentials.fingerprint(secret)
-      })
-      if (Option.isNone(made)) return yield* missingAgent()
-      return { key: made.value, secret }
+      }
+      return { key: yield* store.insert(scope, row).pipe(orNoSuch("agent")), secret }
     })
 
     /** Creates the key of a widget. Its public id is not secret: the key can only chat, and not under `/v1`. */
@@ -115,7 +111,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
 
     /** The agent's keys, newest first. */
     const list = Effect.fn("Keys.list")(function* (scope: TenantScope, agentId: AgentId, page: PageRequest) {
-      if (Option.isNone(yield* agents.find(scope, agentId))) return yield* missingAgent()
+      yield* agents.find(scope, agentId).pipe(orNoSuch("agent"))
       return yield* store.list(scope, agentId, page)
     })
 
@@ -130,16 +126,15 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       const update = store.update(scope, id, changesOf(change), expected)
       const changed = yield* Effect.ensuring(update, keyStore.invalidate({ keyId: id }))
       if (Option.isSome(changed)) return changed.value
-      const found = yield* store.find(scope, id)
-      if (Option.isNone(found)) return yield* missing()
-      if (found.value.status !== "REVOKED") return yield* outdated(found.value.version)
+      const found = yield* store.find(scope, id).pipe(orNoSuch("key"))
+      if (found.status !== "REVOKED") return yield* outdated(found.version)
       return yield* new Conflict({ message: "The key is revoked permanently. Create a new one." })
     })
 
     /** Revokes a key permanently, in this process at once. Revoking it again changes nothing. */
     const revoke = Effect.fn("Keys.revoke")(function* (scope: TenantScope, id: KeyId) {
       const revoked = yield* Effect.ensuring(store.revoke(scope, id), keyStore.invalidate({ keyId: id }))
-      if (!revoked) return yield* missing()
+      if (!revoked) return yield* noSuch("key")
     })
 
     return { create, createForWidget, createOrg, list, patch, revoke } as const

@@ -3,17 +3,13 @@
  * sockets close within seconds.
  */
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type { SessionUser } from "../../domain/accounts/Access.ts"
 import type { SignInId } from "../../domain/accounts/Session.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { noSuch, orNoSuch } from "../../domain/Errors.ts"
 import type { UserId } from "../../domain/Ids.ts"
 import { SessionStore } from "../../store/accounts/Sessions.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
-
-const noSession = () => new NotFound({ message: "There is no such session." })
-const noUser = () => new NotFound({ message: "There is no such user." })
 
 /** The fingerprint of the caller's session; null for an access token. */
 const ownOf = ({ session }: SessionUser) => (session === null ? null : Buffer.from(session, "base64url"))
@@ -24,7 +20,7 @@ export class OpenSessions extends Effect.Service<OpenSessions>()("usecases/accou
     const team = yield* TeamStore
 
     const member = Effect.fn("OpenSessions.member")(function* (scope: TenantScope, userId: UserId) {
-      if (Option.isNone(yield* team.find(scope, userId))) return yield* noUser()
+      yield* team.find(scope, userId).pipe(orNoSuch("user"))
     })
 
     /** Sessions of a member, last used first, at most a hundred. */
@@ -34,7 +30,7 @@ export class OpenSessions extends Effect.Service<OpenSessions>()("usecases/accou
     })
 
     const end = Effect.fn("OpenSessions.end")(function* (by: SessionUser, userId: UserId, id: SignInId) {
-      if (!(yield* store.end(by, userId, id))) return yield* noSession()
+      if (!(yield* store.end(by, userId, id))) return yield* noSuch("session")
     })
 
     /** Ends all sessions of a member except the caller's. Returns their number. */

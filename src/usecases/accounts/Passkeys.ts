@@ -22,21 +22,18 @@ import {
   type SignedCredential
 } from "../../domain/accounts/Passkey.ts"
 import type { SessionOrigin } from "../../domain/accounts/Session.ts"
-import { Conflict, NotFound, ServiceUnavailable, Unauthorized, invalidField } from "../../domain/Errors.ts"
+import { Conflict, Unauthorized, invalidField, noSuch } from "../../domain/Errors.ts"
 import { typeId, UserId } from "../../domain/Ids.ts"
 import { PasskeyStore } from "../../store/accounts/Passkeys.ts"
 import { SessionStore } from "../../store/accounts/Sessions.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
-import { sessionLifetime, signInThrottle, tooManyFailures } from "./Accounts.ts"
+import { sessionLifetime, signInThrottle, tooManyFailures, signInLimits, tooManySignIns } from "./Accounts.ts"
 
 /** Time from the challenge to the authenticator's answer. */
 export const challengeLifetime = Duration.minutes(5)
 
 /** Maximum passkeys of one person. */
 const maxPasskeys = 20
-
-/** Maximum concurrent sign-ins, those of one network, and those that may wait. */
-const limits = { permits: 64, maxPermitsPerOwner: 4, maxWaiting: 1_024 }
 
 /** Account name for counting failures: before a passkey is proven the person is unknown. */
 const anybody = Email.make("passkeys@sign-in")
@@ -54,13 +51,13 @@ type Flow = typeof Flow.Type
 const encodeFlow = Schema.encode(Flow)
 const decodeFlow = Schema.decodeOption(Flow)
 
-const over = () =>
+const expiredRequest = () =>
   invalidField(
     ["credential"],
     "Expected the answer to the last challenge",
     "It took too long, or was started in another window. Try again."
   )
-const untrue = () =>
+const unproven = () =>
   invalidField(
     ["credential"],
     "Expected a verified passkey of this address",
@@ -69,11 +66,7 @@ const untrue = () =>
 const passkeyExists = () => new Conflict({ message: "This passkey is known already." })
 const tooMany = () =>
   new Conflict({ message: `You have ${maxPasskeys} passkeys. Remove one before you add another.` })
-const missing = () => new NotFound({ message: "There is no such passkey." })
 const refusal = () => new Unauthorized({ message: "This passkey is not registered." })
-const tooManySignIns = () =>
-  new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
-
 export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Passkeys", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -84,10 +77,10 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
     const store = yield* PasskeyStore
     const sessions = yield* SessionStore
     const team = yield* TeamStore
-    const limiter = new FairLimiter({ name: "passkey-sign-ins", ...limits })
+    const limiter = new FairLimiter({ name: "passkey-sign-ins", ...signInLimits })
 
     /** A challenge, and the sealed state for the browser. */
-    const begun = Effect.fn("Passkeys.begun")(function* (adding: Flow["adding"]) {
+    const beginFlow = Effect.fn("Passkeys.beginFlow")(function* (adding: Flow["adding"]) {
       const challenge = yield* credentials.token
       const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(challengeLifetime)
       const text = yield* Effect.orDie(encodeFlow({ challenge, adding, until }))
@@ -95,7 +88,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
     })
 
     /** The state that this browser began with. None when it has expired or was answered before, successfully or not. */
-    const taken = Effect.fn("Passkeys.taken")(function* (sealed: Option.Option<Redacted.Redacted>) {
+    const takeFlow = Effect.fn("Passkeys.takeFlow")(function* (sealed: Option.Option<Redacted.Redacted>) {
       const text = Option.isNone(sealed)
         ? Option.none()
         : yield* box.open("passkey-flow", Redacted.value(sealed.value))
@@ -118,7 +111,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
     const beginAdding = Effect.fn("Passkeys.beginAdding")(function* (by: SessionUser, { rpId }: PasskeySite) {
       const own = yield* store.list(by, by.userId)
       if (own.length >= maxPasskeys) return yield* tooMany()
-      const { challenge, flow } = yield* begun({ userId: by.userId, session: by.session })
+      const { challenge, flow } = yield* beginFlow({ userId: by.userId, session: by.session })
       const options: typeof CreationOptions.Type = {
         challenge,
         rp: { id: rpId, name: "Spoke" },
@@ -143,14 +136,14 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       { credential, name }: CreatePasskey,
       site: PasskeySite
     ) {
-      const flow = yield* taken(sealed)
+      const flow = yield* takeFlow(sealed)
       const adding = Option.getOrNull(flow)?.adding
       if (Option.isNone(flow) || adding?.userId !== by.userId || adding.session !== by.session) {
-        return yield* over()
+        return yield* expiredRequest()
       }
       const proof = yield* proofs.made(credential, { ...site, challenge: flow.value.challenge }).pipe(
         Effect.tapError(({ message }) => Effect.logWarning("A passkey was not added", { reason: message })),
-        Effect.mapError(untrue)
+        Effect.mapError(unproven)
       )
       const id = PasskeyId.make(typeId("psk", yield* Clock.currentTimeMillis))
       const addition = Effect.gen(function* () {
@@ -159,7 +152,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
         const own = yield* store.list(by, by.userId)
         if (own.length >= maxPasskeys) return yield* tooMany()
         if (!(yield* sessions.isOpen(by, by.userId, Buffer.from(by.session ?? "", "base64url")))) {
-          return yield* over()
+          return yield* expiredRequest()
         }
         if (!(yield* store.insert(by, { ...proof, id, userId: by.userId, name })))
           return yield* passkeyExists()
@@ -167,16 +160,16 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       })
       const now = yield* addition.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
       const made = now.find((each) => each.id === id)
-      return made ?? (yield* missing())
+      return made ?? (yield* noSuch("passkey"))
     })
 
     const remove = Effect.fn("Passkeys.remove")(function* (by: SessionUser, id: PasskeyId) {
-      if (!(yield* store.remove(by, by.userId, id))) return yield* missing()
+      if (!(yield* store.remove(by, by.userId, id))) return yield* noSuch("passkey")
     })
 
     /** The options for any browser to sign in. They do not reveal who has a passkey. */
     const beginSignIn = Effect.fn("Passkeys.beginSignIn")(function* ({ rpId }: PasskeySite) {
-      const { challenge, flow } = yield* begun(null)
+      const { challenge, flow } = yield* beginFlow(null)
       const options: typeof RequestOptions.Type = {
         challenge,
         rpId,
@@ -193,13 +186,13 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
         Effect.fail(refusal())
       )
 
-    const opened = Effect.fn("Passkeys.opened")(function* (
+    const openSession = Effect.fn("Passkeys.openSession")(function* (
       sealed: Option.Option<Redacted.Redacted>,
       credential: SignedCredential,
       site: PasskeySite,
       origin: typeof SessionOrigin.Type
     ) {
-      const flow = yield* taken(sealed)
+      const flow = yield* takeFlow(sealed)
       if (Option.isNone(flow) || flow.value.adding !== null) return yield* refused("no such challenge")
       const found = yield* store.find(credential.id)
       if (Option.isNone(found)) return yield* refused("no such passkey")
@@ -249,7 +242,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       const tried = Effect.gen(function* () {
         const wait = yield* sessions.wait(attempt, window, failures)
         if (Option.isSome(wait)) return yield* tooManyFailures(wait.value)
-        return yield* opened(sealed, credential, site, origin).pipe(
+        return yield* openSession(sealed, credential, site, origin).pipe(
           Effect.tapErrorTag("UNAUTHORIZED", () => sessions.fail(attempt, window, failures)),
           Effect.uninterruptible
         )

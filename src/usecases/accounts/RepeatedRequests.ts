@@ -17,7 +17,7 @@ const StoredAnswer = Schema.parseJson(
 )
 type StoredAnswer = typeof StoredAnswer.Type
 
-const another = () =>
+const differentRequest = () =>
   new Conflict({
     message: "This Idempotency-Key was sent with another request. Use a new one for each request."
   })
@@ -42,7 +42,7 @@ export class RepeatedRequests extends Effect.Service<RepeatedRequests>()(
       const begin = Effect.fn("RepeatedRequests.begin")(function* (request: RepeatableRequest) {
         const known = yield* store.claim(request)
         if (Option.isNone(known)) return Option.none<StoredAnswer>()
-        if (!known.value.isSame) return yield* another()
+        if (!known.value.isSame) return yield* differentRequest()
         if (known.value.answer === null) return yield* unknown()
         const opened = yield* box.open("stored-answer", known.value.answer)
         if (Option.isNone(opened)) return yield* unknown()

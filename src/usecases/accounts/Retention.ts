@@ -59,7 +59,7 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
     }
 
     /** Runs one batch. False when no tenant was due. */
-    const one = Effect.gen(function* () {
+    const runBatch = Effect.gen(function* () {
       const claimed = yield* store.claim
       if (Option.isNone(claimed)) return false
       yield* store.release(claimed.value, yield* rows.remove(expiryOf(claimed.value)))
@@ -69,7 +69,7 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
     /** Returns true when tenants may still wait. */
     const sweep = Effect.gen(function* () {
       for (let done = 0; done < batches; done++) {
-        if (yield* one) continue
+        if (yield* runBatch) continue
         // New tenants are looked for when no other is due.
         if (!isLimited || !(yield* store.include)) return false
       }

@@ -6,7 +6,7 @@ import { Credentials } from "../../capabilities/Credentials.ts"
 import { RateLimiter } from "../../capabilities/RateLimiter.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { ScimError } from "../../domain/accounts/Scim.ts"
-import { Conflict, NotFound } from "../../domain/Errors.ts"
+import { Conflict, noSuch } from "../../domain/Errors.ts"
 import { ScimTokenStore } from "../../store/accounts/ScimTokens.ts"
 import { prefixLength } from "./Keys.ts"
 
@@ -48,7 +48,7 @@ export class ScimAccess extends Effect.Service<ScimAccess>()("usecases/accounts/
     })
 
     const remove = Effect.fn("ScimAccess.remove")(function* (scope: TenantScope) {
-      if (!(yield* store.remove(scope))) return yield* new NotFound({ message: "There is no such token." })
+      if (!(yield* store.remove(scope))) return yield* noSuch("token")
     })
 
     /** The tenant of the token. Counts the request against the rate limit. */

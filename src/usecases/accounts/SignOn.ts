@@ -31,14 +31,11 @@ import { SessionStore } from "../../store/accounts/Sessions.ts"
 import { SingleSignOnStore, type StoredConnection } from "../../store/accounts/SingleSignOn.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
-import { sessionLifetime } from "./Accounts.ts"
+import { sessionLifetime, signInLimits, tooManySignIns } from "./Accounts.ts"
 import { AuditTrail } from "./AuditTrail.ts"
 
 /** Time from the start of a sign-in to its end. */
 export const flowLifetime = Duration.minutes(10)
-
-/** Maximum concurrent sign-ins, those of one network, and those that may wait. */
-const limits = { permits: 64, maxPermitsPerOwner: 4, maxWaiting: 1_024 }
 
 /** The sealed state that the browser keeps during the sign-in. */
 const Flow = Schema.parseJson(
@@ -78,9 +75,6 @@ const sealedOtherwise = () =>
     reason: "Unavailable",
     message: "The client secret cannot be opened, as it was sealed with another SPOKE_SECRET. Set it again."
   })
-const tooManySignIns = () =>
-  new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
-
 export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -92,7 +86,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     const team = yield* TeamStore
     const users = yield* UserStore
     const audit = yield* AuditTrail
-    const limiter = new FairLimiter({ name: "single-sign-ons", ...limits })
+    const limiter = new FairLimiter({ name: "single-sign-ons", ...signInLimits })
 
     const clientOf = Effect.fn("SignOn.clientOf")(function* (
       connection: StoredConnection,
@@ -110,10 +104,10 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       }
     })
 
-    const logged = (tenantId: TenantId) => (error: IdentityProviderError) =>
+    const logFailure = (tenantId: TenantId) => (error: IdentityProviderError) =>
       Effect.logWarning("A single sign-on failed", { tenantId, reason: error.reason, problem: error.message })
 
-    const begun = Effect.fn("SignOn.begun")(function* (email: Email, redirectUri: string) {
+    const beginFlow = Effect.fn("SignOn.beginFlow")(function* (email: Email, redirectUri: string) {
       const tenant = yield* connections.tenantOf(domainOf(email))
       if (Option.isNone(tenant)) return yield* noSignOn()
       const { tenantId } = tenant.value
@@ -123,7 +117,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       const { flow, url } = yield* clientOf(connection.value, redirectUri).pipe(
         Effect.flatMap((client) => provider.begin(client, email)),
         withOwner(tenantId),
-        Effect.tapError(logged(tenantId)),
+        Effect.tapError(logFailure(tenantId)),
         Effect.mapError(unavailable)
       )
       const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(flowLifetime)
@@ -136,14 +130,14 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
      * domain has single sign-on, and nothing about the person.
      */
     const begin = Effect.fn("SignOn.begin")(function* (email: Email, redirectUri: string, network: string) {
-      return yield* begun(email, redirectUri).pipe(
+      return yield* beginFlow(email, redirectUri).pipe(
         limiter.withPermit(network),
         Effect.catchTag("LimitReached", () => Effect.fail(tooManySignIns()))
       )
     })
 
     /** A first sign-in: links a member of the tenant by e-mail address, or creates one. */
-    const first = Effect.fn("SignOn.first")(function* (
+    const linkOrCreate = Effect.fn("SignOn.linkOrCreate")(function* (
       scope: TenantScope,
       connection: StoredConnection,
       claims: IdentityClaims
@@ -196,14 +190,14 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     }
 
     /** The user who signs in, with the role that the provider's groups give. Changes of one team run one at a time. */
-    const person = (scope: TenantScope, connection: StoredConnection, claims: IdentityClaims) =>
+    const findOrCreateUser = (scope: TenantScope, connection: StoredConnection, claims: IdentityClaims) =>
       Effect.gen(function* () {
         const owners = yield* team.lockOwners(scope)
         const identity = { issuer: connection.issuer, subject: claims.subject }
         const found = yield* connections.person(scope, identity)
         const { action, user } = Option.isSome(found)
           ? { user: found.value, action: null }
-          : yield* first(scope, connection, claims)
+          : yield* linkOrCreate(scope, connection, claims)
         // A person who was just linked may have been provisioned with groups before.
         const now = Option.isSome(found) ? found : yield* connections.person(scope, identity)
         if (Option.isNone(now) || !now.value.active) return yield* refused("account")
@@ -220,14 +214,14 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
         }
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
-    const admitted = Effect.fn("SignOn.admitted")(function* (
+    const openSession = Effect.fn("SignOn.openSession")(function* (
       connection: StoredConnection,
       scope: TenantScope,
       claims: IdentityClaims,
       { origin, requestId }: Arrival
     ) {
       const { tenantId } = scope
-      const { actions, user } = yield* person(scope, connection, claims).pipe(
+      const { actions, user } = yield* findOrCreateUser(scope, connection, claims).pipe(
         Effect.tapErrorTag("SignOnRefused", ({ problem }) =>
           Effect.logWarning("A single sign-on led to no account", { tenantId, problem })
         )
@@ -251,7 +245,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       }
     })
 
-    const finished = Effect.fn("SignOn.finished")(function* (
+    const finishFlow = Effect.fn("SignOn.finishFlow")(function* (
       sealed: Redacted.Redacted | null,
       answer: SignOnAnswer,
       redirectUri: string,
@@ -276,10 +270,10 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       const claims = yield* clientOf(connection.value, redirectUri).pipe(
         Effect.flatMap((client) => provider.finish(client, { state, nonce, verifier }, answer)),
         withOwner(tenantId),
-        Effect.tapError(logged(tenantId)),
+        Effect.tapError(logFailure(tenantId)),
         Effect.mapError(({ reason }) => refused(problems[reason]))
       )
-      return yield* Effect.uninterruptible(admitted(connection.value, scope, claims, by))
+      return yield* Effect.uninterruptible(openSession(connection.value, scope, claims, by))
     })
 
     /**
@@ -292,7 +286,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       redirectUri: string,
       by: Arrival
     ) {
-      return yield* finished(sealed, answer, redirectUri, by).pipe(
+      return yield* finishFlow(sealed, answer, redirectUri, by).pipe(
         limiter.withPermit(by.origin.address ?? ""),
         Effect.catchTag("LimitReached", "SERVICE_UNAVAILABLE", () => Effect.fail(refused("retry")))
       )

@@ -7,7 +7,14 @@ import * as Redacted from "effect/Redacted"
 import { Credentials } from "../../capabilities/Credentials.ts"
 import { atLeast, manages, type Role, type SessionUser } from "../../domain/accounts/Access.ts"
 import type { Email, TenantScope } from "../../domain/accounts/Account.ts"
-import { Conflict, Forbidden, NotFound, ServiceUnavailable, Unauthorized } from "../../domain/Errors.ts"
+import {
+  Conflict,
+  Forbidden,
+  ServiceUnavailable,
+  Unauthorized,
+  noSuch,
+  orNoSuch
+} from "../../domain/Errors.ts"
 import { newId, type UserId } from "../../domain/Ids.ts"
 import type { ChoosePassword, CreateUser, PatchUser } from "../../domain/accounts/Team.ts"
 import { SingleSignOnStore } from "../../store/accounts/SingleSignOn.ts"
@@ -18,7 +25,6 @@ import { UserStore } from "../../store/accounts/Users.ts"
 /** Lifetime of an invitation. */
 const invitationLifetime = Duration.days(7)
 
-const missing = () => new NotFound({ message: "There is no such user." })
 const tooManyPasswords = () =>
   new ServiceUnavailable({ message: "Too many passwords are being set. Try again shortly." })
 const lastOwner = () => new Conflict({ message: "The last owner stays. Make somebody else an owner first." })
@@ -72,11 +78,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     /** Oldest first. */
     const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
 
-    const known = Effect.fn("Team.known")(function* (scope: TenantScope, id: UserId) {
-      const found = yield* store.find(scope, id)
-      if (Option.isNone(found)) return yield* missing()
-      return found.value
-    })
+    const find = (scope: TenantScope, id: UserId) => store.find(scope, id).pipe(orNoSuch("user"))
 
     /**
      * Begins a change of the team. Other changes wait until the end of the transaction. Fails when `by` may not change
@@ -117,7 +119,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         if (Option.isNone(made)) {
           return yield* new Conflict({ message: "Another user has this e-mail address." })
         }
-        const user = yield* Effect.orDie(known(by, id))
+        const user = yield* Effect.orDie(find(by, id))
         if (passwordHash !== null || !passwords) return { user, invitation: null }
         const expiresAt = yield* store.invite({
           fingerprint,
@@ -137,7 +139,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       const { token, fingerprint } = yield* freshToken
       const renewal = Effect.gen(function* () {
         const { role } = yield* begin(by)
-        const user = yield* known(by, id)
+        const user = yield* find(by, id)
         yield* mayTouch(role, user.role)
         if (!user.active) return yield* switchedOff()
         if (!(yield* store.passwordsAllowed(by))) return yield* noPasswords()
@@ -161,14 +163,14 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const patch = Effect.fn("Team.patch")(function* (by: SessionUser, id: UserId, { role }: PatchUser) {
       const change = Effect.gen(function* () {
         const { owners, role: own } = yield* begin(by)
-        const user = yield* known(by, id)
+        const user = yield* find(by, id)
         yield* mayTouch(own, user.role, role)
         if (user.active && user.role === "owner" && role !== "owner" && owners === 1)
           return yield* lastOwner()
         yield* store.setRole(by, id, role)
         if (!atLeast(role, user.role)) yield* store.signOut(by, id)
         yield* store.revokeUngranted(by)
-        return yield* known(by, id)
+        return yield* find(by, id)
       })
       return yield* atomically(change)
     })
@@ -180,7 +182,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const remove = Effect.fn("Team.remove")(function* (by: SessionUser, id: UserId) {
       const removal = Effect.gen(function* () {
         const { owners, role } = yield* begin(by)
-        const user = yield* known(by, id)
+        const user = yield* find(by, id)
         yield* mayTouch(role, user.role)
         if (user.active && user.role === "owner" && owners === 1) return yield* lastOwner()
         yield* store.remove(by, id)
@@ -203,7 +205,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       const acceptance = Effect.gen(function* () {
         yield* store.lockOwners(user)
         if (!(yield* store.redeem(fingerprint, passwordHash))) return yield* notInvited()
-        return yield* Effect.orDie(known(user, user.id))
+        return yield* Effect.orDie(find(user, user.id))
       })
       return yield* atomically(acceptance)
     })
@@ -217,9 +219,9 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       const recovery = Effect.gen(function* () {
         yield* store.lockOwners(scope)
         const found = yield* users.findByEmail(email)
-        if (Option.isNone(found) || found.value.tenantId !== scope.tenantId) return yield* missing()
+        if (Option.isNone(found) || found.value.tenantId !== scope.tenantId) return yield* noSuch("user")
         const { id, role } = found.value
-        if (role !== "owner") return yield* missing()
+        if (role !== "owner") return yield* noSuch("user")
         yield* signOn.allowPasswords(scope)
         yield* store.activate(scope, id)
         const expiresAt = yield* store.invite({
@@ -230,7 +232,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
           role,
           lasts: invitationLifetime
         })
-        return { user: yield* known(scope, id), invitation: { token, expiresAt } }
+        return { user: yield* find(scope, id), invitation: { token, expiresAt } }
       })
       return yield* atomically(recovery)
     })

@@ -4,14 +4,13 @@ import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Split } from "../../domain/agents/Agent.ts"
 import { changesBetween } from "../../domain/agents/AgentVersion.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { NotFound, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { shownSettings } from "../../store/agents/AgentSettings.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { AgentVersionStore } from "../../store/agents/AgentVersions.ts"
 import { PublishGate } from "./PublishGate.ts"
 
-const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const missing = () => new NotFound({ message: "The agent has no such version." })
 
 export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/agents/AgentVersions", {
@@ -27,7 +26,7 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
       id: AgentId,
       page: { readonly limit: number; readonly before: number | null }
     ) {
-      if (Option.isNone(yield* agents.find(scope, id))) return yield* missingAgent()
+      yield* agents.find(scope, id).pipe(orNoSuch("agent"))
       return yield* store.list(scope, id, page)
     })
 

@@ -7,7 +7,7 @@ import { offeredNames, type ToolSource, ToolSources } from "../../capabilities/T
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
 import type { CreateAgent, PatchAgent } from "../../domain/agents/Agent.ts"
-import { NotFound, ServiceUnavailable, ValidationError, invalidField } from "../../domain/Errors.ts"
+import { ServiceUnavailable, ValidationError, invalidField, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import { type AgentId, newId } from "../../domain/Ids.ts"
 import { hint } from "../../domain/UnknownField.ts"
 import { outdated } from "../../domain/Version.ts"
@@ -41,7 +41,6 @@ const defaults = {
   tools: []
 } as const
 
-const missing = () => new NotFound({ message: "There is no such agent." })
 const unknownBase = () =>
   invalidField(["from"], "Expected a version of the agent", "The agent has no such version.")
 const unavailable = () =>
@@ -132,9 +131,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
 
     const get = Effect.fn("Agents.get")(function* (scope: TenantScope, id: AgentId) {
-      const found = yield* store.find(scope, id)
-      if (Option.isNone(found)) return yield* missing()
-      return found.value
+      return yield* store.find(scope, id).pipe(orNoSuch("agent"))
     })
 
     const baseOf = Effect.fn("Agents.baseOf")(function* (
@@ -188,7 +185,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
 
     const removeAll = Effect.fn("Agents.removeAll")(
       function* (scope: TenantScope, id: AgentId) {
-        if (!(yield* store.seize(scope, id))) return yield* missing()
+        if (!(yield* store.seize(scope, id))) return yield* noSuch("agent")
         yield* artifacts.releaseAll(yield* files.ofAgent({ tenantId: scope.tenantId, agentId: id }))
         const revoke = yield* revocations.ofAgent({ tenantId: scope.tenantId, agentId: id })
         yield* store.remove(scope, id)

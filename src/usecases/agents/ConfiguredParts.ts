@@ -55,7 +55,7 @@ const tooMany = () =>
   })
 
 /** Key order is ignored, because the database does not keep it. */
-const same = (one: unknown, other: unknown) => canonical(one) === canonical(other)
+const isSame = (one: unknown, other: unknown) => canonical(one) === canonical(other)
 
 const decodeSource = Schema.decodeUnknownEither(ConfiguredSource)
 const encodeSource = Schema.encodeSync(ConfiguredSource)
@@ -91,7 +91,7 @@ const counted = (texts: ReadonlyArray<string>): ReadonlyMap<string, number> => {
 }
 
 /** The items of `all` that exceed the equal items of `other`. */
-const beyond = <A>(all: ReadonlyArray<A>, textOf: (one: A) => string, other: ReadonlyArray<string>) => {
+const surplusOf = <A>(all: ReadonlyArray<A>, textOf: (one: A) => string, other: ReadonlyArray<string>) => {
   const left = new Map(counted(other))
   return all.filter((one) => {
     const text = textOf(one)
@@ -180,11 +180,11 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       if (before === undefined) return partStep(place, change, add)
       const remove = (agent: AgentScope) => sources.remove(agent, before.id)
       if (after === undefined) return partStep(place, change, remove)
-      if (same(change.before, change.after)) return undefined
+      if (isSame(change.before, change.after)) return undefined
       if (before.type !== after.type) {
         return partStep(place, change, (agent) => Effect.zipRight(remove(agent), add(agent)))
       }
-      const rereads = !hasContent(after.type) && !same(before.config, after.config)
+      const rereads = !hasContent(after.type) && !isSame(before.config, after.config)
       return partStep(place, change, (agent) =>
         sources
           .patch(agent, before.id, { labels: after.labels ?? [], config: after.config })
@@ -230,10 +230,10 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
         )
       }
       const otherSecret = yield* isOtherSecret(before?.secret ?? null, after.auth?.secret)
-      if (before !== undefined && !otherSecret && same(before.definition, definition)) return undefined
+      if (before !== undefined && !otherSecret && isSame(before.definition, definition)) return undefined
       const shown = shownTool(after)
       // When only hidden values differ, the shown values are equal.
-      const isHidden = same(was, shown)
+      const isHidden = isSame(was, shown)
       const change = { before: was, after: isHidden ? { ...shown, hiddenValues: "changed" } : shown }
       const take = (agent: AgentScope) =>
         Effect.asVoid(
@@ -253,8 +253,8 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       after: ReadonlyArray<TestCaseFields>
     ): ReadonlyArray<PartStep> => {
       const was = (one: TestCase) => canonical(fieldsOf(one))
-      const gone = beyond(before, was, after.map(canonical))
-      const added = beyond(after, canonical, before.map(was))
+      const gone = surplusOf(before, was, after.map(canonical))
+      const added = surplusOf(after, canonical, before.map(was))
       if (gone.length + added.length === 0) return []
       const change = { before: gone.map(fieldsOf), after: added }
       const take = ({ agentId, tenantId }: AgentScope) =>

@@ -21,7 +21,7 @@ import {
   newCorrectionId,
   type PatchCorrection
 } from "../../domain/agents/Correction.ts"
-import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ValidationError, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId, RunId } from "../../domain/Ids.ts"
 import { QaConfig, type QaPair } from "../../domain/knowledge/CuratedSource.ts"
 import * as Tokenizer from "../../search/Tokenizer.ts"
@@ -61,8 +61,6 @@ const parameters = {
   additionalProperties: false
 }
 
-const missing = () => new NotFound({ message: "There is no such correction." })
-const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const missingTurn = () =>
   new NotFound({ message: "The agent has none of these turns, or they have not ended." })
 const tooManyCorrections = () =>
@@ -78,7 +76,7 @@ const notPreviewed = () =>
 const cut = (text: string, length: number): string => text.trim().slice(0, length).trimEnd().toWellFormed()
 
 /** Similarity of two questions from 0 to 1: the Dice coefficient of their search terms. */
-const alike = (wanted: ReadonlySet<string>, asked: string): number => {
+const similarityOf = (wanted: ReadonlySet<string>, asked: string): number => {
   const found = new Set(Tokenizer.terms(asked))
   const common = [...found].filter((term) => wanted.has(term)).length
   return found.size + wanted.size === 0 ? 0 : (2 * common) / (found.size + wanted.size)
@@ -104,18 +102,19 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     const sources = yield* Sources
     const runtime = yield* ModelRuntime
     const { search } = yield* VectorSearch
-    const { reserved } = yield* OtherModelCalls
+    const { reserve } = yield* OtherModelCalls
 
-    const known = Effect.fn("Corrections.known")(function* ({ tenantId }: TenantScope, agentId: AgentId) {
-      const agent = yield* agents.find({ tenantId }, agentId)
-      if (Option.isNone(agent)) return yield* missingAgent()
+    const requireAgent = Effect.fn("Corrections.requireAgent")(function* (
+      { tenantId }: TenantScope,
+      agentId: AgentId
+    ) {
+      const agent = yield* agents.find({ tenantId }, agentId).pipe(orNoSuch("agent"))
       const scope: AgentScope = { tenantId, agentId }
-      return { scope, settings: agent.value }
+      return { scope, settings: agent }
     })
 
     const get = Effect.fn("Corrections.get")(function* (scope: TenantScope, id: CorrectionId) {
-      const found = yield* store.find(scope, id)
-      return Option.isNone(found) ? yield* missing() : found.value
+      return yield* store.find(scope, id).pipe(orNoSuch("correction"))
     })
 
     const list = Effect.fn("Corrections.list")(function* (
@@ -123,7 +122,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       agentId: AgentId,
       page: PageRequest
     ) {
-      const { scope } = yield* known(tenant, agentId)
+      const { scope } = yield* requireAgent(tenant, agentId)
       return yield* store.page(scope, page)
     })
 
@@ -138,7 +137,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       const query = { text: question, topK: maxPassages, minScore: 0 }
       const { chunks } = yield* search({ ...scope, sourceScope: null }, query)
       const data = { question, said, passages: chunks.map(({ text, title }) => ({ title, text })) }
-      const counted = billed(runtime, yield* reserved(scope, "draft", ModelAnswer.timeout))
+      const counted = billed(runtime, yield* reserve(scope, "draft", ModelAnswer.timeout))
       return yield* ModelAnswer.ask(counted, model, instructions, data, parameters, Drafted).pipe(
         Effect.map(({ value }) => cut(value.answer, maxAnswerLength)),
         Effect.catchTag("NoAnswer", () => Effect.succeed(""))
@@ -175,7 +174,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       request: CreateCorrection,
       author: Actor
     ) {
-      const { scope, settings } = yield* known(tenant, agentId)
+      const { scope, settings } = yield* requireAgent(tenant, agentId)
       const runIds = (yield* runsOf(tenant, agentId, request)).slice(0, maxCorrectedTurns)
       const asked = yield* askedIn(scope, runIds)
       const [first] = asked
@@ -184,7 +183,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       if (question === "")
         return yield* new ValidationError({ message: "The turn has no question in words.", details: {} })
       const replied = asked.find(({ human }) => human !== null && human.trim() !== "")
-      const drafted = Effect.gen(function* () {
+      const writeDraft = Effect.gen(function* () {
         if (request.answer !== undefined)
           return { answer: request.answer, origin: "written" as const, replyRunId: null }
         if (replied !== undefined)
@@ -197,7 +196,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
         const answer = settings.masking === null ? yield* byModel(scope, settings.model, question, said) : ""
         return { answer, origin: answer === "" ? ("written" as const) : ("model" as const), replyRunId: null }
       })
-      const draft: Draft = yield* drafted
+      const draft: Draft = yield* writeDraft
       const id = yield* newCorrectionId
       const made = {
         ...draft,
@@ -215,9 +214,8 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     /** CONFLICT when the draft is already approved. */
     const update = Effect.fn("Corrections.update")(
       function* (tenant: TenantScope, id: CorrectionId, patch: PatchCorrection) {
-        const held = yield* store.hold(tenant, id)
-        if (Option.isNone(held)) return yield* missing()
-        const { answer, question, status } = held.value
+        const held = yield* store.hold(tenant, id).pipe(orNoSuch("correction"))
+        const { answer, question, status } = held
         if (status === "approved") return yield* approved()
         yield* store.update(tenant, id, {
           question: patch.question ?? question,
@@ -239,7 +237,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       const wanted = new Set(Tokenizer.terms(question))
       const past = yield* store.asked(scope, runIds, maxPast)
       return past
-        .map(({ id, question: asked }) => ({ id, score: own.has(id) ? 2 : alike(wanted, asked) }))
+        .map(({ id, question: asked }) => ({ id, score: own.has(id) ? 2 : similarityOf(wanted, asked) }))
         .filter(({ score }) => score >= minAlikeness)
         .toSorted((one, other) => other.score - one.score || (one.id < other.id ? 1 : -1))
         .slice(0, count)
@@ -300,9 +298,8 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
      */
     const approve = Effect.fn("Corrections.approve")(
       function* (tenant: TenantScope, id: CorrectionId, { force }: { readonly force: boolean }) {
-        const held = yield* store.hold(tenant, id)
-        if (Option.isNone(held)) return yield* missing()
-        const { agentId, answer, preview: seen, question, status } = held.value
+        const held = yield* store.hold(tenant, id).pipe(orNoSuch("correction"))
+        const { agentId, answer, preview: seen, question, status } = held
         if (status === "approved") return yield* approved()
         if (answer === "") return yield* unanswered()
         if (!force && seen?.isComplete !== true) return yield* notPreviewed()
@@ -318,7 +315,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
 
     /** The curated answer of an approved draft stays. */
     const remove = Effect.fn("Corrections.remove")(function* (scope: TenantScope, id: CorrectionId) {
-      if (!(yield* store.remove(scope, id))) return yield* missing()
+      if (!(yield* store.remove(scope, id))) return yield* noSuch("correction")
     })
 
     return { list, get, create, update, toReplay, preview, approve, remove } as const

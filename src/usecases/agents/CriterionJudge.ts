@@ -29,9 +29,9 @@ const parameters = {
 export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/agents/CriterionJudge", {
   effect: Effect.gen(function* () {
     const runtime = yield* ModelRuntime
-    const { reserved } = yield* OtherModelCalls
+    const { reserve } = yield* OtherModelCalls
 
-    const asked = Effect.fn("CriterionJudge.verdict")(function* (
+    const askModel = Effect.fn("CriterionJudge.verdict")(function* (
       scope: AgentScope,
       criterion: string,
       question: string,
@@ -39,7 +39,7 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
     ) {
       const data = { question, reply: reply.slice(0, maxReplyLength).toWellFormed(), criterion }
       const { used, value } = yield* ModelAnswer.ask(
-        billed(runtime, yield* reserved(scope, "judge", ModelAnswer.timeout)),
+        billed(runtime, yield* reserve(scope, "judge", ModelAnswer.timeout)),
         null,
         instructions,
         data,
@@ -61,7 +61,7 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
       question: string,
       reply: string
     ): Effect.Effect<Verdict, TurnLimitExceeded> =>
-      Effect.catchTag(asked(scope, criterion, question, reply), "NoAnswer", ({ reason, used }) =>
+      Effect.catchTag(askModel(scope, criterion, question, reply), "NoAnswer", ({ reason, used }) =>
         Effect.succeed({ ...unjudged(reason), ...used })
       )
 

@@ -63,7 +63,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
     const replays = yield* Replays
     const { verdict } = yield* CriterionJudge
 
-    const judged = Effect.fn("ExperimentWork.judged")(function* (
+    const judgeReply = Effect.fn("ExperimentWork.judgeReply")(function* (
       scope: AgentScope,
       asked: TestCaseFields,
       replayed: Replayed
@@ -83,7 +83,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
     ): Effect.Effect<ExperimentOutcome, TurnLimitExceeded> => {
       if (kind === "cases" || runId === null)
         return Effect.flatMap(asking.question(asked.question, runId), (replayed) =>
-          judged(scope, asked, replayed)
+          judgeReply(scope, asked, replayed)
         )
       return Effect.map(asking.turn(runId), (replayed) =>
         replayed === null ? judgedAs(asked, { error: "The turn is gone." }) : compared(asked, replayed)
@@ -127,11 +127,11 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
     })
 
     /** The worker of the last attempt has died. */
-    const abandoned = Effect.fn("ExperimentWork.abandoned")(function* (job: QueueJob) {
+    const failAbandoned = Effect.fn("ExperimentWork.failAbandoned")(function* (job: QueueJob) {
       const { experimentId, tenantId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
       yield* store.end({ tenantId }, experimentId, "failed", "The processes that asked it have stopped.")
     })
 
-    return { process, abandoned } as const
+    return { process, failAbandoned } as const
   })
 }) {}

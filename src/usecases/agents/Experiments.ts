@@ -15,7 +15,14 @@ import {
   type StartExperiment
 } from "../../domain/agents/Experiment.ts"
 import { maxTestCases, type TestCaseFields } from "../../domain/agents/TestCase.ts"
-import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import {
+  Conflict,
+  NotFound,
+  ServiceUnavailable,
+  ValidationError,
+  noSuch,
+  orNoSuch
+} from "../../domain/Errors.ts"
 import type { AgentId, RunId } from "../../domain/Ids.ts"
 import type { QaPair } from "../../domain/knowledge/CuratedSource.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
@@ -30,8 +37,6 @@ import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Mea
 const withoutWords = "…"
 const maxQuestionLength = 32_000
 
-const missing = () => new NotFound({ message: "There is no such experiment." })
-const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const missingVersion = () => new NotFound({ message: "The agent has no such version." })
 const missingRun = () => new NotFound({ message: "A run of runIds does not exist for this agent." })
 const nothingToAsk = () =>
@@ -118,11 +123,10 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
     })
 
     const get = Effect.fn("Experiments.get")(function* (scope: TenantScope, id: ExperimentId) {
-      const found = yield* store.find(scope, id)
-      return Option.isNone(found) ? yield* missing() : found.value
+      return yield* store.find(scope, id).pipe(orNoSuch("experiment"))
     })
 
-    const enqueued = Effect.fn("Experiments.enqueued")(function* (
+    const enqueue = Effect.fn("Experiments.enqueue")(function* (
       scope: AgentScope,
       { settings, version }: { readonly version: number | null; readonly settings: AgentSettings },
       asked: Questions,
@@ -159,25 +163,24 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
         curated: QaPair | null = null
       ) {
         const scope = { tenantId, agentId }
-        const agent = yield* agents.find(scope, agentId)
-        if (Option.isNone(agent)) return yield* missingAgent()
+        const agent = yield* agents.find(scope, agentId).pipe(orNoSuch("agent"))
         const { baselineVersion, maxTokens = defaultMaxTokens, model } = request
-        const { settings, version } = yield* chosen(scope, request, agent.value)
+        const { settings, version } = yield* chosen(scope, request, agent)
         const asked = yield* request.runIds === undefined
           ? ofCases(scope, request.cases)
           : ofTurns(scope, request.runIds)
         const rest = { maxTokens, author, curated }
         const given = request.baseline === undefined ? null : yield* get(scope, request.baseline)
-        if (given !== null && given.agentId !== agentId) return yield* missing()
+        if (given !== null && given.agentId !== agentId) return yield* noSuch("experiment")
         const baselineId =
           baselineVersion === undefined
             ? (given?.id ?? null)
-            : yield* enqueued(scope, yield* versionOf(scope, baselineVersion), asked, {
+            : yield* enqueue(scope, yield* versionOf(scope, baselineVersion), asked, {
                 ...rest,
                 baselineId: null
               })
         const answering = { version, settings: model === undefined ? settings : { ...settings, model } }
-        return yield* get(scope, yield* enqueued(scope, answering, asked, { ...rest, baselineId }))
+        return yield* get(scope, yield* enqueue(scope, answering, asked, { ...rest, baselineId }))
       },
       sql.withTransaction,
       Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
@@ -185,12 +188,11 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
 
     /** Newest first. */
     const list = Effect.fn("Experiments.list")(function* (
-      { tenantId }: TenantScope,
+      tenant: TenantScope,
       agentId: AgentId,
       page: PageRequest
     ) {
-      if (Option.isNone(yield* agents.find({ tenantId }, agentId))) return yield* missingAgent()
-      return yield* store.page({ tenantId, agentId }, page)
+      return yield* store.page(yield* agents.findScope(tenant, agentId).pipe(orNoSuch("agent")), page)
     })
 
     /**
@@ -228,7 +230,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
     })
 
     const remove = Effect.fn("Experiments.remove")(function* (scope: TenantScope, id: ExperimentId) {
-      if (!(yield* store.remove(scope, id))) return yield* missing()
+      if (!(yield* store.remove(scope, id))) return yield* noSuch("experiment")
     })
 
     return { start, list, report, results, cancel, remove } as const

@@ -5,7 +5,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { PublishThreshold } from "../../domain/agents/Experiment.ts"
 import { maxTestCases } from "../../domain/agents/TestCase.ts"
-import { Conflict, NotFound } from "../../domain/Errors.ts"
+import { Conflict, NotFound, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
@@ -16,8 +16,6 @@ import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Mea
 
 /** Maximum number of cases that a refusal names. */
 const maxNamed = 20
-
-const missing = () => new NotFound({ message: "There is no such agent." })
 
 const refused = (reason: string, details: Readonly<Record<string, unknown>> = {}) =>
   new Conflict({
@@ -46,15 +44,11 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     const thresholds = yield* PublishThresholdStore
 
     const find = Effect.fn("PublishGate.find")(function* (scope: TenantScope, agentId: AgentId) {
-      if (Option.isNone(yield* agents.find(scope, agentId))) return yield* missing()
-      return yield* thresholds.find({ tenantId: scope.tenantId, agentId })
+      return yield* thresholds.find(yield* agents.findScope(scope, agentId).pipe(orNoSuch("agent")))
     })
 
     const set = ({ tenantId }: TenantScope, agentId: AgentId, threshold: PublishThreshold) =>
-      Effect.flatMap(
-        thresholds.set({ tenantId, agentId }, threshold),
-        Option.match({ onNone: missing, onSome: (found) => Effect.succeed(found) })
-      )
+      thresholds.set({ tenantId, agentId }, threshold).pipe(orNoSuch("agent"))
 
     const measuredOf = (scope: AgentScope, settings: string, asked: string) =>
       Effect.gen(function* () {
@@ -63,7 +57,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
         return Option.some(reportOf(yield* experiments.measured(scope, found.value.id)))
       })
 
-    const against = Effect.fn("PublishGate.against")(function* (
+    const checkAgainst = Effect.fn("PublishGate.checkAgainst")(function* (
       scope: AgentScope,
       { minPass, noRegression }: PublishThreshold,
       settings: AgentSettings,
@@ -110,7 +104,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       const scope = { tenantId, agentId }
       const threshold = yield* thresholds.find(scope)
       if (threshold.minPass === null && !threshold.noRegression) return
-      yield* against(scope, threshold, yield* settings, publishedBefore)
+      yield* checkAgainst(scope, threshold, yield* settings, publishedBefore)
     })
 
     /**

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Start } from "../../domain/agents/Start.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { noSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { StartStore } from "../../store/agents/Starts.ts"
 import { SourceScopes } from "../knowledge/SourceScopes.ts"
@@ -23,7 +23,7 @@ export class Starts extends Effect.Service<Starts>()("usecases/agents/Starts", {
         agentId === undefined ? !sampled : id === agentId
       )
       if (agent === undefined && agentId !== undefined) {
-        return yield* new NotFound({ message: "There is no such agent." })
+        return yield* noSuch("agent")
       }
       const { documents, sources, tried, widget } = agent ?? nothingStarted
       const start: Start = {

@@ -15,15 +15,13 @@ import {
 } from "../../domain/agents/TestCase.ts"
 import { parse, formatCases } from "../../domain/agents/TestCaseFile.ts"
 import type { Citation } from "../../domain/chat/ChatTurn.ts"
-import { Conflict, NotFound, ValidationError, invalidField } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ValidationError, invalidField, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId, RunId } from "../../domain/Ids.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { fieldsOf } from "./Measured.ts"
 
-const missing = () => new NotFound({ message: "There is no such test case." })
-const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const missingRun = () => new NotFound({ message: "The agent has no such turn, or it has not ended." })
 const tooManyTestCases = () => new Conflict({ message: `An agent has ${maxTestCases} test cases at most.` })
 
@@ -41,35 +39,30 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
     const store = yield* TestCaseStore
     const agents = yield* AgentStore
 
-    const known = Effect.fn("TestCases.known")(function* ({ tenantId }: TenantScope, agentId: AgentId) {
-      if (Option.isNone(yield* agents.find({ tenantId }, agentId))) return yield* missingAgent()
-      return { tenantId, agentId }
-    })
-
     /** Oldest first. */
     const list = Effect.fn("TestCases.list")(function* (
       scope: TenantScope,
       agentId: AgentId,
       page: PageRequest
     ) {
-      return yield* store.page(yield* known(scope, agentId), page)
+      return yield* store.page(yield* agents.findScope(scope, agentId).pipe(orNoSuch("agent")), page)
     })
 
     /** All cases, in the file format that `spoke eval` and the import read. */
-    const exported = Effect.fn("TestCases.exported")(function* (scope: TenantScope, agentId: AgentId) {
+    const exportAll = Effect.fn("TestCases.exportAll")(function* (scope: TenantScope, agentId: AgentId) {
       const { rows } = yield* list(scope, agentId, { limit: maxTestCases })
       return formatCases(rows.map(fieldsOf))
     })
 
     /** Stores all cases, or none when the agent would have too many. */
-    const added = Effect.fn("TestCases.added")(function* (
+    const insertAll = Effect.fn("TestCases.insertAll")(function* (
       scope: TenantScope,
       agentId: AgentId,
       cases: ReadonlyArray<TestCaseFields>,
       origin: TestCaseOrigin,
       runId: RunId | null = null
     ) {
-      const agent = yield* known(scope, agentId)
+      const agent = yield* agents.findScope(scope, agentId).pipe(orNoSuch("agent"))
       const ids = yield* Effect.forEach(cases, () => newTestCaseId)
       // Ids of the same millisecond are not ordered.
       const inOrder = ids.toSorted()
@@ -83,7 +76,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
 
     /** Adds the cases of a file: all, or none when the agent would have too many. */
     const add = (scope: TenantScope, agentId: AgentId, fields: ReadonlyArray<TestCaseFields>) =>
-      added(scope, agentId, fields, "file")
+      insertAll(scope, agentId, fields, "file")
 
     const single = (made: ReadonlyArray<TestCase>) => {
       const [first] = made
@@ -91,7 +84,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
     }
 
     const create = (scope: TenantScope, agentId: AgentId, fields: TestCaseFields) =>
-      Effect.flatMap(added(scope, agentId, [fields], "written"), single)
+      Effect.flatMap(insertAll(scope, agentId, [fields], "written"), single)
 
     /** Imports all cases of the file or none. VALIDATION_ERROR names the first invalid line. */
     const importFile = Effect.fn("TestCases.importFile")(function* (
@@ -115,7 +108,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       agentId: AgentId,
       runId: RunId
     ) {
-      const agent = yield* known(scope, agentId)
+      const agent = yield* agents.findScope(scope, agentId).pipe(orNoSuch("agent"))
       const asked = yield* store.asked(agent, runId)
       if (Option.isNone(asked)) return yield* missingRun()
       const { citations, comment, human, question, rating } = asked.value
@@ -130,20 +123,17 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
         return yield* new ValidationError({ message: "The turn has no question in words.", details: {} })
       }
       const origin = human !== null ? "human" : rating === null ? "run" : "feedback"
-      return yield* Effect.flatMap(added(scope, agentId, [fields], origin, runId), single)
+      return yield* Effect.flatMap(insertAll(scope, agentId, [fields], origin, runId), single)
     })
 
     /** Replaces all fields but the origin. */
     const update = (scope: TenantScope, id: TestCaseId, fields: TestCaseFields) =>
-      Effect.flatMap(
-        store.update(scope, id, fields),
-        Option.match({ onNone: missing, onSome: (found) => Effect.succeed(found) })
-      )
+      store.update(scope, id, fields).pipe(orNoSuch("test case"))
 
     const remove = Effect.fn("TestCases.remove")(function* (scope: TenantScope, id: TestCaseId) {
-      if (!(yield* store.remove(scope, id))) return yield* missing()
+      if (!(yield* store.remove(scope, id))) return yield* noSuch("test case")
     })
 
-    return { list, exported, add, create, importFile, fromRun, update, remove } as const
+    return { list, exportAll, add, create, importFile, fromRun, update, remove } as const
   })
 }) {}

@@ -23,7 +23,14 @@ import {
   type ToolSignInAnswer,
   ToolSignInProblem
 } from "../../domain/agents/ToolConnection.ts"
-import { Conflict, NotFound, ServiceUnavailable, ValidationError, invalidField } from "../../domain/Errors.ts"
+import {
+  Conflict,
+  NotFound,
+  ServiceUnavailable,
+  ValidationError,
+  invalidField,
+  orNoSuch
+} from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import { type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
@@ -63,7 +70,6 @@ export class ToolSignInRefused extends Schema.TaggedError<ToolSignInRefused>()("
 
 const problems = { Denied: "denied", Refused: "retry", Unavailable: "provider", Invalid: "provider" } as const
 
-const missing = () => new NotFound({ message: "There is no such tool." })
 const noConnection = () => new NotFound({ message: "The tool is not connected." })
 const tooManyConnecting = () =>
   new ServiceUnavailable({ message: "Too many tools are being connected. Try again shortly." })
@@ -91,8 +97,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
     const limiter = new FairLimiter({ name: "tool-sign-ins", ...limits })
 
     const own = Effect.fn("ToolConnections.own")(function* (scope: TenantScope, id: ToolId) {
-      const found = yield* tools.find(scope, id)
-      return Option.isNone(found) ? yield* missing() : found.value
+      return yield* tools.find(scope, id).pipe(orNoSuch("tool"))
     })
 
     const logged =
@@ -114,7 +119,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         ? Effect.succeed({ clientId: documentUrl, clientSecret: null })
         : authorization.register(server, redirectUri)
 
-    const begun = Effect.fn("ToolConnections.begun")(function* (
+    const beginSignIn = Effect.fn("ToolConnections.beginSignIn")(function* (
       { tenantId }: TenantScope,
       tool: StoredTool,
       session: Uint8Array,
@@ -184,13 +189,13 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       }
       if (session === null) return yield* noSession()
       const fingerprint = yield* credentials.fingerprint(session)
-      return yield* begun({ tenantId }, tool, fingerprint, addresses).pipe(
+      return yield* beginSignIn({ tenantId }, tool, fingerprint, addresses).pipe(
         limiter.withPermit(tenantId),
         Effect.catchTag("LimitReached", () => Effect.fail(tooManyConnecting()))
       )
     })
 
-    const finished = Effect.fn("ToolConnections.finished")(function* (
+    const finishSignIn = Effect.fn("ToolConnections.finishSignIn")(function* (
       { tenantId }: TenantScope,
       session: Redacted.Redacted,
       answer: ToolSignInAnswer,
@@ -212,7 +217,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       if (isOver || tool === null || connectionBasis(tool.definition) !== basis)
         return yield* refused("retry")
       const registered = clientSecret === null ? null : Redacted.make(clientSecret)
-      const received = Effect.gen(function* () {
+      const receiveTokens = Effect.gen(function* () {
         const client: ToolClient = (yield* tokens.ownClient(tool)) ?? { clientId, clientSecret: registered }
         const signIn = { state: flow.value.state, verifier }
         return yield* authorization.finish({ server, resource }, client, redirectUri, signIn, { ...answer })
@@ -221,7 +226,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         Effect.mapError(({ reason }) => refused(problems[reason]))
       )
       yield* Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(restore(received), (fresh) =>
+        Effect.flatMap(restore(receiveTokens), (fresh) =>
           tokens.connect(scope, tool, { basis, server, resource, clientId, clientSecret }, scopes, fresh)
         )
       )
@@ -235,7 +240,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       answer: ToolSignInAnswer,
       redirectUri: string
     ) {
-      return yield* finished({ tenantId }, session, answer, redirectUri).pipe(
+      return yield* finishSignIn({ tenantId }, session, answer, redirectUri).pipe(
         withOwner(tenantId),
         limiter.withPermit(tenantId),
         Effect.catchTag("LimitReached", () =>

@@ -86,7 +86,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     const authorization = yield* ToolAuthorization
     const scope = yield* Effect.scope
 
-    const sealed = (tokens: Sealed) =>
+    const sealTokens = (tokens: Sealed) =>
       Effect.flatMap(Effect.orDie(encodeSealed(tokens)), (text) => box.seal("tool-tokens", text))
 
     const opened = ({ tokens }: StoredConnection) =>
@@ -111,13 +111,13 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     })
 
     /** The access token, and what is stored with it. A server may keep the refresh token as it is. */
-    const made = Effect.fn("ToolTokens.made")(function* (
+    const toStored = Effect.fn("ToolTokens.toStored")(function* (
       { basis, clientId, clientSecret, resource, scopes, server }: Connection,
       { access: token, lastsSeconds, refresh, scope: granted }: Tokens,
       before: string | null
     ) {
       const access = Redacted.value(token)
-      const tokens = yield* sealed({
+      const tokens = yield* sealTokens({
         access,
         refresh: refresh === null ? before : Redacted.value(refresh),
         clientSecret
@@ -135,7 +135,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       tokens: Tokens
     ) {
       const scopes = { ...noScopes, requested, granted: requested }
-      const { stored } = yield* made({ ...connection, scopes }, tokens, null)
+      const { stored } = yield* toStored({ ...connection, scopes }, tokens, null)
       yield* store.connect({ tenantId }, tool.id, stored)
     })
 
@@ -166,7 +166,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const scopes = given ?? before ?? { ...noScopes, requested: initial, granted: initial }
       const target = { server, resource, scope: scopes.requested.join(" ") || null }
       const tokens = yield* authorization.clientCredentials(target, client)
-      return yield* made(
+      return yield* toStored(
         { basis, server, resource, clientId: client.clientId, clientSecret: null, scopes },
         tokens,
         null
@@ -189,7 +189,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       }
       const tokens = yield* authorization.refresh({ server, resource }, client, Redacted.make(before.refresh))
       const connection = { basis, server, resource, clientId, clientSecret, scopes: scopes ?? noScopes }
-      return yield* made(connection, tokens, before.refresh)
+      return yield* toStored(connection, tokens, before.refresh)
     })
 
     /**
@@ -296,7 +296,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
      * A token that has the scopes that the MCP server demands. A client requests them once, unless the tool's scopes are
      * fixed. Fails with TOOL_SCOPE_REQUIRED when a person has to connect the tool again; the connection then says so.
      */
-    const widened = Effect.fn("ToolTokens.widened")(function* (
+    const widenScopes = Effect.fn("ToolTokens.widenScopes")(function* (
       owner: TenantScope,
       tool: StoredTool,
       token: string,
@@ -380,6 +380,6 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       return true
     })
 
-    return { byHand, connect, current, disconnect, ownClient, refused, revocation, widened } as const
+    return { byHand, connect, current, disconnect, ownClient, refused, revocation, widenScopes } as const
   })
 }) {}

@@ -5,7 +5,7 @@ import * as Redacted from "effect/Redacted"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { atLeast, type SessionUser } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { Conflict, NotFound, ValidationError, invalidField } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ValidationError, invalidField, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import {
   connectionBasis,
@@ -24,8 +24,6 @@ import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
 import { ToolTokens } from "./ToolTokens.ts"
 
-const missing = () => new NotFound({ message: "There is no such tool." })
-const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const nameTaken = () =>
   new Conflict({ message: `The agent has a tool of this name, or ${maxTools} tools already.` })
 
@@ -94,11 +92,6 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
         ? Effect.succeed(null)
         : box.seal("tool-secret", Redacted.value(auth.secret))
 
-    const known = Effect.fn("Tools.known")(function* (scope: TenantScope, agentId: AgentId) {
-      if (Option.isNone(yield* agents.find(scope, agentId))) return yield* missingAgent()
-      return { tenantId: scope.tenantId, agentId }
-    })
-
     /**
      * The agent's tools, oldest first. A caller without permission to change them gets no values of headers and query
      * parameters.
@@ -108,7 +101,10 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       agentId: AgentId,
       request: PageRequest
     ) {
-      const { next, rows } = yield* store.page(yield* known(user, agentId), request)
+      const { next, rows } = yield* store.page(
+        yield* agents.findScope(user, agentId).pipe(orNoSuch("agent")),
+        request
+      )
       const tools = rows.map(shownTool)
       return { rows: atLeast(user.role, "admin") ? tools : tools.map(withoutValues), next }
     })
@@ -118,7 +114,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       agentId: AgentId,
       { name, auth, ...given }: CreateTool
     ) {
-      const agent = yield* known(scope, agentId)
+      const agent = yield* agents.findScope(scope, agentId).pipe(orNoSuch("agent"))
       const definition: ToolDefinition = {
         ...given,
         auth: auth === undefined ? { kind: "none" } : withoutSecret(auth)
@@ -132,12 +128,11 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
     })
 
     const own = Effect.fn("Tools.own")(function* (scope: TenantScope, id: ToolId) {
-      const found = yield* store.find(scope, id)
-      return Option.isNone(found) ? yield* missing() : found.value
+      return yield* store.find(scope, id).pipe(orNoSuch("tool"))
     })
 
     /** Applies `change` to `before`. A stored secret is kept while its kind and its server stay the same. */
-    const merged = Effect.fn("Tools.merged")(function* (before: StoredTool, change: PatchTool) {
+    const mergeChange = Effect.fn("Tools.mergeChange")(function* (before: StoredTool, change: PatchTool) {
       const definition = changed(before.definition, change)
       const fresh = yield* sealed(change.auth)
       const kept = definition.auth.kind === before.definition.auth.kind ? before.secret : null
@@ -163,7 +158,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       Effect.gen(function* () {
         const before = yield* own(scope, id)
         if (expected !== null && expected !== before.version) return yield* outdated(before.version)
-        const updated = yield* store.update(scope, yield* merged(before, change))
+        const updated = yield* store.update(scope, yield* mergeChange(before, change))
         if (Option.isSome(updated)) return shownTool(updated.value)
         const { version } = yield* own(scope, id)
         // A concurrent change came first.
@@ -174,7 +169,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
     const remove = Effect.fn("Tools.remove")(function* (scope: TenantScope, id: ToolId) {
       const found = yield* own(scope, id)
       if (found.connection !== null) yield* tokens.disconnect(scope, found)
-      if (!(yield* store.remove(scope, id))) return yield* missing()
+      if (!(yield* store.remove(scope, id))) return yield* noSuch("tool")
     })
 
     return { list, create, patch, remove } as const

@@ -6,7 +6,7 @@ import { KeyStore } from "../../capabilities/KeyStore.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type AgentWidget, defaultLook, type PatchWidget } from "../../domain/agents/Widget.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { openScope } from "../../domain/knowledge/SourceScope.ts"
 import { outdated } from "../../domain/Version.ts"
@@ -47,9 +47,9 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
       return widget
     }
 
-    const stored = (scope: AgentScope) =>
+    const findWidget = (scope: AgentScope) =>
       Effect.map(store.find(scope), Option.match({ onNone: () => unset, onSome: widgetOf })).pipe(
-        Effect.withSpan("Widgets.stored")
+        Effect.withSpan("Widgets.findWidget")
       )
 
     /** The tenant's widgets that were ever changed, by agent. */
@@ -60,7 +60,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
       )
 
     const get = (scope: TenantScope, agentId: AgentId) =>
-      Effect.flatMap(scopes.ofAgent(scope, agentId), stored).pipe(Effect.withSpan("Widgets.get"))
+      Effect.flatMap(scopes.ofAgent(scope, agentId), findWidget).pipe(Effect.withSpan("Widgets.get"))
 
     const change = Effect.fn("Widgets.change")(
       function* (
@@ -87,7 +87,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
           }
           if (Object.keys(changes).length > 0) yield* keys.patch(scope, keyId, changes)
           yield* store.put(scope, { publicId, keyId, look })
-          return { widget: yield* stored(scope), keyId }
+          return { widget: yield* findWidget(scope), keyId }
         }
         // The first key, or one after a revoked key: a public id is not used again.
         const allowedOrigins =
@@ -106,7 +106,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
         const widgetKey = { name: keyName, allowedOrigins, sourceScope }
         const { key, publicId } = yield* keys.createForWidget(scope, widgetKey)
         yield* store.put(scope, { publicId, keyId: key.id, look })
-        return { widget: yield* stored(scope), keyId: key.id }
+        return { widget: yield* findWidget(scope), keyId: key.id }
       },
       sql.withTransaction,
       Effect.catchTag("SqlError", Effect.die)
@@ -128,13 +128,12 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
     })
 
     /** Data that a page shows before the widget is opened. */
-    const shown = Effect.fn("Widgets.shown")(function* (scope: AgentScope) {
-      const agent = yield* agents.find(scope, scope.agentId)
-      if (Option.isNone(agent)) return yield* new NotFound({ message: "There is no such agent." })
-      const { look } = yield* stored(scope)
-      return { name: agent.value.name, ...look, greeting: look.greeting ?? agent.value.greeting }
+    const publicView = Effect.fn("Widgets.publicView")(function* (scope: AgentScope) {
+      const agent = yield* agents.find(scope, scope.agentId).pipe(orNoSuch("agent"))
+      const { look } = yield* findWidget(scope)
+      return { name: agent.name, ...look, greeting: look.greeting ?? agent.greeting }
     })
 
-    return { get, ofTenant, patch, shown } as const
+    return { get, ofTenant, patch, publicView } as const
   })
 }) {}

@@ -70,7 +70,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
     })
 
     /** Why the event cannot apply here, or null. It is not stored, so that it can be sent again. */
-    const objection = Effect.fn("Billing.objection")(function* ({ fact, tenantId }: BillingEvent) {
+    const objectionTo = Effect.fn("Billing.objectionTo")(function* ({ fact, tenantId }: BillingEvent) {
       if (tenantId !== null && !(yield* events.exists({ tenantId }))) return "its tenant does not exist"
       return fact._tag === "Subscription" && !fact.ended && !plans.has(fact.plan ?? "")
         ? "its plan is not in SPOKE_PLANS"
@@ -81,7 +81,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
     const apply = (event: BillingEvent) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          const reason = yield* objection(event)
+          const reason = yield* objectionTo(event)
           if (reason !== null) {
             yield* Effect.logWarning("A billing event was ignored", { eventId: event.id, reason })
             return []

@@ -1,6 +1,5 @@
 /** Cost limits for models, per tenant, agent and key. */
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import {
   type BudgetId,
@@ -8,11 +7,10 @@ import {
   newBudgetId,
   type PatchBudget
 } from "../../domain/billing/Budget.ts"
-import { Conflict, NotFound } from "../../domain/Errors.ts"
+import { Conflict, NotFound, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import { outdated } from "../../domain/Version.ts"
 import { BudgetStore, maxBudgets } from "../../store/billing/Budgets.ts"
 
-const missing = () => new NotFound({ message: "There is no such budget." })
 const unknown = () => new NotFound({ message: "There is no such agent or API key." })
 const tooManyBudgets = () => new Conflict({ message: `There are already ${maxBudgets} budgets.` })
 const budgetExists = () => new Conflict({ message: "This budget already exists. Change its limit instead." })
@@ -22,8 +20,7 @@ export class Budgets extends Effect.Service<Budgets>()("usecases/billing/Budgets
     const store = yield* BudgetStore
 
     const find = Effect.fn("Budgets.find")(function* (scope: TenantScope, id: BudgetId) {
-      const found = yield* store.find(scope, id)
-      return Option.isNone(found) ? yield* missing() : found.value
+      return yield* store.find(scope, id).pipe(orNoSuch("budget"))
     })
 
     /** Creates a budget. It counts the cost of later turns. */
@@ -50,7 +47,7 @@ export class Budgets extends Effect.Service<Budgets>()("usecases/billing/Budgets
     })
 
     const remove = Effect.fn("Budgets.remove")(function* (scope: TenantScope, id: BudgetId) {
-      if (!(yield* store.remove(scope, id))) return yield* missing()
+      if (!(yield* store.remove(scope, id))) return yield* noSuch("budget")
     })
 
     return { list: store.page, find, create, patch, remove } as const

@@ -78,7 +78,7 @@ export class OtherModelCalls extends Effect.Service<OtherModelCalls>()("usecases
       for (const counter of [made, read, written]) counter.unsafeUpdate(0, [])
     }
 
-    const settled = (caller: ModelCaller, kind: ModelCallKind, id: RunId, bills: ReadonlyArray<Bill>) =>
+    const settle = (caller: ModelCaller, kind: ModelCallKind, id: RunId, bills: ReadonlyArray<Bill>) =>
       Effect.suspend(() => {
         add(kind, bills)
         return store.settle(caller, { id, kind, bills })
@@ -92,7 +92,7 @@ export class OtherModelCalls extends Effect.Service<OtherModelCalls>()("usecases
      * the end of the scope. Fails with TURN_LIMIT_EXCEEDED if a budget is spent. Without a language model nothing is
      * reserved or counted.
      */
-    const reserved = Effect.fn("OtherModelCalls.reserved")(function* (
+    const reserve = Effect.fn("OtherModelCalls.reserve")(function* (
       caller: ModelCaller,
       kind: ModelCallKind,
       timeout: Duration.DurationInput
@@ -111,7 +111,7 @@ export class OtherModelCalls extends Effect.Service<OtherModelCalls>()("usecases
           store.reserve(held),
           Option.match({ onNone: () => Effect.void, onSome: (budget) => Effect.fail(budgetSpent(budget)) })
         ),
-        () => settled(caller, kind, id, bills)
+        () => settle(caller, kind, id, bills)
       )
       return bills
     })
@@ -124,7 +124,7 @@ export class OtherModelCalls extends Effect.Service<OtherModelCalls>()("usecases
     ): ModelRuntimeService => ({
       ...runtime,
       reply: (request) =>
-        reserved(caller, kind, timeout).pipe(
+        reserve(caller, kind, timeout).pipe(
           Effect.mapError(
             ({ message }) =>
               new ModelError({ reason: "Rejected", problem: "quota_spent", message, retryable: false })
@@ -134,7 +134,7 @@ export class OtherModelCalls extends Effect.Service<OtherModelCalls>()("usecases
         )
     })
 
-    return { reserved, model } as const
+    return { reserve, model } as const
   }),
   dependencies: [ProcessLease.Default]
 }) {}

@@ -1,10 +1,9 @@
 /** Subscriptions that the operator sets for tenants. */
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import type { PutSubscription, TenantScope } from "../../domain/accounts/Account.ts"
 import { Subscription } from "../../domain/agents/Agent.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { orNoSuch } from "../../domain/Errors.ts"
 import { SubscriptionStore } from "../../store/billing/Subscriptions.ts"
 
 export class Subscriptions extends Effect.Service<Subscriptions>()("usecases/billing/Subscriptions", {
@@ -18,19 +17,15 @@ export class Subscriptions extends Effect.Service<Subscriptions>()("usecases/bil
       { plan, period, entitlements }: PutSubscription
     ) {
       const subscription = Subscription.make({ plan, status: "active", period: period ?? null, entitlements })
-      const stored = yield* Effect.ensuring(
-        store.put(scope, subscription),
-        keyStore.invalidate({ tenantId: scope.tenantId })
-      )
-      if (Option.isNone(stored)) return yield* new NotFound({ message: "There is no such tenant." })
-      return stored.value
+      return yield* store
+        .put(scope, subscription)
+        .pipe(Effect.ensuring(keyStore.invalidate({ tenantId: scope.tenantId })), orNoSuch("tenant"))
     })
 
     /** The tenant's subscription and its credits, which are used after the turns of the period. */
     const get = Effect.fn("Subscriptions.get")(function* (scope: TenantScope) {
-      const found = yield* store.find(scope)
-      if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such tenant." })
-      return { subscription: found.value, credits: yield* store.credits(scope) }
+      const subscription = yield* store.find(scope).pipe(orNoSuch("tenant"))
+      return { subscription, credits: yield* store.credits(scope) }
     })
 
     return { put, get } as const

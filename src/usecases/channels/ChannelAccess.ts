@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { type ChannelAccess, ChannelError } from "../../capabilities/ChannelAdapters.ts"
+import { type ChannelAccess, type ChannelError, channelRefusal } from "../../capabilities/ChannelAdapters.ts"
 import type { SecretBox } from "../../capabilities/SecretBox.ts"
 import type { StoredChannel } from "../../store/channels/Channels.ts"
 
@@ -14,14 +14,9 @@ const Secrets = Schema.parseJson(Schema.Record({ key: Schema.String, value: Sche
 const decode = Schema.decodeUnknown(Secrets)
 const encode = Schema.encodeSync(Secrets)
 
-const unreadable = () =>
-  new ChannelError({
-    reason: "Refused",
-    message: "The channel's token cannot be opened.",
-    retryable: false
-  })
+const unreadable = () => channelRefusal("The channel's token cannot be opened.")
 
-const opened = (box: Box, purpose: "channel-token" | "channel-secrets", sealed: string) =>
+const unseal = (box: Box, purpose: "channel-token" | "channel-secrets", sealed: string) =>
   Effect.flatMap(box.open(purpose, sealed), Option.match({ onNone: unreadable, onSome: Effect.succeed }))
 
 export const accessOf = (
@@ -29,16 +24,16 @@ export const accessOf = (
   { accessToken, externalId, profile, secrets }: Sealed
 ): Effect.Effect<ChannelAccess, ChannelError> =>
   Effect.gen(function* () {
-    const token = yield* opened(box, "channel-token", accessToken)
+    const token = yield* unseal(box, "channel-token", accessToken)
     const others =
       secrets === null
         ? {}
-        : yield* Effect.mapError(decode(yield* opened(box, "channel-secrets", secrets)), unreadable)
+        : yield* Effect.mapError(decode(yield* unseal(box, "channel-secrets", secrets)), unreadable)
     return { externalId, profile, accessToken: Redacted.make(token), secrets: others }
   })
 
 /** The credentials in stored, sealed form. */
-export const sealed = (box: Box, { accessToken, externalId, profile, secrets }: ChannelAccess) =>
+export const sealAccess = (box: Box, { accessToken, externalId, profile, secrets }: ChannelAccess) =>
   Effect.gen(function* () {
     const some = Object.keys(secrets).length > 0
     const stored: Sealed = {

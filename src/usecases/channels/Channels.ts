@@ -17,7 +17,7 @@ import type {
   CreateChannel,
   PatchChannel
 } from "../../domain/channels/ChannelConfiguration.ts"
-import { NotFound, ServiceUnavailable, invalidField } from "../../domain/Errors.ts"
+import { ServiceUnavailable, invalidField, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import { type AgentId, type ChannelId, newId } from "../../domain/Ids.ts"
 import { outdated } from "../../domain/Version.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
@@ -25,12 +25,10 @@ import { AgentStore } from "../../store/agents/Agents.ts"
 import { makeChannelHealth } from "../../store/channels/ChannelHealth.ts"
 import { type ChannelChanges, ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
 import type { By } from "../accounts/AuditTrail.ts"
-import { accessOf, sealed } from "./ChannelAccess.ts"
+import { accessOf, sealAccess } from "./ChannelAccess.ts"
 import { ChannelProof, accountTaken, webhookUrlOf } from "./ChannelProof.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
 
-const missing = () => new NotFound({ message: "There is no such channel." })
-const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const invalid = (path: ReadonlyArray<string>, message: string) => invalidField(path, message)
 const fixed = () =>
   invalidField(
@@ -51,7 +49,7 @@ export const settingsOf = (adapter: ChannelAdapter | null, profile: ChannelAcces
   )
 
 /** Fails for settings that the channel does not have, missing ones, and invalid values. */
-const checkedSettings = ({ form: { settings = [] } }: ChannelAdapter, given: ChannelAccess["profile"]) =>
+const checkSettings = ({ form: { settings = [] } }: ChannelAdapter, given: ChannelAccess["profile"]) =>
   Effect.gen(function* () {
     const unknown = Object.keys(given).find((name) => !settings.some((one) => one.name === name))
     if (unknown !== undefined) return yield* invalid(["settings", unknown], "The channel has no such setting")
@@ -64,7 +62,7 @@ const checkedSettings = ({ form: { settings = [] } }: ChannelAdapter, given: Cha
   })
 
 /** Fails for secrets that the channel does not have, and for missing ones. */
-const checked = ({ form }: ChannelAdapter, secrets: ChannelAccess["secrets"]) =>
+const checkSecrets = ({ form }: ChannelAdapter, secrets: ChannelAccess["secrets"]) =>
   Effect.gen(function* () {
     const names = form.secrets.map(({ name }) => name)
     const unknown = Object.keys(secrets).find((name) => !names.includes(name))
@@ -96,11 +94,6 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       return configuration
     }
 
-    const known = Effect.fn("Channels.known")(function* (scope: TenantScope, agentId: AgentId) {
-      if (Option.isNone(yield* agents.find(scope, agentId))) return yield* missingAgent()
-      return { tenantId: scope.tenantId, agentId }
-    })
-
     const adapterOf = (channel: string) => {
       const adapter = adapters.named(channel)
       return adapter === null
@@ -114,7 +107,10 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       agentId: AgentId,
       request: PageRequest
     ) {
-      const { next, rows } = yield* store.page(yield* known(scope, agentId), request)
+      const { next, rows } = yield* store.page(
+        yield* agents.findScope(scope, agentId).pipe(orNoSuch("agent")),
+        request
+      )
       return { rows: rows.map(shown), next }
     })
 
@@ -122,7 +118,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
      * Proves an account, checks that no other configuration keeps it, and registers this service's address. Required
      * before an account becomes active or its credentials change.
      */
-    const proven = Effect.fn("Channels.proven")(function* (
+    const proveAccount = Effect.fn("Channels.proveAccount")(function* (
       adapter: ChannelAdapter,
       scope: TenantScope,
       access: ChannelAccess,
@@ -172,8 +168,8 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       { accessToken, active, channel, externalId, secrets, settings }: CreateChannel
     ) {
       const adapter = yield* adapterOf(channel)
-      yield* checked(adapter, secrets)
-      yield* checkedSettings(adapter, settings)
+      yield* checkSecrets(adapter, secrets)
+      yield* checkSettings(adapter, settings)
       const told = adapter.form.account === null
       if (!told && externalId === undefined)
         return yield* invalid(["externalId"], "The account's id is missing")
@@ -184,7 +180,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         profile: settingsOf(adapter, settings)
       }
       const { account, rival } = active
-        ? yield* proven(adapter, by, access, null)
+        ? yield* proveAccount(adapter, by, access, null)
         : {
             account: told ? yield* proof.prove(adapter, access) : access,
             rival: Option.none<StoredChannel>()
@@ -192,7 +188,12 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       const take = (agent: AgentScope) =>
         Effect.gen(function* () {
           const id = yield* newId.channel
-          const row = { id, channel, active, ...(yield* sealed(box, spoken(adapter, access, account))) }
+          const row = {
+            id,
+            channel,
+            active,
+            ...(yield* sealAccess(box, credentialsOf(adapter, access, account)))
+          }
           const made = yield* claimed(by, id, rival, store.insert(agent, row))
           if (Option.isNone(made)) return yield* accountTaken()
           return shown(made.value)
@@ -201,13 +202,13 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     })
 
     const create = Effect.fn("Channels.create")(function* (by: By, agentId: AgentId, given: CreateChannel) {
-      const agent = yield* known(by, agentId)
+      const agent = yield* agents.findScope(by, agentId).pipe(orNoSuch("agent"))
       const { take } = yield* prepareCreate(by, given)
       return yield* take(agent)
     })
 
     /** The credentials with the provider's data of the account. */
-    const spoken = (
+    const credentialsOf = (
       adapter: ChannelAdapter,
       access: ChannelAccess,
       { externalId, profile }: ProvenAccount
@@ -239,7 +240,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       })
 
     /** The row to store, and the configuration that it replaces. */
-    const planned = Effect.fn("Channels.planned")(function* (
+    const planPatch = Effect.fn("Channels.planPatch")(function* (
       by: By,
       row: StoredChannel,
       patch: PatchChannel
@@ -256,16 +257,16 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       }
       const adapter = yield* adapterOf(row.channel)
       const access = yield* changedAccess(row, patch)
-      yield* checked(adapter, access.secrets)
-      yield* checkedSettings(adapter, { ...settingsOf(adapter, access.profile), ...patch.settings })
+      yield* checkSecrets(adapter, access.secrets)
+      yield* checkSettings(adapter, { ...settingsOf(adapter, access.profile), ...patch.settings })
       const told = adapter.form.account === null
       const { account, rival } = active
-        ? yield* proven(adapter, by, access, row.id)
+        ? yield* proveAccount(adapter, by, access, row.id)
         : {
             account: told ? yield* proof.prove(adapter, access) : access,
             rival: Option.none<StoredChannel>()
           }
-      const stored = yield* sealed(box, spoken(adapter, access, account))
+      const stored = yield* sealAccess(box, credentialsOf(adapter, access, account))
       const changes: ChannelChanges = { ...stored, active }
       return { changes, rival, isProven: active }
     })
@@ -280,11 +281,10 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       changes: PatchChannel,
       expected: number | null = null
     ) {
-      const found = yield* store.own(by, id)
-      if (Option.isNone(found)) return yield* missing()
-      if (changes.channel !== undefined && changes.channel !== found.value.channel) return yield* fixed()
-      if (expected !== null && expected !== found.value.version) return yield* outdated(found.value.version)
-      const plan = yield* planned(by, found.value, changes)
+      const found = yield* store.own(by, id).pipe(orNoSuch("channel"))
+      if (changes.channel !== undefined && changes.channel !== found.channel) return yield* fixed()
+      if (expected !== null && expected !== found.version) return yield* outdated(found.version)
+      const plan = yield* planPatch(by, found, changes)
       return Effect.gen(function* () {
         const updated = yield* claimed(by, id, plan.rival, store.update(by, id, plan.changes, expected))
         if (Option.isNone(updated)) {
@@ -302,7 +302,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       Effect.flatten(preparePatch(by, id, changes, expected)).pipe(Effect.withSpan("Channels.patch"))
 
     const remove = Effect.fn("Channels.remove")(function* (scope: TenantScope, id: ChannelId) {
-      if (!(yield* store.remove(scope, id))) return yield* missing()
+      if (!(yield* store.remove(scope, id))) return yield* noSuch("channel")
     })
 
     return { list, create, patch, prepareCreate, preparePatch, remove } as const

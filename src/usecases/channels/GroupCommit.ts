@@ -43,7 +43,7 @@ interface Waiting {
   readonly done: (outcome: Outcome) => void
 }
 
-const notQueued = () =>
+export const notQueued = () =>
   new ServiceUnavailable({ message: "The delivery could not be queued. Deliver it again." })
 
 /** True when one delivery's data may have caused the failure. The deliveries are then stored one by one. */

@@ -89,7 +89,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const inOne = <A, E>(work: Effect.Effect<A, E>) =>
       sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
 
-    const routed = Effect.fn("Inbound.routed")(function* (id: InboundEventId, from: Correspondence) {
+    const findRoute = Effect.fn("Inbound.findRoute")(function* (id: InboundEventId, from: Correspondence) {
       const route = yield* conversations.route(from)
       if (Option.isSome(route)) {
         yield* workFor(route.value.tenantId)
@@ -113,7 +113,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     }
 
     /** The reason why the agent does not answer the message, or null. */
-    const silence = Effect.fn("Inbound.silence")(function* (
+    const reasonForSilence = Effect.fn("Inbound.reasonForSilence")(function* (
       event: InboundMessage,
       { state }: OpenConversation,
       overLimit: boolean
@@ -142,7 +142,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     ) {
       const now = yield* DateTime.now
       const echo = event.kind === "echo"
-      const answeredBy = echo ? null : yield* silence(event, conversation, overLimit)
+      const answeredBy = echo ? null : yield* reasonForSilence(event, conversation, overLimit)
       yield* conversations.append(route, conversation.id, {
         id: yield* newId.message,
         channelMessageId: event.messageId,
@@ -156,7 +156,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       return { conversationId: conversation.id, fresh: true, outcome: echo ? "human" : answeredBy }
     })
 
-    const placed = Effect.fn("Inbound.placed")(function* (
+    const appendOnce = Effect.fn("Inbound.appendOnce")(function* (
       route: Route,
       event: InboundMessage,
       endUserId: EndUserId,
@@ -184,7 +184,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const overLimit = yield* isOverLimit(event)
       const work = Effect.gen(function* () {
         const endUserId = (yield* contacts.resolve(from, freshUser)) ?? freshUser
-        const stored = yield* placed(route, event, endUserId, freshConversation, overLimit)
+        const stored = yield* appendOnce(route, event, endUserId, freshConversation, overLimit)
         yield* inbox.processed(id, stored.outcome ?? "with a later message")
         return stored
       })
@@ -270,7 +270,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       id: InboundEventId,
       event: InboundMessage
     ) {
-      const route = yield* routed(id, correspondence(event))
+      const route = yield* findRoute(id, correspondence(event))
       if (event.kind === "echo" && (yield* sent.ours(event))) return yield* inbox.processed(id, "ours")
       const { conversationId, outcome } = yield* store(id, route, event)
       if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
@@ -289,7 +289,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const found = yield* inbox.event(id)
       if (found === null) return
       if (found.event._tag === "Message") return yield* message(job, id, found.event)
-      yield* rename(yield* routed(id, correspondence(found.event)), found.event)
+      yield* rename(yield* findRoute(id, correspondence(found.event)), found.event)
       yield* inbox.processed(id, null)
     })
 
@@ -302,7 +302,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     }, Effect.asVoid)
 
     /** The worker of the last attempt died. {@link sweep} finds what it had stored. */
-    const abandoned = Effect.fn("Inbound.abandoned")(function* (job: QueueJob) {
+    const failAbandoned = Effect.fn("Inbound.failAbandoned")(function* (job: QueueJob) {
       const payload = yield* Effect.option(decode(job.payload))
       if (Option.isSome(payload) && "inboxId" in payload.value) {
         yield* inbox.failed(payload.value.inboxId, "The worker died.")
@@ -330,6 +330,6 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       return false
     }).pipe(Effect.withSpan("Inbound.sweep"))
 
-    return { process, abandoned, sweep } as const
+    return { process, failAbandoned, sweep } as const
   })
 }) {}

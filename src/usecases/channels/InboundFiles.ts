@@ -15,7 +15,8 @@ import {
   type ChannelAccess,
   type ChannelAdapter,
   ChannelAdapters,
-  ChannelError
+  ChannelError,
+  channelRefusal
 } from "../../capabilities/ChannelAdapters.ts"
 import {
   largestAttachment,
@@ -62,8 +63,6 @@ interface Fetched {
   readonly mimeType: string
 }
 
-const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
-
 const fromOutside = ({ message, reason }: OutboundHttpError) =>
   new ChannelError({
     reason: "Refused",
@@ -72,11 +71,12 @@ const fromOutside = ({ message, reason }: OutboundHttpError) =>
   })
 
 /** The type by the file's bytes. The sender's type is used only when the bytes show none. */
-const typed = (bytes: Uint8Array, said: string | undefined) =>
+const detectType = (bytes: Uint8Array, said: string | undefined) =>
   Effect.gen(function* () {
     const told = typeOf(bytes.subarray(0, signatureLength))
     const limit = told === null ? largestAttachment : sizeLimits[told]
-    if (bytes.length === 0 || bytes.length > limit) return yield* refused("The file is empty or too large.")
+    if (bytes.length === 0 || bytes.length > limit)
+      return yield* channelRefusal("The file is empty or too large.")
     const [name = ""] = (said ?? "").toLowerCase().split(";")
     const believed = declared.test(name.trim()) && name.trim() !== "application/pdf" ? name.trim() : unknown
     const fetched: Fetched = { bytes, mimeType: told ?? believed }
@@ -104,7 +104,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     const accountOf = Effect.fn("InboundFiles.accountOf")(function* ({ channelId, tenantId }: Route) {
       const found = yield* channels.find({ tenantId }, channelId)
       const adapter = Option.isNone(found) ? null : adapters.named(found.value.channel)
-      if (Option.isNone(found) || adapter === null) return yield* refused("The channel is gone.")
+      if (Option.isNone(found) || adapter === null) return yield* channelRefusal("The channel is gone.")
       const account: { readonly adapter: ChannelAdapter; readonly access: ChannelAccess } = {
         adapter,
         access: yield* accessOf(box, found.value)
@@ -113,7 +113,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     })
 
     /** Refuses an address inside this network. */
-    const guarded = (url: string, headers: Readonly<Record<string, string>>) =>
+    const fetchOutside = (url: string, headers: Readonly<Record<string, string>>) =>
       Effect.gen(function* () {
         const request = { url, headers, maxBytes: largestAttachment, timeout: fileTimeout }
         const { body, headers: answered, status } = yield* Effect.mapError(http.fetch(request), fromOutside)
@@ -126,7 +126,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       })
 
     /** Records in the channel's health whether its provider answered `call`. */
-    const noted = <A>(route: Route, call: Effect.Effect<A, ChannelError>) =>
+    const recordHealth = <A>(route: Route, call: Effect.Effect<A, ChannelError>) =>
       Effect.tapBoth(call, {
         onFailure: () => health.failed(route, route.channelId),
         onSuccess: () => health.worked(route, route.channelId)
@@ -138,26 +138,32 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       said: string | undefined
     ) {
       const { access, adapter } = yield* accountOf(route)
-      const { file_size: size, mime_type: mimeType, url } = yield* noted(route, adapter.locate(access, id))
-      if ((size ?? 0) > largestAttachment) return yield* refused("The file is too large.")
-      const own = yield* noted(route, adapter.read(access, url, largestAttachment))
+      const {
+        file_size: size,
+        mime_type: mimeType,
+        url
+      } = yield* recordHealth(route, adapter.locate(access, id))
+      if ((size ?? 0) > largestAttachment) return yield* channelRefusal("The file is too large.")
+      const own = yield* recordHealth(route, adapter.read(access, url, largestAttachment))
       const bytes = Option.isSome(own)
         ? own.value
-        : (yield* guarded(url, { authorization: `Bearer ${Redacted.value(access.accessToken)}` })).body
-      return yield* typed(bytes, mimeType ?? said)
+        : (yield* fetchOutside(url, { authorization: `Bearer ${Redacted.value(access.accessToken)}` })).body
+      return yield* detectType(bytes, mimeType ?? said)
     })
 
     const byUrl = (url: string, said: string | undefined) =>
-      Effect.flatMap(guarded(url, {}), ({ body, contentType }) => typed(body, said ?? contentType))
+      Effect.flatMap(fetchOutside(url, {}), ({ body, contentType }) => detectType(body, said ?? contentType))
 
     const fetched = (route: Route, { data, id, mimeType, url }: InboundMedia) => {
       if (data !== undefined)
         return Effect.flatMap(
-          Effect.mapError(Encoding.decodeBase64(data), () => refused("The file cannot be decoded.")),
-          (bytes) => typed(bytes, mimeType)
+          Effect.mapError(Encoding.decodeBase64(data), () => channelRefusal("The file cannot be decoded.")),
+          (bytes) => detectType(bytes, mimeType)
         )
       if (id !== undefined) return byId(route, id, mimeType)
-      return url === undefined ? Effect.fail(refused("The file has no address.")) : byUrl(url, mimeType)
+      return url === undefined
+        ? Effect.fail(channelRefusal("The file has no address."))
+        : byUrl(url, mimeType)
     }
 
     interface Taken {
@@ -195,17 +201,18 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
 
     const attached = (route: Route, conversationId: ConversationId, event: InboundMessage) => {
       const taken: Array<Taken> = []
-      const lost = (reason: string) => Effect.logWarning("A file of a message could not be fetched", reason)
+      const logLoss = (reason: string) =>
+        Effect.logWarning("A file of a message could not be fetched", reason)
       const one = (media: InboundMedia) =>
         take(route, media).pipe(
           Effect.tap((file) => Effect.sync(() => taken.push(file))),
-          Effect.catchAll(({ message }) => lost(message))
+          Effect.catchAll(({ message }) => logLoss(message))
         )
       return Effect.forEach(event.media.slice(0, maxAttachments), one, { discard: true }).pipe(
         withSharedPermit(places, () => "too many" as const),
-        Effect.catchAll((reason) => lost(reason)),
+        Effect.catchAll((reason) => logLoss(reason)),
         Effect.timeoutTo({ duration: filesTimeout, onTimeout: () => true, onSuccess: () => false }),
-        Effect.tap((late) => (late ? lost("The files took too long.") : Effect.void)),
+        Effect.tap((late) => (late ? logLoss("The files took too long.") : Effect.void)),
         Effect.zipRight(
           Effect.suspend(() =>
             taken.length === 0 ? Effect.succeed(false) : settle(route, conversationId, event.messageId, taken)

@@ -16,9 +16,10 @@ import {
   type CarriedFile,
   type ChannelAdapter,
   ChannelAdapters,
-  ChannelError,
   type ChannelFile,
-  type ChannelRecipient
+  type ChannelRecipient,
+  ChannelError,
+  channelRefusal
 } from "../../capabilities/ChannelAdapters.ts"
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
@@ -50,8 +51,6 @@ const decode = Schema.decodeUnknown(Schema.Struct({ tenantId: TenantId, messageI
 const keyLifetime = Duration.days(7)
 
 const workerDied = "The worker died."
-
-const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
 
 const unclaimed = () =>
   new ChannelError({
@@ -86,17 +85,14 @@ const carriedBy = ({ carries }: ChannelAdapter, { mimeType }: StoredAttachment):
   Object.entries(carries).find(([type]) => type === mimeType)?.[1]
 
 /** No part was sent, although a file may have been uploaded. */
-const unsent = ({ message, retryable }: ChannelError) =>
-  new ChannelError({ reason: "Refused", message, retryable })
+const asUnsent = ({ message, retryable }: ChannelError) => channelRefusal(message, retryable)
 
 const keyOf = ({ id }: OutboxPart) => `outbound:${id}`
 
 /** Before the call: nothing has been sent yet. */
-const keysSilent = () =>
-  new ChannelError({ reason: "Refused", message: "The dedupe keys cannot be reached.", retryable: true })
+const keysUnreachable = () => channelRefusal("The dedupe keys cannot be reached.", true)
 
-const tooManyFiles = () =>
-  new ChannelError({ reason: "Refused", message: "Too many files are being sent.", retryable: true })
+const tooManyFiles = () => channelRefusal("Too many files are being sent.", true)
 
 const failureOf = ({ message, retryAfter, retryable }: ChannelError) =>
   new JobFailure({ message, fatal: !retryable, ...(retryAfter === undefined ? {} : { retryAfter }) })
@@ -121,7 +117,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const adapterOf = ({ channel }: Correspondent) => {
       const adapter = adapters.named(channel)
       return adapter === null
-        ? refused("The channel no longer exists in this service.")
+        ? channelRefusal("The channel no longer exists in this service.")
         : Effect.succeed(adapter)
     }
 
@@ -136,7 +132,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       }))
 
     /** Records in the channel's health whether its provider answered `call`. */
-    const noted = <A>(to: Recipient, call: Effect.Effect<A, ChannelError>) =>
+    const recordHealth = <A>(to: Recipient, call: Effect.Effect<A, ChannelError>) =>
       Effect.tapBoth(call, {
         onFailure: () => health.failed(to, to.channelId),
         onSuccess: () => (to.failures > 0 ? health.worked(to, to.channelId) : Effect.void)
@@ -165,39 +161,39 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       media: StoredAttachment
     ) {
       const carried = carriedBy(adapter, media)
-      if (carried === undefined) return yield* refused("The channel does not carry files of this type.")
-      const found = yield* Effect.mapError(
-        artifacts.get(media.artifact),
-        ({ message }) => new ChannelError({ reason: "Refused", message, retryable: true })
+      if (carried === undefined)
+        return yield* channelRefusal("The channel does not carry files of this type.")
+      const found = yield* Effect.mapError(artifacts.get(media.artifact), ({ message }) =>
+        channelRefusal(message, true)
       )
-      if (Option.isNone(found)) return yield* refused("The file is gone.")
+      if (Option.isNone(found)) return yield* channelRefusal("The file is gone.")
       const file = { as: carried.as, name: media.name, mimeType: media.mimeType, bytes: found.value }
-      const uploaded = adapter.upload === undefined ? null : yield* noted(to, adapter.upload(to, file))
+      const uploaded = adapter.upload === undefined ? null : yield* recordHealth(to, adapter.upload(to, file))
       const ready: ChannelFile = { ...file, uploaded }
       return ready
-    }, Effect.mapError(unsent))
+    }, Effect.mapError(asUnsent))
 
     /**
      * Claims the dedupe key before every call. When another call has the key, only the one repeat that is marked as
      * such is sent.
      */
-    const once = Effect.fn("Outbound.once")(function* (
+    const sendOnce = Effect.fn("Outbound.sendOnce")(function* (
       adapter: ChannelAdapter,
       to: Recipient,
       part: OutboxPart,
       file: ChannelFile | null,
       resent: boolean
     ) {
-      const mine = yield* Effect.mapError(keys.claim(keyOf(part), keyLifetime), keysSilent)
+      const mine = yield* Effect.mapError(keys.claim(keyOf(part), keyLifetime), keysUnreachable)
       if (!mine && !resent) return yield* unclaimed()
-      return yield* noted(
+      return yield* recordHealth(
         to,
         adapter.send(to, { body: part.body, author: part.author, outboxId: part.id, file })
       )
     })
 
     /** Releases the key first: otherwise the part would count as one whose answer was lost. */
-    const takenBack = (to: Recipient, part: OutboxPart, reason: string) =>
+    const takeBack = (to: Recipient, part: OutboxPart, reason: string) =>
       Effect.zipRight(Effect.ignore(keys.release(keyOf(part))), outbox.refused(to, part.id, reason))
 
     /**
@@ -213,14 +209,16 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       const claimed = yield* outbox.claim(to, part.id)
       if (Option.isNone(claimed)) return
       const { resent, state } = claimed.value
-      if (state === "failed") return yield* refused(unknownOutcome)
+      if (state === "failed") return yield* channelRefusal(unknownOutcome)
       if (state !== "sending") return
       if (resent) yield* Effect.logWarning("A message whose answer was lost is sent again", part.id)
-      const calling = yield* Effect.forkDaemon(Effect.interruptible(once(adapter, to, part, file, resent)))
+      const calling = yield* Effect.forkDaemon(
+        Effect.interruptible(sendOnce(adapter, to, part, file, resent))
+      )
       yield* Fiber.join(calling).pipe(
         Effect.flatMap((id) => outbox.sent(to, part.id, id)),
         Effect.tapError(({ message, reason }) =>
-          reason === "Refused" ? takenBack(to, part, message) : Effect.void
+          reason === "Refused" ? takeBack(to, part, message) : Effect.void
         )
       )
     }, Effect.uninterruptible)
@@ -242,12 +240,12 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     ) {
       const found = yield* outbox.correspondent(scope, conversationId)
       if (Option.isNone(found) || !found.value.active) {
-        return yield* refused("The channel of the conversation is no longer active.")
+        return yield* channelRefusal("The channel of the conversation is no longer active.")
       }
       const adapter = yield* adapterOf(found.value)
       const to = yield* recipientOf(found.value)
       for (const part of parts) {
-        if (part.state === "failed") return yield* refused(part.lastError ?? unknownOutcome)
+        if (part.state === "failed") return yield* channelRefusal(part.lastError ?? unknownOutcome)
         yield* sendPart(adapter, to, part)
       }
     })
@@ -299,7 +297,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     })
 
     /** The worker of the last attempt died. */
-    const abandoned = Effect.fn("Outbound.abandoned")(function* (job: QueueJob) {
+    const failAbandoned = Effect.fn("Outbound.failAbandoned")(function* (job: QueueJob) {
       const { messageId, ...scope } = yield* Effect.orDie(decode(job.payload))
       const [first] = yield* outbox.parts(scope, messageId)
       if (first !== undefined) yield* giveUp(scope, messageId, first.conversationId, workerDied, false)
@@ -328,7 +326,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const delivered = (status: DeliveryStatus) =>
       Effect.withSpan(outbox.delivered(status), "Outbound.delivered")
 
-    return { post, process, abandoned, seen, ours, delivered } as const
+    return { post, process, failAbandoned, seen, ours, delivered } as const
   })
 }) {}
 

@@ -19,10 +19,10 @@ import type { Arrival, Delivered, DeliveryStatus } from "../../domain/channels/C
 import {
   Forbidden,
   NotConfigured,
-  NotFound,
   ServiceUnavailable,
   Unauthorized,
-  ValidationError
+  ValidationError,
+  noSuch
 } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import { ChannelStore } from "../../store/channels/Channels.ts"
@@ -46,11 +46,8 @@ const unverifiable = () =>
 const mismatch = () => new Forbidden({ message: "The subscription's mode or verify token is wrong." })
 /** The same error for an unknown account and for a wrong signature. */
 const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
-const missing = () => new NotFound({ message: "There is no such channel." })
 const unreadable = () =>
   new ValidationError({ message: "The body is not valid JSON, or is nested too deeply." })
-const unavailable = () =>
-  new ServiceUnavailable({ message: "The delivery could not be queued. Deliver it again." })
 
 const isCounted = ({ event }: Arrival) => event._tag === "Message"
 const isEcho = ({ event }: Arrival) => event._tag === "Message" && event.kind === "echo"
@@ -89,16 +86,16 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       event._tag === "Message" && event.kind === "echo" ? sent.ours(event) : Effect.succeed(false)
 
     /** Before the events are stored: a delivery that fails here is sent again, and repeats change nothing. */
-    const note = (statuses: ReadonlyArray<DeliveryStatus>) =>
+    const recordStatuses = (statuses: ReadonlyArray<DeliveryStatus>) =>
       Effect.forEach(statuses, sent.delivered, { discard: true })
 
     const foreseen = (arrivals: ReadonlyArray<Arrival>, statuses: ReadonlyArray<DeliveryStatus>) =>
       Effect.zipRight(
-        note(statuses),
+        recordStatuses(statuses),
         Effect.filter(arrivals, (arrival) => Effect.map(isOurs(arrival), (ours) => !ours))
       ).pipe(
         Effect.catchAllCause((cause) =>
-          Effect.zipRight(Effect.logError("A delivery could not be read", cause), unavailable())
+          Effect.zipRight(Effect.logError("A delivery could not be read", cause), GroupCommit.notQueued())
         )
       )
 
@@ -106,10 +103,12 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       Either.mapLeft(Json.parse(new TextDecoder().decode(body)), unreadable)
 
     /** Parses a body after the adapter has verified its sender. */
-    const open = (adapter: ChannelAdapter, request: ChannelRequest): Either.Either<unknown, Refusal> =>
-      Either.flatMap(adapter.verify(request, null), () => parsed(request))
+    const parseDelivery = (
+      adapter: ChannelAdapter,
+      request: ChannelRequest
+    ): Either.Either<unknown, Refusal> => Either.flatMap(adapter.verify(request, null), () => parsed(request))
 
-    const accepted = Effect.fn("WebhookIngress.accepted")(function* (
+    const acceptEvents = Effect.fn("WebhookIngress.acceptEvents")(function* (
       channel: string,
       { arrivals, ignored, statuses }: Normalized,
       size: number
@@ -128,8 +127,12 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       adapter: ChannelAdapter,
       request: ChannelRequest
     ) {
-      const body = yield* open(adapter, request)
-      return yield* accepted(adapter.name, adapter.normalize(body, request.now, null), request.body.length)
+      const body = yield* parseDelivery(adapter, request)
+      return yield* acceptEvents(
+        adapter.name,
+        adapter.normalize(body, request.now, null),
+        request.body.length
+      )
     })
 
     /** The credentials of the account's only active configuration. */
@@ -149,13 +152,13 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       request: ChannelRequest
     ) {
       const adapter = adapters.named(channel)
-      if (adapter === null || adapter.webhook !== "account") return yield* missing()
+      if (adapter === null || adapter.webhook !== "account") return yield* noSuch("channel")
       const known = yield* access(channel, account)
       yield* adapter.verify(request, known)
       const body = yield* adapter.decode === undefined ? parsed(request) : adapter.decode(request)
       const asked = adapter.challenge?.(body) ?? Option.none()
       if (Option.isSome(asked)) return asked.value
-      return yield* accepted(channel, adapter.normalize(body, request.now, known), request.body.length)
+      return yield* acceptEvents(channel, adapter.normalize(body, request.now, known), request.body.length)
     })
 
     /**
@@ -167,7 +170,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       request: ChannelRequest,
       done: (outcome: Exit.Exit<Delivered, Refusal>) => void
     ): boolean => {
-      const opened = open(adapter, request)
+      const opened = parseDelivery(adapter, request)
       if (Either.isLeft(opened)) {
         done(Exit.fail(opened.left))
         return true

@@ -25,10 +25,10 @@ const stopTimeout = Duration.seconds(3)
 /** Interval at which a run of another process is read. */
 const pollInterval = Duration.millis(250)
 
-const absent = () => new NotFound({ message: "The run does not exist for this agent." })
+const missingRun = () => new NotFound({ message: "The run does not exist for this agent." })
 
 /** The last such event comes right after the reply's text. Earlier ones come before the text. */
-const follows = ({ type }: RunEvent) => type === "model.completed"
+const comesAfterText = ({ type }: RunEvent) => type === "model.completed"
 
 const asPart = (event: RunEvent): TurnPart => ({ _tag: "RunEvent", event })
 
@@ -48,17 +48,17 @@ const partsOf = ({
     media: []
   }
   const telling = new CitationStream(result.citations, "kept")
-  const last = events.findLastIndex(follows)
+  const last = events.findLastIndex(comesAfterText)
   const before = last === -1 ? events : events.slice(0, last)
   const after = last === -1 ? [] : events.slice(last)
   return [
     ...before.map(asPart),
     { _tag: "StepStart" },
     ...(result.reply === "" ? [] : [...telling.say(result.reply), ...telling.end()]),
-    ...after.filter(follows).map(asPart),
+    ...after.filter(comesAfterText).map(asPart),
     ...telling.rest(result.citations),
     { _tag: "StepEnd" },
-    ...after.filter((event) => !follows(event)).map(asPart),
+    ...after.filter((event) => !comesAfterText(event)).map(asPart),
     { _tag: "Done", result }
   ]
 }
@@ -73,7 +73,10 @@ const retold = (outcome: Outcome): RunningTurn["parts"] => {
 }
 
 /** `parts` without what the reader already has: `text` characters of text, and `others` parts of other kinds. */
-const without = (parts: RunningTurn["parts"], had: { text: number; others: number }): RunningTurn["parts"] =>
+const partsAfter = (
+  parts: RunningTurn["parts"],
+  had: { text: number; others: number }
+): RunningTurn["parts"] =>
   Stream.filterMap(parts, (part) => {
     if (part._tag !== "TextDelta") return had.others-- > 0 ? Option.none() : Option.some(part)
     const delta = part.delta.slice(had.text)
@@ -93,15 +96,15 @@ const completed = (replay: Replay, rest: RunningTurn["parts"]): RunningTurn["par
     )
     return Stream.concat(
       heard,
-      Stream.suspend(() => (replay.whole ? Stream.empty : without(rest, had)))
+      Stream.suspend(() => (replay.whole ? Stream.empty : partsAfter(rest, had)))
     )
   })
 
 /** Polls until the outcome is no longer `running`, and returns it. */
-const settled = <E>(look: Effect.Effect<Outcome, E>): Effect.Effect<Outcome, E> =>
+const pollUntilSettled = <E>(look: Effect.Effect<Outcome, E>): Effect.Effect<Outcome, E> =>
   Effect.flatMap(look, (outcome) =>
     outcome.status === "running"
-      ? Effect.zipRight(Effect.sleep(pollInterval), settled(look))
+      ? Effect.zipRight(Effect.sleep(pollInterval), pollUntilSettled(look))
       : Effect.succeed(outcome)
   )
 
@@ -119,7 +122,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
       requestId: string
     ) {
       const found = yield* store.trace(key, id, page)
-      if (Option.isNone(found)) return yield* absent()
+      if (Option.isNone(found)) return yield* missingRun()
       const actor = { type: "key" as const, id: key.keyId }
       const entry = { tenantId: key.tenantId, actor, action: "agent_run.read", target: id, requestId }
       yield* audit.record(entry).pipe(
@@ -139,22 +142,25 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
     const statusOf = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         store.status(scope, id),
-        Option.match({ onNone: () => Effect.fail(absent()), onSome: (status) => Effect.succeed(status) })
+        Option.match({ onNone: () => Effect.fail(missingRun()), onSome: (status) => Effect.succeed(status) })
       )
 
     const outcomeOf = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         store.outcome(scope, id),
-        Option.match({ onNone: () => Effect.fail(absent()), onSome: (outcome) => Effect.succeed(outcome) })
+        Option.match({
+          onNone: () => Effect.fail(missingRun()),
+          onSome: (outcome) => Effect.succeed(outcome)
+        })
       )
 
     /** Waits at most {@link stopTimeout} until the run has ended, in this process or another one. */
-    const ended = (scope: ReadScope, id: RunId) =>
+    const waitForEnd = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         live.find(scope, id),
         Option.match({
           onSome: (run) => Effect.zipRight(run.stop, run.ended),
-          onNone: () => settled(outcomeOf(scope, id))
+          onNone: () => pollUntilSettled(outcomeOf(scope, id))
         })
       ).pipe(Effect.timeoutOption(stopTimeout))
 
@@ -166,13 +172,13 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
       const before: RunStatus = yield* statusOf(scope, id)
       if (before !== "running") return { id, status: before }
       yield* store.requestStop(scope, id)
-      yield* ended(scope, id)
+      yield* waitForEnd(scope, id)
       return { id, status: yield* statusOf(scope, id) }
     })
 
     /** The whole stream at once when the run is settled. Used for a run of another process. */
     const onceSettled = (scope: ReadScope, id: RunId): RunningTurn["parts"] =>
-      settled(outcomeOf(scope, id)).pipe(
+      pollUntilSettled(outcomeOf(scope, id)).pipe(
         // Deleting an agent deletes its runs.
         Effect.mapError(turnFailed),
         Effect.map(retold),

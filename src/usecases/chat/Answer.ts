@@ -208,13 +208,18 @@ const write = CheapSpans.fn("Answer.write")(function* (
 }, Effect.scoped)
 
 /** Checks the reply against its citations. The cost of a model that the checker calls is added to the turn. */
-const checked = ({ checker }: TurnServices, turn: Turn, reply: string, citations: ReadonlyArray<Citation>) =>
+const checkGrounding = (
+  { checker }: TurnServices,
+  turn: Turn,
+  reply: string,
+  citations: ReadonlyArray<Citation>
+) =>
   Effect.tap(Grounding.checked(MaskedTurn.checker(turn, checker), reply, citations), ({ bills }) =>
     Effect.sync(() => turn.bills.push(...bills))
   )
 
 /** The text that replaces an unsupported reply. Requests a human where one can answer. */
-const instead = (turn: Turn): string => {
+const replacementFor = (turn: Turn): string => {
   const { admission, request } = turn
   if (admission.unsupported !== "handoff" || !HandoffTool.isOffered(turn)) return refusalFor(request.message)
   turn.handoff ??= "The sources do not support what the model replied."
@@ -236,9 +241,9 @@ const settled = CheapSpans.fn("Answer.settled")(function* (
 ) {
   const grounding = yield* services.runtime.readsPassages
     ? Effect.succeed(Grounding.unchecked(telling.cited))
-    : checked(services, turn, telling.text, telling.cited)
+    : checkGrounding(services, turn, telling.text, telling.cited)
   const isReplaced = held !== null && grounding.isUnsupported
-  const text = isReplaced ? instead(turn) : telling.text
+  const text = isReplaced ? replacementFor(turn) : telling.text
   const parts: ReadonlyArray<TurnPart> = isReplaced ? [{ _tag: "TextDelta", delta: text }] : (held ?? [])
   yield* Effect.forEach(parts, (part) => emit(turn, part), { discard: true })
   const withheld = MaskedTurn.known(turn, telling.text).slice(0, maxWithheldLength).toWellFormed()
@@ -280,7 +285,7 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
     )
   }
   const { marked, numbers, reply } = read.right
-  const grounding = yield* checked(services, turn, marked, telling.of(numbers))
+  const grounding = yield* checkGrounding(services, turn, marked, telling.of(numbers))
   if (grounding.isUnsupported && turn.admission.unsupported !== "annotate") {
     return yield* failed("not supported by its sources", "The sources do not support what the model replied.")
   }

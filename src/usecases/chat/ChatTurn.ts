@@ -235,7 +235,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     ) =>
       claim === null || why._tag !== "CONVERSATION_NOT_ACTIVE"
         ? Effect.void
-        : Effect.catchAllCause(beginning.unclaim(scope, claim, opening), (cause) =>
+        : Effect.catchAllCause(beginning.releaseClaim(scope, claim, opening), (cause) =>
             Effect.logWarning("An Idempotency-Key could not be released", cause)
           )
 

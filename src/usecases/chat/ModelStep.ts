@@ -59,7 +59,7 @@ const pauses = [250, 500]
  * Retries `round` while no part of its answer has come and the provider requests no pause longer than {@link
  * maxRetryDelay}.
  */
-const persistently = <R>(
+const withRetries = <R>(
   round: Effect.Effect<void, ModelError, R>,
   tried = 0
 ): Effect.Effect<void, ModelError, R> =>
@@ -70,7 +70,7 @@ const persistently = <R>(
       return Effect.fail(error)
     return Effect.zipRight(
       Effect.sleep(Duration.sum(asked, Duration.millis(pause))),
-      persistently(round, tried + 1)
+      withRetries(round, tried + 1)
     )
   })
 
@@ -130,7 +130,7 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
     return delta === "" ? telling : Effect.zipRight(telling, onDelta(delta))
   }
   const round = Stream.runForEachChunk(runtime.reply(request), onParts)
-  yield* Effect.catchAll(repeatable ? persistently(round) : round, (error) => documented(error, onProblem))
+  yield* Effect.catchAll(repeatable ? withRetries(round) : round, (error) => documented(error, onProblem))
   const ended = finishes.at(-1)
   if (ended === undefined) return yield* turnFailed()
   const { bill, reason, inputTokens, outputTokens, reasoningTokens = 0 } = ended

@@ -12,26 +12,30 @@ const leaseDuration = Duration.seconds(20)
 const renewalInterval = Duration.seconds(5)
 const sweepInterval = Duration.seconds(10)
 
+/** Runs the effect. A failure is logged as `what`. */
+export const warnOnFailure = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
+  Effect.catchAllCause(effect, (cause) => Effect.logWarning(what, cause))
+
 export class ProcessLease extends Effect.Service<ProcessLease>()("usecases/chat/ProcessLease", {
   scoped: Effect.gen(function* () {
     const instances = yield* ProcessLeases
     const id = typeId("ins", yield* Effect.clockWith((clock) => clock.currentTimeMillis))
-    const quietly = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
-      Effect.catchAllCause(effect, (cause) => Effect.logWarning(what, cause))
 
     yield* Effect.orDie(instances.renew(id, leaseDuration))
-    yield* Effect.addFinalizer(() => quietly("The instance could not be deregistered", instances.leave(id)))
-    yield* quietly("The instance's lease could not be renewed", instances.renew(id, leaseDuration)).pipe(
-      Effect.repeat(Schedule.spaced(renewalInterval)),
-      Effect.forkScoped
+    yield* Effect.addFinalizer(() =>
+      warnOnFailure("The instance could not be deregistered", instances.leave(id))
     )
+    yield* warnOnFailure(
+      "The instance's lease could not be renewed",
+      instances.renew(id, leaseDuration)
+    ).pipe(Effect.repeat(Schedule.spaced(renewalInterval)), Effect.forkScoped)
     // Renew first: a process that was paused until its lease expired is alive and must not end its own runs.
     const sweep = Effect.zipRight(instances.renew(id, leaseDuration), instances.sweep).pipe(
       Effect.tap((count) =>
         count === 0 ? Effect.void : Effect.logWarning(`Ended ${count} runs of a process that died`)
       )
     )
-    const sweepQuietly = quietly("Dead runs could not be swept", sweep)
+    const sweepQuietly = warnOnFailure("Dead runs could not be swept", sweep)
     yield* sweepQuietly.pipe(Effect.repeat(Schedule.spaced(sweepInterval)), Effect.forkScoped)
     return {
       id,

@@ -184,7 +184,10 @@ const exchanges = (history: ReadonlyArray<HistoryMessage>): ReadonlyArray<Readon
 }
 
 /** The newest groups that fit `tokens`, oldest first. */
-const fitting = (history: ReadonlyArray<HistoryMessage>, tokens: number): ReadonlyArray<HistoryMessage> => {
+const newestThatFit = (
+  history: ReadonlyArray<HistoryMessage>,
+  tokens: number
+): ReadonlyArray<HistoryMessage> => {
   const kept: Array<ReadonlyArray<HistoryMessage>> = []
   let left = tokens
   for (const exchange of exchanges(history).toReversed()) {
@@ -225,7 +228,9 @@ export const render = (input: PromptInput): Prompt.Prompt => {
   )
   return Prompt.fromMessages([
     Prompt.systemMessage({ content: system }),
-    ...fitting(history, budget).map(({ content, role }) => toMessage({ role, content: masked(content) })),
+    ...newestThatFit(history, budget).map(({ content, role }) =>
+      toMessage({ role, content: masked(content) })
+    ),
     toMessage(
       { role: "user", content: message },
       files.map((file) => withMaskedName(file, masked))

@@ -12,7 +12,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { RunEvent } from "../../domain/chat/AgentRun.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import { AgentRunStore, type RunEvents } from "../../store/chat/AgentRuns.ts"
-import { ProcessLease } from "./ProcessLease.ts"
+import { ProcessLease, warnOnFailure } from "./ProcessLease.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
 
@@ -82,16 +82,13 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
       for (const runId of yield* store.toStop(instance.id)) yield* runs.get(runId)?.stop ?? Effect.void
     })
 
-    const quietly = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
-      Effect.catchAllCause(effect, (cause) => Effect.logWarning(what, cause))
-
     const look = Effect.gen(function* () {
       const now = yield* monotonicMillis
       const long = [...runs.values()].filter(({ since }) => now - since >= Duration.toMillis(pollInterval))
       if (long.length === 0) return
       // Each may fail independently. Both are repeated at the next tick.
-      yield* quietly("Events of running turns could not be stored", storeEvents(long))
-      yield* quietly("Wishes to stop could not be read", stopWished)
+      yield* warnOnFailure("Events of running turns could not be stored", storeEvents(long))
+      yield* warnOnFailure("Wishes to stop could not be read", stopWished)
     })
     yield* look.pipe(Effect.repeat(Schedule.spaced(pollInterval)), Effect.forkScoped)
 

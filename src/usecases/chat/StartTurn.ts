@@ -100,7 +100,7 @@ export const makeStartTurn = Effect.gen(function* () {
   const settings = yield* TurnSettings
 
   /** Resolves the conversation of `chat`, if it exists. */
-  const placed = Effect.fn("StartTurn.placed")(function* (
+  const findConversation = Effect.fn("StartTurn.findConversation")(function* (
     scope: ReadScope,
     request: ChatTurnRequest,
     chat: ChatPlace
@@ -121,7 +121,7 @@ export const makeStartTurn = Effect.gen(function* () {
     request: ChatTurnRequest,
     { chat, draft, files, retryOf, userMessageId, version }: TurnOptions
   ) {
-    const place = chat === undefined ? {} : yield* placed(scope, request, chat)
+    const place = chat === undefined ? {} : yield* findConversation(scope, request, chat)
     const runId = yield* newId.run
     const trace = Trace.make(runId)
     const payload = draft === undefined ? undefined : { draft }
@@ -149,7 +149,7 @@ export const makeStartTurn = Effect.gen(function* () {
   })
 
   /** {@link opening}, when a concurrent first message has already created its chat. */
-  const behind = (scope: ReadScope, { chatId, ...opening }: TurnStart) =>
+  const startBehind = (scope: ReadScope, { chatId, ...opening }: TurnStart) =>
     Effect.gen(function* () {
       const found = chatId === undefined ? Option.none() : yield* turns.chat(scope, chatId)
       if (Option.isNone(found)) return yield* Effect.dieMessage("A chat was taken and is not there")
@@ -165,7 +165,7 @@ export const makeStartTurn = Effect.gen(function* () {
     // A refused first message may be part of an outer transaction, which goes on: so this is a savepoint.
     return sql
       .withTransaction(begun)
-      .pipe(Effect.catchTags({ ChatTaken: () => behind(scope, opening), SqlError: Effect.die }))
+      .pipe(Effect.catchTags({ ChatTaken: () => startBehind(scope, opening), SqlError: Effect.die }))
   }
 
   const admit: Admit<never> = (scope, given) =>
@@ -188,7 +188,7 @@ export const makeStartTurn = Effect.gen(function* () {
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
   /** Releases the key of a turn that was refused after it had begun. */
-  const unclaim = (scope: AgentScope, claim: TurnClaim, { runId }: TurnStart) =>
+  const releaseClaim = (scope: AgentScope, claim: TurnClaim, { runId }: TurnStart) =>
     claims.release(scope, claim, runId)
 
   /** Begins the turn that answers stored messages. Of several concurrent callers only one begins it. */
@@ -230,5 +230,5 @@ export const makeStartTurn = Effect.gen(function* () {
     return admission.left._tag === "TURN_LIMIT_EXCEEDED" ? ("Exhausted" as const) : ("Inactive" as const)
   })
 
-  return { opened, stored, admit, admitOnce, unclaim } as const
+  return { opened, stored, admit, admitOnce, releaseClaim } as const
 })

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { ConversationFilter, ConversationScope } from "../../domain/conversations/Conversation.ts"
-import { NotFound, PaginationNotReady } from "../../domain/Errors.ts"
+import { PaginationNotReady, orNoSuch } from "../../domain/Errors.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import {
   ConversationStore,
@@ -16,8 +16,6 @@ import {
 const maxMessages = 1_000
 /** Messages per page when a whole conversation is read. */
 const messagesPerPage = 200
-
-const absent = () => new NotFound({ message: "There is no such conversation." })
 
 const notReady = () =>
   new PaginationNotReady({
@@ -36,10 +34,9 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
       id: ConversationId,
       place: { readonly after: number | undefined; readonly limit: number }
     ) {
-      const found = yield* store.messages(scope, id, place)
-      if (Option.isNone(found)) return yield* absent()
-      if (found.value.pending) return yield* notReady()
-      return found.value
+      const found = yield* store.messages(scope, id, place).pipe(orNoSuch("conversation"))
+      if (found.pending) return yield* notReady()
+      return found
     })
 
     /** At most `limit` messages after the key `after`. `next` is the key for the following page, if there is one. */
@@ -86,11 +83,10 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
      * the first message; a later failure is a defect of the stream.
      */
     const get = Effect.fn("Conversations.get")(function* (scope: ConversationScope, id: ConversationId) {
-      const found = yield* store.find(scope, id)
-      if (Option.isNone(found)) return yield* absent()
+      const found = yield* store.find(scope, id).pipe(orNoSuch("conversation"))
       const first = yield* pageOf(scope, id, { after: undefined, limit: messagesPerPage })
       return {
-        conversation: found.value,
+        conversation: found,
         messages: Stream.map(rest(scope, id, first), ({ message }) => message)
       }
     })

@@ -7,15 +7,13 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { EndUser } from "../../domain/conversations/EndUser.ts"
-import { Conflict, NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
+import { Conflict, ServiceUnavailable, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import type { EndUserId } from "../../domain/Ids.ts"
 import { type EndUserFilter, EndUserStore, type Line } from "../../store/conversations/EndUsers.ts"
 import { Artifacts } from "../knowledge/Artifacts.ts"
 
 /** Rows per read. An export of any size needs the memory of one page. */
 const pageOf = { deliveries: 200, conversations: 50, messages: 200, runs: 20 } as const
-
-const missing = () => new NotFound({ message: "There is no such end user." })
 
 const unavailable = () => new ServiceUnavailable({ message: "Nothing can be erased now. Try again later." })
 
@@ -66,9 +64,8 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
      * Everything that is stored about the person, one object per line. The last one is `{type: "end", lines}`; an
      * export without it is incomplete.
      */
-    const exported = Effect.fn("EndUsers.exported")(function* (scope: TenantScope, id: EndUserId) {
-      const found = yield* store.find(scope, id)
-      if (Option.isNone(found)) return yield* missing()
+    const exportData = Effect.fn("EndUsers.exportData")(function* (scope: TenantScope, id: EndUserId) {
+      const found = yield* store.find(scope, id).pipe(orNoSuch("end user"))
       const count = yield* Ref.make(0)
       const end = Effect.map(Ref.get(count), (lines): Line["line"] => ({ type: "end", lines }))
       const conversations = paged(pageOf.conversations, (after) =>
@@ -77,7 +74,7 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
       const deliveries = paged(pageOf.deliveries, (after) =>
         store.deliveries(scope, id, after, pageOf.deliveries)
       )
-      return Stream.make(profile(found.value)).pipe(
+      return Stream.make(profile(found)).pipe(
         Stream.concat(Stream.map(Stream.fromIterableEffect(store.aliases(scope, id)), ({ line }) => line)),
         Stream.concat(Stream.map(deliveries, ({ line }) => line)),
         Stream.concat(Stream.flatMap(conversations, (line) => ofConversation(scope, line))),
@@ -92,7 +89,7 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
      */
     const erase = Effect.fn("EndUsers.erase")(function* (scope: TenantScope, id: EndUserId) {
       const outcome = yield* Effect.mapError(store.erase(scope, id, artifacts.releaseAll), unavailable)
-      if (outcome === "missing") return yield* missing()
+      if (outcome === "missing") return yield* noSuch("end user")
       if (outcome === "busy") {
         return yield* new Conflict({
           message: "A turn of this end user is running. Stop it, or wait for its end."
@@ -100,6 +97,6 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
       }
     })
 
-    return { list, exported, erase } as const
+    return { list, exportData, erase } as const
   })
 }) {}

@@ -6,7 +6,7 @@ import { grantorOfUser, type SessionUser } from "../../domain/accounts/Access.ts
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AuthoredMessage } from "../../domain/conversations/Conversation.ts"
 import type { InboxFilter, InboxStanding } from "../../domain/conversations/Inbox.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { NotFound, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId, ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
 import type { ConversationPreview } from "../../domain/conversations/InboxView.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
@@ -43,17 +43,11 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
     const files = yield* WidgetMessageStore
     const artifacts = yield* ArtifactStore
 
-    const found = (scope: TenantScope, id: ConversationId) =>
-      Effect.flatMap(
-        conversations.find(scope, id),
-        Option.match({
-          onNone: () => Effect.fail(new NotFound({ message: "There is no such conversation." })),
-          onSome: (row) => Effect.succeed(row)
-        })
-      )
+    const findConversation = (scope: TenantScope, id: ConversationId) =>
+      conversations.find(scope, id).pipe(orNoSuch("conversation"))
 
     /** Previews by conversation id: the customer, the last message, and its standing for the member. */
-    const looked = Effect.fn("InboxView.looked")(function* (
+    const previewsOf = Effect.fn("InboxView.previewsOf")(function* (
       reader: Reader,
       ids: ReadonlyArray<ConversationId>
     ) {
@@ -79,7 +73,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       page: { readonly limit: number; readonly after: string | undefined }
     ) {
       const { next, rows } = yield* lists.list(reader, filter, page)
-      const seen = yield* looked(
+      const seen = yield* previewsOf(
         reader,
         rows.map(({ id }) => id)
       )
@@ -95,8 +89,8 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       id: ConversationId,
       { before, limit }: { readonly before: MessageId | undefined; readonly limit: number }
     ) {
-      const conversation = yield* found(reader, id)
-      const seen = yield* looked(reader, [id])
+      const conversation = yield* findConversation(reader, id)
+      const seen = yield* previewsOf(reader, [id])
       const rows = yield* store.before(reader, id, before, limit + 1)
       const messages = rows.slice(0, limit).reverse()
       const hasMore = rows.length > limit
@@ -108,7 +102,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
     })
 
     /** Adds delivery states and ratings to `messages`. */
-    const posted = Effect.fn("InboxView.posted")(function* (
+    const withReceipts = Effect.fn("InboxView.withReceipts")(function* (
       scope: TenantScope,
       messages: ReadonlyArray<AuthoredMessage>
     ) {
@@ -127,9 +121,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
 
     /** The outcome of the agent's last ended turn; null before the first. */
     const lastRun = Effect.fn("InboxView.lastRun")(function* (scope: TenantScope, agentId: AgentId) {
-      const found = yield* store.lastRun({ tenantId: scope.tenantId, agentId })
-      if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such agent." })
-      return found.value
+      return yield* store.lastRun({ tenantId: scope.tenantId, agentId }).pipe(orNoSuch("agent"))
     })
 
     /** A file of one of the conversation's messages. */
@@ -138,7 +130,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       id: ConversationId,
       artifact: ArtifactRef
     ) {
-      yield* found(scope, id)
+      yield* findConversation(scope, id)
       const stored = yield* files.attachment(scope, id, artifact)
       const bytes = Option.isNone(stored) ? Option.none() : yield* Effect.orDie(artifacts.get(artifact))
       if (Option.isSome(stored) && Option.isSome(bytes)) return { ...stored.value, bytes: bytes.value }
@@ -147,7 +139,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
 
     /** A token that opens the realtime socket of a conversation. */
     const realtime = Effect.fn("InboxView.realtime")(function* (user: SessionUser, id: ConversationId) {
-      yield* found({ tenantId: user.tenantId }, id)
+      yield* findConversation({ tenantId: user.tenantId }, id)
       return yield* access.issue(user, id, grantorOfUser(user))
     })
 
@@ -157,16 +149,13 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       id: RunId,
       page: { readonly limit: number; readonly after: number }
     ) {
-      const absent = () => new NotFound({ message: "There is no such run." })
-      const agentId = yield* store.agentOf(by, id)
-      if (Option.isNone(agentId)) return yield* absent()
-      const scope = { tenantId: by.tenantId, agentId: agentId.value, sourceScope: null }
-      const run = yield* runs.trace(scope, id, page)
-      if (Option.isNone(run)) return yield* absent()
+      const agentId = yield* store.agentOf(by, id).pipe(orNoSuch("run"))
+      const scope = { tenantId: by.tenantId, agentId, sourceScope: null }
+      const run = yield* runs.trace(scope, id, page).pipe(orNoSuch("run"))
       yield* audit.record(by, "agent_run.read", id)
-      return run.value
+      return run
     })
 
-    return { list, recent, posted, lastRun, attachment, realtime, trace } as const
+    return { list, recent, withReceipts, lastRun, attachment, realtime, trace } as const
   })
 }) {}

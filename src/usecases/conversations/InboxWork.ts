@@ -4,16 +4,11 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type Entry, type EntryId, type LabelId, maxNotes } from "../../domain/conversations/Inbox.ts"
-import { Conflict, NotFound, invalidField } from "../../domain/Errors.ts"
+import { Conflict, NotFound, invalidField, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import type { ConversationId, MessageId, UserId } from "../../domain/Ids.ts"
 import { InboxListStore, type Reader } from "../../store/conversations/InboxList.ts"
 import { InboxWorkStore } from "../../store/conversations/InboxWork.ts"
 import { RealtimeFeed } from "./RealtimeFeed.ts"
-
-const missing = () => new NotFound({ message: "There is no such conversation." })
-
-const noMember = () => new NotFound({ message: "There is no such member of the team." })
-const noLabel = () => new NotFound({ message: "There is no such label." })
 
 const notAssignable = () =>
   invalidField(
@@ -29,7 +24,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
     const store = yield* InboxWorkStore
     const feed = yield* RealtimeFeed
 
-    const together = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+    const inTransaction = <A, E, R>(work: Effect.Effect<A, E, R>) =>
       work.pipe(
         sql.withTransaction,
         Effect.catchTag("SqlError", (problem) => Effect.die(problem))
@@ -44,7 +39,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       id: ConversationId,
       messageId: MessageId
     ) {
-      if (!(yield* lists.read(reader, id, messageId))) return yield* missing()
+      if (!(yield* lists.read(reader, id, messageId))) return yield* noSuch("conversation")
     })
 
     const readAll = (reader: Reader) => lists.readAll(reader)
@@ -56,22 +51,20 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       userId: UserId | null
     ) {
       const work = Effect.gen(function* () {
-        const before = yield* store.assignee(reader, id)
-        if (Option.isNone(before)) return yield* missing()
-        if (before.value.userId === userId) return
+        const before = yield* store.assignee(reader, id).pipe(orNoSuch("conversation"))
+        if (before.userId === userId) return
         if (userId !== null) {
-          const role = yield* store.roleOf(reader, userId)
-          if (Option.isNone(role)) return yield* noMember()
-          if (role.value === "viewer") return yield* notAssignable()
+          const role = yield* store.roleOf(reader, userId).pipe(orNoSuch("member of the team"))
+          if (role === "viewer") return yield* notAssignable()
         }
         yield* store.assign(reader, id, userId)
         const entry =
           userId === null
-            ? { kind: "unassigned" as const, subjectId: before.value.userId }
+            ? { kind: "unassigned" as const, subjectId: before.userId }
             : { kind: "assigned" as const, subjectId: userId }
         yield* store.tell(reader, id, entry)
       })
-      yield* together(work)
+      yield* inTransaction(work)
     })
 
     /** Replaces the labels of the conversation. The thread records each change. */
@@ -81,26 +74,26 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       labelIds: ReadonlyArray<LabelId>
     ) {
       const work = Effect.gen(function* () {
-        if (!(yield* store.lock(reader, id))) return yield* missing()
-        if (!(yield* store.hasLabels(reader, labelIds))) return yield* noLabel()
+        if (!(yield* store.lock(reader, id))) return yield* noSuch("conversation")
+        if (!(yield* store.hasLabels(reader, labelIds))) return yield* noSuch("label")
         for (const { added, name } of yield* store.setLabels(reader, id, labelIds)) {
           yield* store.tell(reader, id, { kind: added ? "labelled" : "unlabelled", content: name })
         }
       })
-      yield* together(work)
+      yield* inTransaction(work)
     })
 
     /** Adds a note of the team. Customers and models never see notes. CONFLICT when there are too many. */
     const note = Effect.fn("InboxWork.note")(function* (reader: Reader, id: ConversationId, content: string) {
       const work = Effect.gen(function* () {
-        if (!(yield* store.lock(reader, id))) return yield* missing()
+        if (!(yield* store.lock(reader, id))) return yield* noSuch("conversation")
         if (!(yield* store.hasRoomForNotes(reader, id))) {
           return yield* new Conflict({ message: `A conversation takes at most ${maxNotes} notes.` })
         }
         return yield* store.tell(reader, id, { kind: "note", content })
       })
-      const made: Option.Option<Entry> = yield* store.entry(reader, yield* together(work))
-      if (Option.isNone(made)) return yield* missing()
+      const made: Option.Option<Entry> = yield* store.entry(reader, yield* inTransaction(work))
+      if (Option.isNone(made)) return yield* noSuch("conversation")
       return made.value
     })
 
@@ -116,14 +109,12 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
 
     /** The end user of the conversation. */
     const person = Effect.fn("InboxWork.person")(function* (scope: TenantScope, id: ConversationId) {
-      const found = yield* store.person(scope, id)
-      if (Option.isNone(found)) return yield* missing()
-      return found.value
+      return yield* store.person(scope, id).pipe(orNoSuch("conversation"))
     })
 
     /** Signals to the customer that the team is typing. */
     const typing = Effect.fn("InboxWork.typing")(function* (scope: TenantScope, id: ConversationId) {
-      if (!(yield* store.goesOn(scope, id))) return yield* missing()
+      if (!(yield* store.goesOn(scope, id))) return yield* noSuch("conversation")
       yield* feed.writing(id, "team")
     })
 

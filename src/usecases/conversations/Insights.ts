@@ -13,7 +13,7 @@ import type {
   FailureKind,
   FailedTurn
 } from "../../domain/conversations/Insights.ts"
-import { NotFound, invalidField } from "../../domain/Errors.ts"
+import { invalidField, noSuch } from "../../domain/Errors.ts"
 import type { AgentId, RunId, SourceId } from "../../domain/Ids.ts"
 import { mayBeEnglish } from "../../search/Language.ts"
 import * as QuestionGroups from "../../search/QuestionGroups.ts"
@@ -103,7 +103,7 @@ const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): Readonl
     )
 
 /** Groups questions a few steps at a time, because the thread also serves requests. */
-const grouped = (asked: ReadonlyArray<QuestionGroups.AskedQuestion<WrongRow>>) =>
+const groupQuestions = (asked: ReadonlyArray<QuestionGroups.AskedQuestion<WrongRow>>) =>
   Effect.gen(function* () {
     const steps = QuestionGroups.grouped(asked)
     for (;;) {
@@ -163,8 +163,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     const scopeOf = Effect.fn("Insights.scopeOf")(function* (scope: TenantScope, request: ReportRequest) {
       const { from, to } = yield* reportTime(request)
       const { agentId } = request
-      if (agentId !== undefined && !(yield* store.hasAgent(scope, agentId)))
-        return yield* new NotFound({ message: "There is no such agent." })
+      if (agentId !== undefined && !(yield* store.hasAgent(scope, agentId))) return yield* noSuch("agent")
       const report: ReportScope = { tenantId: scope.tenantId, agentId, from, to }
       return report
     })
@@ -175,7 +174,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
      * Makes missing vectors: each text once, newest first. Each batch is stored before the next. Vectors that fail or
      * time out are made by the next report.
      */
-    const embedded = Effect.fn("Insights.embedded")(function* (
+    const embedMissing = Effect.fn("Insights.embedMissing")(function* (
       scope: TenantScope,
       rows: ReadonlyArray<WrongRow>
     ) {
@@ -281,13 +280,13 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     const found = Effect.fn("Insights.found")(function* (report: ReportScope) {
       const read = yield* store.wrong(report, embedder.profile, maxTurns + 1)
       const rows = read.slice(0, maxTurns)
-      const vectors = yield* embedded(report, rows)
+      const vectors = yield* embedMissing(report, rows)
       const asked = rows.map((row) => ({
         text: row.question,
         vector: vectors.get(row.question) ?? null,
         value: row
       }))
-      return { rows, vectors, isCut: read.length > maxTurns, all: inOrder(yield* grouped(asked)) }
+      return { rows, vectors, isCut: read.length > maxTurns, all: inOrder(yield* groupQuestions(asked)) }
     })
 
     /** Groups of the last {@link defaultDays} days with at least `minTurns` unanswered turns. */
@@ -335,7 +334,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     ) {
       const { all } = yield* found(yield* scopeOf(scope, request))
       const group = all.find((one) => one.id === id)
-      if (group === undefined) return yield* new NotFound({ message: "There is no such group." })
+      if (group === undefined) return yield* noSuch("group")
       // The turn that names the group comes first.
       return group.rows
         .toSorted(

@@ -7,9 +7,9 @@ import type { ConversationScope, ConversationState } from "../../domain/conversa
 import {
   Conflict,
   FileTooLarge,
-  NotFound,
   UnsupportedAttachmentType,
-  invalidField
+  invalidField,
+  orNoSuch
 } from "../../domain/Errors.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { ConversationStore } from "../../store/conversations/Conversations.ts"
@@ -30,27 +30,25 @@ const transitions = {
   { readonly from: ReadonlyArray<ConversationState>; readonly to: ConversationState }
 >
 
-const missing = () => new NotFound({ message: "There is no such conversation." })
-
 const refused = (state: ConversationState) =>
   new Conflict({ message: `The conversation is ${state}.`, details: { state } })
 
 const emptyReply = () => invalidField(["content"], "Expected something to say, or files")
 
 /** Fails for a file that the conversation's channel cannot send. */
-const carried = (adapter: ChannelAdapter | null, files: ReadonlyArray<StagedFile>) =>
+const checkFiles = (adapter: ChannelAdapter | null, files: ReadonlyArray<StagedFile>) =>
   Effect.gen(function* () {
     if (adapter === null) return
     for (const { mimeType, staged } of files) {
-      const found = adapter.carries[mimeType]
-      if (found === undefined) {
+      const findConversation = adapter.carries[mimeType]
+      if (findConversation === undefined) {
         return yield* new UnsupportedAttachmentType({
           message: `The conversation's channel does not carry attachments of type ${mimeType}.`
         })
       }
-      if (staged.size > found.maxBytes) {
+      if (staged.size > findConversation.maxBytes) {
         return yield* new FileTooLarge({
-          message: `The conversation's channel carries at most ${found.maxBytes} bytes of type ${mimeType}.`
+          message: `The conversation's channel carries at most ${findConversation.maxBytes} bytes of type ${mimeType}.`
         })
       }
     }
@@ -69,10 +67,11 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
     const attachments = yield* Attachments
     const adapters = yield* ChannelAdapters
 
-    const found = Effect.fn("Takeover.found")(function* (scope: ConversationScope, id: ConversationId) {
-      const row = yield* store.find(scope, id)
-      if (Option.isNone(row)) return yield* missing()
-      return row.value
+    const found = Effect.fn("Takeover.findConversation")(function* (
+      scope: ConversationScope,
+      id: ConversationId
+    ) {
+      return yield* store.find(scope, id).pipe(orNoSuch("conversation"))
     })
 
     const done = Effect.fn("Takeover.done")(function* <A>(
@@ -110,7 +109,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       { content = "", files = [] }: Reply
     ) {
       if (content === "" && files.length === 0) return yield* emptyReply()
-      if (files.length > 0) yield* carried(adapters.named((yield* found({ tenantId }, id)).channel), files)
+      if (files.length > 0) yield* checkFiles(adapters.named((yield* found({ tenantId }, id)).channel), files)
       const { release, stored } = yield* attachments.keep(files)
       const change = { ...transitions.say, by: userId, unanswered: "human" }
       const saying = {

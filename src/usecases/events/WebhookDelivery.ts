@@ -149,12 +149,12 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
     ) {
       if (!mailer.configured) return
       for (const to of yield* endpoints.owners(taken)) {
-        const id = yield* mails.queued({ tenantId: taken.tenantId, recipient: to, kind: mailKind })
+        const id = yield* mails.insert({ tenantId: taken.tenantId, recipient: to, kind: mailKind })
         yield* mailer
           .send({ to, subject: "Spoke: a webhook was disabled", text: mailText(taken.url, reason) })
           .pipe(
-            Effect.flatMap(({ messageId }) => mails.sent(id, messageId)),
-            Effect.catchTag("MailerError", ({ message }) => mails.failed(id, message))
+            Effect.flatMap(({ messageId }) => mails.markSent(id, messageId)),
+            Effect.catchTag("MailerError", ({ message }) => mails.markFailed(id, message))
           )
       }
     })
@@ -226,7 +226,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       }
       const outcome = yield* call(key.eventId, taken)
       if (!outcome.isTaken) return yield* refused(key, taken, outcome)
-      if (yield* store.delivered(key, outcome)) yield* store.hasten(taken, key.endpointId)
+      if (yield* store.delivered(key, outcome)) yield* store.retryNow(taken, key.endpointId)
     })
 
     return { process, sweep: store.sweep } as const

@@ -14,7 +14,7 @@ import {
   type ReplayRange,
   type WebhookId
 } from "../../domain/events/Webhook.ts"
-import { Conflict, NotFound } from "../../domain/Errors.ts"
+import { Conflict, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import { outdated } from "../../domain/Version.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { WebhookDeliveryStore } from "../../store/events/WebhookDeliveries.ts"
@@ -24,7 +24,6 @@ import { newSecret } from "./Signature.ts"
 /** Time for which the previous secret signs too. */
 const secretOverlap = Duration.hours(24)
 
-const missing = () => new NotFound({ message: "There is no such webhook." })
 const tooManyEndpoints = () => new Conflict({ message: `There are ${maxEndpoints} webhooks already.` })
 const disabled = () => new Conflict({ message: "The webhook is disabled. Make it active first." })
 
@@ -34,7 +33,7 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
     const deliveriesOf = yield* WebhookDeliveryStore
     const box = yield* SecretBox
 
-    const fresh = Effect.gen(function* () {
+    const newSealedSecret = Effect.gen(function* () {
       const secret = yield* Effect.sync(newSecret)
       return { secret: Redacted.make(secret), sealed: yield* box.seal("webhook-secret", secret) }
     })
@@ -44,13 +43,12 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       Effect.withSpan(store.page(scope, page), "WebhookEndpoints.list")
 
     const find = Effect.fn("WebhookEndpoints.find")(function* (scope: TenantScope, id: WebhookId) {
-      const found = yield* store.find(scope, id)
-      return Option.isNone(found) ? yield* missing() : found.value
+      return yield* store.find(scope, id).pipe(orNoSuch("webhook"))
     })
 
     /** The secret is shown only in this result. */
     const create = Effect.fn("WebhookEndpoints.create")(function* (scope: TenantScope, given: CreateWebhook) {
-      const { sealed, secret } = yield* fresh
+      const { sealed, secret } = yield* newSealedSecret
       const made = yield* store.insert(scope, { ...given, id: yield* newWebhookId, secret: sealed })
       if (Option.isNone(made)) return yield* tooManyEndpoints()
       return { webhook: made.value, secret }
@@ -69,20 +67,19 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
         return yield* outdated(version)
       }
       if (updated.value.status === "disabled") yield* deliveriesOf.cancel(scope, id)
-      else yield* deliveriesOf.hasten(scope, id)
+      else yield* deliveriesOf.retryNow(scope, id)
       return updated.value
     })
 
     const remove = Effect.fn("WebhookEndpoints.remove")(function* (scope: TenantScope, id: WebhookId) {
-      if (!(yield* store.remove(scope, id))) return yield* missing()
+      if (!(yield* store.remove(scope, id))) return yield* noSuch("webhook")
     })
 
     /** Makes a new secret. The previous one signs too for {@link secretOverlap}. */
     const rotate = Effect.fn("WebhookEndpoints.rotate")(function* (scope: TenantScope, id: WebhookId) {
-      const { sealed, secret } = yield* fresh
-      const rotated = yield* store.rotate(scope, id, sealed, secretOverlap)
-      if (Option.isNone(rotated)) return yield* missing()
-      return { webhook: rotated.value, secret }
+      const { sealed, secret } = yield* newSealedSecret
+      const rotated = yield* store.rotate(scope, id, sealed, secretOverlap).pipe(orNoSuch("webhook"))
+      return { webhook: rotated, secret }
     })
 
     /** Newest first. */
@@ -95,7 +92,10 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       return yield* deliveriesOf.page(scope, id, request)
     })
 
-    const active = Effect.fn("WebhookEndpoints.active")(function* (scope: TenantScope, id: WebhookId) {
+    const requireActive = Effect.fn("WebhookEndpoints.requireActive")(function* (
+      scope: TenantScope,
+      id: WebhookId
+    ) {
       const { status } = yield* find(scope, id)
       if (status !== "active") return yield* disabled()
     })
@@ -106,13 +106,13 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       id: WebhookId,
       { from, to }: ReplayRange
     ) {
-      yield* active(scope, id)
+      yield* requireActive(scope, id)
       return yield* deliveriesOf.replay(scope, id, { from, to: to ?? (yield* DateTime.now) })
     })
 
     /** Sends an event of type `webhook.test`. Returns its id. */
     const test = Effect.fn("WebhookEndpoints.test")(function* (scope: TenantScope, id: WebhookId) {
-      yield* active(scope, id)
+      yield* requireActive(scope, id)
       const eventId = yield* deliveriesOf.test(scope, id)
       return Option.isNone(eventId) ? yield* disabled() : eventId.value
     })

@@ -57,7 +57,7 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
     })
 
     /** The event as it would be sent now. None when the listener or the subject of the event is gone. */
-    const heard = ({ tenantId }: TenantScope, endpointId: WebhookId, eventId: string) =>
+    const renderEvent = ({ tenantId }: TenantScope, endpointId: WebhookId, eventId: string) =>
       Effect.gen(function* () {
         const found = yield* deliveries.take({ tenantId, endpointId, eventId })
         if (Option.isNone(found)) return Option.none<ReceivedEvent>()
@@ -95,7 +95,7 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
         limiter.withPermit(scope.tenantId),
         Effect.catchTag("LimitReached", () => Effect.fail(tooManyOpening()))
       )
-      const events = yield* Effect.forEach(waiting, ({ eventId }) => heard(scope, id, eventId))
+      const events = yield* Effect.forEach(waiting, ({ eventId }) => renderEvent(scope, id, eventId))
       return { events: events.flatMap(Option.toArray), received: waiting.at(-1)?.place ?? received }
     })
 

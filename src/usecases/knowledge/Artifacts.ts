@@ -40,7 +40,8 @@ export interface ClaimedArtifact {
   readonly claim: string
 }
 
-const unavailable = () =>
+/** The error while the artifact store does not answer. */
+export const cannotStore = () =>
   new ServiceUnavailable({ message: "The file cannot be stored now. Try again later." })
 
 const storeTimedOut = () => new JobFailure({ message: "The artifact store did not answer.", fatal: false })
@@ -70,7 +71,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
 
     /** Gives up bytes whose source was not created. Errors are logged: the sweep then removes the bytes. */
     const abandon = ({ claim, ref }: ClaimedArtifact) =>
-      Effect.zipRight(rows.unclaim(claim), release(ref)).pipe(
+      Effect.zipRight(rows.releaseClaim(claim), release(ref)).pipe(
         Effect.catchAllCause((cause) =>
           Effect.logWarning("An original that no source needs is left to the sweep", cause)
         )
@@ -81,7 +82,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
         .claim(id, ref, size)
         .pipe(
           Effect.repeat({ until: (claimed) => claimed, schedule: Schedule.spaced("50 millis") }),
-          Effect.timeoutFail({ duration: maxRemovalWait, onTimeout: unavailable })
+          Effect.timeoutFail({ duration: maxRemovalWait, onTimeout: cannotStore })
         )
     })
 
@@ -94,7 +95,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       yield* claim(kept.claim, kept.ref, size)
       yield* write.pipe(
         Effect.tapError((cause) => Effect.logError("An original could not be stored", cause)),
-        Effect.mapError(unavailable),
+        Effect.mapError(cannotStore),
         Effect.onError(() => abandon(kept))
       )
       return kept
@@ -111,7 +112,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       bytes: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge | FileTooLarge>
     ) {
       return yield* Effect.catchTag(store.stage(bytes), "ArtifactStoreError", ({ message }) =>
-        Effect.zipRight(Effect.logError("A file could not be taken in", message), unavailable())
+        Effect.zipRight(Effect.logError("A file could not be taken in", message), cannotStore())
       )
     })
 
@@ -120,7 +121,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
 
     /** Ends the claim in the transaction that adds the source. From its commit the source refers to the bytes. */
     const settle = Effect.fn("Artifacts.settle")(function* ({ claim: id, ref }: ClaimedArtifact) {
-      if (!(yield* rows.settle(id, ref))) return yield* unavailable()
+      if (!(yield* rows.settle(id, ref))) return yield* cannotStore()
     })
 
     /** Removes the bytes unless they are referenced. */

@@ -10,10 +10,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import {
-  ReaderError,
   type ReadStep,
   SourceReaders,
-  type SteppedDocument
+  type SteppedDocument,
+  permanentError
 } from "../../capabilities/SourceReaders.ts"
 import { ConnectorConfig } from "../../domain/knowledge/Source.ts"
 import { sanitize } from "../../domain/Text.ts"
@@ -36,15 +36,17 @@ const maxUriLength = 2_048
 
 type Outcome = "indexed" | "unchanged" | "skipped"
 
-const failure = (code: string, message: string) => new ReaderError({ code, message, retryable: false })
-
-const noReader = (name: string) => failure("no_reader", `There is no reader called ${name} on this server.`)
-const tooMany = failure(
+const noReader = (name: string) =>
+  permanentError("no_reader", `There is no reader called ${name} on this server.`)
+const tooMany = permanentError(
   "too_many_documents",
   `The source has more than ${maxDocuments.toLocaleString("en")} documents. Divide it by its settings.`
 )
-const noSecrets = failure("secrets_lost", "The source's secrets cannot be opened any more. Give them again.")
-const invalidConfig = failure("invalid_config", "The source's config is incomplete.")
+const noSecrets = permanentError(
+  "secrets_lost",
+  "The source's secrets cannot be opened any more. Give them again."
+)
+const invalidConfig = permanentError("invalid_config", "The source's config is incomplete.")
 
 const Next = Schema.Union(
   Schema.Struct({ more: Schema.Unknown }),
@@ -128,7 +130,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
     })
 
     /** The stored state of this job's pass. Begins a new pass where there is none or the config has changed. */
-    const resumed = (task: IngestionTask, digest: string, found: Option.Option<Reading>) =>
+    const resumePass = (task: IngestionTask, digest: string, found: Option.Option<Reading>) =>
       Effect.gen(function* () {
         const reading = Option.getOrUndefined(found)
         if (reading?.generation === task.generation && reading.passDigest === digest) {
@@ -152,7 +154,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       const config = yield* Effect.mapError(decodeConfig(task.config), () => invalidConfig)
       const reader = readers.get(config.reader)
       if (reader === undefined) return yield* noReader(config.reader)
-      const secrets = yield* settings.opened(task, task.sourceId)
+      const secrets = yield* settings.openSecrets(task, task.sourceId)
       if (Option.isNone(secrets)) return yield* noSecrets
       const given = { ...config.settings, ...secrets.value }
       const { labels } = yield* readings.before(task)
@@ -168,12 +170,12 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       }
       const cursor = isFresh ? null : Option.getOrNull(Option.map(last, (reading) => reading.cursor))
       const known = (uri: string) => (isFresh ? undefined : (remembered.get(uri)?.revision ?? undefined))
-      const pass = yield* resumed(task, digest, found)
+      const pass = yield* resumePass(task, digest, found)
       const { told } = pass
       let { lines, next, steps } = pass
 
       /** The new and changed documents of a step by URI, and its crawl entries. */
-      const taken = (step: ReadStep<unknown, unknown>) =>
+      const documentsOf = (step: ReadStep<unknown, unknown>) =>
         Effect.gen(function* () {
           const fetchedAt = yield* Clock.currentTimeMillis
           const documents = new Map<string, Effect.Effect.Success<ReturnType<typeof toDocument>>>()
@@ -210,7 +212,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       while (Option.isNone(next) || "more" in next.value) {
         const position = Option.getOrNull(Option.map(next, (at) => ("more" in at ? at.more : null)))
         const step = yield* reader.step(given, { cursor, position, known })
-        const { documents, written } = yield* taken(step)
+        const { documents, written } = yield* documentsOf(step)
         yield* Effect.gen(function* () {
           yield* readings.withdraw(task, [...new Set(written.map(({ url }) => url))])
           yield* knowledge.addDocuments(task, documents)

@@ -72,7 +72,7 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
         })
 
       /** The decrypted secrets of a source; none when they cannot be decrypted any more. */
-      const opened = (scope: { readonly tenantId: TenantId }, id: SourceId) =>
+      const openSecrets = (scope: { readonly tenantId: TenantId }, id: SourceId) =>
         Effect.gen(function* () {
           const sealed = yield* store.secrets(scope, id)
           if (Option.isNone(sealed)) return Option.some<Values>({})
@@ -101,11 +101,11 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
         }
         const addresses = readers.get(config.reader)?.addresses ?? []
         const moved = addresses.some((name) => config.settings[name] !== before.value.settings[name])
-        const kept = moved ? {} : Option.getOrElse(yield* opened(scope, source.id), (): Values => ({}))
+        const kept = moved ? {} : Option.getOrElse(yield* openSecrets(scope, source.id), (): Values => ({}))
         return yield* checked(config, kept)
       })
 
-      return { forms, made, changed, opened, keep: store.keepSecrets } as const
+      return { forms, made, changed, openSecrets, keep: store.keepSecrets } as const
     })
   }
 ) {}

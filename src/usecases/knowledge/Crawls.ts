@@ -12,7 +12,7 @@ import {
   type ReportedJob
 } from "../../domain/knowledge/Crawl.ts"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
-import { NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
+import { ServiceUnavailable, noSuch } from "../../domain/Errors.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { SourceId } from "../../domain/Ids.ts"
 import { WorkBudget } from "../../concurrency/WorkBudget.ts"
@@ -57,7 +57,10 @@ const rulesOf = ({ type, config }: DryRunRequest, budget: WorkBudget) => {
 }
 
 /** Applies the patterns only. Nothing is fetched. */
-const judged = Effect.fn("Crawls.judged")(function* (request: DryRunRequest, urls: ReadonlyArray<string>) {
+const judgeUrls = Effect.fn("Crawls.judgeUrls")(function* (
+  request: DryRunRequest,
+  urls: ReadonlyArray<string>
+) {
   const budget = new WorkBudget()
   const reasonOf = rulesOf(request, budget)
   const lineOf = (url: string): DryRunLine => {
@@ -99,7 +102,10 @@ const robotsOf = ({ outcome, reason }: CrawlEntry): DryRunLine["robots"] => {
   return reason?.startsWith("robots_") === true ? null : "allowed"
 }
 
-const tried = Effect.fn("Crawls.tried")(function* (patterns: Patterns, entries: ReadonlyArray<CrawlEntry>) {
+const judgeEntries = Effect.fn("Crawls.judgeEntries")(function* (
+  patterns: Patterns,
+  entries: ReadonlyArray<CrawlEntry>
+) {
   const budget = new WorkBudget()
   const verdict = judge(patterns, budget)
   const lines: Array<DryRunLine> = []
@@ -135,8 +141,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       sourceId: SourceId,
       { limit, after, outcome }: Omit<LineFilter, "after"> & { readonly after?: string | undefined }
     ) {
-      if (!(yield* store.exists(scope, sourceId)))
-        return yield* new NotFound({ message: "There is no such source." })
+      if (!(yield* store.exists(scope, sourceId))) return yield* noSuch("source")
       const found = yield* store.reported(scope, sourceId)
       if (Option.isNone(found)) return emptyReport
       const { generation, ...job } = found.value
@@ -172,7 +177,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
         Effect.flatMap((ended) => {
           const failure = Option.flatMap(ended, Either.getLeft)
           const limited = entries.some(({ reason }) => limits.has(reason)) || entries.length === maxLines
-          return Effect.map(tried(request.config, entries), (urls): DryRun => ({
+          return Effect.map(judgeEntries(request.config, entries), (urls): DryRun => ({
             urls,
             complete: Option.isSome(ended) && !limited,
             error: Option.getOrNull(
@@ -189,7 +194,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
      * crawled. Stores nothing.
      */
     const dryRun = Effect.fn("Crawls.dryRun")(function* (request: DryRunRequest) {
-      if (request.urls !== undefined) return yield* judged(request, request.urls)
+      if (request.urls !== undefined) return yield* judgeUrls(request, request.urls)
       return yield* withSharedPermit(places, tooManyDryRuns)(crawl(request))
     })
 

@@ -93,7 +93,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
      * After partial progress the rest goes to a new job, so that a provider that often requests pauses does not use up
      * the attempts of a large source.
      */
-    const stopped = (place: SourceRef, profile: string, error: EmbedderError, stored: number) =>
+    const stop = (place: SourceRef, profile: string, error: EmbedderError, stored: number) =>
       Effect.gen(function* () {
         const { message, retryable, retryAfter } = error
         yield* profiles.noteFailure(place, place.sourceId, profile, message)
@@ -117,7 +117,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
           Effect.as(true),
           Effect.catchTag("EmbedderError", (error) =>
             Effect.flatMap(Ref.get(stored), (count) =>
-              Effect.as(stopped(place, embedder.profile, error, count), false)
+              Effect.as(stop(place, embedder.profile, error, count), false)
             )
           )
         )

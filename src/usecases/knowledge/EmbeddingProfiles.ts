@@ -29,7 +29,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       const { profile } = embedder
 
       /** Makes this process's model the target profile. Call once, when the process starts. */
-      const aim = profiles.aim(profile)
+      const aim = profiles.setTarget(profile)
 
       const queueLacking = Effect.gen(function* () {
         const counts = yield* queue.counts
@@ -39,7 +39,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
         if (free <= 0) return maxPendingJobs
         return yield* Effect.gen(function* () {
           if (!(yield* profiles.alone)) return 0
-          const sources = yield* profiles.lacking(embedder, free, failureRetryDelay)
+          const sources = yield* profiles.sourcesLacking(embedder, free, failureRetryDelay)
           yield* Effect.forEach(
             sources,
             ({ id, tenantId }) => queue.enqueue("embedding", { tenantId, sourceId: id }, { serialKey: id }),
@@ -52,7 +52,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       /** Returns true when there is more to do soon. Does nothing in a process whose model is not the target. */
       const sweep = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
-        const agents = yield* profiles.behind(profile)
+        const agents = yield* profiles.agentsBehind(profile)
         const moved = yield* Effect.forEach(agents, (agent) => profiles.move(agent, embedder))
         for (const [place, { agentId }] of agents.entries()) {
           if (moved[place] === true) {

@@ -12,7 +12,7 @@ import * as Option from "effect/Option"
 import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import type { FindingId, FindingKind, FindingReason } from "../../domain/knowledge/Finding.ts"
 import * as Statements from "../../search/Statements.ts"
@@ -130,9 +130,6 @@ const placeOf = (after: string) => {
   return { weight: Number(weight), id }
 }
 
-const missing = () => new NotFound({ message: "There is no such finding." })
-const missingAgent = () => new NotFound({ message: "There is no such agent." })
-
 export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Findings", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -153,7 +150,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       )
     })
 
-    const aged = Effect.fn("Findings.aged")(function* (scope: AgentScope) {
+    const findStale = Effect.fn("Findings.findStale")(function* (scope: AgentScope) {
       const found = yield* store.stale(scope, yield* DateTime.now)
       yield* store.keepStale(
         scope,
@@ -181,7 +178,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       if (last !== undefined && chunks.length === batchSize)
         return yield* store.advance(scan, { version: last.version, chunkId: last.id })
       yield* store.advance(scan, { version, chunkId: afterAllChunks })
-      if (scan.staleIsDue) yield* aged(scan)
+      if (scan.staleIsDue) yield* findStale(scan)
     })
 
     /**
@@ -226,11 +223,6 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       return compared > 0 && (open.length > 0 || due.length === maxBatches)
     }).pipe(Effect.withSpan("Findings.sweep"))
 
-    const known = Effect.fn("Findings.known")(function* ({ tenantId }: TenantScope, agentId: AgentId) {
-      if (Option.isNone(yield* agents.find({ tenantId }, agentId))) return yield* missingAgent()
-      return { tenantId, agentId }
-    })
-
     /** Highest weight first. */
     const list = Effect.fn("Findings.list")(function* (
       tenant: TenantScope,
@@ -247,7 +239,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
         readonly after: string | undefined
       }
     ) {
-      const scope = yield* known(tenant, agentId)
+      const scope = yield* agents.findScope(tenant, agentId).pipe(orNoSuch("agent"))
       const found = yield* store.page(scope, {
         kind,
         dismissed,
@@ -272,9 +264,10 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       id: FindingId,
       isDismissed: boolean
     ) {
-      const found = yield* store.dismiss({ tenantId: tenant.tenantId, agentId }, id, isDismissed)
-      if (Option.isNone(found)) return yield* missing()
-      const { weight: _, ...finding } = found.value
+      const found = yield* store
+        .dismiss({ tenantId: tenant.tenantId, agentId }, id, isDismissed)
+        .pipe(orNoSuch("finding"))
+      const { weight: _, ...finding } = found
       return finding
     })
 
@@ -285,7 +278,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       month: string | undefined,
       page: { readonly after: string; readonly limit: number }
     ) {
-      const scope = yield* known(tenant, agentId)
+      const scope = yield* agents.findScope(tenant, agentId).pipe(orNoSuch("agent"))
       const now = yield* DateTime.now
       const named = month ?? DateTime.formatIso(now).slice(0, 7)
       const from = DateTime.unsafeMake(`${named}-01T00:00:00.000Z`)

@@ -1,10 +1,9 @@
 /** Lists answers whose cited passages have since changed or been removed, and replays their turns. */
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
-import { NotFound } from "../../domain/Errors.ts"
+import { NotFound, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId, RunId } from "../../domain/Ids.ts"
 import {
   defaultReplayedTurns,
@@ -83,8 +82,6 @@ const ranked = (turns: ReadonlyArray<Affected>): ReadonlyArray<ImpactAnswer> => 
     )
 }
 
-const missing = () => new NotFound({ message: "There is no such agent." })
-
 export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact", {
   effect: Effect.gen(function* () {
     const store = yield* ImpactStore
@@ -110,13 +107,12 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
     }, inTurn)
 
     const scopeOf = Effect.fn("Impact.scopeOf")(function* (
-      { tenantId }: TenantScope,
+      tenant: TenantScope,
       agentId: AgentId,
       request: ImpactRequest
     ) {
-      if (Option.isNone(yield* agents.find({ tenantId }, agentId))) return yield* missing()
-      const time = yield* reportTime(request)
-      const scope: ImpactScope = { tenantId, agentId, sourceId: request.sourceId, ...time }
+      const agent = yield* agents.findScope(tenant, agentId).pipe(orNoSuch("agent"))
+      const scope: ImpactScope = { ...agent, sourceId: request.sourceId, ...(yield* reportTime(request)) }
       return scope
     })
 

@@ -27,7 +27,7 @@ import { uploadUri } from "../../readers/File.ts"
 import { describeTimeout } from "../../readers/Picture.ts"
 import { HostLimiter } from "../../readers/HostLimiter.ts"
 import { type OwnType, read } from "../../readers/Readers.ts"
-import { ReaderError } from "../../capabilities/SourceReaders.ts"
+import { ReaderError, permanentError } from "../../capabilities/SourceReaders.ts"
 import type { ReaderServices } from "../../readers/Reader.ts"
 import { CrawlEntryStore } from "../../store/knowledge/CrawlEntries.ts"
 import { type IngestionTask, IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
@@ -95,11 +95,7 @@ type OwnConfig = Extract<StoredSourceConfig, { readonly type: OwnType }>
 
 const isOwn = (source: StoredSourceConfig): source is OwnConfig => source.type !== "CONNECTOR"
 
-const invalidConfig = new ReaderError({
-  code: "invalid_config",
-  message: "The source's config is incomplete.",
-  retryable: false
-})
+const invalidConfig = permanentError("invalid_config", "The source's config is incomplete.")
 
 /** The address of the crawl entry of a source of which nothing could be read. */
 const addressOf = ({ config }: OwnConfig): string => {
@@ -171,20 +167,11 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
       const pass = yield* (isConnector(task) ? connectors.build(task) : build(task)).pipe(
         Effect.timeoutFail({
           duration: deadline,
-          onTimeout: () =>
-            new ReaderError({
-              code: "timed_out",
-              message: "The source took too long to read.",
-              retryable: false
-            })
+          onTimeout: () => permanentError("timed_out", "The source took too long to read.")
         })
       )
       if (pass.documents === 0) {
-        return yield* new ReaderError({
-          code: "empty",
-          message: "Nothing readable was found in the source.",
-          retryable: false
-        })
+        return yield* permanentError("empty", "Nothing readable was found in the source.")
       }
       yield* goLive(task, pass).pipe(Effect.catchTag("SqlError", Effect.die))
     })
@@ -227,7 +214,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
       )
     })
 
-    const stopped = (scope: TenantScope, jobId: IngestionJobId) =>
+    const failStopped = (scope: TenantScope, jobId: IngestionJobId) =>
       Effect.gen(function* () {
         const task = yield* jobs.task(scope, jobId)
         if (Option.isNone(task)) return
@@ -236,9 +223,9 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
       })
 
     /** Fails the job whose worker died on its last attempt. */
-    const abandoned = Effect.fn("Ingest.abandoned")(function* (job: QueueJob) {
+    const failAbandoned = Effect.fn("Ingest.failAbandoned")(function* (job: QueueJob) {
       const { jobId, ...scope } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      yield* stopped(scope, jobId)
+      yield* failStopped(scope, jobId)
     })
 
     /**
@@ -247,11 +234,11 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
      */
     const sweep = Effect.gen(function* () {
       const left = yield* jobs.forsaken(maxAbandonedPerSweep)
-      yield* Effect.forEach(left, ({ id, ...scope }) => stopped(scope, id), { discard: true })
+      yield* Effect.forEach(left, ({ id, ...scope }) => failStopped(scope, id), { discard: true })
       if (left.length > 0) yield* Effect.logWarning("Ingestion jobs without a worker were ended", left.length)
       return left.length === maxAbandonedPerSweep
     }).pipe(Effect.withSpan("Ingest.sweep"))
 
-    return { process, abandoned, sweep } as const
+    return { process, failAbandoned, sweep } as const
   })
 }) {}

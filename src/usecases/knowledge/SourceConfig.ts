@@ -37,7 +37,7 @@ export const refused = (error: ParseResult.ParseError, place: ReadonlyArray<stri
  * The config that replaces the source's. An uploaded source keeps its document: only file name and metadata can change.
  * A config as returned by the API can be sent back.
  */
-export const changed = Effect.fn("SourceConfig.changed")(function* (
+export const changeConfig = Effect.fn("SourceConfig.changeConfig")(function* (
   { type, name, config: old }: Source,
   config: Config
 ) {

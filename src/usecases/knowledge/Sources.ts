@@ -10,8 +10,9 @@ import {
   ArtifactDeleteConflict,
   ArtifactDeleteUnavailable,
   LimitExceeded,
-  NotFound,
-  ServiceUnavailable
+  ServiceUnavailable,
+  noSuch,
+  orNoSuch
 } from "../../domain/Errors.ts"
 import { type IngestionJobId, newId, type SourceId } from "../../domain/Ids.ts"
 import {
@@ -73,20 +74,16 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     const artifacts = yield* Artifacts
     const connectors = yield* ConnectorSettings
 
-    const missing = () => new NotFound({ message: "There is no such source." })
-
     const get = Effect.fn("Sources.get")(function* (scope: AgentScope, id: SourceId) {
       const found = yield* store.find(scope, id)
-      if (found === null) return yield* missing()
+      if (found === null) return yield* noSuch("source")
       return found
     })
 
     const list = (scope: AgentScope, filter: SourceFilter) => store.list(scope, filter)
 
     const job = Effect.fn("Sources.job")(function* (scope: AgentScope, id: IngestionJobId) {
-      const found = yield* jobs.find(scope, id)
-      if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such ingestion job." })
-      return found.value
+      return yield* jobs.find(scope, id).pipe(orNoSuch("ingestion job"))
     })
 
     /** A job of this source, or NOT_FOUND. */
@@ -96,8 +93,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       id: IngestionJobId
     ) {
       const found = yield* job(scope, id)
-      if (found.sourceId !== sourceId)
-        return yield* new NotFound({ message: "There is no such ingestion job." })
+      if (found.sourceId !== sourceId) return yield* noSuch("ingestion job")
       return found
     })
 
@@ -207,13 +203,15 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       const settings =
         isConnector && config !== undefined ? yield* connectors.changed(scope, found, config) : undefined
       const checked =
-        settings?.config ?? (config === undefined ? undefined : yield* SourceConfig.changed(found, config))
+        settings?.config ??
+        (config === undefined ? undefined : yield* SourceConfig.changeConfig(found, config))
       const isNew = checked !== undefined && contentOf(checked) !== contentOf(found.config)
       // Which documents a connector reads depends on the labels of the source.
       const isRelabelled = labels !== undefined && labels.join("\n") !== (found.labels ?? []).join("\n")
       const rereads = (hasContent(found.type) && isNew) || (isConnector && isRelabelled)
       yield* Effect.gen(function* () {
-        if (!(yield* store.update(scope, id, { name, labels, config: checked }))) return yield* missing()
+        if (!(yield* store.update(scope, id, { name, labels, config: checked })))
+          return yield* noSuch("source")
         if (settings !== undefined) yield* connectors.keep(scope, id, settings.sealed)
         if (rereads) yield* queueJob(scope, id, "INGEST")
       }).pipe(written)
@@ -228,9 +226,8 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       const { config } = yield* get(scope, id)
       const artifact = artifactOf(config)
       yield* Effect.gen(function* () {
-        const seized = yield* store.seize(scope, id)
-        if (Option.isNone(seized)) return yield* missing()
-        if (seized.value.running) {
+        const seized = yield* store.seize(scope, id).pipe(orNoSuch("source"))
+        if (seized.running) {
           return yield* new ArtifactDeleteConflict({
             message: "An ingestion job of the source is running. Try again when it has ended."
           })
@@ -257,7 +254,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       { force }: { readonly force: boolean }
     ) {
       const { id: jobId, status } = yield* Effect.gen(function* () {
-        if (!(yield* store.hold(scope, id))) return yield* missing()
+        if (!(yield* store.hold(scope, id))) return yield* noSuch("source")
         const queued = yield* queueJob(scope, id, force ? "REINDEX" : "INGEST")
         return yield* Effect.orDie(job(scope, queued))
       }).pipe(written)

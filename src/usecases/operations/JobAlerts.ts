@@ -34,14 +34,14 @@ export class JobAlerts extends Effect.Service<JobAlerts>()("usecases/operations/
     const tell = Effect.fn("JobAlerts.tell")(function* (to: string, found: Failures) {
       if (!(yield* dedupe.claim(`alert:${found.queue}`, silence))) return
       const kind = jobsFailed(found.queue)
-      const id = yield* mails.queued({ tenantId: null, recipient: to, kind, createdAt: found.until })
+      const id = yield* mails.insert({ tenantId: null, recipient: to, kind, createdAt: found.until })
       const subject = `Spoke: ${found.failed} failed in ${found.queue}`
       yield* mailer.send({ to, subject, text: textOf(found) }).pipe(
-        Effect.flatMap(({ messageId }) => mails.sent(id, messageId)),
+        Effect.flatMap(({ messageId }) => mails.markSent(id, messageId)),
         Effect.catchTag("MailerError", ({ message }) =>
           Effect.zipRight(
             Effect.logWarning("An alert could not be mailed", message),
-            mails.failed(id, message)
+            mails.markFailed(id, message)
           )
         )
       )

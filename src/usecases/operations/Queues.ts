@@ -2,16 +2,14 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type JobListing, JobQueue } from "../../capabilities/JobQueue.ts"
-import { Conflict, NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable, noSuch } from "../../domain/Errors.ts"
 import type { QueueJobId } from "../../domain/Ids.ts"
 import { QueueName } from "../../domain/knowledge/Job.ts"
 
 const unreachable = () => new ServiceUnavailable({ message: "The job queue cannot be reached." })
 
 const knownQueue = (name: string) =>
-  Schema.is(QueueName)(name)
-    ? Effect.succeed(name)
-    : Effect.fail(new NotFound({ message: "There is no such queue." }))
+  Schema.is(QueueName)(name) ? Effect.succeed(name) : Effect.fail(noSuch("queue"))
 
 export class Queues extends Effect.Service<Queues>()("usecases/operations/Queues", {
   effect: Effect.gen(function* () {

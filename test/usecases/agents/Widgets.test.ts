@@ -158,11 +158,11 @@ eachEngineLive("The widget of an agent", (it) => {
       const { scope, widgets } = yield* begin
       const sql = yield* SqlClient.SqlClient
       yield* sql`update agents set greeting = 'Moin' where id = ${scope.agentId}`
-      expect(yield* widgets.shown(scope)).toMatchObject({ name: "Test agent", greeting: "Moin" })
+      expect(yield* widgets.publicView(scope)).toMatchObject({ name: "Test agent", greeting: "Moin" })
       yield* widgets.patch(scope, scope.agentId, decode({ greeting: "Hello" }))
-      expect(yield* widgets.shown(scope)).toMatchObject({ greeting: "Hello" })
+      expect(yield* widgets.publicView(scope)).toMatchObject({ greeting: "Hello" })
       yield* widgets.patch(scope, scope.agentId, decode({ greeting: null }))
-      expect(yield* widgets.shown(scope)).toMatchObject({ greeting: "Moin" })
+      expect(yield* widgets.publicView(scope)).toMatchObject({ greeting: "Moin" })
     }).pipe(Effect.provide(live))
   )
 

@@ -281,7 +281,7 @@ eachEngineLive("what is stored about a person", (it) => {
         from conversations c, generate_series(1, 450) n where c.end_user_id = ${id}`
       const page = yield* endUsers.list(scope, { limit: 10, externalId: "ada@example.com" })
       expect(page.rows.map((row) => [row.id, row.conversations])).toEqual([[id, 1]])
-      const lines = Chunk.toReadonlyArray(yield* Stream.runCollect(yield* endUsers.exported(scope, id)))
+      const lines = Chunk.toReadonlyArray(yield* Stream.runCollect(yield* endUsers.exportData(scope, id)))
       expect(lines[0]).toMatchObject({ type: "end_user", id, externalId: "ada@example.com" })
       expect(lines.filter(({ type }) => type === "message")).toHaveLength(452)
       expect(new Set(lines.map((line) => JSON.stringify(line))).size).toBe(lines.length)
@@ -302,7 +302,7 @@ eachEngineLive("what is stored about a person", (it) => {
       const id = yield* turn(scope, "ada@example.com", canary)
       const stranger = { tenantId: TenantId.make("ten_other") }
       expect((yield* Effect.flip(endUsers.erase(stranger, id)))._tag).toBe("NOT_FOUND")
-      expect((yield* Effect.flip(endUsers.exported(stranger, id)))._tag).toBe("NOT_FOUND")
+      expect((yield* Effect.flip(endUsers.exportData(stranger, id)))._tag).toBe("NOT_FOUND")
       expect((yield* endUsers.list(stranger, { limit: 10 })).rows).toEqual([])
       const { find } = yield* EndUserStore
       expect(Option.isSome(yield* find(scope, id))).toBe(true)

@@ -139,7 +139,7 @@ eachEngineLive("An ingestion job", (it) => {
           queue: "ingestion",
           payload: { tenantId: scope.tenantId, jobId }
         } as const
-        yield* ingest.abandoned({ ...lost, attempt: 3, lastAttempt: true })
+        yield* ingest.failAbandoned({ ...lost, attempt: 3, lastAttempt: true })
         const failed = {
           status: "FAILED",
           job: "FAILED",
@@ -148,7 +148,7 @@ eachEngineLive("An ingestion job", (it) => {
         }
         expect(yield* seen(scope, source)).toEqual(failed)
         // Told again, by another worker, it changes nothing; and the source can be read anew.
-        yield* ingest.abandoned({ ...lost, attempt: 3, lastAttempt: true })
+        yield* ingest.failAbandoned({ ...lost, attempt: 3, lastAttempt: true })
         expect(yield* seen(scope, source)).toEqual(failed)
         yield* sync(scope, source)
         expect(yield* seen(scope, source)).toMatchObject({ status: "READY", error: null, chunks: 1 })

@@ -21,7 +21,7 @@ import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
  * Health of an embedded database that a running server has open, as reported by that server: no other process may open
  * it.
  */
-const running = (settings: Settings) =>
+const findingOfRunning = (settings: Settings) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
     const kept = yield* DataDirectory.credentials.read(settings.dataDir)
@@ -201,7 +201,7 @@ const isolationOf = (settings: Settings) =>
         )
   })
 
-const opened = (settings: Settings) =>
+const findingsOf = (settings: Settings) =>
   Effect.gen(function* () {
     const [found] = yield* server
     if (found === undefined) return [problem("database", "does not say what it is")]
@@ -217,19 +217,21 @@ const opened = (settings: Settings) =>
     ]
   }).pipe(forEveryTenant("operator"), Effect.provide(database(settings)))
 
-const fresh = ({ database: options, dataDir }: Settings): boolean =>
+const isFirstStart = ({ database: options, dataDir }: Settings): boolean =>
   options === null && !fs.existsSync(path.join(dataDir, "database"))
 
 const databaseFindings = (settings: Settings) =>
   Effect.suspend(() =>
-    fresh(settings)
+    isFirstStart(settings)
       ? Effect.succeed([ok("database", "embedded; the first start creates it")])
-      : opened(settings).pipe(
+      : findingsOf(settings).pipe(
           Effect.timeoutFail({
             duration: answerTimeout,
             onTimeout: () => ({ _tag: "NoAnswer", message: "The database does not answer in time." }) as const
           }),
-          Effect.catchTag("DataDirectoryLocked", () => Effect.map(running(settings), (finding) => [finding])),
+          Effect.catchTag("DataDirectoryLocked", () =>
+            Effect.map(findingOfRunning(settings), (finding) => [finding])
+          ),
           Effect.catchAll(({ message }) => Effect.succeed([problem("database", message)]))
         )
   )

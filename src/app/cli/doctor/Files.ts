@@ -12,7 +12,7 @@ import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 import { MiB } from "../../../domain/Bytes.ts"
 
 /** Stores, reads and removes a few random bytes. */
-const probed = Effect.gen(function* () {
+const probeStore = Effect.gen(function* () {
   const store = yield* ArtifactStore
   const bytes = randomBytes(32)
   yield* Effect.acquireUseRelease(
@@ -28,12 +28,13 @@ const probed = Effect.gen(function* () {
 })
 
 /** True before the first start, when the data directory does not exist. A check must not create it. */
-const untouched = ({ artifacts, dataDir }: Settings): boolean => artifacts === null && !fs.existsSync(dataDir)
+const isFirstStart = ({ artifacts, dataDir }: Settings): boolean =>
+  artifacts === null && !fs.existsSync(dataDir)
 
 export const checkArtifacts = (settings: Settings) => {
   const where = settings.artifacts === null ? "the data directory" : `bucket ${settings.artifacts.bucket}`
-  if (untouched(settings)) return Effect.succeed(ok("originals", "the first start creates their folder"))
-  return probed.pipe(
+  if (isFirstStart(settings)) return Effect.succeed(ok("originals", "the first start creates their folder"))
+  return probeStore.pipe(
     Effect.as(ok("originals", `stored in ${where}, which accepts, returns and removes them`)),
     Effect.provide(artifactStore(settings)),
     Effect.timeoutFail({
@@ -53,10 +54,10 @@ export const spaceOf = (free: number): Finding => {
   return (free >= minFreeBytes.problem ? warning : problem)("disk", `${words}: make room`)
 }
 
-const nearest = (folder: string): string =>
-  fs.existsSync(folder) || path.dirname(folder) === folder ? folder : nearest(path.dirname(folder))
+const nearestExisting = (folder: string): string =>
+  fs.existsSync(folder) || path.dirname(folder) === folder ? folder : nearestExisting(path.dirname(folder))
 
-const writable = (folder: string): boolean => {
+const isWritable = (folder: string): boolean => {
   try {
     fs.accessSync(folder, fs.constants.W_OK)
     return true
@@ -68,8 +69,8 @@ const writable = (folder: string): boolean => {
 /** A server with its own database, bucket and secrets writes nothing to this disk. */
 const checkDisk = ({ artifacts, database, dataDir }: Settings): ReadonlyArray<Finding> => {
   if (artifacts !== null && database !== null) return []
-  const folder = nearest(dataDir)
-  if (!writable(folder)) return [problem("disk", `${folder} cannot be written: see SPOKE_DATA_DIR`)]
+  const folder = nearestExisting(dataDir)
+  if (!isWritable(folder)) return [problem("disk", `${folder} cannot be written: see SPOKE_DATA_DIR`)]
   const { bavail, bsize } = fs.statfsSync(folder)
   return [spaceOf(bavail * bsize)]
 }

@@ -28,7 +28,7 @@ const noFindings: ReadonlyArray<Finding> = []
 const field = (info: string, name: string): string | undefined =>
   new RegExp(`^${name}:(\\S+)`, "mu").exec(info)?.[1]
 
-const recent = (version: string): boolean => {
+const isRecent = (version: string): boolean => {
   const [major = 0, minor = 0] = version.split(".").map(Number)
   return major > 6 || (major === 6 && minor >= 2)
 }
@@ -38,7 +38,7 @@ export const redisOf = (info: string): ReadonlyArray<Finding> => {
   const version = field(info, "redis_version")
   const policy = field(info, "maxmemory_policy")
   return [
-    version === undefined || recent(version)
+    version === undefined || isRecent(version)
       ? ok("redis", `answers${version === undefined ? "" : `, version ${version}`}`)
       : problem("redis", `version ${version} is too old: 6.2 is needed`),
     ...(policy === undefined

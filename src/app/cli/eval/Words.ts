@@ -5,6 +5,7 @@ import {
   measures,
   type Report
 } from "../../../domain/agents/evaluation/Report.ts"
+import { shortened } from "../Output.ts"
 
 const names: Readonly<Record<Measure, string>> = {
   passRate: "Passed",
@@ -20,8 +21,6 @@ const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
 const points = (difference: number): string =>
   `${difference < 0 ? "−" : "+"}${Math.abs(difference * 100).toFixed(1)}`
 
-const short = (text: string): string => (text.length > 100 ? `${text.slice(0, 99)}…` : text)
-
 const changeLines = ({ broken, changes, compared, mended }: Comparison): ReadonlyArray<string> => [
   "",
   `Compared with the baseline, over the ${compared} questions of both (95 % interval of the difference):`,
@@ -30,8 +29,8 @@ const changeLines = ({ broken, changes, compared, mended }: Comparison): Readonl
       `  ${names[measure].padEnd(38)}${percent(before)} → ${percent(after)}, ${points(difference)} points ` +
       `(${points(low)} to ${points(high)}): ${verdict === "same" ? "no clear change" : verdict}`
   ),
-  ...broken.map((question) => `  fails now:  ${short(question)}`),
-  ...mended.map((question) => `  passes now: ${short(question)}`)
+  ...broken.map((question) => `  fails now:  ${shortened(question)}`),
+  ...mended.map((question) => `  passes now: ${shortened(question)}`)
 ]
 
 /** The report as text for the user. */
@@ -55,7 +54,7 @@ export const words = (report: Report, comparison: Comparison | null): string => 
       .filter((result) => !result.passed)
       .flatMap(({ line, problems, question }) => [
         "",
-        `line ${line}: ${short(question)}`,
+        `line ${line}: ${shortened(question)}`,
         ...problems.map((problem) => `  ${problem}`)
       ]),
     ...(comparison === null ? [] : changeLines(comparison))

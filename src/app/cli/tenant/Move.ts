@@ -9,7 +9,7 @@ import { TenantId } from "../../../domain/Ids.ts"
 import * as MoveTenant from "../../moves/MoveTenant.ts"
 import { overHttp } from "../../moves/Side.ts"
 import * as Arguments from "../Arguments.ts"
-import { CommandFailed, operatorOf, type OperatorFlags, secretOf } from "../Connection.ts"
+import { CommandFailed, operatorOf, type OperatorFlags, secretOf, commandFailed } from "../Connection.ts"
 import * as Output from "../Output.ts"
 import { explain } from "../Signals.ts"
 
@@ -31,8 +31,6 @@ interface Flags extends OperatorFlags {
 /** How often `--follow` looks for what has arrived at the origin. */
 const followInterval = Duration.seconds(1)
 
-const failed = (cause: { readonly message: string }) => new CommandFailed({ message: cause.message })
-
 const installations = (tenant: string, flags: Flags) =>
   Effect.gen(function* () {
     const from = yield* operatorOf(flags)
@@ -45,7 +43,7 @@ const installations = (tenant: string, flags: Flags) =>
     }
     const id = TenantId.make(tenant)
     const made: MoveTenant.Installations = {
-      origin: yield* overHttp("origin", id, from.url, from.token),
+      origin: yield* overHttp("origin", id, from.url, from.secret),
       destination: yield* overHttp("destination", id, flags.to, token.value),
       originAt: from.url,
       destinationAt: flags.servedAt ?? flags.to,
@@ -77,7 +75,7 @@ const optionsOf = ({ keepTurns, maxPause }: Flags) => ({
 
 const runAgainHint = "Run the same command again to continue, or with --rollback to undo the move."
 
-const moved = (tenant: string, both: MoveTenant.Installations, flags: Flags) =>
+const moveTenant = (tenant: string, both: MoveTenant.Installations, flags: Flags) =>
   Effect.gen(function* () {
     const options = optionsOf(flags)
     const result = yield* MoveTenant.move(both, options).pipe(Effect.onInterrupt(() => explain(runAgainHint)))
@@ -102,7 +100,7 @@ const moved = (tenant: string, both: MoveTenant.Installations, flags: Flags) =>
     )
   })
 
-const drive = (tenant: string, flags: Flags) =>
+const runMove = (tenant: string, flags: Flags) =>
   Effect.gen(function* () {
     const both = yield* installations(tenant, flags)
     if (flags.status === true) return yield* status(tenant, both, flags.json === true)
@@ -119,8 +117,8 @@ const drive = (tenant: string, flags: Flags) =>
         `${tenant} is served at ${both.originAt}${pausedMillis === null ? "" : `: its requests waited for at most ${seconds(pausedMillis)}`}`
       )
     }
-    return yield* moved(tenant, both, flags)
-  }).pipe(Effect.mapError(failed))
+    return yield* moveTenant(tenant, both, flags)
+  }).pipe(Effect.mapError(commandFailed))
 
 export const moveCommand = (run: Arguments.Run) =>
   Arguments.command(
@@ -162,4 +160,4 @@ export const moveCommand = (run: Arguments.Run) =>
     .option("--rollback", "undo the move, also after the tenant has been served at the destination")
     .option("--status", "say which side serves the tenant, and change nothing")
     .addOption(Arguments.json)
-    .action((tenant, flags) => run(drive(tenant, flags)))
+    .action((tenant, flags) => run(runMove(tenant, flags)))

@@ -7,11 +7,9 @@ import { exportTo } from "../../backup/Export.ts"
 import { discardImport, importTenant } from "../../backup/TenantImport.ts"
 import { fromEnvironment } from "../../config/Config.ts"
 import * as Arguments from "../Arguments.ts"
-import { CommandFailed, secretOf } from "../Connection.ts"
+import { CommandFailed, secretOf, commandFailed } from "../Connection.ts"
 import * as Output from "../Output.ts"
 import { explain } from "../Signals.ts"
-
-const failed = (cause: { readonly message: string }) => new CommandFailed({ message: cause.message })
 
 /** Shorter keys could be guessed by whoever has the archive. */
 const minKeyBytes = 32
@@ -53,7 +51,7 @@ const write = (tenant: string, folder: string, { keyFile, streams }: ExportFlags
       )
   }).pipe(
     Effect.onInterrupt(() => explain("Run the same command again: finished parts are kept.")),
-    Effect.mapError(failed)
+    Effect.mapError(commandFailed)
   )
 
 const keyFileText = "file with a key that the secrets are sealed under, at least 32 bytes"
@@ -93,7 +91,7 @@ const read = (folder: string, { discard, keyFile, streams }: ImportFlags) =>
         "The tenant is not served here yet. Run the same command again to continue, or with --discard to remove what was stored."
       )
     ),
-    Effect.mapError(failed)
+    Effect.mapError(commandFailed)
   )
 
 export const importCommand = (run: Arguments.Run) =>

@@ -7,6 +7,8 @@ import * as Schema from "effect/Schema"
 import { QueueJobId } from "../../../domain/Ids.ts"
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import { JsonObject } from "../../../domain/Text.ts"
+import { timeAfter } from "../../../store/DatabaseTime.ts"
+import { literalLimit } from "./LiteralLimit.ts"
 
 /** The error of an attempt whose worker was lost. */
 const workerDied = "worker died"
@@ -97,9 +99,6 @@ export interface ClaimRequest {
  * once for each of its jobs.
  */
 export const makeClaim = (sql: PgClient) => {
-  const limited = (rows: number) => sql.literal(`limit ${Math.trunc(rows)}`)
-  const until = (lease: Duration.Duration) =>
-    sql`clock_timestamp() + ${Duration.toMillis(lease)}::float8 * interval '1 millisecond'`
   const lostError = sql`errors || jsonb_build_array(
     jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${workerDied}::text))`
 
@@ -128,7 +127,7 @@ export const makeClaim = (sql: PgClient) => {
         ), expired as (
           select id, attempts >= max_attempts as dead from queue_jobs, held
           where queue = ${queue} and state = 'active' and lease_until < statement_timestamp() and ${isFree}
-          order by lease_until ${limited(limit)} for update of queue_jobs skip locked
+          order by lease_until ${literalLimit(sql, limit)} for update of queue_jobs skip locked
         ), turns as (
           (select owner, owner as first, 1 as turn from (
             select coalesce(
@@ -152,7 +151,7 @@ export const makeClaim = (sql: PgClient) => {
               select id, run_at, seq from queue_jobs j
               where queue = ${queue} and state = 'waiting' and j.owner = turns.owner
                 and run_at <= statement_timestamp() and ${mayRun}
-              order by run_at, seq ${limited(limit)}
+              order by run_at, seq ${literalLimit(sql, limit)}
             ) first
           ) ranked
           where round <= ${perOwner}::int - ${ofOwner}
@@ -163,14 +162,14 @@ export const makeClaim = (sql: PgClient) => {
           where place <= ${perGroup}::int - ${ofGroup}
         ), due as (
           select j.id from queue_jobs j join (
-            select id, round, turn from offered order by round, turn ${limited(4 * limit)}
+            select id, round, turn from offered order by round, turn ${literalLimit(sql, 4 * limit)}
           ) best using (id)
           where j.state = 'waiting'
-          order by round, turn ${limited(limit)} for update of j skip locked
+          order by round, turn ${literalLimit(sql, limit)} for update of j skip locked
         ), picked as (
-          select id, dead, true as lost from expired union all select id, false, false from due ${limited(limit)}
+          select id, dead, true as lost from expired union all select id, false, false from due ${literalLimit(sql, limit)}
         ), claimed as (
-          update queue_jobs j set state = 'active', lease_token = ${token}, lease_until = ${until(lease)},
+          update queue_jobs j set state = 'active', lease_token = ${token}, lease_until = ${timeAfter(sql, lease)},
             attempts = case when dead then attempts else attempts + 1 end,
             last_error = case when lost then ${workerDied} else last_error end,
             errors = case when lost then ${lostError} else errors end

@@ -69,11 +69,11 @@ const failed = (rows: Rows, policy: QueuePolicy, held: RunningJob, cause: Cause.
   })
 
 const outcome = (rows: Rows, policy: QueuePolicy, held: RunningJob, exit: Exit.Exit<void, JobFailure>) => {
-  if (Exit.isSuccess(exit)) return held.dead ? rows.bury(held) : rows.complete(held)
+  if (Exit.isSuccess(exit)) return held.dead ? rows.failDead(held) : rows.complete(held)
   if (held.dead) {
     return Effect.zipRight(
       Effect.logError("A permanently failed job could not be reported", exit.cause),
-      rows.bury(held)
+      rows.failDead(held)
     )
   }
   return held.ending === "stopped" && Cause.isInterrupted(exit.cause)

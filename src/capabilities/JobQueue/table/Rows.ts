@@ -13,6 +13,8 @@ import { JsonObject, sanitize } from "../../../domain/Text.ts"
 import { JobSummary, QueueCounts, QueueName } from "../../../domain/knowledge/Job.ts"
 import type { JobListing, QueuePolicy } from "../../JobQueue.ts"
 import { makeClaim } from "./Claim.ts"
+import { timeAfter } from "../../../store/DatabaseTime.ts"
+import { literalLimit } from "./LiteralLimit.ts"
 
 /** Channel of notifications about new jobs. The payload is the queue's name. */
 export const channel = "queue_jobs"
@@ -44,11 +46,6 @@ const Due = Schema.Struct({ id: QueueJobId, attempts: Schema.Int, lost: Schema.B
 type Due = typeof Due.Type
 
 export const makeRows = (sql: PgClient) => {
-  const after = (duration: Duration.Duration) =>
-    sql`clock_timestamp() + ${Duration.toMillis(duration)}::float8 * interval '1 millisecond'`
-
-  const limited = (rows: number) => sql.literal(`limit ${Math.trunc(rows)}`)
-
   const attemptError = (message: string) => sql`
     errors || jsonb_build_array(jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${message}::text))`
 
@@ -79,13 +76,13 @@ export const makeRows = (sql: PgClient) => {
         select id, attempts, lost from (
           (select id, attempts, false as lost, run_at, seq from queue_jobs
           where queue = ${queue} and state = 'waiting' and run_at <= statement_timestamp()
-          order by run_at, seq ${limited(limit)})
+          order by run_at, seq ${literalLimit(sql, limit)})
           union all
           (select id, attempts, true, run_at, seq from queue_jobs
           where queue = ${queue} and state = 'active' and lease_until < statement_timestamp()
-          order by lease_until ${limited(limit)})
+          order by lease_until ${literalLimit(sql, limit)})
         ) found
-        order by run_at, seq ${limited(limit)}`
+        order by run_at, seq ${literalLimit(sql, limit)}`
     })(undefined)
 
   /** Milliseconds until the next job becomes due or a lease expires, if any. */
@@ -102,7 +99,7 @@ export const makeRows = (sql: PgClient) => {
   /** Returns the leases that are still held. */
   const renew = (leases: ReadonlyArray<Lease>, lease: Duration.Duration) =>
     sql<{ id: string; token: string }>`
-      update queue_jobs j set lease_until = ${after(lease)}
+      update queue_jobs j set lease_until = ${timeAfter(sql, lease)}
       from unnest(${leases.map(({ id }) => id)}::text[], ${leases.map(({ token }) => token)}::text[]) as held (id, token)
       where j.id = held.id and j.lease_token = held.token and j.state = 'active'
       returning j.id, j.lease_token as token`.pipe(
@@ -110,39 +107,39 @@ export const makeRows = (sql: PgClient) => {
     )
 
   /** Each of these returns false, without a change, when the lease is no longer held. */
-  const settled = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
+  const affectsRow = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
     Effect.map(statement, (rows) => rows.length > 0)
 
   const complete = ({ id, token }: Lease) =>
-    settled(sql`
+    affectsRow(sql`
       update queue_jobs set state = 'completed', finished_at = clock_timestamp(), lease_token = null, lease_until = null
       where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
 
   const fail = ({ id, token }: Lease, message: string) => {
     const error = sanitize(message).slice(0, maxErrorCharacters)
-    return settled(sql`
+    return affectsRow(sql`
       update queue_jobs set state = 'failed', finished_at = clock_timestamp(), lease_token = null, lease_until = null,
         last_error = ${error}, errors = ${attemptError(error)}
       where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
   }
 
   /** {@link fail} for a job that was claimed dead. Its last error is already written. */
-  const bury = ({ id, token }: Lease) =>
-    settled(sql`
+  const failDead = ({ id, token }: Lease) =>
+    affectsRow(sql`
       update queue_jobs set state = 'failed', finished_at = clock_timestamp(), lease_token = null, lease_until = null
       where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
 
   const retry = ({ id, token }: Lease, message: string, delay: Duration.Duration) => {
     const error = sanitize(message).slice(0, maxErrorCharacters)
-    return settled(sql`
-      update queue_jobs set state = 'waiting', run_at = ${after(delay)}, lease_token = null, lease_until = null,
+    return affectsRow(sql`
+      update queue_jobs set state = 'waiting', run_at = ${timeAfter(sql, delay)}, lease_token = null, lease_until = null,
         last_error = ${error}, errors = ${attemptError(error)}
       where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
   }
 
   /** Releases a job as if it had not been claimed, and notifies other workers. */
   const giveBack = ({ id, token }: Lease) =>
-    settled(sql`
+    affectsRow(sql`
       with job as (
         update queue_jobs set state = 'waiting', attempts = greatest(attempts - 1, 0), lease_token = null, lease_until = null
         where id = ${id} and lease_token = ${token} and state = 'active' returning queue
@@ -161,15 +158,15 @@ export const makeRows = (sql: PgClient) => {
           and (created_at > clock_timestamp() + interval '1 minute'
             or run_at > clock_timestamp() + interval '61 minutes')`,
       sql`
-        update queue_jobs set lease_until = ${after(lease)}
-        where queue = ${queue} and state = 'active' and lease_until > ${after(lease)} + interval '1 minute'`
+        update queue_jobs set lease_until = ${timeAfter(sql, lease)}
+        where queue = ${queue} and state = 'active' and lease_until > ${timeAfter(sql, lease)} + interval '1 minute'`
     )
 
   /**
    * Keeps the newest finished jobs of a queue. False when another process prunes, because two at once would deadlock.
    */
   const prune = (queue: QueueName, policy: QueuePolicy) => {
-    const surplus = (state: "completed" | "failed", keep: number) => sql`
+    const surplusJobs = (state: "completed" | "failed", keep: number) => sql`
       select id from queue_jobs where queue = ${queue} and state = ${state}
       order by finished_at desc, seq desc offset ${keep}::int`
     return sql<{ mine: boolean }>`
@@ -178,7 +175,7 @@ export const makeRows = (sql: PgClient) => {
       ), gone as (
         delete from queue_jobs where (select mine from gate)
           and id = any (
-            array(${surplus("completed", policy.keepCompleted)}) || array(${surplus("failed", policy.keepFailed)})
+            array(${surplusJobs("completed", policy.keepCompleted)}) || array(${surplusJobs("failed", policy.keepFailed)})
           )
       )
       select mine from gate`.pipe(Effect.map(([row]) => row?.mine === true))
@@ -247,7 +244,7 @@ export const makeRows = (sql: PgClient) => {
     renew,
     complete,
     fail,
-    bury,
+    failDead,
     retry,
     giveBack,
     prune,

@@ -64,7 +64,7 @@ const drainTimeout = Duration.seconds(5)
 
 const wake = ({ wakes }: State) => Effect.asVoid(Queue.offer(wakes, undefined))
 
-const ended = (worker: State, held: RunningJob) =>
+const releaseJob = (worker: State, held: RunningJob) =>
   Effect.gen(function* () {
     worker.running.delete(nameOf(held))
     if (worker.running.size === 0) yield* worker.idle.open
@@ -80,7 +80,7 @@ const run = <R>(worker: Worker<R>, held: RunningJob): Effect.Effect<void, never,
     Effect.interruptible,
     Effect.exit,
     Effect.flatMap((exit) => settle(worker.rows, worker.policy, held, exit)),
-    Effect.ensuring(ended(worker, held)),
+    Effect.ensuring(releaseJob(worker, held)),
     Effect.annotateLogs(about),
     Effect.withSpan("JobQueue.run", { root: true, attributes: about })
   )
@@ -229,14 +229,14 @@ const putRight = (worker: State) =>
     .pipe(Effect.zipRight(wake(worker)), Effect.ignore, Effect.repeat(Schedule.spaced("1 minute")))
 
 /** Also works where nothing can be interrupted, as in a finalizer. */
-const until = (effect: Effect.Effect<void>, limit: Duration.DurationInput) =>
+const waitAtMost = (effect: Effect.Effect<void>, limit: Duration.DurationInput) =>
   Effect.timeoutOption(Effect.interruptible(effect), limit)
 
 const stop = (worker: State) =>
   Effect.gen(function* () {
-    yield* until(worker.idle.await, worker.policy.drain)
+    yield* waitAtMost(worker.idle.await, worker.policy.drain)
     for (const held of worker.running.values()) yield* interruptHandler(held, "stopped")
-    yield* until(worker.idle.await, drainTimeout)
+    yield* waitAtMost(worker.idle.await, drainTimeout)
   })
 
 /**

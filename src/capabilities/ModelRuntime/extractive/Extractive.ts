@@ -171,7 +171,7 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
     [...weights.keys()]
       .filter((word) => has(terms, word) || has(titleTerms, word))
       .reduce((sum, { count }) => sum + count, 0)
-  const answers = (section: FoundSection): boolean => {
+  const isAnswer = (section: FoundSection): boolean => {
     const { score } = section
     const words = wordsIn(section)
     if (score < weakBelow && carried(weights, section.terms, section.titleTerms) * 2 <= total) return false
@@ -179,15 +179,15 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
     return words > 0 || score >= sureFrom
   }
   const chosen: Array<FoundSection> = []
-  const worth = (section: FoundSection) => {
+  const weightOf = (section: FoundSection) => {
     const words = carried(weights, section.said, section.terms)
     return section.score * (words === 0 ? wordlessShare : 1 + (wordsShare * words) / Math.max(1, total))
   }
-  const ranked = sections.filter(answers).toSorted((one, other) => worth(other) - worth(one))
+  const ranked = sections.filter(isAnswer).toSorted((one, other) => weightOf(other) - weightOf(one))
   const [best] = ranked
   for (const section of ranked) {
     if (chosen.length === maxSections || best === undefined) break
-    if (worth(section) < worth(best) * besidesShare) break
+    if (weightOf(section) < weightOf(best) * besidesShare) break
     if (section !== best && wordsIn(section) === 0) continue
     if (!chosen.some((other) => shareIn(other.words, section.words) >= sameShare)) chosen.push(section)
   }
@@ -197,7 +197,7 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
 /**
  * Whether a block belongs to the one before it, such as code, a list or a table to the paragraph that introduces it.
  */
-const continues = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
+const isContinuation = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
   isAdjacent(before, next) && (next?.kind === "code" || /:(?:\*\*)?$/.test(before?.text ?? ""))
 
 const lengthOf = (blocks: ReadonlyArray<Quotable>): number =>
@@ -214,12 +214,12 @@ const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quota
   )
   const best = worths.indexOf(Math.max(...worths))
   let end = best
-  while (continues(quotables[end], quotables[end + 1])) end++
+  while (isContinuation(quotables[end], quotables[end + 1])) end++
   let start = best
   let length = 0
   for (let at = best - 1; at >= 0 && isAdjacent(quotables[at], quotables[at + 1]); at--) {
     length += quotables[at]?.text.length ?? 0
-    if (length > maxLeadLength && !continues(quotables[at], quotables[at + 1])) break
+    if (length > maxLeadLength && !isContinuation(quotables[at], quotables[at + 1])) break
     start = at
   }
   while (
@@ -227,7 +227,7 @@ const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quota
     lengthOf(quotables.slice(start, end + 2)) <= fullLength
   )
     end++
-  while (continues(quotables[end], quotables[end + 1])) end++
+  while (isContinuation(quotables[end], quotables[end + 1])) end++
   return quotables.slice(start, end + 1)
 }
 

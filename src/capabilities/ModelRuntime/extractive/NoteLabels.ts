@@ -8,7 +8,7 @@ const kinds = new Set(
   ).split(" ")
 )
 
-const bold = (words: string): string => {
+const boldLabel = (words: string): string => {
   const label = words.replaceAll("*", "").trim()
   return label === "" ? "" : `**${label.charAt(0).toUpperCase()}${label.slice(1)}:**`
 }
@@ -26,12 +26,12 @@ const note = /^\s*(?:(?:!!!|\?\?\?\+?)\s+|:{3,}\s*)(.{0,300})$/
  */
 export const labelOf = (line: string): string | undefined => {
   const [, marked] = alert.exec(line) ?? tab.exec(line) ?? []
-  if (marked !== undefined) return bold(alert.test(line) ? marked.toLowerCase() : marked)
+  if (marked !== undefined) return boldLabel(alert.test(line) ? marked.toLowerCase() : marked)
   const [, rest] = note.exec(line) ?? []
   if (rest === undefined) return undefined
   const [, quoted, bracketed] = /"([^"]*)"|\[([^[\]]*)\]/.exec(rest) ?? []
   const [kind = "", ...words] = rest.replace(/[{}]/g, "").trim().split(/\s+/)
   const title = quoted ?? bracketed ?? words.join(" ")
-  if (title !== "") return bold(title)
-  return kinds.has(kind.toLowerCase()) ? bold(kind) : ""
+  if (title !== "") return boldLabel(title)
+  return kinds.has(kind.toLowerCase()) ? boldLabel(kind) : ""
 }

@@ -26,7 +26,7 @@ export interface PriceList {
   readonly prices: ReadonlyArray<ListedPrice>
 }
 
-const flat = (model: string, input: number, cachedInput: number, output: number): ListedPrice => ({
+const flatPrice = (model: string, input: number, cachedInput: number, output: number): ListedPrice => ({
   model,
   input,
   cachedInput,
@@ -35,7 +35,7 @@ const flat = (model: string, input: number, cachedInput: number, output: number)
 
 /** Doubles the input price and raises the output price by half if the input exceeds 272,000 tokens. */
 const tiered = (model: string, input: number, cachedInput: number, output: number): ListedPrice => ({
-  ...flat(model, input, cachedInput, output),
+  ...flatPrice(model, input, cachedInput, output),
   long: { above: 272_000, input: input * 2, cachedInput: cachedInput * 2, output: output * 1.5 }
 })
 
@@ -53,14 +53,14 @@ const openai: PriceList = {
     tiered("gpt-5.6-luna", 0.2, 0.02, 1.2),
     tiered("gpt-5.5", 5, 0.5, 30),
     tiered("gpt-5.4", 2.5, 0.25, 15),
-    flat("gpt-5.4-mini", 0.75, 0.075, 4.5),
-    flat("gpt-5.4-nano", 0.2, 0.02, 1.25),
-    flat("gpt-5.2", 1.75, 0.175, 14),
-    flat("gpt-5.1", 1.25, 0.125, 10),
-    flat("gpt-4.1", 2, 0.5, 8),
-    flat("gpt-4.1-mini", 0.4, 0.1, 1.6),
-    flat("gpt-4o", 2.5, 1.25, 10),
-    flat("gpt-4o-mini", 0.15, 0.075, 0.6)
+    flatPrice("gpt-5.4-mini", 0.75, 0.075, 4.5),
+    flatPrice("gpt-5.4-nano", 0.2, 0.02, 1.25),
+    flatPrice("gpt-5.2", 1.75, 0.175, 14),
+    flatPrice("gpt-5.1", 1.25, 0.125, 10),
+    flatPrice("gpt-4.1", 2, 0.5, 8),
+    flatPrice("gpt-4.1-mini", 0.4, 0.1, 1.6),
+    flatPrice("gpt-4o", 2.5, 1.25, 10),
+    flatPrice("gpt-4o-mini", 0.15, 0.075, 0.6)
   ]
 }
 
@@ -68,22 +68,22 @@ const anthropic: PriceList = {
   name: "https://platform.claude.com/docs/en/about-claude/pricing",
   asOf: "2026-10-24",
   prices: [
-    flat("claude-fable-5-1", 10, 0.25, 50),
-    flat("claude-fable-5", 10, 1, 50),
-    flat("claude-opus-5-5", 4, 0.2, 20),
-    flat("claude-opus-5", 5, 0.5, 25),
-    flat("claude-opus-4-8", 5, 0.5, 25),
-    flat("claude-opus-4-7", 5, 0.5, 25),
-    flat("claude-opus-4-6", 5, 0.5, 25),
-    flat("claude-opus-4-5", 5, 0.5, 25),
-    flat("claude-sonnet-5-5", 2, 0.1, 10),
-    flat("claude-sonnet-5", 2, 0.2, 10),
-    flat("claude-sonnet-4-6", 3, 0.3, 15),
+    flatPrice("claude-fable-5-1", 10, 0.25, 50),
+    flatPrice("claude-fable-5", 10, 1, 50),
+    flatPrice("claude-opus-5-5", 4, 0.2, 20),
+    flatPrice("claude-opus-5", 5, 0.5, 25),
+    flatPrice("claude-opus-4-8", 5, 0.5, 25),
+    flatPrice("claude-opus-4-7", 5, 0.5, 25),
+    flatPrice("claude-opus-4-6", 5, 0.5, 25),
+    flatPrice("claude-opus-4-5", 5, 0.5, 25),
+    flatPrice("claude-sonnet-5-5", 2, 0.1, 10),
+    flatPrice("claude-sonnet-5", 2, 0.2, 10),
+    flatPrice("claude-sonnet-4-6", 3, 0.3, 15),
     {
-      ...flat("claude-haiku-5-5", 0.1, 0.01, 0.5),
+      ...flatPrice("claude-haiku-5-5", 0.1, 0.01, 0.5),
       long: { above: 100_000, input: 0.5, cachedInput: 0.05, output: 2.5 }
     },
-    flat("claude-haiku-4-5", 1, 0.1, 5)
+    flatPrice("claude-haiku-4-5", 1, 0.1, 5)
   ]
 }
 

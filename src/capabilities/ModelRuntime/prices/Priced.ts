@@ -16,7 +16,7 @@ const fitOf = (pattern: string, model: string): number | null => {
   return model.replace(ofOneDay, "") === pattern ? Number.MAX_SAFE_INTEGER : null
 }
 
-const best = (prices: ReadonlyArray<ListedPrice>, model: string): ListedPrice | null => {
+const bestPrice = (prices: ReadonlyArray<ListedPrice>, model: string): ListedPrice | null => {
   let found: ListedPrice | null = null
   let bestFit = -1
   for (const price of prices) {
@@ -29,7 +29,7 @@ const best = (prices: ReadonlyArray<ListedPrice>, model: string): ListedPrice | 
 }
 
 /** Converts US dollars per million tokens to billionths of a dollar. */
-const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
+const nanoUsd = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
 
 const million = 1_000_000n
 
@@ -40,9 +40,9 @@ const costOf = (price: ListedPrice, used: Used): number => {
   const { cachedInput, input, output } =
     price.long !== undefined && used.inputTokens > price.long.above ? price.long : price
   const total =
-    BigInt(used.inputTokens - used.cachedInputTokens) * nano(input) +
-    BigInt(used.cachedInputTokens) * nano(cachedInput) +
-    BigInt(used.outputTokens) * nano(output)
+    BigInt(used.inputTokens - used.cachedInputTokens) * nanoUsd(input) +
+    BigInt(used.cachedInputTokens) * nanoUsd(cachedInput) +
+    BigInt(used.outputTokens) * nanoUsd(output)
   return Number((total + million / 2n) / million)
 }
 
@@ -68,7 +68,7 @@ export const priced = (
       if (part._tag !== "Finish") return part
       const { cachedInputTokens = 0, inputTokens, isEstimated, outputTokens } = part
       const used = { inputTokens, cachedInputTokens: Math.min(cachedInputTokens, inputTokens), outputTokens }
-      const price = best(own, name) ?? best(list?.prices ?? [], name.slice(prefix.length))
+      const price = bestPrice(own, name) ?? bestPrice(list?.prices ?? [], name.slice(prefix.length))
       // Estimated tokens are not priced, because the provider may bill another number.
       const cost = price === null || isEstimated === true ? null : costOf(price, used)
       return { ...part, bill: { model: name, ...used, cost } }

@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { Supported } from "../../chat/ChatTurn.ts"
 import type { Case } from "../TestCaseFile.ts"
+import { Count } from "../../Count.ts"
 
 export const Citation = Schema.Struct({
   index: Schema.Number,
@@ -30,7 +31,6 @@ export interface NoReply {
 }
 
 const Judged = Schema.NullOr(Schema.Boolean)
-const Count = Schema.Int.pipe(Schema.nonNegative())
 
 /** A language model's verdict on a reply. */
 export const Verdict = Schema.Struct({

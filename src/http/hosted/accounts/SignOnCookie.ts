@@ -1,7 +1,5 @@
 /** Cookies that bind a sign-in to the browser that began it: `spoke_sso` for single sign-on. */
-import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -10,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { scimPath } from "../../scim/Problem.ts"
 import { signOnCallback } from "./SingleSignOnApi.ts"
+import { secretCookie, setCookie } from "./Cookies.ts"
 
 /** A cookie with the sealed state of a flow. */
 export interface FlowCookie {
@@ -25,18 +24,9 @@ export const flowCookie = (
   { name, ...given }: { readonly name: string; readonly path: string; readonly sameSite: "lax" | "strict" }
 ): FlowCookie => {
   const attributes = { ...given, httpOnly: true, secure: new URL(appUrl).protocol === "https:" }
-  const put = (value: string, maxAge: Duration.DurationInput) =>
-    HttpApp.appendPreResponseHandler((_, response) =>
-      Effect.orDie(HttpServerResponse.setCookie(response, name, value, { ...attributes, maxAge }))
-    )
   return {
-    set: (flow, lasts) => put(Redacted.value(flow), lasts),
-    take: Effect.zipRight(
-      put("", 0),
-      Effect.map(HttpServerRequest.HttpServerRequest, ({ cookies }) =>
-        Option.map(Option.fromNullable(cookies[name]), Redacted.make)
-      )
-    )
+    set: (flow, maxAge) => setCookie(name, Redacted.value(flow), { ...attributes, maxAge }),
+    take: Effect.zipRight(setCookie(name, "", { ...attributes, maxAge: 0 }), secretCookie(name))
   }
 }
 

@@ -12,7 +12,7 @@ import { listPage } from "../../Lists.ts"
 import { actor, removal } from "../accounts/Actor.ts"
 
 /** Adds the newest version as `ETag`, for use in `If-Match`. */
-const tagged = (agent: Agent) =>
+const withETag = (agent: Agent) =>
   Effect.as(
     HttpApp.appendPreResponseHandler((_, response) =>
       Effect.succeed(HttpServerResponse.setHeader(response, "etag", `"${agent.version}"`))
@@ -40,7 +40,7 @@ const agents = (handlers: GroupHandlers<"agents">) =>
       )
       .handle("get", ({ path }) =>
         Effect.gen(function* () {
-          return { agent: yield* tagged(yield* agents.get(yield* CurrentUser, path.id)) }
+          return { agent: yield* withETag(yield* agents.get(yield* CurrentUser, path.id)) }
         })
       )
       .handle("patch", ({ headers, path, payload, urlParams: { force = false } }) =>
@@ -48,7 +48,7 @@ const agents = (handlers: GroupHandlers<"agents">) =>
           const by = yield* actor
           const change = agents.patch(by, path.id, payload, expectedVersion(headers), by.actor, force)
           const action = force ? "agent.update_forced" : "agent.update"
-          return { agent: yield* tagged(yield* audit.change(by, action, change, ({ id }) => id)) }
+          return { agent: yield* withETag(yield* audit.change(by, action, change, ({ id }) => id)) }
         })
       )
       .handle("remove", ({ path: { id } }) => removal(audit, "agent.delete", id, agents.remove))

@@ -23,7 +23,7 @@ const group = (handlers: GroupHandlers<"testCases">) =>
       )
       .handle("export", ({ path }) =>
         Effect.map(
-          Effect.flatMap(CurrentUser, (user) => cases.exported(user, path.id)),
+          Effect.flatMap(CurrentUser, (user) => cases.exportAll(user, path.id)),
           (text) =>
             HttpServerResponse.text(text, {
               contentType: "application/x-ndjson",

@@ -42,7 +42,7 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     const scopeOf = (agentId: AgentId | undefined) => Effect.map(standingOf(agentId), ({ scope }) => scope)
 
     /** Opens a session, for the person that a token names, if there is one. */
-    const begun = Effect.fn("SdkHandlers.begun")(function* (
+    const beginSession = Effect.fn("SdkHandlers.beginSession")(function* (
       caller: CallerAccess,
       { externalEndUserId, sessionId }: SessionParams
     ) {
@@ -68,9 +68,9 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     })
 
     return handlers
-      .handle("widget", ({ urlParams: { agentId } }) => Effect.flatMap(scopeOf(agentId), widgets.shown))
+      .handle("widget", ({ urlParams: { agentId } }) => Effect.flatMap(scopeOf(agentId), widgets.publicView))
       .handle("init", ({ payload: { agentId, ...given } }) =>
-        Effect.flatMap(standingOf(agentId), (caller) => begun(caller, given))
+        Effect.flatMap(standingOf(agentId), (caller) => beginSession(caller, given))
       )
       .handle("conversation", ({ urlParams: { agentId, sessionId } }) =>
         Effect.flatMap(standingOf(agentId), (caller) => chat.conversation(caller, sessionId))
@@ -105,7 +105,7 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
       )
       .handle("voice", ({ payload: { agentId, ...given } }) =>
         Effect.flatMap(standingOf(agentId), (caller) =>
-          Effect.map(begun(caller, given), (session) => ({ ...session, voice: null }))
+          Effect.map(beginSession(caller, given), (session) => ({ ...session, voice: null }))
         )
       )
   })

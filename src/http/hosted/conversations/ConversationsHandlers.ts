@@ -61,7 +61,7 @@ const group = (handlers: GroupHandlers<"hostedConversations">) =>
         Effect.gen(function* () {
           const { tenantId } = yield* CurrentUser
           const page = yield* Transcript.page(conversations, tenantId, { tenantId }, path.id, urlParams)
-          return { ...page, messages: yield* inbox.posted({ tenantId }, page.messages) }
+          return { ...page, messages: yield* inbox.withReceipts({ tenantId }, page.messages) }
         })
       )
   })

@@ -22,7 +22,7 @@ const group = (handlers: GroupHandlers<"endUsers">) =>
       )
       .handle("export", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const lines = yield* endUsers.exported(yield* CurrentUser, id)
+          const lines = yield* endUsers.exportData(yield* CurrentUser, id)
           yield* audit.record(yield* actor, "end_user.export", id)
           const text = Stream.map(lines, (line) => `${JSON.stringify(line)}\n`)
           return HttpServerResponse.stream(Stream.encodeText(text), {

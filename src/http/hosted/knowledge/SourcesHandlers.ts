@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { invalidField } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import type { Source } from "../../../domain/knowledge/Source.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { type Created, Sources } from "../../../usecases/knowledge/Sources.ts"
 import { SourceScopes } from "../../../usecases/knowledge/SourceScopes.ts"
@@ -14,6 +13,7 @@ import * as Cursor from "../../Cursor.ts"
 import * as Form from "../../server/Form.ts"
 import { uploadLimit } from "../../public/knowledge/SourcesApi.ts"
 import { actor } from "../accounts/Actor.ts"
+import { sourceDetail } from "../../public/knowledge/SourcesHandlers.ts"
 
 const decodeAgentId = Schema.decodeUnknown(AgentId)
 
@@ -21,8 +21,6 @@ const agentOf = (fields: Readonly<Record<string, string>>) =>
   Effect.mapError(decodeAgentId(fields["agentId"]), () =>
     invalidField(["agentId"], "Expected the id of an agent")
   )
-
-const detail = ({ lastError, ...source }: Source) => ({ ...source, error: lastError })
 
 const idOf = ({ source }: Created) => source.id
 
@@ -62,7 +60,7 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
       .handleRaw("bulkUpload", ({ request }) => upload("BULK_UPLOAD", request))
       .handle("get", ({ path: { id } }) =>
         Effect.gen(function* () {
-          return detail(yield* sources.get(yield* scopes.ofSource(yield* CurrentUser, id), id))
+          return sourceDetail(yield* sources.get(yield* scopes.ofSource(yield* CurrentUser, id), id))
         })
       )
       .handle("patch", ({ path: { id }, payload }) =>

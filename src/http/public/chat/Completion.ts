@@ -117,7 +117,7 @@ interface Answering {
   readonly parts: Stream.Stream<TurnPart, Failure>
 }
 
-const beyond = (runId: RunId | null, { citations, conversationId }: ChatTurnResult): Beyond => ({
+const extensionFields = (runId: RunId | null, { citations, conversationId }: ChatTurnResult): Beyond => ({
   runId,
   ...(conversationId === undefined ? {} : { conversationId }),
   citations
@@ -155,7 +155,7 @@ export const complete = Effect.fn("Completion.complete")(function* (head: Head, 
       }
     ],
     usage,
-    spoke: beyond(turn.runId, result)
+    spoke: extensionFields(turn.runId, result)
   }
   return completion
 })
@@ -214,7 +214,7 @@ export class Chunks implements Frames {
 
   private finished(result: ChatTurnResult): string {
     this.over = true
-    const end = this.choice({}, this.tally.finishReason, { spoke: beyond(this.runId, result) })
+    const end = this.choice({}, this.tally.finishReason, { spoke: extensionFields(this.runId, result) })
     return this.includeUsage ? end + this.chunk({ choices: [], usage: this.tally.usage }) : end
   }
 

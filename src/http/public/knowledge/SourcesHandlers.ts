@@ -18,7 +18,8 @@ interface ListParams {
 
 const noVectors = { profile: null, chunks: 0, embedded: 0, error: null }
 
-const detail = ({ lastError, ...source }: Source) => ({ ...source, error: lastError })
+/** A source as it is on the wire. */
+export const sourceDetail = ({ lastError, ...source }: Source) => ({ ...source, error: lastError })
 
 export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
   Effect.gen(function* () {
@@ -49,7 +50,7 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
         }).pipe(Effect.scoped)
       )
       .handle("get", ({ path }) =>
-        Effect.flatMap(CurrentKey, (key) => Effect.map(sources.get(key, path.id), detail))
+        Effect.flatMap(CurrentKey, (key) => Effect.map(sources.get(key, path.id), sourceDetail))
       )
       .handle("embedding", ({ path }) =>
         Effect.flatMap(CurrentKey, (key) =>

@@ -40,6 +40,10 @@ const address = (path: string, query: Query | undefined) => {
 export const isOutdated = (problem: unknown): boolean =>
   problem instanceof ApiError && problem.code === "CONFLICT" && "version" in problem.details
 
+/** True for an unknown or invalid id. */
+export const isUnknownId = (problem: unknown): boolean =>
+  problem instanceof ApiError && (problem.status === 404 || problem.status === 400)
+
 /** The failure of a response that is not 2xx. */
 export const failureOf = async (response: Response): Promise<ApiError> => {
   const body: Partial<FailureBody> = await response.json().catch(() => ({}))

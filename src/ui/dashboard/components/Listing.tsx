@@ -1,16 +1,16 @@
 /** A table of rows with pagination, and a form for new ones. */
 import type { InfiniteData } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
-import { everywhere } from "../text/everywhere.ts"
-import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
 import { Loaded, type LoadedProps } from "./Page.tsx"
 import { Table, type TableProps } from "./Table.tsx"
+import { LoadMore } from "./LoadMore.tsx"
 
 interface ListingProps<Page, Row> extends Omit<TableProps<Row>, "rows"> {
   readonly query: LoadedProps<InfiniteData<Page>>["query"] & {
     readonly hasNextPage: boolean
+    readonly isFetchingNextPage: boolean
     readonly fetchNextPage: () => Promise<unknown>
   }
   readonly rowsOf: (page: Page) => ReadonlyArray<Row>
@@ -33,7 +33,6 @@ export const Listing = <Page, Row>({
   bar = null,
   ...table
 }: ListingProps<Page, Row>) => {
-  const t = useText(everywhere)
   return (
     <>
       <Loaded query={query}>
@@ -48,7 +47,7 @@ export const Listing = <Page, Row>({
           )
         }}
       </Loaded>
-      {query.hasNextPage ? <Button onClick={() => void query.fetchNextPage()}>{t.loadMore}</Button> : null}
+      <LoadMore query={query} />
     </>
   )
 }

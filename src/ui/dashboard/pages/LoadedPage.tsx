@@ -1,20 +1,16 @@
 /** A page about one resource: its content, or that it does not exist, or the error. */
 import type { ReactNode } from "react"
-import { ApiError } from "../api/Client.ts"
+import { isUnknownId } from "../api/Client.ts"
 import { type LoadedProps, Page, PageSkeleton, Unloaded } from "../components/Page.tsx"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
 import { NotFound } from "./NotFound.tsx"
 
-/** An unknown or invalid id. */
-const isNowhere = (problem: unknown) =>
-  problem instanceof ApiError && (problem.status === 404 || problem.status === 400)
-
 export const LoadedPage = <A,>({ query, children }: LoadedProps<A>): ReactNode => {
   const t = useText(everywhere)
   if (query.data !== undefined) return children(query.data)
   if (query.isPending) return <PageSkeleton />
-  if (isNowhere(query.error)) return <NotFound />
+  if (isUnknownId(query.error)) return <NotFound />
   return (
     <Page title={t.failed}>
       <Unloaded query={query} />

@@ -1,8 +1,9 @@
 /** Notifications of the browser, and a sound, for messages that arrive while the page is hidden; off by default. */
 import { useEffect, useRef, useSyncExternalStore } from "react"
+import { makeListeners } from "../listeners.ts"
 
 const storageKey = "spoke.notifications"
-const listeners = new Set<() => void>()
+const { listen, notify } = makeListeners()
 
 const isOn = (): boolean => {
   try {
@@ -16,20 +17,13 @@ const isOn = (): boolean => {
   }
 }
 
-const listen = (listener: () => void) => {
-  listeners.add(listener)
-  return () => {
-    listeners.delete(listener)
-  }
-}
-
 const keep = (on: boolean) => {
   try {
     localStorage.setItem(storageKey, on ? "on" : "off")
   } catch {
     // Kept as long as the page is: nowhere.
   }
-  for (const listener of listeners) listener()
+  notify()
 }
 
 /** False if the browser or the user refuses. */

@@ -1,11 +1,12 @@
 /** Shortcuts of one key. They are ignored in text fields, and each user can switch them off. */
 import { useEffect, useRef, useSyncExternalStore } from "react"
+import { makeListeners } from "../listeners.ts"
 
 const storageKey = "spoke.shortcuts"
 /** How long the second key of a sequence may take, in milliseconds. */
 const sequenceMs = 1_500
 
-const listeners = new Set<() => void>()
+const { listen, notify } = makeListeners()
 
 const isOn = (): boolean => {
   try {
@@ -16,20 +17,13 @@ const isOn = (): boolean => {
   }
 }
 
-const listen = (listener: () => void) => {
-  listeners.add(listener)
-  return () => {
-    listeners.delete(listener)
-  }
-}
-
 const choose = (on: boolean): void => {
   try {
     localStorage.setItem(storageKey, on ? "on" : "off")
   } catch {
     return
   }
-  for (const listener of listeners) listener()
+  notify()
 }
 
 /** Whether shortcuts are on, and a function to change it. */

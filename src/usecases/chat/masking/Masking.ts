@@ -23,13 +23,13 @@ that you do not see. Where the value belongs into your reply or into a call, wri
 sees the value. Never make up a placeholder, and do not explain them. They are no sources: do not cite them.`
 
 /** Normal form of a placeholder that a model changed: other case, blanks, another dash. */
-const normal = (inner: string): string =>
+const normalForm = (inner: string): string =>
   inner
     .trimStart()
     .toLowerCase()
     .replaceAll(/[\s_\u2010-\u2015-]+/g, "-")
 
-const keyOf = (inner: string): string => normal(inner.trim())
+const keyOf = (inner: string): string => normalForm(inner.trim())
 
 /** Merges overlapping values, so that no part of one remains. */
 const merged = (found: ReadonlyArray<DetectedValue>): ReadonlyArray<DetectedValue> => {
@@ -221,7 +221,7 @@ export class Masking {
 
   #mayBegin(inner: string): boolean {
     if (inner.length > maxInner) return false
-    const begun = normal(inner)
+    const begun = normalForm(inner)
     const at = /-\d*-?$/.exec(begun)?.index
     if (at !== undefined && this.#kinds.has(begun.slice(0, at))) return true
     return [...this.#kinds].some((kind) => kind.startsWith(begun))

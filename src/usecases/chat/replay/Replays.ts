@@ -13,7 +13,7 @@ import { VectorSearch } from "../../../capabilities/VectorSearch.ts"
 import type { Actor } from "../../../capabilities/AuditLog.ts"
 import type { AgentScope, Caller, ReadScope } from "../../../domain/accounts/Access.ts"
 import type { ReplayedRun, ReplayRequest } from "../../../domain/chat/ReplayedRun.ts"
-import { NotFound } from "../../../domain/Errors.ts"
+import { NotFound, noSuch, orNoSuch } from "../../../domain/Errors.ts"
 import { type AgentId, newId, type RunId } from "../../../domain/Ids.ts"
 import type { QaPair } from "../../../domain/knowledge/CuratedSource.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
@@ -41,13 +41,11 @@ export const replayAccess = (
   const { agentId: own, keyId, sourceScope, tenantId } = caller.key
   return own === agentId
     ? Effect.succeed({ scope: { tenantId, agentId, sourceScope, keyId }, actor: { type: "key", id: keyId } })
-    : Effect.fail(absentAgent())
+    : Effect.fail(noSuch("agent"))
 }
 
 /** Maximum concurrent replays: they use the same model as customers. */
 const maxReplays = 2
-
-const absentAgent = () => new NotFound({ message: "There is no such agent." })
 
 export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Replays", {
   effect: Effect.gen(function* () {
@@ -62,7 +60,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       runtime: yield* ModelRuntime,
       checker: yield* GroundingChecker
     }
-    const { reserved } = yield* OtherModelCalls
+    const { reserve } = yield* OtherModelCalls
     const inTurn = Effect.unsafeMakeSemaphore(maxReplays).withPermits(1)
 
     /** The settings of `version`; of the published version when undefined. */
@@ -70,9 +68,8 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       scope: ReadScope,
       version: number | undefined
     ) {
-      const found = yield* agents.find(scope, scope.agentId)
-      if (Option.isNone(found)) return yield* absentAgent()
-      const { publishedVersion, ...settings } = found.value
+      const found = yield* agents.find(scope, scope.agentId).pipe(orNoSuch("agent"))
+      const { publishedVersion, ...settings } = found
       if (version === undefined || version === publishedVersion)
         return { version: publishedVersion, settings }
       const recordedSettings = yield* agents.recorded(scope, scope.agentId, version)
@@ -101,7 +98,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
     const agentOf = (scope: ReadScope, version: number | undefined) =>
       Effect.flatMap(settingsOf(scope, version), (chosen) => withBelongings(scope, chosen))
 
-    const recorded = (scope: ReadScope, id: RunId) =>
+    const findRun = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         runs.find(scope, id),
         Option.match({
@@ -118,7 +115,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       agent: ReplayTurn.ReplayAgent
     ) =>
       Effect.scoped(
-        Effect.flatMap(reserved(scope, kind, timeout), (bills) =>
+        Effect.flatMap(reserve(scope, kind, timeout), (bills) =>
           ReplayTurn.replay(given, scope, asked, agent, timeout, bills)
         )
       )
@@ -133,7 +130,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       told: (id: RunId) => Effect.Effect<void, E>
     ) {
       const agent = yield* agentOf(scope, version)
-      const found = yield* Effect.forEach([...new Set(runIds)], (id) => recorded(scope, id))
+      const found = yield* Effect.forEach([...new Set(runIds)], (id) => findRun(scope, id))
       yield* Effect.forEach(found, ({ id }) => told(id), { discard: true })
       const replayed: ReadonlyArray<ReplayedRun> = yield* Effect.forEach(found, (one) =>
         inTurn(replay("replay", environment, scope, one, agent))

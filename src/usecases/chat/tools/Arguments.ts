@@ -22,20 +22,22 @@ const countOf = (value: JsonValue): number => {
   return count
 }
 
-const same = (a: JsonValue, b: JsonValue, work: WorkBudget): boolean => {
+const isSame = (a: JsonValue, b: JsonValue, work: WorkBudget): boolean => {
   work.spend(1)
   if (a === b) return true
   if (isList(a))
-    return isList(b) && a.length === b.length && a.every((item, place) => same(item, b[place] ?? null, work))
+    return (
+      isList(b) && a.length === b.length && a.every((item, place) => isSame(item, b[place] ?? null, work))
+    )
   if (!isObject(a) || !isObject(b)) return false
   const names = Object.keys(a)
   return (
     names.length === Object.keys(b).length &&
-    names.every((name) => Object.hasOwn(b, name) && same(a[name] ?? null, b[name] ?? null, work))
+    names.every((name) => Object.hasOwn(b, name) && isSame(a[name] ?? null, b[name] ?? null, work))
   )
 }
 
-const is = (type: JsonValue, value: JsonValue): boolean => {
+const isOfType = (type: JsonValue, value: JsonValue): boolean => {
   switch (type) {
     case "null":
       return value === null
@@ -65,12 +67,14 @@ const type: Check = ({ type: wanted }, value, at, work) => {
   if (wanted === undefined) return []
   const types = isList(wanted) ? wanted : [wanted]
   work.spend(types.length)
-  return types.some((one) => is(one, value)) ? [] : [() => `${at} must be of type ${types.join(" or ")}`]
+  return types.some((one) => isOfType(one, value))
+    ? []
+    : [() => `${at} must be of type ${types.join(" or ")}`]
 }
 
 const choice: Check = ({ const: only, enum: all }, value, at, work) => {
   const allowed = only === undefined ? all : [only]
-  if (!isList(allowed) || allowed.some((one) => work.isSpent || same(one, value, work))) return []
+  if (!isList(allowed) || allowed.some((one) => work.isSpent || isSame(one, value, work))) return []
   return [() => `${at} must be one of ${JSON.stringify(allowed).slice(0, 500)}`]
 }
 

@@ -155,7 +155,7 @@ const billed = (
 }
 
 /** Emits the model's reasoning, scrubbed and with masked values restored, until `end`. */
-const thinking = (turn: Turn, tools: TurnTools, onReasoning: (delta: string) => Effect.Effect<void>) => {
+const emitReasoning = (turn: Turn, tools: TurnTools, onReasoning: (delta: string) => Effect.Effect<void>) => {
   const begin = () => ({ stream: tools.scrubber.streaming(), restoring: turn.masking?.restoring() ?? null })
   let open: ReturnType<typeof begin> | null = null
   const show = (shown: string) => (shown === "" ? Effect.void : onReasoning(shown))
@@ -184,7 +184,7 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   { onDelta, onReasoning }: ToolCallbacks,
   repeatable: boolean
 ) {
-  const thoughts = onReasoning === null ? null : thinking(turn, tools, onReasoning)
+  const thoughts = onReasoning === null ? null : emitReasoning(turn, tools, onReasoning)
   const stream = tools.scrubber.streaming()
   // The values of an object are restored after it was parsed.
   const restoring = request.responseSchema === undefined ? (turn.masking?.restoring() ?? null) : null

@@ -1,11 +1,10 @@
 /** Trials of a tool: which functions it offers, and what one of them answers, without a model and a conversation. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type { TenantScope } from "../../../domain/accounts/Account.ts"
 import type { ToolId } from "../../../domain/agents/Tool.ts"
 import type { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
-import { NotFound } from "../../../domain/Errors.ts"
+import { orNoSuch } from "../../../domain/Errors.ts"
 import { toText } from "../../../domain/Json.ts"
 import { ToolStore } from "../../../store/agents/Tools.ts"
 import { ChatTools } from "./Tools.ts"
@@ -27,10 +26,9 @@ export class ToolTrials extends Effect.Service<ToolTrials>()("usecases/chat/tool
       id: ToolId,
       { arguments: input, function: name, ...values }: ToolTrialRequest
     ) {
-      const found = yield* store.find(scope, id)
-      if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such tool." })
+      const found = yield* store.find(scope, id).pipe(orNoSuch("tool"))
       const begun = yield* Clock.currentTimeMillis
-      const offered = yield* tools.forTrial(scope, found.value, values)
+      const offered = yield* tools.forTrial(scope, found, values)
       const functions = offered.declarations
       const called = name ?? functions[0]?.name
       const failure = offered.unavailable[0]?.failure

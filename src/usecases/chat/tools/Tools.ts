@@ -118,7 +118,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
           Effect.tap(tokens.current(scope, tool, token), (fresh) => Effect.sync(() => scrubber.add(fresh))),
         refused: (token) => tokens.refused(scope, tool, token),
         widened: (token, scopes) =>
-          Effect.tap(tokens.widened(scope, tool, token, scopes), (fresh) =>
+          Effect.tap(tokens.widenScopes(scope, tool, token, scopes), (fresh) =>
             Effect.sync(() => scrubber.add(fresh))
           )
       })

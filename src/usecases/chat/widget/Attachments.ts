@@ -21,17 +21,16 @@ import {
 } from "../../../domain/channels/Attachment.ts"
 import {
   FileTooLarge,
-  NotFound,
   type PayloadTooLarge,
-  ServiceUnavailable,
   UnsupportedAttachmentType,
   UnsupportedType,
-  type ValidationError
+  type ValidationError,
+  orNoSuch
 } from "../../../domain/Errors.ts"
 import { currentOwner } from "../../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../../concurrency/FairLimiter.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
-import { Artifacts } from "../../knowledge/Artifacts.ts"
+import { Artifacts, cannotStore } from "../../knowledge/Artifacts.ts"
 import * as ModelStep from "../ModelStep.ts"
 import type { Files } from "../TurnOptions.ts"
 import { MiB } from "../../../domain/Bytes.ts"
@@ -71,9 +70,6 @@ const tooLarge = (type: AttachmentType) =>
   new FileTooLarge({
     message: `A file of type ${type} may take at most ${sizeLimits[type] / MiB} MB.`
   })
-
-const unavailable = () =>
-  new ServiceUnavailable({ message: "The file cannot be stored now. Try again later." })
 
 /** The content of `file`. Fails as soon as its bytes show a type or size that is not allowed. */
 const checked = ({ content, contentType }: SentFile, found: (type: AttachmentType) => void) =>
@@ -116,7 +112,7 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
         .stage(content)
         .pipe(
           Effect.catchTag("ArtifactStoreError", ({ message }) =>
-            Effect.zipRight(Effect.logError("A file could not be taken in", message), unavailable())
+            Effect.zipRight(Effect.logError("A file could not be taken in", message), cannotStore())
           )
         )
       const [mimeType] = found
@@ -131,9 +127,8 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
       files: ReadonlyArray<StagedFile>
     ) {
       if (files.length === 0) return
-      const agent = yield* agents.find(scope, scope.agentId)
-      if (Option.isNone(agent)) return yield* new NotFound({ message: "There is no such agent." })
-      const readable = runtime.readable(agent.value.model)
+      const agent = yield* agents.find(scope, scope.agentId).pipe(orNoSuch("agent"))
+      const readable = runtime.readable(agent.model)
       const unread = files.find(({ mimeType }) => !readable.includes(mimeType))
       if (unread === undefined) return
       return yield* new UnsupportedAttachmentType({

@@ -72,7 +72,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
      * The conversation of the stopped turn `runId`, restored to its state before that turn. Not active while another
      * turn runs.
      */
-    const rewound = Effect.fn("HostedTurn.rewound")(function* (scope: ReadScope, runId: RunId) {
+    const rewind = Effect.fn("HostedTurn.rewind")(function* (scope: ReadScope, runId: RunId) {
       const conversationId = yield* tests.conversationOf(scope, runId)
       if (Option.isNone(conversationId)) {
         return yield* new NotFound({ message: "No conversation of the team has such a turn." })
@@ -97,7 +97,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
     })
 
     /** A turn that stores nothing does not begin a conversation either. */
-    const unstored = Effect.fn("HostedTurn.unstored")(function* (
+    const startUnstored = Effect.fn("HostedTurn.startUnstored")(function* (
       scope: ReadScope,
       channel: HostedChannel,
       sessionId: SessionId,
@@ -142,7 +142,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
      * Answers the person's last message, which has no answer yet. Not active while it is being answered or a human
      * answers.
      */
-    const retried = Effect.fn("HostedTurn.retried")(function* (
+    const startRetry = Effect.fn("HostedTurn.startRetry")(function* (
       scope: ReadScope,
       channel: HostedChannel,
       { retryOf, sessionId, ...turn }: Retry
@@ -170,10 +170,10 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       yield* checkTrial(standing, request)
       yield* resolveVisitor(standing, turn.externalEndUserId)
       if (retryOf !== undefined && sessionId !== undefined) {
-        return yield* retried(scope, channel, { ...turn, retryOf, sessionId })
+        return yield* startRetry(scope, channel, { ...turn, retryOf, sessionId })
       }
       yield* attachments.check(scope, sent)
-      const place = replaces === undefined ? {} : { conversationId: yield* rewound(scope, replaces) }
+      const place = replaces === undefined ? {} : { conversationId: yield* rewind(scope, replaces) }
       const files = yield* attachments.keep(sent)
       const trial = {
         ...(version === undefined ? {} : { version }),
@@ -184,7 +184,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
           ? turns.start(scope, { ...turn, ...place }, channel, { files, ...trial })
           : turn.persist
             ? inSession(scope, channel, sessionId, turn, files)
-            : unstored(scope, channel, sessionId, turn, files)
+            : startUnstored(scope, channel, sessionId, turn, files)
       return yield* Effect.onError(begun, () => files.release)
     })
 

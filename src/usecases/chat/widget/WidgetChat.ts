@@ -6,7 +6,7 @@ import { ArtifactStore } from "../../../capabilities/ArtifactStore.ts"
 import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { StoredAttachment } from "../../../domain/channels/Attachment.ts"
 import type { ExternalEndUserId, Media } from "../../../domain/chat/ChatTurn.ts"
-import { NotFound } from "../../../domain/Errors.ts"
+import { NotFound, orNoSuch } from "../../../domain/Errors.ts"
 import type { ConversationId } from "../../../domain/Ids.ts"
 import { ArtifactRef } from "../../../domain/knowledge/Source.ts"
 import type { FeedbackRequest, Session, SessionId } from "../../../domain/chat/Widget.ts"
@@ -65,10 +65,9 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
         readonly externalEndUserId?: ExternalEndUserId | undefined
       }
     ) {
-      const agent = yield* agents.find(scope, scope.agentId)
-      if (Option.isNone(agent)) return yield* new NotFound({ message: "There is no such agent." })
+      const agent = yield* agents.find(scope, scope.agentId).pipe(orNoSuch("agent"))
       const session = yield* sessions.begin(scope, given)
-      const { greeting, id, name } = agent.value
+      const { greeting, id, name } = agent
       return {
         ...session,
         agent: { id, name, greeting },

@@ -26,7 +26,7 @@ const retryAfterSeconds = 60
 
 type Moves = ReadonlyMap<TenantId, Move>
 
-const paused = new ServiceUnavailable({
+export const tenantPaused = new ServiceUnavailable({
   message: "This account is being moved. Try again in a moment.",
   details: { retryAfterSeconds: 2 }
 })
@@ -89,12 +89,12 @@ export class TenantGate extends Effect.Service<TenantGate>()("usecases/operation
       Effect.forkScoped
     )
 
-    const admitted = (tenantId: TenantId) =>
+    const awaitPause = (tenantId: TenantId) =>
       Effect.gen(function* () {
         const settled = Stream.runHead(Stream.filter(known.changes, (all) => !isPausing(all.get(tenantId))))
         yield* Effect.ignore(Effect.timeout(settled, maxWait))
         const move = current.get(tenantId)
-        if (isPausing(move)) return yield* paused
+        if (isPausing(move)) return yield* tenantPaused
         if (move?.state === "away") return yield* elsewhere(move)
       })
 
@@ -104,7 +104,7 @@ export class TenantGate extends Effect.Service<TenantGate>()("usecases/operation
       const works = workFor(tenantId)
       return move === undefined || move.state === "serving" || move.state === "draining"
         ? works
-        : Effect.zipRight(works, admitted(tenantId))
+        : Effect.zipRight(works, awaitPause(tenantId))
     }
 
     /** Returns when the tenant is served elsewhere. */

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { forEveryTenant } from "../../../concurrency/TenantSession.ts"
 import type * as Wire from "../../../domain/accounts/TenantMove.ts"
-import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { Conflict, ServiceUnavailable, ValidationError, noSuch } from "../../../domain/Errors.ts"
 import type { TenantId } from "../../../domain/Ids.ts"
 import { sqlStateOf } from "../../../store/Database.ts"
 import * as Tables from "../../../store/archive/Tables.ts"
@@ -22,7 +22,6 @@ import { TenantRows } from "./TenantRows.ts"
 /** Time between two reads of the moves by a process. It is also notified of changes, but a notification can be lost. */
 export const pollInterval = Duration.seconds(1)
 
-const unknownTenant = () => new NotFound({ message: "There is no such tenant." })
 /** True for values that do not fit their columns (class 22), or a constraint of the table (class 23). */
 const isUnfit = (sqlState: string | null) => /^2[23]/u.test(sqlState ?? "")
 const unfit = () => new ValidationError({ message: "The database does not take these values." })
@@ -56,15 +55,15 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
           migrations: yield* Effect.orDie(stored(Tables.migrationsApplied)),
           tables: all.map(({ columns, table, types }) => ({ table, columns, types })),
           name: yield* nameOf(tenantId),
-          move: Option.getOrNull(yield* moves.of(tenantId))
+          move: Option.getOrNull(yield* moves.find(tenantId))
         }
       })
 
     /** Begins a move, or continues it. Both sides note who drives it before anything is copied. */
     const begin = Effect.fn("TenantMoves.begin")(function* (tenantId: TenantId, request: Wire.Begin) {
-      const known = yield* moves.of(tenantId)
+      const known = yield* moves.find(tenantId)
       const isThere = (yield* nameOf(tenantId)) !== null
-      if (Option.isNone(known) && request.role === "origin" && !isThere) return yield* unknownTenant()
+      if (Option.isNone(known) && request.role === "origin" && !isThere) return yield* noSuch("tenant")
       if (Option.isNone(known) && request.role === "destination" && isThere)
         return yield* new Conflict({ message: "The destination has a tenant with this id already." })
       if (!(yield* moves.begin(tenantId, request)))
@@ -87,7 +86,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       )
       // Every process knows of the move before the tenant's first row arrives: none may serve a part of the tenant.
       if (request.role === "destination" && !isThere) yield* Effect.sleep(Duration.times(pollInterval, 2))
-      return Option.getOrThrow(yield* moves.of(tenantId))
+      return Option.getOrThrow(yield* moves.find(tenantId))
     })
 
     const hold = (tenantId: TenantId, { driver, millis, to }: Wire.Hold) =>
@@ -103,7 +102,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
 
     const progress = (tenantId: TenantId) =>
       Effect.all({
-        move: Effect.map(moves.of(tenantId), Option.getOrNull),
+        move: Effect.map(moves.find(tenantId), Option.getOrNull),
         turns: leases.running({ tenantId }),
         jobs: jobs.running(tenantId),
         held: jobs.held(tenantId)
@@ -175,7 +174,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
         driver,
         Effect.gen(function* () {
           yield* jobs.store(tenantId, given)
-          const move = yield* moves.of(tenantId)
+          const move = yield* moves.find(tenantId)
           if (Option.exists(move, ({ state }) => state === "serving")) yield* jobs.requeue(tenantId)
           return {}
         }).pipe(sql.withTransaction, Effect.orDie)
@@ -196,7 +195,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     /** False while jobs of a tenant that is served elsewhere run here, or wait to be carried over. */
     const forget = (tenantId: TenantId, { driver }: Wire.Forget) =>
       Effect.gen(function* () {
-        const move = yield* moves.of(tenantId)
+        const move = yield* moves.find(tenantId)
         // An earlier request has ended it, and its answer was lost.
         if (Option.isNone(move)) return { changed: true }
         const isServed = move.value.state === "serving"
@@ -227,7 +226,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       before: Option.Option<Wire.Move>,
       requestId: string
     ) {
-      const now = yield* moves.of(tenantId)
+      const now = yield* moves.find(tenantId)
       const isImport = Option.exists(
         Option.orElse(now, () => before),
         ({ servedAt }) => servedAt === null
@@ -311,7 +310,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     /** Answers a request about the tenant. */
     const ask = (tenantId: TenantId, request: Wire.MoveRequest, requestId: string) =>
       Effect.gen(function* () {
-        const before = yield* moves.of(tenantId)
+        const before = yield* moves.find(tenantId)
         const answered = yield* answer(tenantId, request)
         if (["Begin", "Serve", "Forget"].includes(request._tag))
           yield* record(tenantId, request, before, requestId)

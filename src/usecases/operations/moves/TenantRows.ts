@@ -73,7 +73,7 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
         return { unreadable }
       })
 
-    const resealed = (found: Wire.ChangeSet, sealKey: Redacted.Redacted | null) =>
+    const resealChanges = (found: Wire.ChangeSet, sealKey: Redacted.Redacted | null) =>
       Effect.forEach(found.changes, (change) =>
         Effect.gen(function* () {
           const { rows } = yield* reseal(yield* tableOf(change.table), change.rows, box, sealingOf(sealKey))
@@ -81,13 +81,13 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
         })
       )
 
-    const named = (names: ReadonlyArray<string>) =>
+    const tablesNamed = (names: ReadonlyArray<string>) =>
       Effect.map(tables, (all) => all.filter(({ table }) => names.includes(table)))
 
     const readChanges = (tenantId: TenantId, { limit, sealKey, tables: names }: Wire.ReadChanges) =>
       Effect.gen(function* () {
-        const found = yield* departures.changes(tenantId, yield* named(names), limit)
-        return { ...found, changes: yield* resealed(found, sealKey) }
+        const found = yield* departures.changes(tenantId, yield* tablesNamed(names), limit)
+        return { ...found, changes: yield* resealChanges(found, sealKey) }
       })
 
     const readPageWithChanges = (tenantId: TenantId, request: Wire.ReadPageWithChanges) =>
@@ -98,11 +98,11 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
           tenantId,
           table,
           { after, upTo },
-          yield* named(names),
+          yield* tablesNamed(names),
           limit
         )
         const { rows } = yield* reseal(table, page.rows, box, sealingOf(sealKey))
-        return { ...found, changes: yield* resealed(found, sealKey), page: { rows, next: page.next } }
+        return { ...found, changes: yield* resealChanges(found, sealKey), page: { rows, next: page.next } }
       })
 
     const writeChanges = (tenantId: TenantId, { changes, driver, sealKey }: Wire.WriteChanges) =>
@@ -137,12 +137,12 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
       bytes: Uint8Array,
       expected: ArtifactRef
     ) {
-      if (Option.isNone(yield* moves.of(tenantId))) return yield* unknownMove()
+      if (Option.isNone(yield* moves.find(tenantId))) return yield* unknownMove()
       if (refOf(bytes) !== expected)
         return yield* new Conflict({ message: "These are not the bytes of the original." })
       const { claim, ref } = yield* artifacts.keep(bytes)
       yield* kept.keep(tenantId, ref)
-      yield* claims.unclaim(claim)
+      yield* claims.releaseClaim(claim)
       return { ref }
     })
 
@@ -151,7 +151,7 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
       tenantId: TenantId,
       ref: ArtifactRef
     ) {
-      if (Option.isNone(yield* moves.of(tenantId))) return yield* unknownMove()
+      if (Option.isNone(yield* moves.find(tenantId))) return yield* unknownMove()
       return yield* Effect.mapError(
         store.get(ref),
         () => new ServiceUnavailable({ message: "The original cannot be read now. Try again later." })

@@ -3,6 +3,7 @@ import { useEffect, useState, useSyncExternalStore } from "react"
 import { texts, useText } from "../../text/Language.tsx"
 import { Button } from "../Button.tsx"
 import css from "./Toast.module.css"
+import { makeListeners } from "../../listeners.ts"
 
 const words = texts(
   { undo: "Undo", dismiss: "Dismiss", region: "What has just happened" },
@@ -22,11 +23,11 @@ interface ToastItem {
 
 let count = 0
 let items: ReadonlyArray<ToastItem> = []
-const listeners = new Set<() => void>()
+const { listen, notify } = makeListeners()
 
 const set = (next: ReadonlyArray<ToastItem>) => {
   items = next
-  for (const listener of listeners) listener()
+  notify()
 }
 const dismiss = (key: number) => set(items.filter((item) => item.key !== key))
 
@@ -36,12 +37,6 @@ export const toast = (text: string, undo: (() => void) | null = null): void => {
   set([...items.slice(1 - maxToasts), { key: count, text, undo }])
 }
 
-const listen = (listener: () => void) => {
-  listeners.add(listener)
-  return () => {
-    listeners.delete(listener)
-  }
-}
 const now = () => items
 
 const Toast = ({ item, paused }: { readonly item: ToastItem; readonly paused: boolean }) => {

@@ -2,15 +2,14 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { experimentReport, type ExperimentResult, experimentResults } from "../../api/Experiments.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
 import { Loaded } from "../../components/Page.tsx"
-import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { markedAt, withoutMarks } from "../../components/replies/marking.ts"
 import { Prose } from "../../components/replies/Prose.tsx"
 import { differing } from "./differing.ts"
 import css from "./Experiments.module.css"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -123,7 +122,6 @@ const Result = ({ found: { baseline, question, result } }: { readonly found: Exp
 
 export const ExperimentResults = ({ id }: { readonly id: string }) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const { number, percent } = useFormat()
   const report = useQuery(experimentReport(id))
   const results = useInfiniteQuery(experimentResults(id))
@@ -163,11 +161,7 @@ export const ExperimentResults = ({ id }: { readonly id: string }) => {
           </ul>
         )}
       </Loaded>
-      {results.hasNextPage ? (
-        <div>
-          <Button onClick={() => void results.fetchNextPage()}>{common.loadMore}</Button>
-        </div>
-      ) : null}
+      <LoadMore query={results} />
     </>
   )
 }

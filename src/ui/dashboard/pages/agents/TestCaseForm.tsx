@@ -19,6 +19,7 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./TestCases.module.css"
+import { linesOf } from "../../forms/lines.ts"
 
 const words = texts(
   {
@@ -102,12 +103,6 @@ const formOf = ({
   criterion: criterion ?? "",
   note: note ?? ""
 })
-
-const linesOf = (text: string) =>
-  text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "")
 
 const inputOf = ({ criterion, facts, note, question, refusal, sources }: CaseForm): TestCaseInput => ({
   question,

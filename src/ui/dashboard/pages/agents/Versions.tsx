@@ -18,12 +18,12 @@ import { Button } from "../../components/Button.tsx"
 import { Loaded } from "../../components/Page.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
-import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { talkOf } from "../workbench/Talk.ts"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import css from "./Versions.module.css"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -208,7 +208,6 @@ const Actions = ({
 
 const Versions = ({ agent, user }: PartProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const { moment } = useFormat()
   const query = useInfiniteQuery(agentVersions(agent.id))
   const { split } = agent
@@ -245,9 +244,7 @@ const Versions = ({ agent, user }: PartProps) => {
           />
         )}
       </Loaded>
-      {query.hasNextPage ? (
-        <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+      <LoadMore query={query} />
     </AgentPart>
   )
 }

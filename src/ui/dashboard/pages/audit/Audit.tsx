@@ -1,15 +1,14 @@
 /** The audit trail, newest first. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { audit, type AuditEntry } from "../../api/Audit.ts"
-import { Button } from "../../components/Button.tsx"
 import { Empty, Loaded, Page } from "../../components/Page.tsx"
 import { Cell } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
-import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
 import css from "./Audit.module.css"
 import { actionOf } from "./actions.ts"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -70,7 +69,6 @@ const Who = ({ actor, actorName }: AuditEntry) => {
 const Audit = () => {
   const t = useText(words)
   const { language } = useLanguage()
-  const common = useText(everywhere)
   const { moment } = useFormat()
   const query = useInfiniteQuery(audit)
   return (
@@ -102,11 +100,7 @@ const Audit = () => {
           )
         }}
       </Loaded>
-      {query.hasNextPage ? (
-        <div>
-          <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-        </div>
-      ) : null}
+      <LoadMore query={query} />
     </Page>
   )
 }

@@ -4,7 +4,7 @@ import { ArrowLeft, CircleCheck, PanelRight } from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"
 import { Link } from "wouter"
 import { agent } from "../../api/Agents.ts"
-import { ApiError } from "../../api/Client.ts"
+import { isUnknownId } from "../../api/Client.ts"
 import { act, conversation, type Conversation as Found, isChannel } from "../../api/Conversations.ts"
 import { markRead, patch } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
@@ -139,10 +139,6 @@ interface Props {
   readonly onDetails: () => void
 }
 
-/** An unknown or invalid id. */
-const isNowhere = (problem: unknown) =>
-  problem instanceof ApiError && (problem.status === 404 || problem.status === 400)
-
 const Frame = ({ children, search }: { readonly children: ReactNode; readonly search: string }) => {
   const t = useText(words)
   return (
@@ -185,7 +181,7 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
             <h1 className="visually-hidden">{title}</h1>
             <Skeleton rows={4} person />
           </>
-        ) : isNowhere(query.error) ? (
+        ) : isUnknownId(query.error) ? (
           <>
             <h1 className="visually-hidden">{title}</h1>
             <Empty title={t.missing}>{t.missingLead}</Empty>

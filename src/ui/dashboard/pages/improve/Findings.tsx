@@ -14,7 +14,6 @@ import { Button } from "../../components/Button.tsx"
 import { Switch } from "../../components/Choices.tsx"
 import { toast } from "../../components/feedback/Toast.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
-import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
@@ -22,6 +21,7 @@ import { findingWords } from "./findingWords.ts"
 import css from "./Improve.module.css"
 import { marked } from "./marks.ts"
 import { reasonIn, valuesOf } from "./reasons.ts"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -169,7 +169,6 @@ interface Props {
 export const Findings = ({ agentId, mayChange }: Props) => {
   const t = useText(words)
   const names = useText(findingWords)
-  const common = useText(everywhere)
   const { number } = useFormat()
   const queries = useQueryClient()
   const reason = useReason()
@@ -247,13 +246,7 @@ export const Findings = ({ agentId, mayChange }: Props) => {
           )
         }}
       </Loaded>
-      {query.hasNextPage ? (
-        <div>
-          <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-            {common.loadMore}
-          </Button>
-        </div>
-      ) : null}
+      <LoadMore query={query} />
     </section>
   )
 }

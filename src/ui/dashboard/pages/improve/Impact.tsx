@@ -8,11 +8,11 @@ import { Button } from "../../components/Button.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Prose } from "../../components/replies/Prose.tsx"
-import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Improve.module.css"
 import { Replayed } from "./Replayed.tsx"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -121,7 +121,6 @@ interface Props {
 
 export const Impact = ({ agentId, mayChange, onReplay, replayId }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const { number } = useFormat()
   const queries = useQueryClient()
   const query = useInfiniteQuery(impact(agentId))
@@ -179,13 +178,7 @@ export const Impact = ({ agentId, mayChange, onReplay, replayId }: Props) => {
           )
         }}
       </Loaded>
-      {query.hasNextPage ? (
-        <div>
-          <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-            {common.loadMore}
-          </Button>
-        </div>
-      ) : null}
+      <LoadMore query={query} />
     </>
   )
 }

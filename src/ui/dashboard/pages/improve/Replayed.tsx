@@ -3,14 +3,13 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { useEffect } from "react"
 import { experimentReport, type ExperimentResult, experimentResults } from "../../api/Experiments.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
 import { Card, Loaded } from "../../components/Page.tsx"
 import { Progress } from "../../components/Progress.tsx"
-import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Reply } from "../agents/ExperimentResults.tsx"
 import css from "./Improve.module.css"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -68,7 +67,6 @@ const Changed = ({ found: { question, result } }: { readonly found: ExperimentRe
 
 export const Replayed = ({ experimentId }: { readonly experimentId: string }) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const { number } = useFormat()
   const report = useQuery(experimentReport(experimentId))
   const results = useInfiniteQuery(experimentResults(experimentId))
@@ -129,13 +127,7 @@ export const Replayed = ({ experimentId }: { readonly experimentId: string }) =>
                 )
               }}
             </Loaded>
-            {results.hasNextPage ? (
-              <div>
-                <Button busy={results.isFetchingNextPage} onClick={() => void results.fetchNextPage()}>
-                  {common.loadMore}
-                </Button>
-              </div>
-            ) : null}
+            <LoadMore query={results} />
           </>
         )
       }}

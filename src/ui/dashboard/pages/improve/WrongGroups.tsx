@@ -7,11 +7,11 @@ import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { correctableOf, type Correctable, type ReportTime } from "./correctable.ts"
 import css from "./Improve.module.css"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -166,7 +166,6 @@ interface Props {
 
 export const WrongGroups = ({ agentId, mayChange, titled }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const { number } = useFormat()
   const query = useInfiniteQuery(insights(agentId))
   const correctable = (group: InsightGroup, time: ReportTime) =>
@@ -202,11 +201,7 @@ export const WrongGroups = ({ agentId, mayChange, titled }: Props) => {
           )
         }}
       </Loaded>
-      {query.hasNextPage ? (
-        <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-          {common.loadMore}
-        </Button>
-      ) : null}
+      <LoadMore query={query} />
     </>
   )
 }

@@ -12,6 +12,7 @@ import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { download } from "../../window/download.ts"
 import css from "./People.module.css"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -118,9 +119,7 @@ const People = () => {
           )
         }}
       </Loaded>
-      {query.hasNextPage ? (
-        <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+      <LoadMore query={query} />
     </Page>
   )
 }

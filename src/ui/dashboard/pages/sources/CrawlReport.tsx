@@ -3,16 +3,15 @@ import { useInfiniteQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { crawl, type Outcome, outcomes, type SourceDetail } from "../../api/Sources.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
 import { Select } from "../../components/Field.tsx"
 import { Loaded, Section } from "../../components/Page.tsx"
 import { Cell } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
-import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./CrawlReport.module.css"
 import { Reason } from "./Why.tsx"
 import { outcomeTones } from "./words.ts"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -51,7 +50,6 @@ const words = texts(
 
 export const CrawlReport = ({ found }: { readonly found: SourceDetail }) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const [outcome, setOutcome] = useState<Outcome | "all">("all")
   const query = useInfiniteQuery(
     crawl(found.id, outcome, `${found.latestJob?.id} ${found.latestJob?.status}`)
@@ -105,9 +103,7 @@ export const CrawlReport = ({ found }: { readonly found: SourceDetail }) => {
           )
         }}
       </Loaded>
-      {query.hasNextPage ? (
-        <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+      <LoadMore query={query} />
     </Section>
   )
 }

@@ -7,6 +7,7 @@ import { texts, useText } from "../../text/Language.tsx"
 import { addressOf } from "./addressOf.ts"
 import { Preview } from "./Preview.tsx"
 import { Refresh, type Refreshing } from "./Refresh.tsx"
+import { linesOf } from "../../forms/lines.ts"
 
 const words = texts(
   {
@@ -28,12 +29,6 @@ const words = texts(
     patterns: "Je Zeile ein Muster für die ganze Adresse: https://example.com/docs/**. Ausschluss gewinnt."
   }
 )
-
-const lines = (text: string) =>
-  text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "")
 
 /** Values of the fields, as typed. */
 export interface CrawlForm {
@@ -58,8 +53,8 @@ export const crawlFormOf = (config: SourceConfig): CrawlForm => ({
 /** The source's type and config from the form. */
 export const crawlOf = (type: "URL" | "SITEMAP", form: CrawlForm): typeof DryRunRequest.Encoded => {
   const config = {
-    ...(lines(form.include).length === 0 ? {} : { includePatterns: lines(form.include) }),
-    ...(lines(form.exclude).length === 0 ? {} : { excludePatterns: lines(form.exclude) }),
+    ...(linesOf(form.include).length === 0 ? {} : { includePatterns: linesOf(form.include) }),
+    ...(linesOf(form.exclude).length === 0 ? {} : { excludePatterns: linesOf(form.exclude) }),
     ...(form.refresh === "off" ? {} : { refresh: form.refresh })
   }
   const address = addressOf(form.url)

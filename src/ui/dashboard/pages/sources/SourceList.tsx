@@ -38,6 +38,7 @@ import { Uploads } from "./uploads/Uploads.tsx"
 import css from "./Sources.module.css"
 import { Why } from "./Why.tsx"
 import { words } from "./words.ts"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 /** For a source that was created without a sync. */
 const SyncNow = ({ source: { id, name } }: { readonly source: SourceItem }) => {
@@ -205,7 +206,6 @@ interface Props {
 
 export const SourceList = ({ add, agentId, user }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const [asked, setAsked] = useState(everything)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const isFiltered = asked !== everything
@@ -260,11 +260,7 @@ export const SourceList = ({ add, agentId, user }: Props) => {
           )
         }}
       </Loaded>
-      {query.hasNextPage ? (
-        <div>
-          <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-        </div>
-      ) : null}
+      <LoadMore query={query} />
       {atLeast(user.role, "agent") && hasSome ? <TestSearch agentId={agentId} /> : null}
     </>
   )

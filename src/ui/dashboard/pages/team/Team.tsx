@@ -30,6 +30,7 @@ import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Team.module.css"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -230,7 +231,6 @@ const Actions = ({ member, user }: RowProps) => {
 
 const Team = ({ user }: { readonly user: User }) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const { ago } = useFormat()
   const query = useInfiniteQuery(members)
   const [inviting, setInviting] = useState(false)
@@ -274,9 +274,7 @@ const Team = ({ user }: { readonly user: User }) => {
           />
         )}
       </Loaded>
-      {query.hasNextPage ? (
-        <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+      <LoadMore query={query} />
     </Page>
   )
 }

@@ -12,6 +12,7 @@ import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
 import { words } from "./words.ts"
 import css from "./Webhooks.module.css"
+import { LoadMore } from "../../components/LoadMore.tsx"
 
 const tones: Record<Delivery["status"], Tone> = {
   pending: "warn",
@@ -59,9 +60,7 @@ export const Deliveries = ({ id }: { readonly id: string }) => {
         }}
       </Loaded>
       <Actions>
-        {query.hasNextPage ? (
-          <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-        ) : null}
+        <LoadMore query={query} />
         <Button onClick={() => void query.refetch()}>{common.refresh}</Button>
       </Actions>
     </>

@@ -4,14 +4,9 @@ import type { Look, Widget } from "../../api/Widgets.ts"
 import { noScope, scopeOf, type TypedScope } from "../agents/KeyScope.tsx"
 import { meantBy, originsOf } from "../agents/origins.ts"
 import { typedLabels } from "../sources/Labels.tsx"
+import { linesOf } from "../../forms/lines.ts"
 
 const maxSuggestions = 4
-
-const linesOf = (text: string) =>
-  text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "")
 
 const orNull = (text: string) => (text.trim() === "" ? null : text)
 

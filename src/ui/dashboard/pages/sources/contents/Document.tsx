@@ -17,12 +17,12 @@ import { toast } from "../../../components/feedback/Toast.tsx"
 import { Loaded, Page } from "../../../components/Page.tsx"
 import { Problem } from "../../../components/Problem.tsx"
 import { Prose } from "../../../components/replies/Prose.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
 import { useFormat } from "../../../text/Format.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 import { LoadedPage } from "../../LoadedPage.tsx"
 import { AddSource } from "../AddSource.tsx"
 import css from "./Contents.module.css"
+import { LoadMore } from "../../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -173,7 +173,6 @@ interface Props {
 
 const Document = ({ id, sourceId, user }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const owner = useQuery(source(sourceId))
   const query = useInfiniteQuery(document(sourceId, id))
   const agentId = owner.data?.agentId ?? ""
@@ -212,11 +211,7 @@ const Document = ({ id, sourceId, user }: Props) => {
                 </li>
               ))}
             </ol>
-            {query.hasNextPage ? (
-              <div>
-                <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-              </div>
-            ) : null}
+            <LoadMore query={query} />
           </Page>
         )
       }}

@@ -14,6 +14,7 @@ import { everywhere } from "../../../text/everywhere.ts"
 import { useFormat } from "../../../text/Format.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 import css from "./Contents.module.css"
+import { LoadMore } from "../../../components/LoadMore.tsx"
 
 const words = texts(
   {
@@ -108,9 +109,7 @@ export const Documents = ({ found }: { readonly found: SourceDetail }) => {
           )
         }}
       </Loaded>
-      {query.hasNextPage ? (
-        <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+      <LoadMore query={query} />
     </Section>
   )
 }

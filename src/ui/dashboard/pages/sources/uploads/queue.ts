@@ -6,6 +6,7 @@ import { useSyncExternalStore } from "react"
 import { isMoving, type SourceItem, syncSource } from "../../../api/Sources.ts"
 import { sourcesOf, sourceWithContent, uploadSource } from "../../../api/sources/Uploads.ts"
 import { contentOf, isZip, type Refusal, refusalOf, type Selection } from "./files.ts"
+import { makeListeners } from "../../../listeners.ts"
 
 /** Maximum number of concurrent uploads. */
 const maxSending = 3
@@ -46,7 +47,7 @@ export interface UploadTarget {
 
 let count = 0
 let uploads: ReadonlyArray<Upload> = []
-const listeners = new Set<() => void>()
+const { listen, notify } = makeListeners()
 /** Of those that are sent. */
 const running = new Map<number, AbortController>()
 /** The first upload of each content, by agent and content. */
@@ -60,7 +61,7 @@ const set = (next: ReadonlyArray<Upload>) => {
   uploads = next
   if (next.some(isUnsent)) window.addEventListener("beforeunload", warn)
   else window.removeEventListener("beforeunload", warn)
-  for (const listener of listeners) listener()
+  notify()
 }
 const change = (key: number, fields: Partial<Pick<Upload, "state" | "sourceId" | "isForced">>) =>
   set(uploads.map((one) => (one.key === key ? { ...one, ...fields } : one)))
@@ -185,12 +186,6 @@ export const force = (key: number): void => {
   pump()
 }
 
-const listen = (listener: () => void) => {
-  listeners.add(listener)
-  return () => {
-    listeners.delete(listener)
-  }
-}
 const now = () => uploads
 
 /** Uploads of the user to the agent, in the order in which they were chosen. */

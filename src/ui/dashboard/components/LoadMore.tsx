@@ -1,0 +1,24 @@
+import { everywhere } from "../text/everywhere.ts"
+import { useText } from "../text/Language.tsx"
+import { Button } from "./Button.tsx"
+
+interface Props {
+  readonly query: {
+    readonly hasNextPage: boolean
+    readonly isFetchingNextPage: boolean
+    readonly fetchNextPage: () => unknown
+  }
+}
+
+/** Loads the next page of a list. Nothing at its end. */
+export const LoadMore = ({ query }: Props) => {
+  const t = useText(everywhere)
+  if (!query.hasNextPage) return null
+  return (
+    <div>
+      <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+        {t.loadMore}
+      </Button>
+    </div>
+  )
+}
