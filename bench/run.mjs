@@ -5,6 +5,7 @@
  *
  *   npm run bench -- --only chat,retrieve --rounds 3
  *   npm run bench -- --largest 100000        how far the collection of chunks grows; 1,000,000 by default
+ *   npm run bench -- --growth-seconds 1800   how long one size may take to be written; 240 by default, else it is smaller
  *   npm run bench -- --quick                 small, short and not recorded: whether everything runs
  *   npm run bench -- --only hostile          what hostile files cost (bench/hostile.mjs)
  *   npm run bench -- --only retrieval        how well retrieval finds (bench/retrieval.mjs)
@@ -42,6 +43,7 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     seconds: { type: "string" },
     largest: { type: "string", default: "1000000" },
+    "growth-seconds": { type: "string", default: "240" },
     quick: { type: "boolean", default: false }
   }
 })
@@ -114,6 +116,7 @@ const world = {
   rounds: Number(values.rounds ?? (quick ? 1 : 3)),
   seconds: Number(values.seconds ?? (quick ? 0.5 : 3)),
   largest: Number(values.largest),
+  maxGrowthSeconds: Number(values["growth-seconds"]),
   peerFolder: values.peers,
   databases,
   model,

@@ -162,14 +162,13 @@ const variables = { SPOKE_EMBEDDING_DIMENSIONS: String(size) }
 /** A constant load, which measures the noise of the machine. */
 const steadyOf = (bare, passages) => plain(bare, question, passages)
 
-/** Time limit for writing one size, estimated from the last one; a busy machine writes fewer chunks, in steps. */
-const maxGrowthSeconds = 240
+/** A size that is estimated to take longer than `maxGrowthSeconds` is made smaller, by steps of so many chunks. */
 const step = 50_000
 /** Ratio of the index's time for a chunk among ten times as many. */
 const indexSlowdown = 1.3
 
 const growServer = async (world, sizes) => {
-  const { databases, model, passages, progress, quick, services } = world
+  const { databases, maxGrowthSeconds, model, passages, progress, quick, services } = world
   const { postgres, redis } = await databases()
   const { peers } = await services()
   const stub = await model()

@@ -140,19 +140,21 @@ eachEngineLive("The reports of a tenant that statistics do not know", (it) => {
       const report = { tenantId: scope.tenantId, agentId: undefined, ...period }
       const reads = yield* Effect.all({
         usage: readsOf(usage.byDay(scope, { start: period.from, end: period.to })),
-        wrong: readsOf(insights.wrong(report, "none", 1_000)),
-        "wrong of the agent": readsOf(insights.wrong({ ...report, agentId: scope.agentId }, "none", 1_000)),
+        wrong: readsOf(insights.failedTurns(report, "none", 1_000)),
+        "wrong of the agent": readsOf(
+          insights.failedTurns({ ...report, agentId: scope.agentId }, "none", 1_000)
+        ),
         measures: readsOf(insights.measures(report, "day")),
         impact: readsOf(impact.citing({ ...scope, ...period, sourceId: undefined }, 1_000)),
         passages: readsOf(contents.passages(scope, sourceId, documentId, { after: -1, limit: 20 })),
         inbox: readsOf(inbox.list(reader, {}, { after: undefined, limit: 50 })),
         unread: readsOf(inbox.list(reader, { unread: "true" }, { after: undefined, limit: 50 })),
-        standings: readsOf(inbox.standings(reader, shown)),
-        glances: readsOf(view.glances(scope, shown)),
+        standings: readsOf(inbox.readStates(reader, shown)),
+        glances: readsOf(view.previews(scope, shown)),
         problems: readsOf(problems.list(scope)),
         stale: readsOf(findings.stale(scope, DateTime.add(now, { days: 1 }))),
         "values of sources": readsOf(findings.values(scope, { ...period, after: "", limit: 50 })),
-        corrections: readsOf(corrections.asked(scope, [], 1_000))
+        corrections: readsOf(corrections.listQuestions(scope, [], 1_000))
       })
       expect(Object.entries(reads).filter(([, rows]) => rows > 10 * count)).toEqual([])
       for (const name of ["usage", "wrong", "measures", "impact", "passages"] as const)

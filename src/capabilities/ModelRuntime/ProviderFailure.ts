@@ -86,7 +86,7 @@ export const fromTransport = ({ reason, code }: StreamingPostError, received: bo
       retryable: false
     })
   }
-  if (reason === "Late") return received ? noResponse() : noAnswer()
+  if (reason === "Late") return received ? stalled() : noAnswer()
   const told = code === "" ? "" : ` (${code})`
   return received
     ? new ModelError({
@@ -109,7 +109,7 @@ const noAnswer = () =>
     retryable: false
   })
 
-const noResponse = () =>
+const stalled = () =>
   new ModelError({
     reason: "TimedOut",
     message: "The provider fell silent in the middle of its answer",

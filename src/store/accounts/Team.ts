@@ -160,7 +160,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       )
 
     /** The invited member; none when the invitation is used, expired or void. */
-    const invited = (fingerprint: Uint8Array) =>
+    const findInvited = (fingerprint: Uint8Array) =>
       sql`/* every tenant: directory */
         select ${columns} from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}`.pipe(
         Rows.first(Row)
@@ -199,7 +199,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       lockOut,
       activate,
       invite,
-      invited,
+      findInvited,
       redeem
     } as const
   })

@@ -25,7 +25,7 @@ export class UserStore extends Effect.Service<UserStore>()("store/accounts/Users
     const sql = yield* SqlClient.SqlClient
 
     /** True while there is no user of any tenant. */
-    const none = sql<{
+    const isEmpty = sql<{
       readonly none: boolean
     }>`/* every tenant: operator */ select not exists (select from users) as none`.pipe(
       Effect.orDie,
@@ -52,6 +52,6 @@ export class UserStore extends Effect.Service<UserStore>()("store/accounts/Users
         Rows.first(Account)
       )
 
-    return { none, lock, insert, findByEmail } as const
+    return { isEmpty, lock, insert, findByEmail } as const
   })
 }) {}

@@ -84,13 +84,13 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
       Effect.map(find({ tenantId }, id), Option.as<AgentScope>({ tenantId, agentId: id }))
 
     /** The settings of a version; none when the tenant's agent has no such version. */
-    const recorded = (scope: TenantScope, id: AgentId, version: number) =>
+    const settingsOf = (scope: TenantScope, id: AgentId, version: number) =>
       sql`
         select settings from agent_versions
         where tenant_id = ${scope.tenantId} and agent_id = ${id} and version = ${version}`.pipe(
         Rows.first(Schema.Struct({ settings: AgentSettings })),
         Effect.map(Option.map(({ settings }) => settings)),
-        Effect.withSpan("AgentStore.recorded")
+        Effect.withSpan("AgentStore.settingsOf")
       )
 
     /** Newest first. */
@@ -159,6 +159,6 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         )
       )
 
-    return { insert, find, findScope, recorded, list, update, seize, remove } as const
+    return { insert, find, findScope, settingsOf, list, update, seize, remove } as const
   })
 }) {}

@@ -118,7 +118,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       )
 
     /** Stores a preview, unless the draft has changed since. */
-    const previewed = (
+    const recordPreview = (
       { tenantId }: TenantScope,
       { answer, id, question }: Correction,
       experimentId: ExperimentId
@@ -127,7 +127,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
         update corrections set experiment_id = ${experimentId}
         where tenant_id = ${tenantId} and id = ${id} and question = ${question} and answer = ${answer}`.pipe(
         Rows.none,
-        Effect.withSpan("CorrectionStore.previewed")
+        Effect.withSpan("CorrectionStore.recordPreview")
       )
 
     const approve = (
@@ -155,7 +155,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
     }, Effect.orDie)
 
     /** The newest `limit` ended turns of customers, and those of `ids` that exist. */
-    const asked = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>, limit: number) =>
+    const listQuestions = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>, limit: number) =>
       sql`
         with newest as (
           select r.tenant_id, r.id from agent_runs r
@@ -168,7 +168,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
           and (r.id = any(${[...ids]}::text[]) or r.id in (select id from newest where tenant_id = ${tenantId}))
         order by r.id desc`.pipe(
         Rows.all(Schema.Struct({ id: RunId, question: Schema.String })),
-        Effect.withSpan("CorrectionStore.asked")
+        Effect.withSpan("CorrectionStore.listQuestions")
       )
 
     /** False when the tenant has no such correction. */
@@ -178,6 +178,17 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
         Effect.withSpan("CorrectionStore.remove")
       )
 
-    return { insert, find, hold, page, update, previewed, approve, sourceOf, asked, remove } as const
+    return {
+      insert,
+      find,
+      hold,
+      page,
+      update,
+      recordPreview,
+      approve,
+      sourceOf,
+      listQuestions,
+      remove
+    } as const
   })
 }) {}

@@ -149,14 +149,14 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
     }, Effect.orDie)
 
     /** Questions of these turns, if they have ended. Turns of other agents are ignored. */
-    const turns = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>) =>
+    const questionsOf = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>) =>
       sql`
         select id, user_message as question from agent_runs
         where tenant_id = ${tenantId} and agent_id = ${agentId} and id = any(${[...ids]}::text[])
           and status <> 'running'
         order by id`.pipe(
         Rows.all(Schema.Struct({ id: RunId, question: Schema.String })),
-        Effect.withSpan("ExperimentStore.turns")
+        Effect.withSpan("ExperimentStore.questionsOf")
       )
 
     /** None when the tenant has no such experiment. */
@@ -209,14 +209,14 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       )
 
     /** All results so far, without replies and citations, which figures do not need. */
-    const measured = ({ tenantId }: TenantScope, id: ExperimentId) =>
+    const listOutcomes = ({ tenantId }: TenantScope, id: ExperimentId) =>
       sql`
         select position, asked ->> 'question' as question,
           result || '{"reply": null, "before": null, "citations": []}' as result
         from experiment_results
         where tenant_id = ${tenantId} and experiment_id = ${id} and result is not null order by position`.pipe(
         Rows.all(Measured),
-        Effect.withSpan("ExperimentStore.measured")
+        Effect.withSpan("ExperimentStore.listOutcomes")
       )
 
     /** The newest experiment with all of these cases and equivalent settings. */
@@ -245,14 +245,14 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       )
 
     /** The next questions of a running experiment; none at its end, or if it was cancelled. */
-    const waiting = ({ tenantId }: TenantScope, id: ExperimentId, limit: number) =>
+    const nextQuestions = ({ tenantId }: TenantScope, id: ExperimentId, limit: number) =>
       sql`
         select q.position, q.run_id as "runId", q.asked from experiment_results q
         join experiments e on e.tenant_id = q.tenant_id and e.id = q.experiment_id and e.status = 'running'
         where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.result is null
         order by q.position limit ${limit}`.pipe(
         Rows.all(Waiting),
-        Effect.withSpan("ExperimentStore.waiting")
+        Effect.withSpan("ExperimentStore.nextQuestions")
       )
 
     /** Stores a result once, and only while the experiment runs. */
@@ -294,14 +294,14 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
 
     return {
       insert,
-      turns,
+      questionsOf,
       find,
       page,
       results,
-      measured,
+      listOutcomes,
       latest,
       begin,
-      waiting,
+      nextQuestions,
       record,
       end,
       remove

@@ -95,11 +95,11 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
         order by id limit ${limit + 1}`.pipe(Rows.page(Row, limit), Effect.withSpan("TestCaseStore.page"))
 
     /** Cases of all agents of the tenant, oldest first, without those made from turns. */
-    const written = ({ tenantId }: TenantScope) =>
+    const listWritten = ({ tenantId }: TenantScope) =>
       sql`
         select ${columns} from test_cases where tenant_id = ${tenantId} and run_id is null order by id`.pipe(
         Rows.all(Row),
-        Effect.withSpan("TestCaseStore.written")
+        Effect.withSpan("TestCaseStore.listWritten")
       )
 
     /** False when the tenant has no such case. */
@@ -110,7 +110,7 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
       )
 
     /** The question of an ended run and its outcome; none when the agent has no such run. */
-    const asked = ({ agentId, tenantId }: AgentScope, runId: RunId) =>
+    const questionOf = ({ agentId, tenantId }: AgentScope, runId: RunId) =>
       sql`
         select r.user_message as question, m.citations, r.rating, f.comment, h.content as human
         from agent_runs r
@@ -127,9 +127,9 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
         ) h on true
         where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.id = ${runId} and r.status <> 'running'`.pipe(
         Rows.first(AskedRow),
-        Effect.withSpan("TestCaseStore.asked")
+        Effect.withSpan("TestCaseStore.questionOf")
       )
 
-    return { insert, update, page, written, remove, asked } as const
+    return { insert, update, page, listWritten, remove, questionOf } as const
   })
 }) {}

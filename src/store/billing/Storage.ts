@@ -177,12 +177,12 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
       sql`update tenant_storage set due_at = now() where tenant_id = ${tenantId}`.pipe(Rows.none)
 
     /** Some of the tenant's originals of unknown size. */
-    const unknown = (tenantId: TenantId) =>
+    const unsizedOriginals = (tenantId: TenantId) =>
       sql`
         select a.ref from artifacts a where a.bytes is null and a.ref in (${files(tenantId)}) limit ${unknownBatch}`.pipe(
         Rows.all(Schema.Struct({ ref: ArtifactRef })),
         Effect.map((rows) => rows.map(({ ref }) => ref)),
-        Effect.withSpan("StorageStore.unknown")
+        Effect.withSpan("StorageStore.unsizedOriginals")
       )
 
     const learn = (ref: ArtifactRef, bytes: number) =>
@@ -199,6 +199,6 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
         Effect.withSpan("StorageStore.find")
       )
 
-    return { include, claim, advance, postpone, unknown, learn, find } as const
+    return { include, claim, advance, postpone, unsizedOriginals, learn, find } as const
   })
 }) {}

@@ -160,13 +160,13 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
       )
 
     /** `outcome` is why it was not answered; null when it was. Joins the caller's transaction. */
-    const processed = (id: InboundEventId, outcome: string | null) => settle(id, "processed", outcome)
+    const markProcessed = (id: InboundEventId, outcome: string | null) => settle(id, "processed", outcome)
 
     /**
      * It could not be routed, or had too many attempts. It can still be processed later. Joins the caller's
      * transaction.
      */
-    const failed = (id: InboundEventId, reason: string) => settle(id, "failed", reason)
+    const markFailed = (id: InboundEventId, reason: string) => settle(id, "failed", reason)
 
     /** Removes the files of an event once they are attached to its message, so that they are not stored twice. */
     const withoutFiles = (id: InboundEventId) =>
@@ -202,6 +202,6 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
       return keys.length === tidyBatchSize || rows.length === tidyBatchSize
     })
 
-    return { accept, event, processed, failed, withoutFiles, moreWaiting, prune } as const
+    return { accept, event, markProcessed, markFailed, withoutFiles, moreWaiting, prune } as const
   })
 }) {}

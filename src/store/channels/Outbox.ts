@@ -81,7 +81,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
      * The recipient and the sending account; none for a conversation without a channel. An account that the tenant has
      * moved to another agent continues its existing conversations, with its new token.
      */
-    const correspondent = ({ tenantId }: TenantScope, id: ConversationId) =>
+    const recipientOf = ({ tenantId }: TenantScope, id: ConversationId) =>
       sql`
         select h.tenant_id as "tenantId", h.id as "channelId", h.channel, h.external_id as "externalId",
           h.access_token as "accessToken", h.secrets, h.profile, h.active, h.failures,
@@ -165,7 +165,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
         from decided where o.tenant_id = ${tenantId} and o.id = decided.id and o.state = decided.was
         returning o.state, o.resent`.pipe(Rows.first(Claim))
 
-    const sent = ({ tenantId }: TenantScope, id: OutboxId, providerMessageId: string) =>
+    const markSent = ({ tenantId }: TenantScope, id: OutboxId, providerMessageId: string) =>
       sql`
         update channel_outbox set state = 'sent', sent_at = coalesce(sent_at, now()), last_error = null,
           provider_message_id = coalesce(provider_message_id, ${providerMessageId}),
@@ -175,7 +175,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       )
 
     /** The provider has certainly not accepted it. It may be sent again as a first attempt. */
-    const refused = ({ tenantId }: TenantScope, id: OutboxId, reason: string) =>
+    const markRefused = ({ tenantId }: TenantScope, id: OutboxId, reason: string) =>
       sql`
         update channel_outbox set state = 'pending', last_error = ${reason}
         where tenant_id = ${tenantId} and id = ${id} and state = 'sending'`.pipe(Rows.none)
@@ -201,7 +201,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       sql`(o.delivery is null or array_position(${rank}, o.delivery) < array_position(${rank}, ${delivery}::text))`
 
     /** Records a delivery state, forward only. Also applies to a part whose answer is pending or lost. */
-    const delivered = ({
+    const recordDelivery = ({
       accountId,
       channel,
       delivery,
@@ -230,7 +230,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
     }
 
     /** Whether an echo repeats one of our messages: by the metadata that we sent with it, or by the provider's id. */
-    const ours = ({ accountId, channel, messageId, origin }: InboundMessage) =>
+    const isOwn = ({ accountId, channel, messageId, origin }: InboundMessage) =>
       sql`/* every tenant: directory */
         select o.id from channel_outbox o join channels h on h.tenant_id = o.tenant_id and h.id = o.channel_id
         where h.channel = ${channel} and h.external_id = ${accountId}
@@ -238,6 +238,17 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
         Rows.any
       )
 
-    return { correspondent, insert, parts, reopen, claim, sent, refused, fail, delivered, ours } as const
+    return {
+      recipientOf,
+      insert,
+      parts,
+      reopen,
+      claim,
+      markSent,
+      markRefused,
+      fail,
+      recordDelivery,
+      isOwn
+    } as const
   })
 }) {}

@@ -103,7 +103,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
      * Conversations of agents in which a message has waited since `before` without a running turn, because the job that
      * should answer has died. `fresh` says whether it may still be answered.
      */
-    const forgotten = (before: DateTime.Utc, freshSince: DateTime.Utc) =>
+    const listForgotten = (before: DateTime.Utc, freshSince: DateTime.Utc) =>
       sql`/* every tenant: sweep */
         select c.tenant_id as "tenantId", c.agent_id as "agentId", c.id as "conversationId", c.channel,
           max(m.created_at) >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
@@ -118,9 +118,9 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
         group by c.tenant_id, c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz
         order by c.id limit ${sweepBatchSize}`.pipe(
         Rows.all(Forgotten),
-        Effect.withSpan("UnansweredStore.forgotten")
+        Effect.withSpan("UnansweredStore.listForgotten")
       )
 
-    return { hold, forgotten } as const
+    return { hold, listForgotten } as const
   })
 }) {}

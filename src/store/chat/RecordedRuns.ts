@@ -107,15 +107,15 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
         Effect.withSpan("RecordedRunStore.find")
       )
 
-    const belongings = ({ agentId, tenantId }: AgentScope) =>
+    const resourcesOf = ({ agentId, tenantId }: AgentScope) =>
       sql`
         select
           exists (select from sources s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}) as "hasSources",
           exists (select from tools t where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) as "hasTools",
           exists (
             select from sources s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.type = 'QA'
-          ) as "hasCurated"`.pipe(Rows.one(Belongings), Effect.withSpan("RecordedRunStore.belongings"))
+          ) as "hasCurated"`.pipe(Rows.one(Belongings), Effect.withSpan("RecordedRunStore.resourcesOf"))
 
-    return { find, belongings } as const
+    return { find, resourcesOf } as const
   })
 }) {}

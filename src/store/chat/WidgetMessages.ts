@@ -49,12 +49,12 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
         order by m.position limit ${limit}`.pipe(Rows.all(Row), Effect.withSpan("WidgetMessageStore.page"))
 
     /** A message of the person; none when the conversation has no such message. */
-    const asked = ({ tenantId }: TenantScope, conversationId: ConversationId, id: MessageId) =>
+    const findMessage = ({ tenantId }: TenantScope, conversationId: ConversationId, id: MessageId) =>
       sql`
         select content, attachments from messages
         where tenant_id = ${tenantId} and conversation_id = ${conversationId} and id = ${id} and role = 'user'`.pipe(
         Rows.first(Asked),
-        Effect.withSpan("WidgetMessageStore.asked")
+        Effect.withSpan("WidgetMessageStore.findMessage")
       )
 
     /**
@@ -153,6 +153,6 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
         )
         select message_id from rated`.pipe(Rows.any, Effect.withSpan("WidgetMessageStore.rate"))
 
-    return { page, asked, lastTurn, store, attachment, rate } as const
+    return { page, findMessage, lastTurn, store, attachment, rate } as const
   })
 }) {}

@@ -142,7 +142,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
     })
 
     /** The state of each of `ids` for the member. */
-    const standings = (reader: Reader, ids: ReadonlyArray<ConversationId>) =>
+    const readStates = (reader: Reader, ids: ReadonlyArray<ConversationId>) =>
       sql`
         select c.id as "conversationId", left(q.content, 160) as question, ${isUnread} as unread,
           case when c.assignee_id is not null then jsonb_build_object('id', c.assignee_id, 'email', (
@@ -161,7 +161,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
         where c.tenant_id = ${opaque(sql, reader.tenantId)}
           and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`.pipe(
         Rows.all(StandingRow),
-        Effect.withSpan("InboxListStore.standings")
+        Effect.withSpan("InboxListStore.readStates")
       )
 
     /**
@@ -199,6 +199,6 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       yield* sql`delete from conversation_reads where tenant_id = ${tenantId} and user_id = ${userId}`
     }, Effect.orDie)
 
-    return { list, standings, unread, read, readAll } as const
+    return { list, readStates, unread, read, readAll } as const
   })
 }) {}

@@ -61,7 +61,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
       ) u on u.status = 'failed'`
 
     /** The end user, and the beginning of the last message, for each of `ids`. */
-    const glances = ({ tenantId }: TenantScope, ids: ReadonlyArray<ConversationId>) =>
+    const previews = ({ tenantId }: TenantScope, ids: ReadonlyArray<ConversationId>) =>
       sql`
         select c.id as "conversationId",
           coalesce(p.external_id, (
@@ -81,7 +81,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
         ) m on true ${unansweredBy}
         where c.tenant_id = ${opaque(sql, tenantId)} and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`.pipe(
         Rows.all(ConversationPreviewRow),
-        Effect.withSpan("InboxViewStore.glances")
+        Effect.withSpan("InboxViewStore.previews")
       )
 
     const stages = sql.literal("array['sent', 'delivered', 'read']")
@@ -109,7 +109,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
      * The last `limit` messages before the message `before`, or of all, newest first. Messages without a key are older
      * and are not included.
      */
-    const before = (
+    const messagesBefore = (
       { tenantId }: TenantScope,
       id: ConversationId,
       before: MessageId | undefined,
@@ -135,10 +135,10 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
         left join agent_runs r
           on r.tenant_id = ${tenantId} and r.conversation_id = ${id} and r.message_id = m.id and m.role = 'assistant'
         ${unansweredBy}
-        order by m.position desc`.pipe(Rows.all(MessageRow), Effect.withSpan("InboxViewStore.before"))
+        order by m.position desc`.pipe(Rows.all(MessageRow), Effect.withSpan("InboxViewStore.messagesBefore"))
 
     /** Delivery states of those of `ids` that were sent through a channel, and the customers' ratings. */
-    const added = ({ tenantId }: TenantScope, ids: ReadonlyArray<MessageId>) =>
+    const receipts = ({ tenantId }: TenantScope, ids: ReadonlyArray<MessageId>) =>
       sql`
         select m.id, m.delivery, m.feedback from (
           select m.id, ${delivery} as delivery, ${feedback} as feedback
@@ -147,7 +147,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
           ) m
         ) m where m.delivery is not null or m.feedback is not null`.pipe(
         Rows.all(AddedRow),
-        Effect.withSpan("InboxViewStore.added")
+        Effect.withSpan("InboxViewStore.receipts")
       )
 
     /** The agent's turn that ended last, null before the first. None when the tenant has no such agent. */
@@ -176,6 +176,6 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
         Effect.withSpan("InboxViewStore.agentOf")
       )
 
-    return { glances, before, added, lastRun, agentOf } as const
+    return { previews, messagesBefore, receipts, lastRun, agentOf } as const
   })
 }) {}

@@ -67,7 +67,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       )
 
     /** Adds an entry. Needs a transaction that has locked the conversation. */
-    const tell = Effect.fn("InboxWorkStore.tell")(function* (
+    const addEntry = Effect.fn("InboxWorkStore.addEntry")(function* (
       { tenantId, userId }: Reader,
       conversationId: ConversationId,
       entry: {
@@ -86,11 +86,11 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
     }, Effect.orDie)
 
     /** True when the tenant has the conversation, and it is not closed. */
-    const goesOn = ({ tenantId }: TenantScope, id: ConversationId) =>
+    const isOpen = ({ tenantId }: TenantScope, id: ConversationId) =>
       sql`
         select id from conversations where tenant_id = ${tenantId} and id = ${id} and state <> 'CLOSED'`.pipe(
         Rows.any,
-        Effect.withSpan("InboxWorkStore.goesOn")
+        Effect.withSpan("InboxWorkStore.isOpen")
       )
 
     /** Locks the conversation. True when the tenant has it. Needs a transaction. */
@@ -214,9 +214,9 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
 
     return {
       entries,
-      tell,
+      addEntry,
       lock,
-      goesOn,
+      isOpen,
       assignee,
       assign,
       roleOf,

@@ -84,7 +84,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
     const isOfCustomer = sql`c.channel <> 'test'`
 
     /** The newest `limit` turns that went wrong, newest first. */
-    const wrong = ({ agentId, from, tenantId, to }: ReportScope, profile: string, limit: number) =>
+    const failedTurns = ({ agentId, from, tenantId, to }: ReportScope, profile: string, limit: number) =>
       sql`
         select r.id as "runId", r.agent_id as "agentId", (select a.masking from agents a
             where a.tenant_id = r.tenant_id and a.id = r.agent_id) as masking, r.conversation_id as "conversationId",
@@ -97,7 +97,10 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
         where r.tenant_id = ${opaque(sql, tenantId)} and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
           and (r.status = 'failed' or r.unanswered or r.handed_over or r.stopped or r.rating = -1)
           and ${isOfCustomer} ${agentId === undefined ? sql`` : sql`and r.agent_id = ${agentId}`}
-        order by r.id desc limit ${limit}`.pipe(Rows.all(WrongRow), Effect.withSpan("InsightStore.wrong"))
+        order by r.id desc limit ${limit}`.pipe(
+        Rows.all(WrongRow),
+        Effect.withSpan("InsightStore.failedTurns")
+      )
 
     /** Stores vectors of questions. Runs that no longer exist are ignored. */
     const addVectors = (
@@ -121,7 +124,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
     }
 
     /** The sources in which the searches of `runIds` found something. */
-    const searched = ({ tenantId }: TenantScope, runIds: ReadonlyArray<RunId>) =>
+    const searchedSources = ({ tenantId }: TenantScope, runIds: ReadonlyArray<RunId>) =>
       sql`
         select distinct e.run_id as "runId", s.id, s.name
         from agent_run_events e
@@ -129,7 +132,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
         cross join lateral jsonb_path_query(e.payload, '$.chunks[*].sourceId') found (id)
         join sources s on s.id = found.id #>> '{}' and s.tenant_id = e.tenant_id
         where e.tenant_id = ${opaque(sql, tenantId)} and e.run_id = any(${[...runIds]}::text[]) and e.type = 'retrieval.completed'
-        order by 1, 2`.pipe(Rows.all(SearchedRow), Effect.withSpan("InsightStore.searched"))
+        order by 1, 2`.pipe(Rows.all(SearchedRow), Effect.withSpan("InsightStore.searchedSources"))
 
     /** The oldest sources of each agent. */
     const sourcesOf = ({ tenantId }: TenantScope, agentIds: ReadonlyArray<AgentId>) =>
@@ -201,6 +204,6 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
         Effect.map(Option.isSome)
       )
 
-    return { wrong, addVectors, searched, sourcesOf, measures, hasAgent } as const
+    return { failedTurns, addVectors, searchedSources, sourcesOf, measures, hasAgent } as const
   })
 }) {}

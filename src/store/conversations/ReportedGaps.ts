@@ -50,7 +50,7 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
           update gap_searches set due_at = now() + make_interval(secs => ${Duration.toSeconds(searchInterval)})
           where tenant_id = ${tenantId}`.pipe(Rows.none)
 
-    const known = ({ tenantId }: TenantScope) =>
+    const list = ({ tenantId }: TenantScope) =>
       sql`
         select id, threshold, run_ids as "runIds" from reported_gaps where tenant_id = ${tenantId} order by id`.pipe(
         Rows.all(Gap)
@@ -84,6 +84,6 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
         Rows.none
       )
 
-    return { claim, release, known, keep, forget } as const
+    return { claim, release, list, keep, forget } as const
   })
 }) {}

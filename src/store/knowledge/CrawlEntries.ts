@@ -99,7 +99,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
           and e.generation not in (${task.generation}, s.live_generation)`.pipe(Rows.none)
 
     /** The stored state of live documents that code of this `revision` has read. */
-    const remembered = (task: IngestionTask, revision: number) =>
+    const storedStates = (task: IngestionTask, revision: number) =>
       sql`
         select e.url, e.parent, e.outcome, e.reason, e.target, e.etag, e.last_modified as "lastModified",
           e.listed_at as "listedAt", (extract(epoch from e.fetched_at) * 1000)::float8 as "fetchedAt", e.links, e.digest,
@@ -114,7 +114,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
               where d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation and d.uri = e.target
             )
           )
-        order by e.place`.pipe(Rows.all(Remembered), Effect.withSpan("CrawlEntryStore.remembered"))
+        order by e.place`.pipe(Rows.all(Remembered), Effect.withSpan("CrawlEntryStore.storedStates"))
 
     const exists = (scope: ReportScope, sourceId: SourceId) =>
       sql`
@@ -123,7 +123,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
           and ${"agentId" in scope ? sql`s.agent_id = ${scope.agentId}` : sql`true`}`.pipe(Rows.any)
 
     /** The job that runs or ended last. None when the source has had none, or is outside the scope. */
-    const reported = (scope: ReportScope, sourceId: SourceId) =>
+    const lastJob = (scope: ReportScope, sourceId: SourceId) =>
       sql`
         select j.generation, j.id, j.type, j.status, j.attempt_errors as "attemptErrors"
         from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
@@ -132,7 +132,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
           and j.status <> 'QUEUED'
         order by j.generation desc limit 1`.pipe(
         Rows.first(Report),
-        Effect.withSpan("CrawlEntryStore.reported")
+        Effect.withSpan("CrawlEntryStore.lastJob")
       )
 
     /** One line more than `limit`, in the order in which they were decided. */
@@ -149,6 +149,6 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
           and ${outcome === undefined ? sql`true` : sql`outcome = ${outcome}`}
         order by place limit ${limit + 1}`.pipe(Rows.all(Line), Effect.withSpan("CrawlEntryStore.list"))
 
-    return { add, clear, prune, remembered, exists, reported, list } as const
+    return { add, clear, prune, storedStates, exists, lastJob, list } as const
   })
 }) {}

@@ -88,7 +88,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       )
 
     /** Open jobs that no queue job would run any more. */
-    const forsaken = (limit: number) =>
+    const withoutQueueJob = (limit: number) =>
       sql`/* every tenant: sweep */
         select j.tenant_id as "tenantId", j.id from (
           -- Each by its own index of open jobs: together they would be a scan of all jobs.
@@ -103,7 +103,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         )
         order by j.generation limit ${limit}::int`.pipe(
         Rows.all(Schema.Struct({ tenantId: TenantId, id: IngestionJobId })),
-        Effect.withSpan("IngestionJobStore.forsaken")
+        Effect.withSpan("IngestionJobStore.withoutQueueJob")
       )
 
     /**
@@ -199,6 +199,17 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         update ingestion_jobs set error = ${reason}, attempt_errors = attempt_errors || ${attemptError(reason)}
         where tenant_id = ${tenantId} and id = ${id} and status = 'RUNNING'`.pipe(Rows.none)
 
-    return { find, queued, insert, task, forsaken, start, progress, succeed, fail, noteFailure } as const
+    return {
+      find,
+      queued,
+      insert,
+      task,
+      withoutQueueJob,
+      start,
+      progress,
+      succeed,
+      fail,
+      noteFailure
+    } as const
   })
 }) {}

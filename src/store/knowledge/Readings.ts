@@ -44,7 +44,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
       )
 
     /** The labels of the source, and its live documents. */
-    const before = (task: IngestionTask) =>
+    const liveState = (task: IngestionTask) =>
       sql`
         select s.labels, coalesce(
           (
@@ -55,7 +55,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         ) as uris
         from sources s where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId}`.pipe(
         Rows.one(Before),
-        Effect.withSpan("ReadingStore.before")
+        Effect.withSpan("ReadingStore.liveState")
       )
 
     /** Begins a new pass for this job. */
@@ -112,11 +112,11 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
       )
 
     /** Reports of this pass's steps for each document, the latest last. */
-    const told = (task: IngestionTask) =>
+    const reportedLines = (task: IngestionTask) =>
       sql`
         select e.url, e.outcome, e.reason from crawl_entries e
         where e.tenant_id = ${task.tenantId} and e.source_id = ${task.sourceId} and e.generation = ${task.generation}
-        order by e.place`.pipe(Rows.all(Line), Effect.withSpan("ReadingStore.told"))
+        order by e.place`.pipe(Rows.all(Line), Effect.withSpan("ReadingStore.reportedLines"))
 
     /** The sealed secrets. */
     const secrets = (scope: { readonly tenantId: TenantId }, sourceId: SourceId) =>
@@ -137,6 +137,6 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
             on conflict (tenant_id, source_id) do update set sealed = excluded.sealed`
       ).pipe(Effect.orDie, Effect.asVoid)
 
-    return { find, before, begin, withdraw, advance, finish, told, secrets, keepSecrets } as const
+    return { find, liveState, begin, withdraw, advance, finish, reportedLines, secrets, keepSecrets } as const
   })
 }) {}

@@ -51,7 +51,7 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
       )
 
     /** How many of the tenant's jobs run. */
-    const running = (tenantId: TenantId) =>
+    const countRunning = (tenantId: TenantId) =>
       sql<{ readonly count: number }>`
         select count(*)::int as count from queue_jobs j where j.state = 'active' and ${isOf(tenantId)}`.pipe(
         Effect.orDie,
@@ -59,7 +59,7 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
       )
 
     /** How many wait here to be carried over. */
-    const held = (tenantId: TenantId) =>
+    const countHeld = (tenantId: TenantId) =>
       sql<{ readonly count: number }>`
         select count(*)::int as count from tenant_moves_jobs where tenant = ${tenantId} and not queued`.pipe(
         Effect.orDie,
@@ -178,9 +178,9 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
 
     return {
       take,
-      running,
+      countRunning,
       ofTenant,
-      held,
+      countHeld,
       requeue,
       read,
       store,

@@ -101,14 +101,14 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
 
     /** {@link createTenant} when there is no user at all. Of several concurrent processes only one creates it. */
     const createFirst = Effect.fn("Accounts.createFirst")(function* (given: CreateTenant) {
-      if (!(yield* users.none)) return false
+      if (!(yield* users.isEmpty)) return false
       const passwordHash = yield* Effect.mapError(
         credentials.hashPassword(given.owner.password, operator),
         tooManySignIns
       )
       const creation = Effect.gen(function* () {
         yield* users.lock
-        if (!(yield* users.none)) return false
+        if (!(yield* users.isEmpty)) return false
         yield* insertTenant(given, passwordHash)
         return true
       })

@@ -195,7 +195,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const choosePassword = Effect.fn("Team.choosePassword")(function* ({ token, password }: ChoosePassword) {
       const fingerprint = yield* credentials.fingerprint(token)
       // Checked before hashing, which is slow.
-      const found = yield* store.invited(fingerprint)
+      const found = yield* store.findInvited(fingerprint)
       if (Option.isNone(found)) return yield* notInvited()
       const user = found.value
       const passwordHash = yield* Effect.mapError(

@@ -140,7 +140,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
       version: number | undefined
     ) {
       if (version === undefined) return null
-      const found = yield* store.recorded(scope, id, version)
+      const found = yield* store.settingsOf(scope, id, version)
       return Option.isNone(found) ? yield* unknownBase() : { version, settings: found.value }
     })
 

@@ -136,7 +136,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
         found.set(source.name, source)
       }
       for (const tool of yield* store.tools(scope)) of(tool.agentId).tools.set(tool.name, tool)
-      for (const found of yield* caseStore.written(scope)) of(found.agentId).cases.push(found)
+      for (const found of yield* caseStore.listWritten(scope)) of(found.agentId).cases.push(found)
       const widgetsOf = yield* widgets.ofTenant(scope)
       const channelsOf = yield* channels.load(scope)
       return (agentId: AgentId): Parts => ({

@@ -156,7 +156,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       Effect.map(
         Effect.forEach(runIds, (runId) =>
           Effect.map(
-            turns.asked(scope, runId),
+            turns.questionOf(scope, runId),
             Option.map((found) => ({ runId, ...found }))
           )
         ),
@@ -235,7 +235,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     ) {
       const own = new Set<string>(runIds)
       const wanted = new Set(Tokenizer.terms(question))
-      const past = yield* store.asked(scope, runIds, maxPast)
+      const past = yield* store.listQuestions(scope, runIds, maxPast)
       return past
         .map(({ id, question: asked }) => ({ id, score: own.has(id) ? 2 : similarityOf(wanted, asked) }))
         .filter(({ score }) => score >= minAlikeness)
@@ -267,7 +267,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     ) {
       const { agentId, answer, id, question } = correction
       const started = yield* experiments.start(tenant, agentId, { runIds }, author, { question, answer })
-      yield* store.previewed(tenant, correction, started.id)
+      yield* store.recordPreview(tenant, correction, started.id)
       return yield* get(tenant, id)
     })
 

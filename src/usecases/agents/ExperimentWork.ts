@@ -73,7 +73,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       return judgedAs(asked, reply, yield* verdict(scope, asked.criterion, asked.question, reply.text))
     })
 
-    type Asking = Effect.Effect.Success<ReturnType<typeof replays.asking>>
+    type Asking = Effect.Effect.Success<ReturnType<typeof replays.prepare>>
 
     const outcomeOf = (
       scope: AgentScope,
@@ -98,7 +98,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       if (Option.isNone(begun)) return
       const { agentId, curated, kind, maxTokens, settings, version } = begun.value
       const agent = { tenantId, agentId }
-      const asking = yield* replays.asking(
+      const asking = yield* replays.prepare(
         agent,
         { version: version ?? 1, settings: shownSettings(settings) },
         curated
@@ -115,7 +115,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
           Effect.catchTag("TURN_LIMIT_EXCEEDED", ({ message }) => store.end(scope, id, "failed", message))
         )
       for (;;) {
-        const questions = yield* store.waiting(scope, id, maxConcurrentQuestions)
+        const questions = yield* store.nextQuestions(scope, id, maxConcurrentQuestions)
         if (questions.length === 0) break
         if ((yield* Ref.get(spent)) >= maxTokens) {
           yield* store.end(scope, id, "failed", "Its token budget is used up.")

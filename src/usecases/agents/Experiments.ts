@@ -74,7 +74,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
       { agentId, tenantId }: AgentScope,
       version: number
     ) {
-      const found = yield* agents.recorded({ tenantId }, agentId, version)
+      const found = yield* agents.settingsOf({ tenantId }, agentId, version)
       return Option.isNone(found) ? yield* missingVersion() : { version, settings: found.value }
     })
 
@@ -108,7 +108,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
       runIds: ReadonlyArray<RunId>
     ) {
       const wanted = new Set(runIds)
-      const found = yield* store.turns(scope, [...wanted])
+      const found = yield* store.questionsOf(scope, [...wanted])
       if (found.length < wanted.size) return yield* missingRun()
       const questions = found.map(({ id, question }): NewQuestion => {
         const text = question.trim().slice(0, maxQuestionLength).toWellFormed()
@@ -200,12 +200,12 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
      */
     const report = Effect.fn("Experiments.report")(function* (scope: TenantScope, id: ExperimentId) {
       const experiment = yield* get(scope, id)
-      const measured = reportOf(yield* store.measured(scope, id))
+      const measured = reportOf(yield* store.listOutcomes(scope, id))
       const baseline =
         experiment.baselineId === null ? Option.none() : yield* store.find(scope, experiment.baselineId)
       const comparison =
         Option.isSome(baseline) && hasEnded(baseline.value) && hasEnded(experiment)
-          ? comparisonOf(reportOf(yield* store.measured(scope, baseline.value.id)), measured)
+          ? comparisonOf(reportOf(yield* store.listOutcomes(scope, baseline.value.id)), measured)
           : null
       const { errors, failed, figures, latencyMs, tokens } = measured
       const told: ExperimentReport = { failed, errors, figures, latencyMs, tokens, comparison }

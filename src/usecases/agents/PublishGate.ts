@@ -54,7 +54,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       Effect.gen(function* () {
         const found = yield* experiments.latest(scope, { settingsHash: settings, casesHash: asked })
         if (Option.isNone(found)) return Option.none()
-        return Option.some(reportOf(yield* experiments.measured(scope, found.value.id)))
+        return Option.some(reportOf(yield* experiments.listOutcomes(scope, found.value.id)))
       })
 
     const checkAgainst = Effect.fn("PublishGate.checkAgainst")(function* (
@@ -80,7 +80,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       const published = yield* agents.find(scope, scope.agentId)
       if (!noRegression || Option.isNone(published)) return
       const publishedVersion = publishedBefore ?? published.value.publishedVersion
-      const before = yield* agents.recorded(scope, scope.agentId, publishedVersion)
+      const before = yield* agents.settingsOf(scope, scope.agentId, publishedVersion)
       if (Option.isNone(before) || settingsHash(before.value) === wanted) return
       const baseline = yield* measuredOf(scope, settingsHash(before.value), asked)
       if (Option.isNone(baseline)) return yield* noBaseline(publishedVersion)
@@ -121,7 +121,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
         scope,
         agentId,
         Effect.flatMap(
-          agents.recorded(scope, agentId, version),
+          agents.settingsOf(scope, agentId, version),
           Option.match({
             onNone: () => new NotFound({ message: "The agent has no such version." }),
             onSome: (settings) => Effect.succeed(settings)

@@ -109,7 +109,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       runId: RunId
     ) {
       const agent = yield* agents.findScope(scope, agentId).pipe(orNoSuch("agent"))
-      const asked = yield* store.asked(agent, runId)
+      const asked = yield* store.questionOf(agent, runId)
       if (Option.isNone(asked)) return yield* missingRun()
       const { citations, comment, human, question, rating } = asked.value
       const note = (human ?? comment ?? "").trim().slice(0, maxExpectationLength).trimEnd().toWellFormed()

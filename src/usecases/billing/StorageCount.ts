@@ -18,7 +18,7 @@ export class StorageCount extends Effect.Service<StorageCount>()("usecases/billi
      * that cannot be read is left to a later count.
      */
     const measure = Effect.fn("StorageCount.measure")(function* ({ tenantId }: TenantScope) {
-      const refs = yield* store.unknown(tenantId)
+      const refs = yield* store.unsizedOriginals(tenantId)
       const read = yield* Effect.forEach(refs, (ref) =>
         artifacts.get(ref).pipe(
           Effect.flatMap((bytes) => store.learn(ref, Option.getOrUndefined(bytes)?.length ?? 0)),

@@ -7,8 +7,8 @@ export class DeliveryReceipts extends Context.Tag("usecases/channels/DeliveryRec
   DeliveryReceipts,
   {
     /** True when `echo` repeats a message that this service sent. */
-    readonly ours: (echo: InboundMessage) => Effect.Effect<boolean>
+    readonly isOwn: (echo: InboundMessage) => Effect.Effect<boolean>
     /** Records the delivery state of a message; a state never goes back. */
-    readonly delivered: (status: DeliveryStatus) => Effect.Effect<void>
+    readonly recordDelivery: (status: DeliveryStatus) => Effect.Effect<void>
   }
 >() {}

@@ -96,7 +96,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         return route.value
       }
       const reason = "There is no active configuration of this channel for the account, or more than one."
-      yield* inbox.failed(id, reason)
+      yield* inbox.markFailed(id, reason)
       return yield* fatalFailure(reason)
     })
 
@@ -185,7 +185,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const work = Effect.gen(function* () {
         const endUserId = (yield* contacts.resolve(from, freshUser)) ?? freshUser
         const stored = yield* appendOnce(route, event, endUserId, freshConversation, overLimit)
-        yield* inbox.processed(id, stored.outcome ?? "with a later message")
+        yield* inbox.markProcessed(id, stored.outcome ?? "with a later message")
         return stored
       })
       const stored = yield* inOne(work)
@@ -208,7 +208,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       tenantId
     }: ConversationRef) {
       yield* sender
-        .seen({ tenantId }, conversationId)
+        .showSeen({ tenantId }, conversationId)
         .pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
       for (let look = 1; ; look++) {
         const now = yield* DateTime.now
@@ -271,7 +271,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       event: InboundMessage
     ) {
       const route = yield* findRoute(id, correspondence(event))
-      if (event.kind === "echo" && (yield* sent.ours(event))) return yield* inbox.processed(id, "ours")
+      if (event.kind === "echo" && (yield* sent.isOwn(event))) return yield* inbox.markProcessed(id, "ours")
       const { conversationId, outcome } = yield* store(id, route, event)
       if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
       if (event.media.some(({ data }) => data !== undefined)) yield* inbox.withoutFiles(id)
@@ -280,9 +280,9 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const { agentId, tenantId } = route
       const place: ConversationRef = { tenantId, agentId, conversationId, channel: event.channel }
       const answered = yield* answer(job, place).pipe(
-        Effect.tapError((failure) => (failure.fatal ? inbox.failed(id, failure.message) : Effect.void))
+        Effect.tapError((failure) => (failure.fatal ? inbox.markFailed(id, failure.message) : Effect.void))
       )
-      yield* inbox.processed(id, outcome ?? answered)
+      yield* inbox.markProcessed(id, outcome ?? answered)
     })
 
     const event = Effect.fn("Inbound.event")(function* (job: QueueJob, id: InboundEventId) {
@@ -290,7 +290,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       if (found === null) return
       if (found.event._tag === "Message") return yield* message(job, id, found.event)
       yield* rename(yield* findRoute(id, correspondence(found.event)), found.event)
-      yield* inbox.processed(id, null)
+      yield* inbox.markProcessed(id, null)
     })
 
     /** Handles a job of `channel-inbound`. Fatal when another attempt cannot help; an operator may retry it later. */
@@ -305,7 +305,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const failAbandoned = Effect.fn("Inbound.failAbandoned")(function* (job: QueueJob) {
       const payload = yield* Effect.option(decode(job.payload))
       if (Option.isSome(payload) && "inboxId" in payload.value) {
-        yield* inbox.failed(payload.value.inboxId, "The worker died.")
+        yield* inbox.markFailed(payload.value.inboxId, "The worker died.")
       }
     })
 
@@ -315,7 +315,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
      */
     const sweep = Effect.gen(function* () {
       const now = yield* DateTime.now
-      const found = yield* unanswered.forgotten(
+      const found = yield* unanswered.listForgotten(
         DateTime.subtractDuration(now, maxJobAge),
         DateTime.subtractDuration(now, maxReplyAge)
       )

@@ -140,7 +140,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
 
     /** Queues the message in the caller's transaction. Does nothing for a conversation without a channel. */
     const post = Effect.fn("Outbound.post")(function* ({ attachments = [], text, ...message }: Post) {
-      const found = yield* outbox.correspondent(message, message.conversationId)
+      const found = yield* outbox.recipientOf(message, message.conversationId)
       if (Option.isNone(found)) return
       const adapter = adapters.named(found.value.channel)
       const parts = yield* Effect.forEach(partsOf(adapter, message.author, text, attachments), (part) =>
@@ -194,7 +194,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
 
     /** Releases the key first: otherwise the part would count as one whose answer was lost. */
     const takeBack = (to: Recipient, part: OutboxPart, reason: string) =>
-      Effect.zipRight(Effect.ignore(keys.release(keyOf(part))), outbox.refused(to, part.id, reason))
+      Effect.zipRight(Effect.ignore(keys.release(keyOf(part))), outbox.markRefused(to, part.id, reason))
 
     /**
      * Sends one part. Interruption waits until the started call has ended or timed out and its answer is stored, so
@@ -216,7 +216,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         Effect.interruptible(sendOnce(adapter, to, part, file, resent))
       )
       yield* Fiber.join(calling).pipe(
-        Effect.flatMap((id) => outbox.sent(to, part.id, id)),
+        Effect.flatMap((id) => outbox.markSent(to, part.id, id)),
         Effect.tapError(({ message, reason }) =>
           reason === "Refused" ? takeBack(to, part, message) : Effect.void
         )
@@ -238,7 +238,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       conversationId: ConversationId,
       parts: ReadonlyArray<OutboxPart>
     ) {
-      const found = yield* outbox.correspondent(scope, conversationId)
+      const found = yield* outbox.recipientOf(scope, conversationId)
       if (Option.isNone(found) || !found.value.active) {
         return yield* channelRefusal("The channel of the conversation is no longer active.")
       }
@@ -304,8 +304,11 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     })
 
     /** Shows the contact that their message was read and an answer is being written. Errors are only logged. */
-    const seen = Effect.fn("Outbound.seen")(function* (scope: TenantScope, conversationId: ConversationId) {
-      const found = yield* outbox.correspondent(scope, conversationId)
+    const showSeen = Effect.fn("Outbound.showSeen")(function* (
+      scope: TenantScope,
+      conversationId: ConversationId
+    ) {
+      const found = yield* outbox.recipientOf(scope, conversationId)
       if (Option.isNone(found) || !found.value.active || found.value.lastMessageId === null) return
       const { lastMessageId } = found.value
       yield* Effect.gen(function* () {
@@ -317,16 +320,16 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     })
 
     /** True when `echo` repeats a message that this service sent, by its app, metadata or id. */
-    const ours = (echo: InboundMessage) =>
+    const isOwn = (echo: InboundMessage) =>
       appId !== null && echo.origin?.appId === appId
         ? Effect.succeed(true)
-        : Effect.withSpan(outbox.ours(echo), "Outbound.ours")
+        : Effect.withSpan(outbox.isOwn(echo), "Outbound.isOwn")
 
     /** Records the delivery state of a message; a state never goes back. */
-    const delivered = (status: DeliveryStatus) =>
-      Effect.withSpan(outbox.delivered(status), "Outbound.delivered")
+    const recordDelivery = (status: DeliveryStatus) =>
+      Effect.withSpan(outbox.recordDelivery(status), "Outbound.recordDelivery")
 
-    return { post, process, failAbandoned, seen, ours, delivered } as const
+    return { post, process, failAbandoned, showSeen, isOwn, recordDelivery } as const
   })
 }) {}
 
@@ -334,10 +337,10 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
 export const layerPorts: Layer.Layer<ChannelSender | DeliveryReceipts, never, Outbound> = Layer.merge(
   Layer.effect(
     ChannelSender,
-    Effect.map(Outbound, ({ post, seen }) => ({ post, seen }))
+    Effect.map(Outbound, ({ post, showSeen }) => ({ post, showSeen }))
   ),
   Layer.effect(
     DeliveryReceipts,
-    Effect.map(Outbound, ({ delivered, ours }) => ({ delivered, ours }))
+    Effect.map(Outbound, ({ isOwn, recordDelivery }) => ({ isOwn, recordDelivery }))
   )
 )

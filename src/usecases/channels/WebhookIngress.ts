@@ -83,11 +83,11 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     })
 
     const isOurs = ({ event }: Arrival) =>
-      event._tag === "Message" && event.kind === "echo" ? sent.ours(event) : Effect.succeed(false)
+      event._tag === "Message" && event.kind === "echo" ? sent.isOwn(event) : Effect.succeed(false)
 
     /** Before the events are stored: a delivery that fails here is sent again, and repeats change nothing. */
     const recordStatuses = (statuses: ReadonlyArray<DeliveryStatus>) =>
-      Effect.forEach(statuses, sent.delivered, { discard: true })
+      Effect.forEach(statuses, sent.recordDelivery, { discard: true })
 
     const foreseen = (arrivals: ReadonlyArray<Arrival>, statuses: ReadonlyArray<DeliveryStatus>) =>
       Effect.zipRight(

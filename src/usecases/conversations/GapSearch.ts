@@ -44,7 +44,7 @@ export class GapSearch extends Effect.Service<GapSearch>()("usecases/conversatio
       return yield* sql
         .withTransaction(
           Effect.gen(function* () {
-            const known = new Map((yield* store.known(scope)).map((gap) => [gap.id, gap]))
+            const known = new Map((yield* store.list(scope)).map((gap) => [gap.id, gap]))
             const taken = new Set(known.keys())
             const kept: Array<string> = []
             let news = 0

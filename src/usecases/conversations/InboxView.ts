@@ -52,7 +52,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       ids: ReadonlyArray<ConversationId>
     ) {
       const [glances, standings] = yield* Effect.all(
-        [store.glances(reader, ids), lists.standings(reader, ids)],
+        [store.previews(reader, ids), lists.readStates(reader, ids)],
         {
           concurrency: 2
         }
@@ -91,7 +91,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
     ) {
       const conversation = yield* findConversation(reader, id)
       const seen = yield* previewsOf(reader, [id])
-      const rows = yield* store.before(reader, id, before, limit + 1)
+      const rows = yield* store.messagesBefore(reader, id, before, limit + 1)
       const messages = rows.slice(0, limit).reverse()
       const hasMore = rows.length > limit
       const entries = yield* work.entries(reader, id, {
@@ -106,7 +106,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       scope: TenantScope,
       messages: ReadonlyArray<AuthoredMessage>
     ) {
-      const rows = yield* store.added(
+      const rows = yield* store.receipts(
         scope,
         messages.map(({ id }) => id)
       )

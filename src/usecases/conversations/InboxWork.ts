@@ -62,7 +62,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
           userId === null
             ? { kind: "unassigned" as const, subjectId: before.userId }
             : { kind: "assigned" as const, subjectId: userId }
-        yield* store.tell(reader, id, entry)
+        yield* store.addEntry(reader, id, entry)
       })
       yield* inTransaction(work)
     })
@@ -77,7 +77,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
         if (!(yield* store.lock(reader, id))) return yield* noSuch("conversation")
         if (!(yield* store.hasLabels(reader, labelIds))) return yield* noSuch("label")
         for (const { added, name } of yield* store.setLabels(reader, id, labelIds)) {
-          yield* store.tell(reader, id, { kind: added ? "labelled" : "unlabelled", content: name })
+          yield* store.addEntry(reader, id, { kind: added ? "labelled" : "unlabelled", content: name })
         }
       })
       yield* inTransaction(work)
@@ -90,7 +90,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
         if (!(yield* store.hasRoomForNotes(reader, id))) {
           return yield* new Conflict({ message: `A conversation takes at most ${maxNotes} notes.` })
         }
-        return yield* store.tell(reader, id, { kind: "note", content })
+        return yield* store.addEntry(reader, id, { kind: "note", content })
       })
       const made: Option.Option<Entry> = yield* store.entry(reader, yield* inTransaction(work))
       if (Option.isNone(made)) return yield* noSuch("conversation")
@@ -114,8 +114,8 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
 
     /** Signals to the customer that the team is typing. */
     const typing = Effect.fn("InboxWork.typing")(function* (scope: TenantScope, id: ConversationId) {
-      if (!(yield* store.goesOn(scope, id))) return yield* noSuch("conversation")
-      yield* feed.writing(id, "team")
+      if (!(yield* store.isOpen(scope, id))) return yield* noSuch("conversation")
+      yield* feed.signalTyping(id, "team")
     })
 
     return { typing, unread, read, readAll, assign, label, note, removeNote, person } as const

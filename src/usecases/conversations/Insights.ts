@@ -227,7 +227,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       const rows = groups.flatMap((group) => group.rows)
       if (rows.length === 0) return () => []
       const found = new Map<RunId, Array<{ readonly id: SourceId; readonly name: string }>>()
-      for (const { runId, ...source } of yield* store.searched(
+      for (const { runId, ...source } of yield* store.searchedSources(
         scope,
         rows.map(({ runId }) => runId)
       ))
@@ -278,7 +278,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
 
     /** All groups of the newest {@link maxTurns} failed turns, the largest first. */
     const found = Effect.fn("Insights.found")(function* (report: ReportScope) {
-      const read = yield* store.wrong(report, embedder.profile, maxTurns + 1)
+      const read = yield* store.failedTurns(report, embedder.profile, maxTurns + 1)
       const rows = read.slice(0, maxTurns)
       const vectors = yield* embedMissing(report, rows)
       const asked = rows.map((row) => ({

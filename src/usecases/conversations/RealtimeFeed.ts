@@ -166,7 +166,10 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     const writers = new Map<string, number>()
 
     /** Signals that the customer or the team is typing, at most once every {@link writingInterval}. Returns at once. */
-    const writing = Effect.fn("RealtimeFeed.writing")(function* (conversationId: ConversationId, by: Writer) {
+    const signalTyping = Effect.fn("RealtimeFeed.signalTyping")(function* (
+      conversationId: ConversationId,
+      by: Writer
+    ) {
       const now = yield* monotonicMillis
       const key = `${by} ${conversationId}`
       if (now - (writers.get(key) ?? -Infinity) < Duration.toMillis(writingInterval)) return
@@ -177,6 +180,6 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
       yield* realtime.publish({ _tag: "Typing", conversationId, by })
     })
 
-    return { follow, changed, typing, writing } as const
+    return { follow, changed, typing, signalTyping } as const
   })
 }) {}

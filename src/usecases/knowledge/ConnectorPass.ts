@@ -134,7 +134,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       Effect.gen(function* () {
         const reading = Option.getOrUndefined(found)
         if (reading?.generation === task.generation && reading.passDigest === digest) {
-          const told = yield* readings.told(task)
+          const told = yield* readings.reportedLines(task)
           return {
             next: nextOf(reading.position),
             steps: reading.steps,
@@ -157,14 +157,14 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       const secrets = yield* settings.openSecrets(task, task.sourceId)
       if (Option.isNone(secrets)) return yield* noSecrets
       const given = { ...config.settings, ...secrets.value }
-      const { labels } = yield* readings.before(task)
+      const { labels } = yield* readings.liveState(task)
       const digest = digestOfPass(config, labels)
       const found = yield* readings.find(task)
       const last = Option.filter(found, (reading) => reading.digest === digest)
       const isFresh = task.jobType === "REINDEX"
       const remembered = new Map<string, Remembered>()
       if (Option.isSome(last)) {
-        for (const { digest: words, etag, target } of yield* entries.remembered(task, readingVersion)) {
+        for (const { digest: words, etag, target } of yield* entries.storedStates(task, readingVersion)) {
           if (words !== null) remembered.set(target, { revision: etag, digest: words })
         }
       }
@@ -229,7 +229,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       }
       const { complete, done } = next.value
 
-      const { uris } = yield* readings.before(task)
+      const { uris } = yield* readings.liveState(task)
       const stays = !complete && Option.isSome(last)
       const isKept = (uri: string) => (told.has(uri) ? told.get(uri) === "unchanged" : stays)
       const kept = uris.filter(isKept)

@@ -73,7 +73,7 @@ const noEvidence = {
 export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore, task: IngestionTask) =>
   Effect.gen(function* () {
     yield* store.clear(task)
-    const remembered = task.jobType === "INGEST" ? yield* store.remembered(task, readingVersion) : []
+    const remembered = task.jobType === "INGEST" ? yield* store.storedStates(task, readingVersion) : []
     const known = memoryOf(remembered)
     const families = familiesOf(remembered)
     const kept = new Set<string>()
@@ -156,8 +156,8 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
       })
 
     /** Records why nothing could be read, unless an entry says so already. */
-    const failed = (url: string, { code, message }: ReaderError) =>
+    const recordFailure = (url: string, { code, message }: ReaderError) =>
       place === 0 ? note({ ...line(url, "failed"), reason: code, message }) : Effect.void
 
-    return { journal, isChanged, failed, flush, kept: () => [...kept] } as const
+    return { journal, isChanged, recordFailure, flush, kept: () => [...kept] } as const
   })

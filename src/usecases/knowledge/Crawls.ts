@@ -142,7 +142,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       { limit, after, outcome }: Omit<LineFilter, "after"> & { readonly after?: string | undefined }
     ) {
       if (!(yield* store.exists(scope, sourceId))) return yield* noSuch("source")
-      const found = yield* store.reported(scope, sourceId)
+      const found = yield* store.lastJob(scope, sourceId)
       if (Option.isNone(found)) return emptyReport
       const { generation, ...job } = found.value
       const [listed, place] = (after ?? "").split(":").map(Number)

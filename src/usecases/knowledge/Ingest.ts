@@ -138,7 +138,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
           Stream.runFoldEffect(0, (done, documents) =>
             Effect.as(knowledge.addDocuments(task, documents), done + documents.length)
           ),
-          Effect.tapError((error) => ledger.failed(addressOf(source), error)),
+          Effect.tapError((error) => ledger.recordFailure(addressOf(source), error)),
           // The entries of an interrupted attempt are stored too, because they help to find the cause.
           Effect.ensuring(ledger.flush),
           Effect.mapInputContext((context: Context.Context<ReaderServices>) => needed(context)),
@@ -233,7 +233,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
      * Returns true when there may be more.
      */
     const sweep = Effect.gen(function* () {
-      const left = yield* jobs.forsaken(maxAbandonedPerSweep)
+      const left = yield* jobs.withoutQueueJob(maxAbandonedPerSweep)
       yield* Effect.forEach(left, ({ id, ...scope }) => failStopped(scope, id), { discard: true })
       if (left.length > 0) yield* Effect.logWarning("Ingestion jobs without a worker were ended", left.length)
       return left.length === maxAbandonedPerSweep

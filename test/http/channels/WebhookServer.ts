@@ -55,8 +55,8 @@ export const webhookServer = (options: Options = {}) =>
     Layer.provideMerge(options.inbox ?? InboundEvents.Default.pipe(Layer.provideMerge(layerTable))),
     Layer.provide(
       Layer.succeed(DeliveryReceipts, {
-        ours: (echo) => Effect.sync(() => options.ours?.(echo) ?? false),
-        delivered: (status) => options.delivered?.(status) ?? Effect.void
+        isOwn: (echo) => Effect.sync(() => options.ours?.(echo) ?? false),
+        recordDelivery: (status) => options.delivered?.(status) ?? Effect.void
       })
     ),
     Layer.provide(channelSettings({ verifyToken: secret(options.verifyToken, verifyToken) })),

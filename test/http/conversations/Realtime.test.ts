@@ -248,7 +248,7 @@ layer(served(), live)("The realtime socket", (it) => {
         insert into user_sessions (token_hash, user_id, tenant_id, expires_at) values (${hash}, 'mbr_1', ${tenantId}, now() + interval '1 day')`
         const customer = yield* follower(id)
         const team = yield* follower(id, undefined, { session: hash.toString("base64url") })
-        for (const by of ["team", "customer", "team", "customer"] as const) yield* feed.writing(id, by)
+        for (const by of ["team", "customer", "team", "customer"] as const) yield* feed.signalTyping(id, by)
         yield* Realtime.say(id, "The end")
         const writers = (frames: Frames) => ofType(frames, "typing").flatMap(({ by }) => by ?? [])
         for (const [client, other] of [

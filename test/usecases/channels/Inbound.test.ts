@@ -374,8 +374,8 @@ eachEngineLive("A delivery", (it) => {
       const [settled, waiting] = yield* daysAgo(31)(accept(yield* message(), yield* message()))
       const [recent] = yield* daysAgo(29)(accept(yield* message()))
       if (settled === undefined || waiting === undefined || recent === undefined) return expect.unreachable()
-      yield* inbox.processed(settled, null)
-      yield* inbox.failed(recent, "No channel.")
+      yield* inbox.markProcessed(settled, null)
+      yield* inbox.markFailed(recent, "No channel.")
       expect(yield* inbox.prune).toBe(false)
       expect(yield* rows("select id from channel_inbox order by id")).toEqual([
         { id: waiting },

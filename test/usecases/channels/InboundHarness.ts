@@ -39,15 +39,15 @@ import { turnLayer } from "../chat/TurnHarness.ts"
 
 /** Our own sends say so. */
 const sent = Layer.succeed(DeliveryReceipts, {
-  ours: (echo) => Effect.succeed(echo.origin?.outboxId === "out_ours"),
-  delivered: () => Effect.void
+  isOwn: (echo) => Effect.succeed(echo.origin?.outboxId === "out_ours"),
+  recordDelivery: () => Effect.void
 })
 
 /** Rows as they are to be sent, written with the message or not at all. */
 const sender = Layer.effect(
   ChannelSender,
   Effect.map(SqlClient.SqlClient, (sql) => ({
-    seen: () => Effect.void,
+    showSeen: () => Effect.void,
     post: ({ author, conversationId, epoch, messageId, text }) =>
       Effect.flatMap(
         newId.outbox,

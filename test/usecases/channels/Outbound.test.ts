@@ -371,7 +371,7 @@ eachEngine("What goes out through channels", (it) => {
         answers = [Effect.fail(lost())]
         yield* Effect.flip(attempt(1))
         const outbound = yield* Outbound
-        yield* outbound.delivered(status({ outboxId: yield* outboxId, providerMessageId: "wamid.x" }))
+        yield* outbound.recordDelivery(status({ outboxId: yield* outboxId, providerMessageId: "wamid.x" }))
         yield* attempt(2)
         expect(calls).toHaveLength(1)
         expect(yield* rows).toMatchObject([{ state: "sent", resent: false, provider: "wamid.x" }])
@@ -387,7 +387,7 @@ eachEngine("What goes out through channels", (it) => {
         yield* attempt(1)
         const outbound = yield* Outbound
         const tell = (delivery: DeliveryStatus["delivery"], accountId = account) =>
-          outbound.delivered(status({ providerMessageId: "wamid.out.1", delivery, accountId }))
+          outbound.recordDelivery(status({ providerMessageId: "wamid.out.1", delivery, accountId }))
         yield* tell("read", "another")
         expect(yield* rows).toMatchObject([{ delivery: "sent" }])
         yield* tell("read")
@@ -403,17 +403,19 @@ eachEngine("What goes out through channels", (it) => {
         yield* conversation
         yield* post()
         yield* attempt(1)
-        const { ours } = yield* Outbound
+        const { isOwn } = yield* Outbound
         const echo = yield* message({ kind: "echo", messageId: "wamid.out.1" })
-        expect(yield* ours(echo)).toBe(true)
-        expect(yield* ours({ ...echo, messageId: "other", origin: { outboxId: yield* outboxId } })).toBe(true)
-        expect(yield* ours({ ...echo, messageId: "other", origin: { outboxId: yield* newId.outbox } })).toBe(
+        expect(yield* isOwn(echo)).toBe(true)
+        expect(yield* isOwn({ ...echo, messageId: "other", origin: { outboxId: yield* outboxId } })).toBe(
+          true
+        )
+        expect(yield* isOwn({ ...echo, messageId: "other", origin: { outboxId: yield* newId.outbox } })).toBe(
           false
         )
-        expect(yield* ours({ ...echo, accountId: "another" })).toBe(false)
+        expect(yield* isOwn({ ...echo, accountId: "another" })).toBe(false)
         // An echo with our app's id is ours, also without a row in the outbox; one of another app is not ours.
-        expect(yield* ours({ ...echo, messageId: "other", origin: { appId: "8801" } })).toBe(true)
-        expect(yield* ours({ ...echo, messageId: "other", origin: { appId: "8802" } })).toBe(false)
+        expect(yield* isOwn({ ...echo, messageId: "other", origin: { appId: "8801" } })).toBe(true)
+        expect(yield* isOwn({ ...echo, messageId: "other", origin: { appId: "8802" } })).toBe(false)
       })
     )
   )
@@ -584,7 +586,7 @@ eachEngine("What goes out through channels", (it) => {
           insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, channel_message_id)
           select 'msg_in', tenant_id, id, agent_id, 1, 'user', 'Hi', 'wamid.in' from conversations`
         answers = [Effect.fail(lost())]
-        yield* (yield* Outbound).seen(yield* tenant, conversationId)
+        yield* (yield* Outbound).showSeen(yield* tenant, conversationId)
         expect(calls).toMatchObject([
           { body: { status: "read", message_id: "wamid.in", typing_indicator: { type: "text" } } }
         ])
@@ -604,8 +606,8 @@ eachEngine("What goes out through channels", (it) => {
         answers = [Effect.succeed({ message_id: "mid.1" })]
         yield* attempt(1)
         const tell = (until: string, delivery: DeliveryStatus["delivery"]) =>
-          Effect.flatMap(Outbound, ({ delivered }) =>
-            delivered(
+          Effect.flatMap(Outbound, ({ recordDelivery }) =>
+            recordDelivery(
               status({
                 channel: "messenger",
                 delivery,

@@ -270,9 +270,9 @@ eachEngineLive("Publishing a version", (it) => {
             })
           }
           for (const [place, settings] of recorded.entries())
-            expect(Option.getOrThrow(yield* world.agents.recorded(world.scope, world.id, place + 1))).toEqual(
-              settings
-            )
+            expect(
+              Option.getOrThrow(yield* world.agents.settingsOf(world.scope, world.id, place + 1))
+            ).toEqual(settings)
         }
       })
     )
@@ -292,7 +292,7 @@ eachEngineLive("Publishing a version", (it) => {
         )
         const { publishedVersion, version, ...agent } = yield* stored(world, world.id)
         expect(version).toBe(21)
-        const recorded = yield* world.agents.recorded(world.scope, world.id, publishedVersion)
+        const recorded = yield* world.agents.settingsOf(world.scope, world.id, publishedVersion)
         expect(Option.getOrThrow(recorded)).toMatchObject({
           instructions: agent.instructions,
           greeting: agent.greeting

@@ -97,7 +97,7 @@ export const embedAll = Effect.gen(function* () {
 export const report = (scope: AgentScope, sourceId: SourceId, origin: string) =>
   Effect.gen(function* () {
     const entries = yield* CrawlEntryStore
-    const job = yield* Effect.flatten(entries.reported(scope, sourceId))
+    const job = yield* Effect.flatten(entries.lastJob(scope, sourceId))
     const lines = yield* entries.list(scope, sourceId, job.generation, { limit: 10_000 })
     return new Map<string, CrawlEntry>(lines.map((line) => [line.url.replace(origin, ""), line]))
   })

@@ -22,20 +22,20 @@ export const HostedChatHandlers = HttpApiBuilder.group(Api, "hostedChat", (handl
       .handleRaw("stream", ({ request }) =>
         Effect.gen(function* () {
           const { files, turn } = yield* HostedForm.read(request, attachments.stage)
-          const standing = yield* callers.standing(yield* CurrentCaller, turn.agentId)
+          const standing = yield* callers.resolve(yield* CurrentCaller, turn.agentId)
           return Sse.response(yield* turns.start(standing, turn, files), standing.full, request.headers)
           // Received files that were not kept are removed before the response.
         }).pipe(Effect.scoped)
       )
       .handle("stop", ({ path: { runId }, urlParams: { agentId } }) =>
         Effect.gen(function* () {
-          const { scope } = yield* callers.standing(yield* CurrentCaller, agentId)
+          const { scope } = yield* callers.resolve(yield* CurrentCaller, agentId)
           return yield* runs.stop(scope, runId)
         })
       )
       .handle("follow", ({ path: { runId }, request, urlParams: { agentId } }) =>
         Effect.gen(function* () {
-          const { full, scope } = yield* callers.standing(yield* CurrentCaller, agentId)
+          const { full, scope } = yield* callers.resolve(yield* CurrentCaller, agentId)
           return Sse.response(yield* runs.follow(scope, runId), full, request.headers)
         })
       )

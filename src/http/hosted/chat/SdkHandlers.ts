@@ -36,7 +36,7 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     const widgets = yield* Widgets
 
     const standingOf = (agentId: AgentId | undefined) =>
-      Effect.flatMap(CurrentCaller, (caller) => callers.standing(caller, agentId))
+      Effect.flatMap(CurrentCaller, (caller) => callers.resolve(caller, agentId))
 
     /** The scope of the agent that the request names. */
     const scopeOf = (agentId: AgentId | undefined) => Effect.map(standingOf(agentId), ({ scope }) => scope)

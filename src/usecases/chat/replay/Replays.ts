@@ -72,7 +72,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       const { publishedVersion, ...settings } = found
       if (version === undefined || version === publishedVersion)
         return { version: publishedVersion, settings }
-      const recordedSettings = yield* agents.recorded(scope, scope.agentId, version)
+      const recordedSettings = yield* agents.settingsOf(scope, scope.agentId, version)
       if (Option.isNone(recordedSettings))
         return yield* new NotFound({ message: `The agent has no version ${version}.` })
       return { version, settings: shownSettings(recordedSettings.value) }
@@ -82,7 +82,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       scope: ReadScope,
       chosen: Pick<ReplayTurn.ReplayAgent, "settings" | "version">
     ) {
-      const { hasCurated, hasSources, hasTools } = yield* runs.belongings(scope)
+      const { hasCurated, hasSources, hasTools } = yield* runs.resourcesOf(scope)
       const stored = hasTools ? yield* tools.list(scope) : []
       const agent: ReplayTurn.ReplayAgent = {
         ...chosen,
@@ -155,7 +155,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
      * message of a new conversation, with the recorded tool answers of the turn `runId`. `turn` runs that turn again.
      * Neither is stored. Both fail with TURN_LIMIT_EXCEEDED when a budget is spent. `draft` is a curated answer that is found in addition to the live ones.
      */
-    const asking = Effect.fn("Replays.asking")(function* (
+    const prepare = Effect.fn("Replays.prepare")(function* (
       of: AgentScope,
       chosen: Pick<ReplayTurn.ReplayAgent, "settings" | "version">,
       draft: QaPair | null = null
@@ -194,6 +194,6 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       return { question, turn }
     })
 
-    return { run, asking } as const
+    return { run, prepare } as const
   })
 }) {}

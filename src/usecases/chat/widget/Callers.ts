@@ -51,7 +51,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
     const scopes = yield* SourceScopes
 
     /** A key stands for its own agent, and `agentId` is ignored. A dashboard user must name an agent of the tenant. */
-    const standing = Effect.fn("Callers.standing")(function* (caller: Caller, agentId: AgentId | undefined) {
+    const resolve = Effect.fn("Callers.resolve")(function* (caller: Caller, agentId: AgentId | undefined) {
       if (caller._tag === "Key") {
         const { agentId: own, permissions, sourceScope, tenantId, visitor = null } = caller.key
         const scope: ReadScope = { tenantId, agentId: own, sourceScope }
@@ -80,6 +80,6 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
       return view
     })
 
-    return { standing } as const
+    return { resolve } as const
   })
 }) {}

@@ -64,7 +64,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       }
       yield* checkToolNames(sources, draft?.tools ?? [], ["draft", "tools"])
       if (version === undefined) return
-      const found = yield* agents.recorded(scope, scope.agentId, version)
+      const found = yield* agents.settingsOf(scope, scope.agentId, version)
       if (Option.isNone(found)) return yield* new NotFound({ message: "The agent has no such version." })
     })
 
@@ -149,7 +149,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
     ) {
       const { conversationId, endUserId } = yield* sessions.find(scope, sessionId)
       const asked =
-        conversationId === null ? Option.none() : yield* messages.asked(scope, conversationId, retryOf)
+        conversationId === null ? Option.none() : yield* messages.findMessage(scope, conversationId, retryOf)
       if (conversationId === null || Option.isNone(asked)) {
         return yield* new NotFound({ message: "The session has no such message." })
       }

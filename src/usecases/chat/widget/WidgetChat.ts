@@ -140,7 +140,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     const typing = Effect.fn("WidgetChat.typing")(function* ({ scope }: CallerAccess, sessionId: SessionId) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
       if (conversationId === null) return false
-      yield* feed.writing(conversationId, "customer")
+      yield* feed.signalTyping(conversationId, "customer")
       return true
     })
 

@@ -104,8 +104,8 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       Effect.all({
         move: Effect.map(moves.find(tenantId), Option.getOrNull),
         turns: leases.running({ tenantId }),
-        jobs: jobs.running(tenantId),
-        held: jobs.held(tenantId)
+        jobs: jobs.countRunning(tenantId),
+        held: jobs.countHeld(tenantId)
       })
 
     const driven = <A, E>(tenantId: TenantId, driver: string, work: Effect.Effect<A, E>) =>
@@ -203,7 +203,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
         if (!isServed && (yield* nameOf(tenantId)) !== null)
           return yield* new Conflict({ message: "The move of the tenant is not over here." })
         // It fails and waits then, which the triggers notice that are removed below.
-        if (!isServed && (yield* jobs.running(tenantId)) > 0) return { changed: false }
+        if (!isServed && (yield* jobs.countRunning(tenantId)) > 0) return { changed: false }
         return yield* driven(
           tenantId,
           driver,
