@@ -1,5 +1,5 @@
 /**
- * Start on existing data to the first 200 of `/readyz`, beside the bare peer's own start; and resident memory, a few seconds
+ * Start on existing data to the first 200 of `/readyz`, beside the bare peer's own start; and resident memory, a minute
  * after the start and at its most under load: 64 clients' streams, then pages being read.
  */
 import { question } from "../corpus.mjs"
@@ -33,9 +33,12 @@ const summary = (all) => ({
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** Memory when idle, and its maximum under load. */
+/** Node.js gives the memory of the start back when a process has been idle for about half a minute. */
+const idleMs = 60_000
+
+/** Memory after a minute without requests, and its maximum under load. */
 const memory = async (spoke, site, { passages, progress, quick, seconds }) => {
-  await pause(quick ? 500 : 10_000)
+  await pause(quick ? 500 : idleMs)
   const watched = watchMemory(spoke.pid)
   const headers = keyHeader(spoke)
   const body = (number) => JSON.stringify({ message: question(number, passages) })

@@ -17,6 +17,8 @@ const status = (code: number) => ({ [HttpApiSchema.AnnotationStatus]: code })
 export class Unauthorized extends Schema.TaggedError<Unauthorized>()("UNAUTHORIZED", fields, status(401)) {}
 /** Origin blocked, missing permission or role, or the route needs an agent key. */
 export class Forbidden extends Schema.TaggedError<Forbidden>()("FORBIDDEN", fields, status(403)) {}
+/** {@link Forbidden} for a role that may not do this. */
+export const forbiddenForRole = () => new Forbidden({ message: "Your role does not allow this." })
 /** The plan lacks public API access. */
 export class PlanRestricted extends Schema.TaggedError<PlanRestricted>()(
   "PLAN_RESTRICTED",
@@ -165,6 +167,9 @@ export class NotConfigured extends Schema.TaggedError<NotConfigured>()(
   fields,
   status(503)
 ) {}
+
+/** The {@link InternalError} of every defect: its message has no cause. */
+export const internalError = () => new InternalError({ message: "Something went wrong on our side." })
 
 /** Every error class by its code, for the boundary, the command line and a test. */
 export const errors = {

@@ -15,7 +15,7 @@ import { KeyStore, type LiveKey } from "../capabilities/KeyStore.ts"
 import { type AgentKey, allows, type Requirement } from "../domain/accounts/Access.ts"
 import { widgetPrefix } from "../domain/agents/Widget.ts"
 import { networkOf } from "../domain/ClientNetwork.ts"
-import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } from "../domain/Errors.ts"
+import { Forbidden, PlanRestricted, RateLimited, Unauthorized, internalError } from "../domain/Errors.ts"
 import * as CheapSpans from "../concurrency/CheapSpans.ts"
 import { intersectScopes } from "../domain/knowledge/SourceScope.ts"
 import { type Allowance, RateLimits } from "../usecases/billing/RateLimits.ts"
@@ -169,7 +169,7 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   }
   if (live.agentId === null) {
     yield* Effect.logError("An agent key has no agent", { keyId: live.keyId })
-    return yield* new InternalError({ message: "Something went wrong on our side." })
+    return yield* internalError()
   }
   yield* checkOrigin(live, requirements, Headers.line(requester.headers, "origin"))
   yield* checkPermission(live, requirements)

@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import { Actor } from "../accounts/Audit.ts"
 import { Version } from "../Version.ts"
 import { Agent } from "./Agent.ts"
+import { NotFound } from "../Errors.ts"
 
 export const AgentVersion = Schema.Struct({
   version: Version,
@@ -70,3 +71,5 @@ export const changesBetween = (
       : [{ field, before: previous, after: value }]
   })
 }
+
+export const noSuchVersion = () => new NotFound({ message: "The agent has no such version." })

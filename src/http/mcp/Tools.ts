@@ -10,7 +10,7 @@ import { type AgentKey, allows, type Requirement } from "../../domain/accounts/A
 import { redactedForEndUser } from "../../domain/chat/AgentRun.ts"
 import { ChatTurnResult, type Citation, type TurnPart } from "../../domain/chat/ChatTurn.ts"
 import { Chunk, RetrieveRequest } from "../../domain/knowledge/Chunk.ts"
-import { type CodedError, Forbidden, InternalError, TurnFailed } from "../../domain/Errors.ts"
+import { type CodedError, Forbidden, TurnFailed, internalError } from "../../domain/Errors.ts"
 import { ConversationId, RunId } from "../../domain/Ids.ts"
 import { trimmed } from "../../domain/Text.ts"
 import { ChatTurn } from "../../usecases/chat/ChatTurn.ts"
@@ -149,10 +149,7 @@ export const make = Effect.gen(function* () {
     const failed = Option.getOrNull(Cause.failureOption(cause))
     if (isCoded(failed)) return Effect.succeed(refused(failed))
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-    return Effect.as(
-      Effect.logError("A tool failed unexpectedly", cause),
-      refused(new InternalError({ message: "Something went wrong on our side." }))
-    )
+    return Effect.as(Effect.logError("A tool failed unexpectedly", cause), refused(internalError()))
   }
 
   /** Calls the tool `name`. A refusal is a result too, with the documented code. */

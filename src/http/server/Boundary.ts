@@ -27,11 +27,11 @@ import { currentTrace } from "../../concurrency/DurationHistogram.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import {
   type CodedError,
-  InternalError,
   MethodNotAllowed,
   NotFound,
   ServiceUnavailable,
-  ValidationError
+  ValidationError,
+  internalError
 } from "../../domain/Errors.ts"
 import { networkOf } from "../../domain/ClientNetwork.ts"
 import { workFor } from "../../concurrency/CurrentOwner.ts"
@@ -112,7 +112,6 @@ const documented = (cause: Cause.Cause<unknown>): Option.Option<CodedError> => {
 const isRouteNotFound = (cause: Cause.Cause<unknown>) =>
   Option.exists(Cause.failureOption(cause), (failed) => failed instanceof HttpServerError.RouteNotFound)
 
-const internal = new InternalError({ message: "Something went wrong on our side." })
 const stopping = new ServiceUnavailable({ message: "The server is stopping. Try again." })
 const outage = new ServiceUnavailable({ message: "The database cannot be reached. Try again." })
 
@@ -143,7 +142,7 @@ export const responseOfFailure = (
     const told = tell(outage, requestId, { "retry-after": "1" })
     return Effect.as(Effect.logWarning("The database cannot be reached", cause), told)
   }
-  return Effect.as(Effect.logError("A request failed unexpectedly", cause), tell(internal, requestId))
+  return Effect.as(Effect.logError("A request failed unexpectedly", cause), tell(internalError(), requestId))
 }
 
 const clientLeft = (cause: Cause.Cause<unknown>) =>

@@ -13,7 +13,8 @@ import {
   ServiceUnavailable,
   Unauthorized,
   noSuch,
-  orNoSuch
+  orNoSuch,
+  forbiddenForRole
 } from "../../domain/Errors.ts"
 import { newId, type UserId } from "../../domain/Ids.ts"
 import type { ChoosePassword, CreateUser, PatchUser } from "../../domain/accounts/Team.ts"
@@ -88,7 +89,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       const owners = yield* store.lockOwners(by)
       const actor = yield* store.find(by, by.userId)
       if (Option.isNone(actor) || !actor.value.active) {
-        return yield* new Forbidden({ message: "Your role does not allow this." })
+        return yield* forbiddenForRole()
       }
       const { role } = actor.value
       yield* mayTouch(role, ...touched)

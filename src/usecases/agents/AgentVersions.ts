@@ -3,15 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Split } from "../../domain/agents/Agent.ts"
-import { changesBetween } from "../../domain/agents/AgentVersion.ts"
-import { NotFound, orNoSuch } from "../../domain/Errors.ts"
+import { changesBetween, noSuchVersion } from "../../domain/agents/AgentVersion.ts"
+import { orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { shownSettings } from "../../store/agents/AgentSettings.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { AgentVersionStore } from "../../store/agents/AgentVersions.ts"
 import { PublishGate } from "./PublishGate.ts"
-
-const missing = () => new NotFound({ message: "The agent has no such version." })
 
 export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/agents/AgentVersions", {
   dependencies: [PublishGate.Default],
@@ -33,14 +31,14 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
     /** A version with its settings and its changes from the previous version; no changes for the first one. */
     const get = Effect.fn("AgentVersions.get")(function* (scope: TenantScope, id: AgentId, version: number) {
       const [found, previous] = yield* store.withPrevious(scope, id, version)
-      if (found === undefined) return yield* missing()
+      if (found === undefined) return yield* noSuchVersion()
       const settings = shownSettings(found.settings)
       const changes = previous === undefined ? [] : changesBetween(shownSettings(previous.settings), settings)
       return { version: { ...found, settings }, changes }
     })
 
     const known = <A>(found: Option.Option<A>) =>
-      Option.match(found, { onNone: missing, onSome: Effect.succeed<A> })
+      Option.match(found, { onNone: noSuchVersion, onSome: Effect.succeed<A> })
 
     /**
      * Publishes a version, newer or older than the current one. New turns use it. CONFLICT when it fails the agent's

@@ -32,12 +32,12 @@ import { ExperimentStore, maxOpen, type NewQuestion } from "../../store/agents/E
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { defaultSettings } from "./Agents.ts"
 import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
+import { noSuchVersion } from "../../domain/agents/AgentVersion.ts"
 
 /** Question of a message without text. */
 const withoutWords = "…"
 const maxQuestionLength = 32_000
 
-const missingVersion = () => new NotFound({ message: "The agent has no such version." })
 const missingRun = () => new NotFound({ message: "A run of runIds does not exist for this agent." })
 const nothingToAsk = () =>
   new ValidationError({
@@ -75,7 +75,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
       version: number
     ) {
       const found = yield* agents.settingsOf({ tenantId }, agentId, version)
-      return Option.isNone(found) ? yield* missingVersion() : { version, settings: found.value }
+      return Option.isNone(found) ? yield* noSuchVersion() : { version, settings: found.value }
     })
 
     const chosen = (

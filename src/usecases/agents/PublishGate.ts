@@ -5,7 +5,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { PublishThreshold } from "../../domain/agents/Experiment.ts"
 import { maxTestCases } from "../../domain/agents/TestCase.ts"
-import { Conflict, NotFound, orNoSuch } from "../../domain/Errors.ts"
+import { Conflict, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
@@ -13,6 +13,7 @@ import { ExperimentStore } from "../../store/agents/Experiments.ts"
 import { PublishThresholdStore } from "../../store/agents/PublishThresholds.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
+import { noSuchVersion } from "../../domain/agents/AgentVersion.ts"
 
 /** Maximum number of cases that a refusal names. */
 const maxNamed = 20
@@ -123,7 +124,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
         Effect.flatMap(
           agents.settingsOf(scope, agentId, version),
           Option.match({
-            onNone: () => new NotFound({ message: "The agent has no such version." }),
+            onNone: noSuchVersion,
             onSome: (settings) => Effect.succeed(settings)
           })
         ),

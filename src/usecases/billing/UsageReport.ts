@@ -5,12 +5,10 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { sumOfAll } from "../../domain/billing/Cost.ts"
 import type { OtherCallsByDay } from "../../domain/billing/Usage.ts"
-import { InternalError } from "../../domain/Errors.ts"
+import { internalError } from "../../domain/Errors.ts"
 import { BudgetStore, maxBudgets } from "../../store/billing/Budgets.ts"
 import { StorageStore } from "../../store/billing/Storage.ts"
 import { UsageStore } from "../../store/billing/Usage.ts"
-
-const lost = () => new InternalError({ message: "Something went wrong on our side." })
 
 /** Sums of each kind, in the order of `rows`. */
 const byKind = (rows: ReadonlyArray<Omit<OtherCallsByDay, "days"> & { readonly date: string }>) =>
@@ -38,13 +36,13 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
       const found = yield* store.ofAgent(scope)
       if (Option.isSome(found)) return found.value
       yield* Effect.logError("Usage was asked for an agent that is missing", { agentId: scope.agentId })
-      return yield* lost()
+      return yield* internalError()
     })
 
     /** Usage of the tenant: totals, budgets, and figures by model, agent and day. */
     const ofTenant = Effect.fn("UsageReport.ofTenant")(function* (scope: TenantScope) {
       const found = yield* store.ofTenant(scope)
-      if (Option.isNone(found)) return yield* lost()
+      if (Option.isNone(found)) return yield* internalError()
       const totals = found.value
       const ofAgents = yield* store.otherByAgent(scope, totals.period.start)
       const agents = (yield* store.byAgent(scope, totals.period.start)).map((agent) => ({

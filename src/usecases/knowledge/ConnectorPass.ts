@@ -46,7 +46,8 @@ const noSecrets = permanentError(
   "secrets_lost",
   "The source's secrets cannot be opened any more. Give them again."
 )
-const invalidConfig = permanentError("invalid_config", "The source's config is incomplete.")
+/** The error of a source whose config cannot be decoded. */
+export const invalidConfig = permanentError("invalid_config", "The source's config is incomplete.")
 
 const Next = Schema.Union(
   Schema.Struct({ more: Schema.Unknown }),

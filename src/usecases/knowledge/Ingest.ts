@@ -33,7 +33,7 @@ import { CrawlEntryStore } from "../../store/knowledge/CrawlEntries.ts"
 import { type IngestionTask, IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore, type NewDocument } from "../../store/knowledge/Knowledge.ts"
 import { OtherModelCalls } from "../billing/OtherModelCalls.ts"
-import { ConnectorPass, type Pass } from "./ConnectorPass.ts"
+import { ConnectorPass, type Pass, invalidConfig } from "./ConnectorPass.ts"
 import { makeCrawlLedger } from "./CrawlLedger.ts"
 import { toDocument } from "./NewDocuments.ts"
 
@@ -94,8 +94,6 @@ const Payload = Schema.Struct({ tenantId: TenantId, jobId: IngestionJobId })
 type OwnConfig = Extract<StoredSourceConfig, { readonly type: OwnType }>
 
 const isOwn = (source: StoredSourceConfig): source is OwnConfig => source.type !== "CONNECTOR"
-
-const invalidConfig = permanentError("invalid_config", "The source's config is incomplete.")
 
 /** The address of the crawl entry of a source of which nothing could be read. */
 const addressOf = ({ config }: OwnConfig): string => {

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { KeyStore } from "../../../capabilities/KeyStore.ts"
 import { atLeast, type Caller } from "../../../domain/accounts/Access.ts"
-import { Forbidden, Unauthorized } from "../../../domain/Errors.ts"
+import { Forbidden, Unauthorized, forbiddenForRole } from "../../../domain/Errors.ts"
 import { Accounts } from "../../../usecases/accounts/Accounts.ts"
 import type { RateLimits } from "../../../usecases/billing/RateLimits.ts"
 import type { TenantGate } from "../../../usecases/operations/moves/TenantGate.ts"
@@ -44,7 +44,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         const user = yield* accounts.authenticate(token.value)
         yield* known.gate.enter(user.tenantId)
         if (minRole === undefined || !atLeast(user.role, minRole)) {
-          return yield* new Forbidden({ message: "Your role does not allow this." })
+          return yield* forbiddenForRole()
         }
         return user
       })

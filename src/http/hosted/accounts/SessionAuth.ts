@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { atLeast } from "../../../domain/accounts/Access.ts"
-import { Forbidden, Unauthorized } from "../../../domain/Errors.ts"
+import { Forbidden, Unauthorized, forbiddenForRole } from "../../../domain/Errors.ts"
 import { Accounts } from "../../../usecases/accounts/Accounts.ts"
 import { TenantGate } from "../../../usecases/operations/moves/TenantGate.ts"
 import { SessionAuth } from "../../Auth.ts"
@@ -51,7 +51,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
       const { route } = yield* HttpRouter.RouteContext
       const minRole = roles.get(Routes.keyOf(route))
       if (minRole !== undefined && atLeast(user.role, minRole)) return user
-      return yield* new Forbidden({ message: "Your role does not allow this." })
+      return yield* forbiddenForRole()
     })
   })
   return Layer.merge(Layer.effect(SessionAuth, session), Layer.succeed(SameOrigin, check))

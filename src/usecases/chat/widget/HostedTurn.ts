@@ -25,6 +25,7 @@ import { RealtimeFeed } from "../../conversations/RealtimeFeed.ts"
 import { Attachments, type StagedFile } from "./Attachments.ts"
 import { type HostedChannel, resolveVisitor, type CallerAccess } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
+import { noSuchVersion } from "../../../domain/agents/AgentVersion.ts"
 
 /** Retries of a message when the conversation's state changes while it is placed. */
 const looks = Schedule.recurs(3)
@@ -65,7 +66,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       yield* checkToolNames(sources, draft?.tools ?? [], ["draft", "tools"])
       if (version === undefined) return
       const found = yield* agents.settingsOf(scope, scope.agentId, version)
-      if (Option.isNone(found)) return yield* new NotFound({ message: "The agent has no such version." })
+      if (Option.isNone(found)) return yield* noSuchVersion()
     })
 
     /**
