@@ -44,7 +44,7 @@ const unpacked = (bytes: Uint8Array): Effect.Effect<Uint8Array, ReaderError> =>
       )
     : Effect.succeed(bytes)
 
-const parseSitemap = (bytes: Uint8Array) =>
+const entriesOf = (bytes: Uint8Array) =>
   Effect.gen(function* () {
     const parsing = parsingSitemap(new TextDecoder().decode(bytes))
     for (;;) {
@@ -57,7 +57,7 @@ const parseSitemap = (bytes: Uint8Array) =>
 const load = (url: string) =>
   fetchOk("sitemap", url, { maxBytes }).pipe(
     Effect.flatMap(({ body }) => unpacked(body)),
-    Effect.flatMap(parseSitemap)
+    Effect.flatMap(entriesOf)
   )
 
 const loadExisting = (url: string) =>

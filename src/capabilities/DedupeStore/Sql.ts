@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { DedupeStore, DedupeStoreError } from "../DedupeStore.ts"
-import { timeAfter } from "../../store/DatabaseTime.ts"
+import { timeAfter } from "../../concurrency/DatabaseTime.ts"
 
 const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
   Effect.catchAll(effect, (cause) =>

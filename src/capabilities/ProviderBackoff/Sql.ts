@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ProviderBackoff } from "../ProviderBackoff.ts"
-import { timeAfter } from "../../store/DatabaseTime.ts"
+import { timeAfter } from "../../concurrency/DatabaseTime.ts"
 
 /** A failing database reports no pause. The provider will request it again. */
 const unknown = Effect.catchAllCause((cause: unknown) =>

@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import * as Rows from "../Rows.ts"
-import { timeAfter } from "../DatabaseTime.ts"
+import { timeAfter } from "../../concurrency/DatabaseTime.ts"
 
 /** The bytes must be stored and the source created within this time. */
 const claimLifetime = Duration.minutes(15)

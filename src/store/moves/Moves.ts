@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import { Move, type MoveState } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
 import * as Rows from "../Rows.ts"
-import { timeAfter } from "../DatabaseTime.ts"
+import { timeAfter } from "../../concurrency/DatabaseTime.ts"
 
 const columns = `tenant as "tenantId", move, role, state, handovers, served_at as "servedAt", accounts`
 

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { QueueJobId } from "../../../domain/Ids.ts"
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import { JsonObject } from "../../../domain/Text.ts"
-import { timeAfter } from "../../../store/DatabaseTime.ts"
+import { timeAfter } from "../../../concurrency/DatabaseTime.ts"
 import { literalLimit } from "./LiteralLimit.ts"
 
 /** The error of an attempt whose worker was lost. */

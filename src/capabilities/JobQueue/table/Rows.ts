@@ -13,7 +13,7 @@ import { JsonObject, sanitize } from "../../../domain/Text.ts"
 import { JobSummary, QueueCounts, QueueName } from "../../../domain/knowledge/Job.ts"
 import type { JobListing, QueuePolicy } from "../../JobQueue.ts"
 import { makeClaim } from "./Claim.ts"
-import { timeAfter } from "../../../store/DatabaseTime.ts"
+import { timeAfter } from "../../../concurrency/DatabaseTime.ts"
 import { literalLimit } from "./LiteralLimit.ts"
 
 /** Channel of notifications about new jobs. The payload is the queue's name. */

@@ -11,9 +11,8 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import * as Form from "../../server/Form.ts"
-import { uploadLimit } from "../../public/knowledge/SourcesApi.ts"
+import { uploadLimit, sourceDetail } from "../../public/knowledge/SourcesApi.ts"
 import { actor } from "../accounts/Actor.ts"
-import { sourceDetail } from "../../public/knowledge/SourcesHandlers.ts"
 
 const decodeAgentId = Schema.decodeUnknown(AgentId)
 

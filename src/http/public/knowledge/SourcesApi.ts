@@ -174,3 +174,6 @@ export const SourcesApi = HttpApiGroup.make("sources")
   .annotate(UpdatedAt, "2026-11-21T00:00:00.000Z")
   .annotateEndpoints(RequiredPermission, "ingest")
   .middleware(AgentKeyAuth)
+
+/** A source as it is on the wire. */
+export const sourceDetail = ({ lastError, ...source }: Source) => ({ ...source, error: lastError })

@@ -1,13 +1,13 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import type { AgentKey } from "../../../domain/accounts/Access.ts"
-import type { Source, SourceStatus, SourceType } from "../../../domain/knowledge/Source.ts"
+import type { SourceStatus, SourceType } from "../../../domain/knowledge/Source.ts"
 import { Sources } from "../../../usecases/knowledge/Sources.ts"
 import { Api } from "../../Api.ts"
 import { CurrentKey } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import * as Form from "../../server/Form.ts"
-import { uploadLimit } from "./SourcesApi.ts"
+import { uploadLimit, sourceDetail } from "./SourcesApi.ts"
 
 interface ListParams {
   readonly limit?: number
@@ -17,9 +17,6 @@ interface ListParams {
 }
 
 const noVectors = { profile: null, chunks: 0, embedded: 0, error: null }
-
-/** A source as it is on the wire. */
-export const sourceDetail = ({ lastError, ...source }: Source) => ({ ...source, error: lastError })
 
 export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
   Effect.gen(function* () {
