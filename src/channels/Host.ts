@@ -122,8 +122,9 @@ const normalized = (channel: string, accountId: string, given: unknown, now: Dat
         }
       ]
     })
-    const said = textOf(text)
-    if (messageId === undefined || sender === undefined || (said === "" && media.length === 0)) return ignored
+    const trimmedText = textOf(text)
+    if (messageId === undefined || sender === undefined || (trimmedText === "" && media.length === 0))
+      return ignored
     return arrived({
       event: {
         _tag: "Message",
@@ -133,7 +134,7 @@ const normalized = (channel: string, accountId: string, given: unknown, now: Dat
         from: [{ kind: "contact", value: sender }],
         ...member("profileName", identifierOf(name, 1_000)),
         kind: media.length > 0 ? "media" : "text",
-        text: said,
+        text: trimmedText,
         media,
         standby: false,
         timestamp: timestampOf(timestamp, 1, now)

@@ -69,8 +69,8 @@ export const sessionOf = (
   values: ReadonlyArray<unknown>
 ): string => {
   if (isMarked(text)) return everyTenant
-  const said = fiber.getFiberRef(region)
-  if (said !== null) return said
+  const currentRegion = fiber.getFiberRef(region)
+  if (currentRegion !== null) return currentRegion
   const owner = fiber.getFiberRef(currentOwner)
   return isTenant(owner) ? owner : (values.find(isTenant) ?? "")
 }

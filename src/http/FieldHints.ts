@@ -111,8 +111,8 @@ const note = (hints: ReadonlyArray<string>) =>
   hints.length === 0
     ? Effect.void
     : FiberRef.update(Headers.extra, (others) => {
-        const told = others[header]?.split(", ") ?? []
-        return { ...others, [header]: [...new Set([...told, ...hints])].slice(0, maxHints).join(", ") }
+        const existing = others[header]?.split(", ") ?? []
+        return { ...others, [header]: [...new Set([...existing, ...hints])].slice(0, maxHints).join(", ") }
       })
 
 /** The encoded side of `schema`, or an object without fields. */

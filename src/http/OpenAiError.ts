@@ -44,8 +44,8 @@ const parts = ({ details, message }: CodedError) => {
   const [first] = issues
   const param = details?.["param"]
   if (first === undefined) return { message, param: typeof param === "string" ? param : null }
-  const said = issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`)
-  return { message: [message, ...said].join(" "), param: first.path.join(".") }
+  const issueLines = issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`)
+  return { message: [message, ...issueLines].join(" "), param: first.path.join(".") }
 }
 
 /** The response for `error`. */

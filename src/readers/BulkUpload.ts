@@ -29,7 +29,7 @@ const isDocument = ({ name }: ZipEntry): boolean => {
 
 /** A readable, unique name for each entry: control characters are dropped, repeats are numbered. */
 const makeNames = () => {
-  const taken = new Set<string>()
+  const usedNames = new Set<string>()
   /** The number with which the next repeat of the name is tried. */
   const next = new Map<string, number>()
   return (name: string): string => {
@@ -40,9 +40,9 @@ const makeNames = () => {
       .toWellFormed()
     let unique = plain
     let number = next.get(plain) ?? 2
-    while (taken.has(unique)) unique = `${plain} (${number++})`
+    while (usedNames.has(unique)) unique = `${plain} (${number++})`
     next.set(plain, number)
-    taken.add(unique)
+    usedNames.add(unique)
     return unique
   }
 }

@@ -134,10 +134,10 @@ export const judge = (
     const url = new URL(href)
     const refused = exclude.find((glob) => matches(url, glob, budget))
     if (refused !== undefined) return { included: false, reason: "excluded", pattern: refused.text }
-    const taken = include.find((glob) => matches(url, glob, budget))
-    if (taken === undefined && include.length > 0)
+    const matching = include.find((glob) => matches(url, glob, budget))
+    if (matching === undefined && include.length > 0)
       return { included: false, reason: "not_included", pattern: null }
-    return { included: true, reason: null, pattern: taken?.text ?? null }
+    return { included: true, reason: null, pattern: matching?.text ?? null }
   }
   return (href: string): Verdict => {
     const verdict = included.get(href) ?? compared(href)

@@ -140,9 +140,9 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       const evidence = yield* evidenceOf(page, address)
       const repeat = folding.fold({ uri: document.uri, ...evidence })
       if (repeat !== undefined) {
-        const told = { reason: repeat.reason, target: repeat.of, status }
+        const entry = { reason: repeat.reason, target: repeat.of, status }
         const message = repeatWords[repeat.reason] ?? ""
-        yield* note(place, "skipped", { ...told, message }, evidence)
+        yield* note(place, "skipped", { ...entry, message }, evidence)
         return { document: null, links }
       }
       const known = journal.known(url)
@@ -197,10 +197,10 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
    */
   const settleMissed = (address: Address, known: JournalEntry, { code, message }: ReaderError) =>
     Effect.gen(function* () {
-      const told = { reason: code, message, status: statusOf(code) }
+      const entry = { reason: code, message, status: statusOf(code) }
       if (known.url !== address.url) {
         // Only the redirect was unavailable. The target page may still be readable.
-        yield* note(address, "failed", { ...told, target: known.url })
+        yield* note(address, "failed", { ...entry, target: known.url })
         if (!folding.isNew(known.url)) return emptyResult
         const result = yield* tryPage(sites, known.url, { known, within })
         const place: Address = { ...address, url: known.url, parent: address.url }
@@ -214,12 +214,12 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       const stays =
         verdict(address.url).included && known.repeats === null && folding.fold(known) === undefined
       if (!stays) {
-        yield* note(address, "failed", told)
+        yield* note(address, "failed", entry)
         return { document: null, links }
       }
       kept.add(known.uri)
       yield* journal.spare(known.uri)
-      yield* note(address, "failed", { ...told, target: known.uri }, evidenceIn(known))
+      yield* note(address, "failed", { ...entry, target: known.uri }, evidenceIn(known))
       return { document: null, links }
     })
 

@@ -27,9 +27,9 @@ const withoutQuestionWords = (text: string): string =>
 const queryForms = (text: string): ReadonlyArray<QueryForm> => {
   const asked = withoutQuestionWords(text)
   const words = terms(asked)
-  const told = words.length > 0 ? asked : text
+  const queryText = words.length > 0 ? asked : text
   const english = counted(words.length > 0 ? words : terms(text))
-  const other = counted(pieces(told, { english: false }))
+  const other = counted(pieces(queryText, { english: false }))
   const same = english.size === other.size && [...other.keys()].every((term) => english.has(term))
   return [english, ...(same ? [] : [other])].filter(({ size }) => size > 0)
 }

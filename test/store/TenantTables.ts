@@ -132,14 +132,14 @@ const directory = {
   // Looks whether another tenant has it.
   "store/accounts/SingleSignOn.ts confirm": ["sso_domains o"],
   "store/accounts/Sessions.ts remove": ["user_sessions"],
-  "store/accounts/Team.ts invited": ["user_invitations i"],
+  "store/accounts/Team.ts findInvited": ["user_invitations i"],
   "store/accounts/Team.ts redeem": ["user_invitations i"],
   "store/accounts/Users.ts findByEmail": ["users u"],
   "store/channels/ChannelConversations.ts activeRoutes": ["channels"],
   "store/channels/ChannelConversations.ts routeOfContact": ["channels ch", "channels o"],
   "store/channels/Channels.ts byAccount": ["channels"],
   "store/channels/Outbox.ts statement": ["channels h"],
-  "store/channels/Outbox.ts ours": ["channels h"],
+  "store/channels/Outbox.ts isOwn": ["channels h"],
   "store/conversations/ConversationImports.ts insert": ["agents a"],
   // Whose the account is by now.
   "store/conversations/EndUsers.ts ofPerson": ["channels o"],
@@ -154,7 +154,7 @@ const everyTenant = {
   "app/Lifecycle.ts oldestWaiting": ["ingestion_jobs"],
   "capabilities/VectorSearch/InProcessWarmUp.ts busiest": ["agent_usage", "api_keys"],
   "store/IdempotencyKeys.ts prune": ["idempotency_keys"],
-  "store/MasterKeys.ts sealed": [
+  "store/MasterKeys.ts usedKeyIds": [
     "tools",
     "channels",
     "webhook_endpoints",
@@ -172,8 +172,8 @@ const everyTenant = {
   "store/accounts/Retention.ts longestRuns": ["tenant_retention"],
   "store/billing/Storage.ts claim": ["tenant_storage"],
   "store/accounts/Sessions.ts insert": ["user_sessions"],
-  "store/accounts/Users.ts none": ["users"],
-  "store/channels/Unanswered.ts forgotten": ["messages m"],
+  "store/accounts/Users.ts isEmpty": ["users"],
+  "store/channels/Unanswered.ts listForgotten": ["messages m"],
   "store/chat/AgentRuns.ts toStop": ["agent_runs"],
   "store/chat/ProcessLeases.ts dead": ["agent_runs r"],
   "store/chat/ProcessLeases.ts letGo": ["budget_holds r"],
@@ -187,18 +187,22 @@ const everyTenant = {
   "store/events/WebhookListeners.ts sweep": ["webhook_endpoints"],
   "store/knowledge/ArtifactRows.ts beginRemoval": ["sources", "conversation_artifacts"],
   "store/knowledge/ArtifactRows.ts orphans": ["sources s", "conversation_artifacts c"],
-  "store/knowledge/EmbeddingProfiles.ts behind": ["agent_stats"],
+  "store/knowledge/EmbeddingProfiles.ts agentsBehind": ["agent_stats"],
   "store/knowledge/EmbeddingProfiles.ts forget": ["agent_stats stats", "chunk_embeddings"],
-  "store/knowledge/EmbeddingProfiles.ts lacking": ["agent_stats stats", "sources o", "embedding_failures"],
+  "store/knowledge/EmbeddingProfiles.ts sourcesLacking": [
+    "agent_stats stats",
+    "sources o",
+    "embedding_failures"
+  ],
   "store/knowledge/PassageScans.ts due": ["agent_stats s", "passage_scans p"],
-  "store/knowledge/IngestionJobs.ts forsaken": ["ingestion_jobs"],
+  "store/knowledge/IngestionJobs.ts withoutQueueJob": ["ingestion_jobs"],
   "store/knowledge/Refreshes.ts claim": ["sources s"],
   "store/knowledge/Reindex.ts outdated": ["documents"],
   "store/knowledge/VectorCopies.ts look": ["chunk_embeddings"],
   "store/knowledge/VectorEncoding.ts waiting": ["chunk_embeddings"],
-  "store/knowledge/VectorIndexes.ts large": ["agent_stats"],
+  "store/knowledge/VectorIndexes.ts largestAgents": ["agent_stats"],
   "store/knowledge/VectorIndexes.ts missing": ["agent_stats"],
-  "store/knowledge/VectorIndexes.ts useless": ["agent_stats"]
+  "store/knowledge/VectorIndexes.ts obsolete": ["agent_stats"]
 }
 
 /** Where a statement may leave `tenant_id` out, and of which tables: by its file and what it is declared as. */

@@ -60,8 +60,8 @@ const isAnswering = ({ field }: AgentChange["fields"][number]) =>
 /** The settings of an agent in the file. */
 const saidOf = (config: unknown, agent: string): Readonly<Record<string, unknown>> => {
   const agents = Predicate.hasProperty(config, "agents") ? config.agents : undefined
-  const said = Predicate.isRecord(agents) ? agents[agent] : undefined
-  return Predicate.isRecord(said) ? said : {}
+  const configured = Predicate.isRecord(agents) ? agents[agent] : undefined
+  return Predicate.isRecord(configured) ? configured : {}
 }
 
 type Server = Effect.Effect.Success<ReturnType<typeof manage>>
@@ -77,10 +77,10 @@ const hasCases = (server: Server, id: string, given: unknown) =>
 const waitForEnd = (server: Server, agent: string, id: string) =>
   Effect.gen(function* () {
     for (; ; yield* Effect.sleep(pollInterval)) {
-      const told = yield* server.call(Reported, HttpClientRequest.get(`/experiments/${id}`))
-      const { asked, status, total } = told.experiment
+      const answer = yield* server.call(Reported, HttpClientRequest.get(`/experiments/${id}`))
+      const { asked, status, total } = answer.experiment
       yield* Output.draw(`${agent}: ${asked} of ${total} test cases asked`)
-      if (status !== "queued" && status !== "running") return told
+      if (status !== "queued" && status !== "running") return answer
     }
   }).pipe(
     Effect.ensuring(Output.draw("")),

@@ -77,15 +77,15 @@ const listen = ({ event, forwardTo, full, json, ...flags }: ListenFlags) =>
       const request: HttpClientRequest.HttpClientRequest = HttpClientRequest.post(
         `/listeners/${listener.id}/next`
       ).pipe(HttpClientRequest.bodyUnsafeJson({ received, waitSeconds }))
-      const heard: typeof Heard.Type = yield* Effect.retry(server.call(Heard, request), {
+      const answer: typeof Heard.Type = yield* Effect.retry(server.call(Heard, request), {
         schedule: retries,
         while: ({ isTransient }) => isTransient === true
       })
-      for (const one of heard.events) {
+      for (const one of answer.events) {
         yield* json === true ? Output.line(one.body) : Output.line(`${one.type} ${one.id} ${one.body}`)
         if (forwardTo !== undefined) yield* Output.note(`  ${forwardTo}: ${yield* forward(forwardTo, one)}`)
       }
-      received = heard.received
+      received = answer.received
     }
   }).pipe(Effect.scoped)
 

@@ -46,7 +46,7 @@ const commands = [
   triggerCommand
 ]
 
-const spoke = (run: Run) => {
+const commandLine = (run: Run) => {
   const program = new Command("spoke")
     .description("AI agents that answer chat messages from your own sources.")
     .version(Package.version, "-v, --version", "print the version")
@@ -70,7 +70,7 @@ class Misused extends Data.TaggedError("Misused") {}
 const parseCommand = (argv: ReadonlyArray<string>) =>
   Effect.suspend(() => {
     let chosen: Effect.Effect<void, unknown, Services.Services> = Effect.void
-    const program = spoke((task) => {
+    const program = commandLine((task) => {
       chosen = task
     })
     // Without a command, print the help.

@@ -19,9 +19,9 @@ interface Flags extends Connection.Flags {
 const lineOf = ({ after, before, outcome, reason, runId }: ReplayedRun): string => {
   if (outcome === "same") return `${runId}  same\n`
   if (after === null) return `${runId}  diverged: ${reason ?? ""}\n`
-  const told = (name: string, { failure, reply }: typeof before) =>
+  const lineOf = (name: string, { failure, reply }: typeof before) =>
     `  ${name}: ${reply ?? `no reply (${failure ?? "TURN_FAILED"})`}`
-  return `${runId}  changed\n${told("before", before)}\n${told("after", after)}\n`
+  return `${runId}  changed\n${lineOf("before", before)}\n${lineOf("after", after)}\n`
 }
 
 const replay = (runIds: ReadonlyArray<string>, { agent, agentVersion, json, ...flags }: Flags) =>

@@ -26,12 +26,12 @@ const logFailure = <A, E, R>(
     ? running
     : Effect.catchAllCause(running, (cause): Effect.Effect<never, E | FailureLogged> => {
         if (Cause.isInterruptedOnly(cause)) return Effect.failCause(cause)
-        const told = Option.match(wordsOf(cause), {
+        const message = Option.match(wordsOf(cause), {
           onNone: () => Effect.logFatal("The server cannot continue", cause),
           // The message suffices: a stack trace is only for defects.
           onSome: (words) => Effect.logFatal(words)
         })
-        return Effect.zipRight(told, new FailureLogged())
+        return Effect.zipRight(message, new FailureLogged())
       })
 
 const listen = (chosen: Server.Role) =>

@@ -10,7 +10,7 @@ import { CommandFailed } from "./Connection.ts"
 export class FailureLogged extends Data.TaggedError("FailureLogged") {}
 
 /** Failures whose message is written for the user. */
-const spoken = new Set([
+const userFacingTags = new Set([
   "CannotListen",
   "CommandFailed",
   "InvalidConfig",
@@ -27,7 +27,7 @@ const spoken = new Set([
 ])
 
 const isSpoken = (thrown: unknown): thrown is Error =>
-  isError(thrown) && "_tag" in thrown && spoken.has(String(thrown._tag))
+  isError(thrown) && "_tag" in thrown && userFacingTags.has(String(thrown._tag))
 
 /** The message of the first such failure or defect; none for an unknown one. */
 export const wordsOf = (cause: Cause.Cause<unknown>): Option.Option<string> =>

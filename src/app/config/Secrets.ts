@@ -100,12 +100,12 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
         Effect.as(MasterKeys.recordKeyId(keyIdOf(secret)), [secret, ...previous] as const)
       if (database !== null && current !== undefined)
         return { masters: yield* mastersOf(current), operatorToken }
-      const mine = yield* own(dataDir, current !== undefined || !(yield* MasterKeys.isUsed))
-      if (current === undefined && !isKnownSecret(known, mine.secret))
+      const ownSecrets = yield* own(dataDir, current !== undefined || !(yield* MasterKeys.isUsed))
+      if (current === undefined && !isKnownSecret(known, ownSecrets.secret))
         return yield* unusable(dataDir, "belongs to another database")
       return {
-        masters: yield* mastersOf(current ?? mine.secret),
-        operatorToken: Option.orElseSome(operatorToken, () => mine.operatorToken)
+        masters: yield* mastersOf(current ?? ownSecrets.secret),
+        operatorToken: Option.orElseSome(operatorToken, () => ownSecrets.operatorToken)
       }
     })
   )

@@ -122,8 +122,8 @@ const opening = <A extends Replaceable>(all: SpokeSettings, replacements: Replac
   Effect.gen(function* () {
     const unknown = LibrarySettings.unknownSettings(all)
     if (unknown.length > 0) {
-      const told = unknown.map(({ message }) => message)
-      return yield* Effect.fail(invalid(told, unknown))
+      const messages = unknown.map(({ message }) => message)
+      return yield* Effect.fail(invalid(messages, unknown))
     }
     const { channels = {}, model, readers = {}, tenant, tools = {}, workers, ...given } = all
     const misnamed = Object.keys(tools).filter((name) => !isToolName(name))

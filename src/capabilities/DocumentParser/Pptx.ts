@@ -121,10 +121,10 @@ const titleOf = ({ shapes }: Slide): string =>
 
 const slideBlocks = (slide: Slide, notes: string, number: number): ReadonlyArray<string> => {
   const body = slide.shapes.filter((shape) => !isTitle(shape) && !isFurniture(shape)).flatMap(shapeBlocks)
-  const said = notes === "" ? [] : [`Notes: ${notes}`]
+  const noteBlocks = notes === "" ? [] : [`Notes: ${notes}`]
   const title = titleOf(slide)
-  if (title === "" && body.length + said.length === 0) return []
-  return [`## ${title || `Slide ${number}`}`, ...body, ...said]
+  if (title === "" && body.length + noteBlocks.length === 0) return []
+  return [`## ${title || `Slide ${number}`}`, ...body, ...noteBlocks]
 }
 
 /** Each slide once: a small file could reference a large slide any number of times. */

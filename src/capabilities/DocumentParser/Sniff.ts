@@ -108,9 +108,9 @@ const isHtml = (text: string, extension: string, declared: string): boolean => {
   const root = fromRoot(text)
   if (page.test(root)) return true
   if (extension === "md" || extension === "markdown" || declared === "text/markdown") return false
-  const told =
+  const isDeclared =
     ["html", "htm", "xhtml"].includes(extension) || /^(?:text\/html|application\/xhtml)/.test(declared)
-  return (told || root.startsWith("<")) && block.test(root)
+  return (isDeclared || root.startsWith("<")) && block.test(root)
 }
 
 const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
@@ -126,8 +126,8 @@ const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
   const table =
     extension === "csv" || extension === "tsv" || /^text\/(?:csv|tab-separated-values)$/.test(declared)
   if (table) return { kind: "csv", mediaType: "text/csv", text }
-  const told = extension === "md" || extension === "markdown" || declared === "text/markdown"
-  return told || isMarkdown(text)
+  const isDeclared = extension === "md" || extension === "markdown" || declared === "text/markdown"
+  return isDeclared || isMarkdown(text)
     ? { kind: "markdown", mediaType: "text/markdown", text }
     : { kind: "text", mediaType: "text/plain", text }
 }

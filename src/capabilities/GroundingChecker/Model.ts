@@ -131,11 +131,11 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
       const words = yield* Words.check(claims)
       if (claims.length === 0 || runtime.readsPassages) return words
       const { bill, inputTokens, outputTokens, text } = yield* ask(claims)
-      const told = yield* Schema.decode(Answer)(jsonOf(text)).pipe(
+      const answer = yield* Schema.decode(Answer)(jsonOf(text)).pipe(
         Effect.mapError(() => new Unusable({ message: "its answer cannot be read" })),
         Effect.catchTag("Unusable", (failure) => Effect.as(logFailure(failure), []))
       )
-      const byStatement = new Map(told.map((one) => [one.statement, one]))
+      const byStatement = new Map(answer.map((one) => [one.statement, one]))
       const verdicts = claims.map((claim, place) => {
         const own = words.verdicts[place] ?? Words.unknown
         const one = byStatement.get(place + 1)

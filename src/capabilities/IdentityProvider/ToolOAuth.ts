@@ -33,8 +33,8 @@ const failed = (thrown: unknown): ToolAuthorizationError => {
   }
   if (thrown instanceof Oauth.ResponseBodyError) {
     const { error, status } = thrown
-    const said = `The authorization server refused with status ${status}.`
-    return transient.has(error) ? unavailable(said) : refused(said)
+    const message = `The authorization server refused with status ${status}.`
+    return transient.has(error) ? unavailable(message) : refused(message)
   }
   if (thrown instanceof Oauth.WWWAuthenticateChallengeError) {
     return refused("The authorization server does not accept the client.")

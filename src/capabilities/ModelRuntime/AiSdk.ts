@@ -234,9 +234,11 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
       const pieces = yield* piecesOf(stream, failed)
       return pieces.pipe(
         Stream.mapEffect((part) => {
-          const told = read(part)
-          if (told instanceof ModelError) return Effect.fail(told)
-          return "failed" in told ? Effect.flatMap(failed(told.failed), Effect.fail) : Effect.succeed(told)
+          const decoded = read(part)
+          if (decoded instanceof ModelError) return Effect.fail(decoded)
+          return "failed" in decoded
+            ? Effect.flatMap(failed(decoded.failed), Effect.fail)
+            : Effect.succeed(decoded)
         }),
         Stream.takeUntil(() => hasFinished),
         Stream.concat(Stream.suspend(() => (hasFinished ? Stream.empty : Stream.fail(Failure.truncated())))),

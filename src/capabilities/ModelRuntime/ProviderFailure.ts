@@ -87,16 +87,16 @@ export const fromTransport = ({ reason, code }: StreamingPostError, received: bo
     })
   }
   if (reason === "Late") return received ? stalled() : noAnswer()
-  const told = code === "" ? "" : ` (${code})`
+  const codeNote = code === "" ? "" : ` (${code})`
   return received
     ? new ModelError({
         reason: "Truncated",
-        message: `The connection to the provider broke in the middle of its answer${told}`,
+        message: `The connection to the provider broke in the middle of its answer${codeNote}`,
         retryable: false
       })
     : new ModelError({
         reason: "Unreachable",
-        message: `The provider could not be reached${told}`,
+        message: `The provider could not be reached${codeNote}`,
         retryable: true
       })
 }

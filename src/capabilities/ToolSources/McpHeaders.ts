@@ -38,15 +38,15 @@ const walk = (
 /** Null for an unusable tool: an annotation is malformed, duplicate, or at a place without a single value. */
 const parametersOf = (inputSchema: JsonObject): ReadonlyArray<Mirrored> | null => {
   const all: Array<Mirrored> = []
-  const taken = new Set<string>()
+  const usedNames = new Set<string>()
   let isValid = true
   walk(inputSchema, [], (schema, path) => {
     const name = schema[annotation]
     const fits = typeof name === "string" && /^[!#$%&'*+.^_`|~\w-]{1,200}$/.test(name)
     if (!fits || path === null || path.length === 0 || !types.has(schema["type"])) isValid = false
-    else if (taken.has(name.toLowerCase())) isValid = false
+    else if (usedNames.has(name.toLowerCase())) isValid = false
     else {
-      taken.add(name.toLowerCase())
+      usedNames.add(name.toLowerCase())
       all.push({ header: `mcp-param-${name.toLowerCase()}`, path })
     }
   })

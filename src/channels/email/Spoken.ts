@@ -56,8 +56,8 @@ export const withoutQuotes = (text: string): string => {
     if (introduced > 0) at += introduced - 1
     else kept.push(line)
   }
-  const said = kept.join("\n").trim()
-  return said === "" ? text.trim() : said.replace(/\n{3,}/g, "\n\n")
+  const ownText = kept.join("\n").trim()
+  return ownText === "" ? text.trim() : ownText.replace(/\n{3,}/g, "\n\n")
 }
 
 /** Elements in which mail programs begin quoted HTML. */

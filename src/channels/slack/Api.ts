@@ -33,12 +33,12 @@ const failures = new Set(["fatal_error", "internal_error", "request_timeout", "s
 const word = /^[a-z0-9_]{1,60}$/
 
 const meaningOf = (error: unknown): ChannelError => {
-  const said = typeof error === "string" && word.test(error) ? error : "unknown"
-  if (accessErrors.has(said)) return channelRefusal(`Slack refused the app's token (${said}).`)
-  if (limits.has(said)) return channelRefusal("Slack's rate limit is reached.", true)
-  if (failures.has(said))
-    return new ChannelError({ reason: "Unknown", message: `Slack has failed (${said}).`, retryable: true })
-  return channelRefusal(`Slack did not accept the message (${said}).`)
+  const code = typeof error === "string" && word.test(error) ? error : "unknown"
+  if (accessErrors.has(code)) return channelRefusal(`Slack refused the app's token (${code}).`)
+  if (limits.has(code)) return channelRefusal("Slack's rate limit is reached.", true)
+  if (failures.has(code))
+    return new ChannelError({ reason: "Unknown", message: `Slack has failed (${code}).`, retryable: true })
+  return channelRefusal(`Slack did not accept the message (${code}).`)
 }
 
 const refusal: Refusal = (status, headers, _body, now) => {

@@ -15,7 +15,7 @@ const channel = "slack"
 const reference = /<([@#!]?)([^<>|]{1,2048})(?:\|([^<>]{0,500}))?>/g
 
 /** The readable text, without mentions of the app itself. */
-const spoken = (text: string, bot: string): string =>
+const withoutMentions = (text: string, bot: string): string =>
   text
     .replace(reference, (_: string, mark: string, target: string, label: string | undefined) => {
       if (mark === "@" && target === bot) return ""
@@ -85,7 +85,7 @@ export const normalize = (given: unknown, now: DateTime.Utc, access: ChannelAcce
   if (eventId === undefined || thread === undefined || !isOurs(body, profile) || !isMeant(event, bot))
     return ignored
   const media = mediaOf(event)
-  const text = spoken(textOf(event["text"]), bot)
+  const text = withoutMentions(textOf(event["text"]), bot)
   if (text === "" && media.length === 0) return ignored
   return arrived({
     event: {

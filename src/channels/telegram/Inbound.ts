@@ -32,9 +32,9 @@ const spans = (message: Fields) =>
     return itemsOf(message[entities]).map((item) => {
       const { length, offset, type, user } = fieldsOf(item)
       const [from, size] = [Number(offset), Number(length)]
-      const said =
+      const quoted =
         Number.isSafeInteger(from) && Number.isSafeInteger(size) ? written.slice(from, from + size) : ""
-      return { type, said: said.toLowerCase(), userId: identifierOf(fieldsOf(user)["id"], 30) }
+      return { type, said: quoted.toLowerCase(), userId: identifierOf(fieldsOf(user)["id"], 30) }
     })
   })
 

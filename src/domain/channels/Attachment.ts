@@ -45,8 +45,11 @@ export const typeOf = (head: Uint8Array): AttachmentType | null => {
 /** True if the declared type matches the detected one. */
 export const matchesDeclaredType = (declared: string, type: AttachmentType): boolean => {
   const [name = ""] = declared.split(";")
-  const said = name.trim().toLowerCase()
-  return said === type || (type === "image/jpeg" && (said === "image/jpg" || said === "image/pjpeg"))
+  const declaredType = name.trim().toLowerCase()
+  return (
+    declaredType === type ||
+    (type === "image/jpeg" && (declaredType === "image/jpg" || declaredType === "image/pjpeg"))
+  )
 }
 
 /** A file as stored in the message's row. */

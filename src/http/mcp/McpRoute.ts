@@ -193,10 +193,10 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
           if (refused !== null) return json(refused, 400)
           return yield* answeredAlone(key, message.value, id, takesEvents(request))
         }
-        const spoken = request.headers["mcp-protocol-version"]
-        if (spoken !== undefined && !Rpc.isSupportedVersion(spoken)) {
-          const told = `This version is not supported. Supported versions: ${Rpc.versions.join(", ")}.`
-          return json(Rpc.failure(null, Rpc.codes.invalid, told), 400)
+        const protocolVersion = request.headers["mcp-protocol-version"]
+        if (protocolVersion !== undefined && !Rpc.isSupportedVersion(protocolVersion)) {
+          const message = `This version is not supported. Supported versions: ${Rpc.versions.join(", ")}.`
+          return json(Rpc.failure(null, Rpc.codes.invalid, message), 400)
         }
         return yield* answered(key, message.value, takesEvents(request))
       }).pipe(

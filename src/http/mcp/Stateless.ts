@@ -30,8 +30,8 @@ export const refusal = (message: Request, headers: Headers): Rpc.Body | null => 
   const meta = metaOf(message)
   const version = meta[`${prefix}protocolVersion`]
   if (typeof version !== "string" || !isObject(meta[`${prefix}clientCapabilities`])) {
-    const told = `_meta needs ${prefix}protocolVersion and ${prefix}clientCapabilities.`
-    return Rpc.failure(id, Rpc.codes.parameters, told)
+    const message = `_meta needs ${prefix}protocolVersion and ${prefix}clientCapabilities.`
+    return Rpc.failure(id, Rpc.codes.parameters, message)
   }
   const mismatch = (name: string) =>
     Rpc.failure(id, Rpc.codes.headerMismatch, `The header ${name} contradicts the body.`)

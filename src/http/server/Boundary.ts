@@ -139,8 +139,8 @@ export const responseOfFailure = (
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(tell(stopping, requestId))
   if (Option.exists(Cause.dieOption(cause), isMoving)) return Effect.succeed(tell(tenantPaused, requestId))
   if (Option.exists(Cause.dieOption(cause), isOutage)) {
-    const told = tell(outage, requestId, { "retry-after": "1" })
-    return Effect.as(Effect.logWarning("The database cannot be reached", cause), told)
+    const response = tell(outage, requestId, { "retry-after": "1" })
+    return Effect.as(Effect.logWarning("The database cannot be reached", cause), response)
   }
   return Effect.as(Effect.logError("A request failed unexpectedly", cause), tell(internalError(), requestId))
 }

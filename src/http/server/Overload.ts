@@ -248,8 +248,8 @@ class Reception {
     retryAfter: number
   ): void {
     if (isOver(response)) return
-    const told = refusal(request, this.#clock.unsafeCurrentTimeMillis(), error, retryAfter)
-    send(response, Headers.complete(told.response, told.requestId, this.#settings.overHttps))
+    const rejection = refusal(request, this.#clock.unsafeCurrentTimeMillis(), error, retryAfter)
+    send(response, Headers.complete(rejection.response, rejection.requestId, this.#settings.overHttps))
   }
 
   /** `elapsed`: milliseconds since the last call. Returns true while another call is needed. */

@@ -138,9 +138,9 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
 
           /** Without a fiber: a sweep may give up a thousand bodies at once. */
           const refuse = (error: CodedError) => {
-            const told = Boundary.answer(error, requestId)
-            RequestMetrics.observe("POST", route.path, told.status, elapsed() - began)
-            send(response, Headers.complete(told, requestId, overHttps))
+            const answer = Boundary.answer(error, requestId)
+            RequestMetrics.observe("POST", route.path, answer.status, elapsed() - began)
+            send(response, Headers.complete(answer, requestId, overHttps))
           }
 
           collect(request, route.maxBodyBytes, (read) => {

@@ -94,11 +94,11 @@ export const markdownOfBlocks = (blocks: ReadonlyArray<Block>): string => {
     const own = ownOf(block)
     const within = block.type === "table" ? "" : markdownOfBlocks(block.children)
     const isList = lists.has(block.type)
-    const said = [own, isList ? indented(within) : within]
+    const markdown = [own, isList ? indented(within) : within]
       .filter((part) => part !== "")
       .join(isList ? "\n" : "\n\n")
-    if (said === "") continue
-    text += text === "" ? said : `${isList && before === block.type ? "\n" : "\n\n"}${said}`
+    if (markdown === "") continue
+    text += text === "" ? markdown : `${isList && before === block.type ? "\n" : "\n\n"}${markdown}`
     before = block.type
   }
   return text

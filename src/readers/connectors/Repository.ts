@@ -233,10 +233,10 @@ const frontMatter = /^---\r?\n([\s\S]{0,20000}?)\r?\n---\r?\n/u
 const documentOf = (path: string, text: string) => {
   const matter = frontMatter.exec(text)
   const content = matter === null ? text : text.slice(matter[0].length)
-  const said =
+  const frontMatterTitle =
     matter === null ? undefined : /^title:[ \t]*["']?([^"'\r\n]{1,200})/mu.exec(matter[1] ?? "")?.[1]
   const heading = /^ {0,3}#{1,6}[ \t]+(\S[^\r\n]{0,200})/mu.exec(content)?.[1]
-  return { title: (said ?? heading ?? path.split("/").at(-1) ?? path).trim(), content }
+  return { title: (frontMatterTitle ?? heading ?? path.split("/").at(-1) ?? path).trim(), content }
 }
 
 export const repository = sourceReader({

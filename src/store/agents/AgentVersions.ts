@@ -30,7 +30,7 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
 
     const columns = sql`
       v.version, v.note, v.author, v.created_at as "createdAt", v.version = a.published_version as published`
-    const mine = (scope: TenantScope, id: AgentId) => sql`
+    const ownVersion = (scope: TenantScope, id: AgentId) => sql`
       agent_versions v join agents a on a.tenant_id = v.tenant_id and a.id = v.agent_id
       where a.tenant_id = ${scope.tenantId} and a.id = ${id}`
 
@@ -41,7 +41,7 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
       { before, limit }: { readonly before: number | null; readonly limit: number }
     ) {
       const found = yield* sql`
-        select ${columns} from ${mine(scope, id)} and ${before === null ? sql`true` : sql`v.version < ${before}`}
+        select ${columns} from ${ownVersion(scope, id)} and ${before === null ? sql`true` : sql`v.version < ${before}`}
         order by v.version desc limit ${limit + 1}`.pipe(Rows.all(Listed))
       const rows = found.slice(0, limit)
       const next = found.length > limit ? `${rows.at(-1)?.version}` : null
@@ -52,7 +52,7 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
     /** The version and the one before it, if they exist, newest first. */
     const withPrevious = (scope: TenantScope, id: AgentId, version: number) =>
       sql`
-        select ${columns}, v.settings from ${mine(scope, id)} and v.version <= ${version}
+        select ${columns}, v.settings from ${ownVersion(scope, id)} and v.version <= ${version}
         order by v.version desc limit 2`.pipe(
         Rows.all(Recorded),
         Effect.map((rows) => (rows[0]?.version === version ? rows : [])),

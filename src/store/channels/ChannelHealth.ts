@@ -10,7 +10,7 @@ import * as Rows from "../Rows.ts"
 const minReportedFailures = 5
 
 export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
-  const told = (type: "channel.failing" | "channel.recovered"): Report => ({
+  const reportOf = (type: "channel.failing" | "channel.recovered"): Report => ({
     type,
     key: sql`changed.id || ':' || extract(epoch from changed.since)`,
     tenantId: sql`changed.tenant_id`,
@@ -29,7 +29,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
         where tenant_id = ${tenantId} and id = ${id}
         returning id, tenant_id, agent_id, channel, failing_since as since, failures = ${minReportedFailures}::int as is_news
       ),
-      ${reported(sql, told("channel.failing"))}
+      ${reported(sql, reportOf("channel.failing"))}
       select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.failed"))
 
   /** Records a successful call of the account's provider. */
@@ -44,7 +44,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
         returning c.id, c.tenant_id, c.agent_id, c.channel, before.failing_since as since,
           before.failing_since is not null as is_news
       ),
-      ${reported(sql, told("channel.recovered"))}
+      ${reported(sql, reportOf("channel.recovered"))}
       select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.worked"))
 
   return { failed, worked } as const

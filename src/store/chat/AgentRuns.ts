@@ -50,7 +50,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const mine = (scope: ReadScope, id: RunId) =>
+    const ownRun = (scope: ReadScope, id: RunId) =>
       sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
         and ${readableUnder(sql, scope, "r.source_scope")}`
 
@@ -82,7 +82,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
             json_build_object('nanoUsd', r.cost_nano, 'unpricedCalls', r.unpriced_calls) end as cost,
           r.started_at as "startedAt", r.completed_at as "completedAt",
           (${eventsAfter(id, page.after, page.limit + 1)}) as events, (${passagesOf(sql, sql`${id}`)}) as passages
-        from agent_runs r where ${mine(scope, id)}`.pipe(Rows.first(Trace))
+        from agent_runs r where ${ownRun(scope, id)}`.pipe(Rows.first(Trace))
       return Option.map(found, ({ events, ...run }): RunTrace => {
         const shown = events.slice(0, page.limit)
         const hasMore = events.length > page.limit
@@ -99,11 +99,11 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         from agent_runs r
         left join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
         left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
-        where ${mine(scope, id)}`.pipe(Rows.first(Outcome), Effect.withSpan("AgentRunStore.outcome"))
+        where ${ownRun(scope, id)}`.pipe(Rows.first(Outcome), Effect.withSpan("AgentRunStore.outcome"))
 
     /** None when the agent has no such run. */
     const status = (scope: ReadScope, id: RunId) =>
-      sql`select r.status from agent_runs r where ${mine(scope, id)}`.pipe(
+      sql`select r.status from agent_runs r where ${ownRun(scope, id)}`.pipe(
         Rows.first(Status),
         Effect.map(Option.map((row) => row.status)),
         Effect.withSpan("AgentRunStore.status")
@@ -121,7 +121,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
 
     /** Requests the stop of a run from the process that runs it. No effect on a settled run. */
     const requestStop = (scope: ReadScope, id: RunId) =>
-      sql`update agent_runs r set stop_requested = true where ${mine(scope, id)} and r.status = 'running'`.pipe(
+      sql`update agent_runs r set stop_requested = true where ${ownRun(scope, id)} and r.status = 'running'`.pipe(
         Rows.none,
         Effect.withSpan("AgentRunStore.requestStop")
       )

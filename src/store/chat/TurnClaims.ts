@@ -32,14 +32,14 @@ export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat
       given: TurnClaim,
       runId: RunId
     ) {
-      const taken = yield* sql`
+      const rows = yield* sql`
         insert into turn_claims as known (tenant_id, agent_id, key_id, idempotency_key, request_hash, run_id)
         values (${scope.tenantId}, ${scope.agentId}, ${given.keyId}, ${given.idempotencyKey}, ${given.requestHash}, ${runId})
         on conflict (tenant_id, agent_id, key_id, idempotency_key)
           do update set request_hash = excluded.request_hash, run_id = excluded.run_id, created_at = now()
           where known.created_at < now() - interval '24 hours'
         returning run_id`
-      if (taken.length === 1) return Option.none()
+      if (rows.length === 1) return Option.none()
       const earlier = yield* sql`
         select request_hash as "requestHash", run_id as "runId" from turn_claims where ${where(scope, given)}`.pipe(
         Rows.one(Claimed)

@@ -367,8 +367,10 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       bills: ReadonlyArray<Bill> = [],
       isBudgeted = false
     ) {
-      const mine = sql`r.agent_id = ${scope.agentId} and r.id = ${runId}`
-      yield* retrySettlement(settleEmptyStatement(sql, scope, mine, "Run failed", counted, bills, isBudgeted))
+      const ownRun = sql`r.agent_id = ${scope.agentId} and r.id = ${runId}`
+      yield* retrySettlement(
+        settleEmptyStatement(sql, scope, ownRun, "Run failed", counted, bills, isBudgeted)
+      )
     }, Effect.orDie)
 
     /** Counts a turn that stores nothing else (`persist: false`). */

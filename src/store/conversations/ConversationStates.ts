@@ -53,7 +53,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       where tenant_id = ${tenantId} and conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null`
 
       /** The event for a change to this state. */
-      const told = (to: ConversationState) =>
+      const eventOf = (to: ConversationState) =>
         to !== "HUMAN_REQUESTED" && to !== "HUMAN_ACTIVE"
           ? sql``
           : sql`, ${reported(sql, {
@@ -84,7 +84,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
             ${agentId === undefined ? sql`` : sql`and c.agent_id = ${agentId}`}
           returning c.id, c.tenant_id, c.agent_id, c.channel, c.epoch
           )
-          ${told(to)}
+          ${eventOf(to)}
           select agent_id as "agentId", channel, epoch::int, coalesce((
             select m.content from messages m
             where m.tenant_id = changed.tenant_id and m.conversation_id = changed.id and m.role = 'user'

@@ -65,13 +65,13 @@ export class OnEngineFailure extends Context.Reference<OnEngineFailure>()("store
 
 /** Called when the engine ends by itself. */
 const ending = Effect.map(Effect.runtime<never>(), (runtime) => {
-  const told = Effect.zipRight(
+  const reportEnd = Effect.zipRight(
     Effect.logFatal("The embedded database has ended: is its disk full?"),
     Effect.flatMap(OnEngineFailure, (tell) =>
       tell("The embedded database could not go on and has ended. Make room on its disk, and start again.")
     )
   )
-  return () => void Runtime.runFork(runtime)(told)
+  return () => void Runtime.runFork(runtime)(reportEnd)
 })
 
 /** The engine on this thread, and the PGlite instance. */

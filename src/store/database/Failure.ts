@@ -149,9 +149,10 @@ const remedyOf = (code: string | undefined, message: string, role: string | null
 const describe = ({ code, message }: DatabaseFailure, role: string | null = null): string => {
   // If a host has several addresses, the error has an empty message.
   const words = message === "" ? "There is no connection to the database" : message
-  const said = code === undefined ? words : `${words} (${isSqlState(code) ? `SQLSTATE ${code}` : code})`
+  const description =
+    code === undefined ? words : `${words} (${isSqlState(code) ? `SQLSTATE ${code}` : code})`
   const remedy = remedyOf(code, message, role)
-  return remedy === null ? said : `${said}. ${remedy}`
+  return remedy === null ? description : `${description}. ${remedy}`
 }
 
 /** The role of the session. The driver knows it, but its types do not declare it. */

@@ -31,9 +31,9 @@ export const notifyBy =
 
 /** Listens on the only session of the embedded database. UNLISTEN runs when the last reader of a channel leaves. */
 export const listenEmbedded = (client: PgClient, pool: Pg.Pool): PgClient["listen"] => {
-  const heard = new EventEmitter<{ readonly [channel: string]: [payload: string] }>().setMaxListeners(0)
+  const emitter = new EventEmitter<{ readonly [channel: string]: [payload: string] }>().setMaxListeners(0)
   pool.on("connect", (connection) => {
-    connection.on("notification", ({ channel, payload = "" }) => void heard.emit(channel, payload))
+    connection.on("notification", ({ channel, payload = "" }) => void emitter.emit(channel, payload))
   })
   const readers = new Map<string, number>()
   const count = (channel: string, by: number) => {
@@ -51,12 +51,12 @@ export const listenEmbedded = (client: PgClient, pool: Pg.Pool): PgClient["liste
               const hear = (payload: string) => {
                 if (payload !== "") emit.single(payload)
               }
-              heard.on(channel, hear)
+              emitter.on(channel, hear)
               return hear
             }),
             (hear) =>
               Effect.suspend(() => {
-                heard.off(channel, hear)
+                emitter.off(channel, hear)
                 return count(channel, -1) === 0
                   ? Effect.ignore(client`unlisten ${client(channel)}`)
                   : Effect.void

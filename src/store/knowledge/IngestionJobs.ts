@@ -144,7 +144,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       )
 
     /** Reports on the CTE `source`, which the job has just changed. */
-    const told = (type: "source.ready" | "source.failed", jobId: IngestionJobId) =>
+    const reportOf = (type: "source.ready" | "source.failed", jobId: IngestionJobId) =>
       reported(sql, {
         type,
         key: sql`${jobId}`,
@@ -170,7 +170,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
             last_error = null, updated_at = now()
           from job where s.tenant_id = job.tenant_id and s.id = job.source_id returning s.id, s.tenant_id, s.agent_id
         ),
-        ${told("source.ready", task.jobId)}
+        ${reportOf("source.ready", task.jobId)}
         select id from source`.pipe(Rows.none)
 
     /** An entry of the list of failed attempts. */
@@ -190,7 +190,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           update sources s set status = 'FAILED', last_error = ${reason}, updated_at = now()
           from job where s.tenant_id = job.tenant_id and s.id = job.source_id returning s.id, s.tenant_id, s.agent_id
         ),
-        ${told("source.failed", id)}
+        ${reportOf("source.failed", id)}
         select id from source`.pipe(Rows.none)
 
     /** Records the failure of an attempt that will be retried. */

@@ -32,7 +32,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
     const sql = yield* SqlClient.SqlClient
     const pg = yield* PgClient.PgClient
     const selected = sql.literal(columns)
-    const told = sql`select pg_notify(${channel}, '')`
+    const notify = sql`select pg_notify(${channel}, '')`
 
     /** Every move of the installation. */
     const all = sql`select ${selected} from tenant_moves order by tenant`.pipe(Rows.all(Move))
@@ -44,7 +44,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
     const find = (tenantId: TenantId) =>
       sql`select ${selected} from tenant_moves where tenant = ${tenantId}`.pipe(Rows.first(Move))
 
-    const withNotice = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.tap(change, () => told)
+    const withNotice = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.tap(change, () => notify)
 
     /**
      * Begins a move, or takes over its driving from an earlier command: what that one still writes is refused from here
@@ -174,7 +174,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
       where state in ('draining', 'pausing', 'fenced') and held_until < clock_timestamp()
       returning tenant as "tenantId"`.pipe(
       // A notification makes every process look for expired ones again.
-      Effect.tap((released) => (released.length > 0 ? told : Effect.void))
+      Effect.tap((released) => (released.length > 0 ? notify : Effect.void))
     )
 
     /** Forgets the move. False, without a change, while jobs wait to be carried over. */

@@ -104,21 +104,21 @@ const stepOf = (
   found: Agent | undefined,
   parts: ReadonlyArray<PartStep>
 ): ReadonlyArray<Step> => {
-  const said = configuredAgentOf(config)
+  const configured = configuredAgentOf(config)
   const ofParts = parts.map(({ change }) => change)
   if (found === undefined) {
-    const fields = [...changedFields({}, said), ...ofParts]
+    const fields = [...changedFields({}, configured), ...ofParts]
     const made = { action: "create", agent: name, id: null, fields, meaning: meanings.create } as const
-    return [{ ...made, said, version: null, published: null, parts, partsOnly: false }]
+    return [{ ...made, said: configured, version: null, published: null, parts, partsOnly: false }]
   }
   const renamed = found.name === name ? [] : [{ field: "name", before: found.name, after: name }]
-  const settings = [...renamed, ...changedFields(ofAgent(found), said)]
+  const settings = [...renamed, ...changedFields(ofAgent(found), configured)]
   const { id, publishedVersion: published, version } = found
   if (settings.length + ofParts.length === 0) return []
   const partsOnly = settings.length === 0
   const meaning = partsOnly ? meanings.parts : meanings.update
   const change = { action: "update", agent: name, id, fields: [...settings, ...ofParts], meaning } as const
-  return [{ ...change, said, version, published, parts, partsOnly }]
+  return [{ ...change, said: configured, version, published, parts, partsOnly }]
 }
 
 const removalOf = ({ id, name, publishedVersion: published, version }: Agent): Step => ({
@@ -164,7 +164,7 @@ const stepsOf = Effect.fn(function* (
       return found === undefined ? [] : [removalOf(found)]
     })
   }
-  const taken = new Set<string>()
+  const usedNames = new Set<string>()
   const steps: Array<Step> = []
   for (const [name, said] of Object.entries(config.agents)) {
     const before = said.renamedFrom
@@ -172,7 +172,7 @@ const stepsOf = Effect.fn(function* (
     const found = there.get(name) ?? (before === undefined ? undefined : there.get(before))
     if (
       found !== undefined &&
-      (taken.has(found.id) || (found.name !== name && Object.hasOwn(config.agents, found.name)))
+      (usedNames.has(found.id) || (found.name !== name && Object.hasOwn(config.agents, found.name)))
     ) {
       return yield* new ValidationError({
         message: "The file gives one agent two names.",
@@ -181,11 +181,11 @@ const stepsOf = Effect.fn(function* (
         }
       })
     }
-    if (found !== undefined) taken.add(found.id)
+    if (found !== undefined) usedNames.add(found.id)
     const parts = yield* Effect.mapError(partsOf(found, said), invalidAt(placeOf(name)))
     steps.push(...stepOf(name, said, found, parts))
   }
-  const unnamed = prune === true ? agents.filter(({ id }) => !taken.has(id)) : []
+  const unnamed = prune === true ? agents.filter(({ id }) => !usedNames.has(id)) : []
   return [...steps, ...unnamed.map(removalOf)]
 })
 

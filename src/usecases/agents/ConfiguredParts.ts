@@ -151,12 +151,12 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
     const written = (parts: Parts): PartSettings => {
       const { cases, sources, tools } = parts
       const widget = writtenWidget(parts.widget)
-      const said = [...sources].flatMap(([name, source]) =>
+      const configuredSources = [...sources].flatMap(([name, source]) =>
         Option.match(saidOfSource(source), { onNone: () => [], onSome: (found) => [[name, found] as const] })
       )
       const remoteTools = Array.from(tools, ([name, tool]) => [name, saidOfTool(tool)] as const)
       return {
-        ...(said.length === 0 ? {} : { sources: byName(said) }),
+        ...(configuredSources.length === 0 ? {} : { sources: byName(configuredSources) }),
         ...(remoteTools.length === 0 ? {} : { remoteTools: byName(remoteTools) }),
         ...(cases.length === 0 ? {} : { cases: cases.map(fieldsOf) }),
         ...(widget === undefined ? {} : { widget }),

@@ -192,8 +192,9 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
             origin: "human" as const,
             replyRunId: replied.runId
           }
-        const said = asked.flatMap(({ comment }) => (comment === null ? [] : [comment]))
-        const answer = settings.masking === null ? yield* byModel(scope, settings.model, question, said) : ""
+        const comments = asked.flatMap(({ comment }) => (comment === null ? [] : [comment]))
+        const answer =
+          settings.masking === null ? yield* byModel(scope, settings.model, question, comments) : ""
         return { answer, origin: answer === "" ? ("written" as const) : ("model" as const), replyRunId: null }
       })
       const draft: Draft = yield* writeDraft

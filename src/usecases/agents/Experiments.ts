@@ -208,8 +208,8 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
           ? comparisonOf(reportOf(yield* store.listOutcomes(scope, baseline.value.id)), measured)
           : null
       const { errors, failed, figures, latencyMs, tokens } = measured
-      const told: ExperimentReport = { failed, errors, figures, latencyMs, tokens, comparison }
-      return { experiment, report: told }
+      const summary: ExperimentReport = { failed, errors, figures, latencyMs, tokens, comparison }
+      return { experiment, report: summary }
     })
 
     const results = Effect.fn("Experiments.results")(function* (

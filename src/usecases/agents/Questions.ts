@@ -119,15 +119,20 @@ export const questionsOf = (headings: ReadonlyArray<Heading>): ReadonlyArray<str
     return candidate === null ? [] : [{ ...candidate, title: heading.title }]
   })
   const ranked = found.toSorted((one, other) => one.rank - other.rank)
-  const taken = new Map<string, string>()
+  const questionsByKey = new Map<string, string>()
   const titles = new Set<string>()
   for (const isOnePerPage of [true, false]) {
     for (const { question, title } of ranked) {
       const key = question.toLowerCase()
-      if (taken.size === maxQuestions || taken.has(key) || (isOnePerPage && titles.has(title))) continue
-      taken.set(key, question)
+      if (
+        questionsByKey.size === maxQuestions ||
+        questionsByKey.has(key) ||
+        (isOnePerPage && titles.has(title))
+      )
+        continue
+      questionsByKey.set(key, question)
       titles.add(title)
     }
   }
-  return [...taken.values()]
+  return [...questionsByKey.values()]
 }

@@ -170,8 +170,8 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       const adapter = yield* adapterOf(channel)
       yield* checkSecrets(adapter, secrets)
       yield* checkSettings(adapter, settings)
-      const told = adapter.form.account === null
-      if (!told && externalId === undefined)
+      const isReported = adapter.form.account === null
+      if (!isReported && externalId === undefined)
         return yield* invalid(["externalId"], "The account's id is missing")
       const access: ChannelAccess = {
         externalId: externalId ?? "",
@@ -182,7 +182,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       const { account, rival } = active
         ? yield* proveAccount(adapter, by, access, null)
         : {
-            account: told ? yield* proof.prove(adapter, access) : access,
+            account: isReported ? yield* proof.prove(adapter, access) : access,
             rival: Option.none<StoredChannel>()
           }
       const take = (agent: AgentScope) =>
@@ -259,11 +259,11 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       const access = yield* changedAccess(row, patch)
       yield* checkSecrets(adapter, access.secrets)
       yield* checkSettings(adapter, { ...settingsOf(adapter, access.profile), ...patch.settings })
-      const told = adapter.form.account === null
+      const isReported = adapter.form.account === null
       const { account, rival } = active
         ? yield* proveAccount(adapter, by, access, row.id)
         : {
-            account: told ? yield* proof.prove(adapter, access) : access,
+            account: isReported ? yield* proof.prove(adapter, access) : access,
             rival: Option.none<StoredChannel>()
           }
       const stored = yield* sealAccess(box, credentialsOf(adapter, access, account))

@@ -67,14 +67,14 @@ export const make = (accept: Accept) =>
 
     /** Takes the next deliveries, round-robin over accounts. */
     const take = (size: number): Array<Waiting> => {
-      const taken: Array<Waiting> = []
-      while (taken.length < size) {
+      const batch: Array<Waiting> = []
+      while (batch.length < size) {
         const next = waiting.shift()
         if (next === null) break
-        taken.push(next.item)
+        batch.push(next.item)
       }
       if (waiting.size === 0) some.unsafeClose()
-      return taken
+      return batch
     }
 
     const attempt = (arrivals: ReadonlyArray<Arrival>) =>

@@ -73,13 +73,13 @@ const fromOutside = ({ message, reason }: OutboundHttpError) =>
 /** The type by the file's bytes. The sender's type is used only when the bytes show none. */
 const detectType = (bytes: Uint8Array, said: string | undefined) =>
   Effect.gen(function* () {
-    const told = typeOf(bytes.subarray(0, signatureLength))
-    const limit = told === null ? largestAttachment : sizeLimits[told]
+    const signatureType = typeOf(bytes.subarray(0, signatureLength))
+    const limit = signatureType === null ? largestAttachment : sizeLimits[signatureType]
     if (bytes.length === 0 || bytes.length > limit)
       return yield* channelRefusal("The file is empty or too large.")
     const [name = ""] = (said ?? "").toLowerCase().split(";")
     const believed = declared.test(name.trim()) && name.trim() !== "application/pdf" ? name.trim() : unknown
-    const fetched: Fetched = { bytes, mimeType: told ?? believed }
+    const fetched: Fetched = { bytes, mimeType: signatureType ?? believed }
     return fetched
   })
 

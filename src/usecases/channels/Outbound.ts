@@ -184,8 +184,8 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       file: ChannelFile | null,
       resent: boolean
     ) {
-      const mine = yield* Effect.mapError(keys.claim(keyOf(part), keyLifetime), keysUnreachable)
-      if (!mine && !resent) return yield* unclaimed()
+      const isClaimed = yield* Effect.mapError(keys.claim(keyOf(part), keyLifetime), keysUnreachable)
+      if (!isClaimed && !resent) return yield* unclaimed()
       return yield* recordHealth(
         to,
         adapter.send(to, { body: part.body, author: part.author, outboxId: part.id, file })

@@ -88,14 +88,14 @@ const partsAfter = (
 const completed = (replay: Replay, rest: RunningTurn["parts"]): RunningTurn["parts"] =>
   Stream.suspend(() => {
     const had = { text: 0, others: 0 }
-    const heard = Stream.tap(replay.stream, (part) =>
+    const followed = Stream.tap(replay.stream, (part) =>
       Effect.sync(() => {
         if (part._tag === "TextDelta") had.text += part.delta.length
         else had.others += 1
       })
     )
     return Stream.concat(
-      heard,
+      followed,
       Stream.suspend(() => (replay.whole ? Stream.empty : partsAfter(rest, had)))
     )
   })

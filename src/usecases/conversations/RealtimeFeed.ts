@@ -111,11 +111,11 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
         const head = yield* store.head(reading, reading.conversationId, lastMessageId, reading.by)
         if (Option.isNone(head)) return yield* new ConversationGone()
         const { position, seen, state } = head.value
-        const told: ReaderProgress =
+        const progress: ReaderProgress =
           lastMessageId === null
             ? { position, state, run: null }
             : { position: seen ?? 0, state: null, run: null }
-        return told
+        return progress
       })
 
     /**
@@ -131,7 +131,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
         Effect.gen(function* () {
           // Subscribes before the first read, so that no change between the two is missed.
           const signals = yield* realtime.subscribe(reading.conversationId)
-          const told = yield* beginning(reading, lastMessageId)
+          const progress = yield* beginning(reading, lastMessageId)
           // A new reader already has the current state: its first frame follows the next signal.
           let more = lastMessageId !== null
           let looked = yield* monotonicMillis
@@ -143,7 +143,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
               more || wait <= 0
                 ? Option.none<Signal>()
                 : yield* Queue.take(signals).pipe(Effect.timeoutOption(wait))
-            const frames = yield* answer(reading, told, signal)
+            const frames = yield* answer(reading, progress, signal)
             if (Option.isNone(signal) || signal.value._tag === "Changed") {
               looked = yield* monotonicMillis
               more = frames.length >= pageSize

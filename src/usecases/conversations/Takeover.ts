@@ -119,10 +119,10 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
         author: "human",
         userId
       } as const
-      const said = yield* ownership
+      const outcome = yield* ownership
         .change({ tenantId }, id, change, ({ epoch }) => ownership.say({ tenantId }, id, epoch, saying))
         .pipe(Effect.ensuring(release))
-      const messageId = yield* done({ tenantId }, id, said)
+      const messageId = yield* done({ tenantId }, id, outcome)
       return { conversation: yield* found({ tenantId }, id), messageId }
     })
 

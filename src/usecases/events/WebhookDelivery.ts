@@ -211,22 +211,22 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       const key = yield* Effect.orDie(decode(job.payload))
       const found = yield* store.take(key)
       if (Option.isNone(found)) return
-      const taken = found.value
-      if (!taken.active) return yield* store.cancel(key, key.endpointId)
-      if (taken.listening) return
-      if (taken.pausedMs !== null) {
+      const delivery = found.value
+      if (!delivery.active) return yield* store.cancel(key, key.endpointId)
+      if (delivery.listening) return
+      if (delivery.pausedMs !== null) {
         const further = yield* Random.nextRange(0, 0.2)
         const maxPause = Duration.toMillis(Duration.hours(1))
         return yield* new JobFailure({
           message: "The webhook keeps failing; another delivery tries it first.",
           fatal: false,
           expected: true,
-          retryAfter: Duration.millis(Math.min(maxPause, 1_000 + taken.pausedMs * (1 + further)))
+          retryAfter: Duration.millis(Math.min(maxPause, 1_000 + delivery.pausedMs * (1 + further)))
         })
       }
-      const outcome = yield* call(key.eventId, taken)
-      if (!outcome.isTaken) return yield* refused(key, taken, outcome)
-      if (yield* store.delivered(key, outcome)) yield* store.retryNow(taken, key.endpointId)
+      const outcome = yield* call(key.eventId, delivery)
+      if (!outcome.isTaken) return yield* refused(key, delivery, outcome)
+      if (yield* store.delivered(key, outcome)) yield* store.retryNow(delivery, key.endpointId)
     })
 
     return { process, sweep: store.sweep } as const

@@ -135,12 +135,12 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       Effect.gen(function* () {
         const reading = Option.getOrUndefined(found)
         if (reading?.generation === task.generation && reading.passDigest === digest) {
-          const told = yield* readings.reportedLines(task)
+          const reported = yield* readings.reportedLines(task)
           return {
             next: nextOf(reading.position),
             steps: reading.steps,
             lines: reading.lines,
-            told: new Map(told.map(({ outcome, url }) => [url, outcome] as const))
+            told: new Map(reported.map(({ outcome, url }) => [url, outcome] as const))
           }
         }
         yield* Effect.gen(function* () {
@@ -218,8 +218,12 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
           yield* readings.withdraw(task, [...new Set(written.map(({ url }) => url))])
           yield* knowledge.addDocuments(task, documents)
           yield* entries.add(task, written)
-          const mine = yield* readings.advance(task, { steps, lines: written.length, position: step.next })
-          if (!mine) return yield* Effect.dieMessage("Another worker has gone on with this pass.")
+          const isAdvanced = yield* readings.advance(task, {
+            steps,
+            lines: written.length,
+            position: step.next
+          })
+          if (!isAdvanced) return yield* Effect.dieMessage("Another worker has gone on with this pass.")
         }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
         for (const { outcome, url } of written) told.set(url, outcome)
         lines += written.length

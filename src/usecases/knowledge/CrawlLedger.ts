@@ -77,7 +77,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
     const known = memoryOf(remembered)
     const families = familiesOf(remembered)
     const kept = new Set<string>()
-    const told = new Set<string>()
+    const reportedUrls = new Set<string>()
     let place = 0
     let waiting: Array<NewEntry> = []
     let percent = 1
@@ -90,7 +90,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
 
     const note = (entry: CrawlEntry, evidence?: Evidence) =>
       Effect.gen(function* () {
-        if (entry.target !== null) told.add(entry.target)
+        if (entry.target !== null) reportedUrls.add(entry.target)
         if (place >= maxLines) return
         const fetchedAt = yield* Clock.currentTimeMillis
         waiting.push({
@@ -144,7 +144,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
     const isChanged = (document: ReadDocument) =>
       Effect.gen(function* () {
         const { uri } = document
-        if (told.has(uri)) return true
+        if (reportedUrls.has(uri)) return true
         const evidence = yield* evidenceOf(document)
         if (known.get(uri)?.digest !== evidence.digest) {
           yield* note({ ...line(uri, "indexed"), target: uri }, evidence)

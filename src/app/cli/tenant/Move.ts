@@ -58,8 +58,8 @@ const seconds = (millis: number): string => `${(millis / 1_000).toFixed(2)} s`
 const status = (tenant: string, both: MoveTenant.Installations, json: boolean) =>
   Effect.gen(function* () {
     const { destination, origin } = yield* MoveTenant.factsOf(both)
-    const said = { tenant, origin: origin.move, destination: destination.move }
-    if (json) return yield* Output.asJson(said)
+    const states = { tenant, origin: origin.move, destination: destination.move }
+    if (json) return yield* Output.asJson(states)
     const words = (name: string, { move, name: called }: typeof origin) =>
       move === null
         ? `${name}: ${called === null ? "no such tenant" : "serves the tenant, no move"}`

@@ -154,8 +154,8 @@ const refusals = [
 /** Whether a reply declines to answer: it cites nothing, and it contains a known refusal or one of the `phrases`. */
 export const refuses = (reply: Reply, phrases: ReadonlyArray<string>): boolean => {
   if (marked(reply).length > 0) return false
-  const said = words(reply.text).replaceAll("’", "'")
-  return [...refusals, ...phrases.map(words)].some((phrase) => said.includes(phrase))
+  const replyWords = words(reply.text).replaceAll("’", "'")
+  return [...refusals, ...phrases.map(words)].some((phrase) => replyWords.includes(phrase))
 }
 
 const groundingOf = (citations: ReadonlyArray<Citation>): number | null => {

@@ -43,8 +43,8 @@ export interface ReplayAgent {
 const failureOf = ({ events, status }: RecordedRun): string | null => {
   if (status !== "failed") return null
   const payload = events.findLast(({ type }) => type === "run.failed")?.payload
-  const told = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))(payload)
-  return Option.match(told, { onNone: () => "TURN_FAILED", onSome: ({ code }) => code })
+  const decoded = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))(payload)
+  return Option.match(decoded, { onNone: () => "TURN_FAILED", onSome: ({ code }) => code })
 }
 
 /** The outcome of the recorded run. */

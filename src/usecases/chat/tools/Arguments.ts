@@ -140,10 +140,10 @@ const problems: Check = function* (schema, value, at, work) {
 export const validationProblems = (schema: JsonObject, input: JsonObject): ReadonlyArray<string> => {
   const work = new WorkBudget()
   work.allow((countOf(schema) + countOf(input)) * stepsPerValue)
-  const told: Array<string> = []
+  const listed: Array<string> = []
   for (const problem of problems(schema, input, "", work)) {
-    told.push(problem())
-    if (told.length === maxProblems) break
+    listed.push(problem())
+    if (listed.length === maxProblems) break
   }
-  return told
+  return listed
 }

@@ -49,8 +49,8 @@ export const added = (turn: Turn, tools: TurnTools): TurnTools => {
       }
       return Effect.sync(() => {
         // Unmasked, because the team reads the conversation too.
-        const said = turn.masking === null ? reason : turn.masking.restored(reason)
-        turn.handoff = scrubber.text(said.trim()).slice(0, maxReasonCharacters).toWellFormed()
+        const reasonForHumans = turn.masking === null ? reason : turn.masking.restored(reason)
+        turn.handoff = scrubber.text(reasonForHumans.trim()).slice(0, maxReasonCharacters).toWellFormed()
         return { state: "HUMAN_REQUESTED" }
       })
     }
