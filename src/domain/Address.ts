@@ -12,4 +12,9 @@ export const urlOf: (text: string, base?: string) => URL | null = (text, base) =
 export const isLocalHost = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host)
 
 /** The address of a server, without a slash at its end and without `/v1`, which may have been copied with it. */
-export const serverAddress = (url: string): string => url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
+export const serverAddress = (url: string): string => {
+  let end = url.length
+  while (url.charAt(end - 1) === "/") end--
+  const address = url.slice(0, end)
+  return address.endsWith("/v1") ? address.slice(0, -"/v1".length) : address
+}

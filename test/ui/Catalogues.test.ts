@@ -41,7 +41,7 @@ describe("The German catalogue of the dashboard", () => {
     const readers = [...filesIn("src/readers"), ...filesIn("src/capabilities"), ...filesIn("src/usecases")]
     const errors = found(
       readers.filter((file) => /ReaderError|ExtractionError|IngestionError/u.test(read(file))),
-      /(?:\bcode: |\berror\(\s*)"([a-z_]+)"/gu
+      /(?:\bcode: |\b(?:permanentError|error)\(\s*)"([a-z_]+)"/gu
     )
     expect(errors.size).toBeGreaterThan(15)
     const german = keysIn(`${dashboard}/pages/sources/Why.tsx`, "german")

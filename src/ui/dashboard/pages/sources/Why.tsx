@@ -12,6 +12,8 @@ const german: Readonly<Record<string, string>> = {
   encrypted: "Das Dokument ist verschlüsselt. Bitte ohne Passwort speichern.",
   excluded: "Die Adresse passt auf ein Muster von „Nie Adressen wie“.",
   no_feed: "Die Adresse ist kein Feed (RSS oder Atom).",
+  no_repository: "Die Adresse ist kein Repository: erwartet wird https://host/besitzer/name.",
+  unknown_provider: "Die Art des Servers ist nicht bekannt. Bitte github, gitlab oder gitea wählen.",
   no_space: "Den Bereich gibt es nicht, oder der Zugang sieht ihn nicht.",
   reader_failed: "Der Leser dieser Installation ist gescheitert.",
   unauthorized: "Der Zugang wurde nicht angenommen. Bitte die Zugangsdaten erneuern.",
