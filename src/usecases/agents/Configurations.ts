@@ -164,7 +164,7 @@ const stepsOf = Effect.fn(function* (
       return found === undefined ? [] : [removalOf(found)]
     })
   }
-  const usedNames = new Set<string>()
+  const usedIds = new Set<string>()
   const steps: Array<Step> = []
   for (const [name, said] of Object.entries(config.agents)) {
     const before = said.renamedFrom
@@ -172,7 +172,7 @@ const stepsOf = Effect.fn(function* (
     const found = there.get(name) ?? (before === undefined ? undefined : there.get(before))
     if (
       found !== undefined &&
-      (usedNames.has(found.id) || (found.name !== name && Object.hasOwn(config.agents, found.name)))
+      (usedIds.has(found.id) || (found.name !== name && Object.hasOwn(config.agents, found.name)))
     ) {
       return yield* new ValidationError({
         message: "The file gives one agent two names.",
@@ -181,11 +181,11 @@ const stepsOf = Effect.fn(function* (
         }
       })
     }
-    if (found !== undefined) usedNames.add(found.id)
+    if (found !== undefined) usedIds.add(found.id)
     const parts = yield* Effect.mapError(partsOf(found, said), invalidAt(placeOf(name)))
     steps.push(...stepOf(name, said, found, parts))
   }
-  const unnamed = prune === true ? agents.filter(({ id }) => !usedNames.has(id)) : []
+  const unnamed = prune === true ? agents.filter(({ id }) => !usedIds.has(id)) : []
   return [...steps, ...unnamed.map(removalOf)]
 })
 

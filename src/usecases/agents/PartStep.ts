@@ -37,11 +37,11 @@ interface Described {
 /** The error with `place` before the path of each issue. An error without issues gets one for `place`. */
 const withPlace = (place: FieldPath, { details = {}, message }: Described) => {
   const { issues = [{ path: [], message }], ...more } = details
-  const issuesAt = (Array.isArray(issues) ? issues : []).filter(Predicate.isRecord).map((issue) => {
+  const placedIssues = (Array.isArray(issues) ? issues : []).filter(Predicate.isRecord).map((issue) => {
     const path: ReadonlyArray<unknown> = Array.isArray(issue["path"]) ? issue["path"] : []
     return { ...issue, path: [...place, ...path] }
   })
-  return { message, details: { ...more, issues: issuesAt } }
+  return { message, details: { ...more, issues: placedIssues } }
 }
 
 /** Adds `place` to a validation error. */

@@ -40,15 +40,15 @@ const checkFiles = (adapter: ChannelAdapter | null, files: ReadonlyArray<StagedF
   Effect.gen(function* () {
     if (adapter === null) return
     for (const { mimeType, staged } of files) {
-      const findConversation = adapter.carries[mimeType]
-      if (findConversation === undefined) {
+      const carriedFile = adapter.carries[mimeType]
+      if (carriedFile === undefined) {
         return yield* new UnsupportedAttachmentType({
           message: `The conversation's channel does not carry attachments of type ${mimeType}.`
         })
       }
-      if (staged.size > findConversation.maxBytes) {
+      if (staged.size > carriedFile.maxBytes) {
         return yield* new FileTooLarge({
-          message: `The conversation's channel carries at most ${findConversation.maxBytes} bytes of type ${mimeType}.`
+          message: `The conversation's channel carries at most ${carriedFile.maxBytes} bytes of type ${mimeType}.`
         })
       }
     }
@@ -67,7 +67,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
     const attachments = yield* Attachments
     const adapters = yield* ChannelAdapters
 
-    const found = Effect.fn("Takeover.findConversation")(function* (
+    const findConversation = Effect.fn("Takeover.findConversation")(function* (
       scope: ConversationScope,
       id: ConversationId
     ) {
@@ -80,7 +80,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       outcome: Option.Option<A>
     ) {
       if (Option.isSome(outcome)) return outcome.value
-      return yield* refused((yield* found(scope, id)).state)
+      return yield* refused((yield* findConversation(scope, id)).state)
     })
 
     const act = Effect.fn("Takeover.act")(function* (
@@ -90,7 +90,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
     ) {
       const change = { ...transitions[how], by: userId, unanswered: "human" }
       yield* done({ tenantId }, id, yield* ownership.change({ tenantId }, id, change, () => Effect.void))
-      return yield* found({ tenantId }, id)
+      return yield* findConversation({ tenantId }, id)
     })
 
     /** The user answers from now on. A reply that the agent is writing is not sent. */
@@ -109,7 +109,8 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       { content = "", files = [] }: Reply
     ) {
       if (content === "" && files.length === 0) return yield* emptyReply()
-      if (files.length > 0) yield* checkFiles(adapters.named((yield* found({ tenantId }, id)).channel), files)
+      if (files.length > 0)
+        yield* checkFiles(adapters.named((yield* findConversation({ tenantId }, id)).channel), files)
       const { release, stored } = yield* attachments.keep(files)
       const change = { ...transitions.say, by: userId, unanswered: "human" }
       const saying = {
@@ -123,7 +124,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
         .change({ tenantId }, id, change, ({ epoch }) => ownership.say({ tenantId }, id, epoch, saying))
         .pipe(Effect.ensuring(release))
       const messageId = yield* done({ tenantId }, id, outcome)
-      return { conversation: yield* found({ tenantId }, id), messageId }
+      return { conversation: yield* findConversation({ tenantId }, id), messageId }
     })
 
     return { takeover, release, close, say } as const
