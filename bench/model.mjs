@@ -2,7 +2,8 @@
  * The model of the benchmarks: an OpenAI-compatible `/chat/completions` and `/embeddings` that costs little and always the
  * same, in a process of its own. `POST /pace` sets when tokens come: `{first, gap, tokens}`, in milliseconds; all at once
  * by default. With `held` streams go on until `POST /release` with `{over}`: then they end one by one within so many
- * milliseconds. With `alike` every text has the same vector, which costs nothing. `MODEL_KEEP_ALIVE` is how many
+ * milliseconds. A streamed request that offers tools is answered with a call of the first one if its last message has the
+ * word "tool". With `alike` every text has the same vector, which costs nothing. `MODEL_KEEP_ALIVE` is how many
  * milliseconds a connection may rest. `node bench/model.mjs` serves on a free port and tells which.
  */
 import * as http from "node:http"
@@ -95,6 +96,20 @@ const streamed = (response, { first, gap, held = false, tokens }) => {
   else setTimeout(next, first)
 }
 
+const toolCalled = (response, name) => {
+  const call = { index: 0, id: `call_${Date.now()}`, type: "function" }
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  response.write(frame({ tool_calls: [{ ...call, function: { name, arguments: '{"number":"1042"}' } }] }))
+  response.end(
+    `${frame({}, { choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] })}data: [DONE]\n\n`
+  )
+}
+
+const wantsTool = ({ messages, tools }) => {
+  const last = messages.at(-1)
+  return tools !== undefined && last.role === "user" && /\btool\b/.test(JSON.stringify(last.content))
+}
+
 const whole = (response, { first, gap, tokens }) => {
   const content = Array.from({ length: tokens }, (_, place) => token(place)).join("")
   const answer = () =>
@@ -163,6 +178,7 @@ const serve = () => {
         release = { at: performance.now(), over: body.over }
         json(response, {})
       } else if (!request.url.endsWith("/chat/completions")) response.writeHead(404).end()
+      else if (body.stream && wantsTool(body)) toolCalled(response, body.tools[0].function.name)
       else if (body.stream) streamed(response, pace)
       else whole(response, pace)
     })

@@ -1,5 +1,5 @@
 /**
- * Mixed load for a long time, and leaks: heap after garbage collection, descriptors, handles, timers and database
+ * Mixed load with all features for a long time, and leaks: heap after garbage collection, descriptors, handles, timers and database
  * connections of the server, on its embedded database and on PostgreSQL and Redis, both at the same time. `npm run
  * bench:soak` takes 30 minutes, writes bench/soak.json and fails if something grows; `--minutes=N`, `--out=FILE`,
  * `--only=embedded|server`. `SOAK_MINUTES` also sets the duration. Linux only.
@@ -12,7 +12,8 @@ import { parseArgs } from "node:util"
 import { query, startPostgres, startRedis } from "./databases.mjs"
 import { machine, root, startScript, temporaryFolder, until } from "./machine.mjs"
 import { bounds, complaints, thinned, trends } from "./soak/fit.mjs"
-import { appSecret, channelBody, startGraph, startMix } from "./soak/mix.mjs"
+import { switchOn } from "./soak/features.mjs"
+import { appSecret, startGraph, startMix } from "./soak/mix.mjs"
 import { call, embeddedSpoke, owner, serverSpoke } from "./spoke.mjs"
 
 const { values } = parseArgs({
@@ -82,12 +83,8 @@ const soak = async (engine, spoke, world) => {
     headers: { "x-spoke-csrf": "1" },
     body: owner
   })
-  await call(`${spoke.url}/api/agents/${spoke.agentId}/channels`, {
-    method: "POST",
-    headers: { cookie, "x-spoke-csrf": "1" },
-    body: channelBody
-  })
-  const mix = () => startMix({ ...world, run: randomUUID(), spoke })
+  await switchOn({ ...world, cookie, spoke })
+  const mix = () => startMix({ ...world, cookie, run: randomUUID(), spoke })
   const seconds = minutes * 60
   const warming = mix()
   await pause(Math.min(120, seconds / 4) * 1_000)
@@ -142,14 +139,18 @@ const postgres = wanted("server") ? await startPostgres() : undefined
 const redis = postgres && (await startRedis())
 if (postgres !== undefined) {
   const { probe, variables: own } = variables(graph)
-  starts.server = { probe, ...(await serverSpoke(model, { postgres, redis }, [200], { variables: own })) }
+  const isolated = { ...own, SPOKE_TENANT_ROLE: "spoke_tenant" }
+  starts.server = {
+    probe,
+    ...(await serverSpoke(model, { postgres, redis }, [200], { variables: isolated }))
+  }
 } else if (wanted("server")) progress("server: skipped, no PostgreSQL was found")
 
 const results = Object.fromEntries(
   await Promise.all(
     Object.entries(starts).map(async ([engine, spoke]) => [
       engine,
-      await soak(engine, spoke, { site: site.url })
+      await soak(engine, spoke, { graph: graph.url, site: site.url })
     ])
   )
 )
@@ -158,12 +159,16 @@ graph.stop()
 for (const service of [model, site, redis, postgres]) await service?.stop()
 
 const said = Object.entries(results).flatMap(([engine, result]) => complaints(engine, result))
+for (const [kind, count] of Object.entries(graph.received)) {
+  if (count === 0) said.push(`The stand-in for other servers got no ${kind}`)
+}
 const written = {
   measured: new Date().toISOString().slice(0, 10),
   machine: machine(),
   minutes,
   bounds,
   complaints: said,
+  received: graph.received,
   engines: Object.fromEntries(
     Object.entries(results).map(([engine, { errors, kinds, requests, rest, samples }]) => [
       engine,

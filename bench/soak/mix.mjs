@@ -1,18 +1,21 @@
 /** The load of a soak: an even mix of requests, at a rate below the server's capacity. */
 import { createHmac } from "node:crypto"
 import * as http from "node:http"
+import { featureKinds } from "./features.mjs"
 
 export const appSecret = "the app secret of the soak"
 
 const phoneNumberId = "106540352242922"
 
-/** A provider of messages that takes every one. */
+/** A provider of messages that takes every one. It also answers as the tool, and as the endpoint of events. */
 export const startGraph = async () => {
   let taken = 0
+  const received = { events: 0, orders: 0 }
   const server = http.createServer((request, response) => {
     request.resume()
     request.on("end", () => {
       response.writeHead(200, { "content-type": "application/json" })
+      for (const kind of Object.keys(received)) if (request.url.includes(`/${kind}`)) received[kind]++
       const account = /\/([^/?]+)\?fields=id$/.exec(request.url)?.[1]
       if (account !== undefined) return response.end(JSON.stringify({ id: account }))
       response.end(JSON.stringify({ success: true, messages: [{ id: `wamid.out.${++taken}` }] }))
@@ -23,15 +26,15 @@ export const startGraph = async () => {
     server.close()
     server.closeAllConnections()
   }
-  return { url: `http://127.0.0.1:${server.address().port}/v25.0`, stop }
+  return { url: `http://127.0.0.1:${server.address().port}/v25.0`, received, stop }
 }
 
-/** One request; with `leaveAfter` the client goes away after as many bytes. */
-const ask = (
+/** One request, with the key or, with `cookie`, as the owner; with `leaveAfter` the client goes away after as many bytes. */
+export const ask = (
   { agent, spoke },
   method,
   path,
-  { body, expected = [200, 201], headers = {}, leaveAfter, raw } = {}
+  { body, cookie, expected = [200, 201], headers = {}, leaveAfter, raw } = {}
 ) =>
   new Promise((resolve, reject) => {
     const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body))
@@ -42,7 +45,7 @@ const ask = (
         agent,
         timeout: 70_000,
         headers: {
-          "x-api-key": spoke.key,
+          ...(cookie === undefined ? { "x-api-key": spoke.key } : { cookie, "x-spoke-csrf": "1" }),
           ...(payload !== undefined && {
             "content-type": "application/json",
             "content-length": Buffer.byteLength(payload)
@@ -74,7 +77,7 @@ const ask = (
     request.end(payload)
   })
 
-const dataOf = (text) => JSON.parse(text).data
+export const dataOf = (text) => JSON.parse(text).data
 
 /** A conversation goes on for a while, and another one takes its place. */
 const conversations = () => {
@@ -145,7 +148,8 @@ const kinds = (world) => {
     [0.5, () => ask(world, "GET", "/v1/conversations/none", { expected: [404] })],
     [0.5, () => ask(world, "GET", "/v1/sources", { headers: { "x-api-key": "wrong" }, expected: [401] })],
     [0.3, () => ask(world, "GET", "/metrics")],
-    [0.1, source]
+    [0.1, source],
+    ...featureKinds(world)
   ]
 }
 
