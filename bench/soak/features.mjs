@@ -4,7 +4,9 @@
  */
 import { randomUUID } from "node:crypto"
 import WebSocket from "ws"
-import { ask, channelBody, dataOf } from "./mix.mjs"
+import { ask, dataOf } from "./ask.mjs"
+
+export const phoneNumberId = "106540352242922"
 
 const events = ["turn.settled", "handoff.requested", "message.sent", "source.ready", "feedback.given"]
 
@@ -13,7 +15,11 @@ export const switchOn = async (world) => {
   const { cookie, graph, spoke } = world
   const owned = (method, path, body) => ask(world, method, path, { body, cookie })
   const agent = `/api/agents/${spoke.agentId}`
-  await owned("POST", `${agent}/channels`, channelBody)
+  await owned("POST", `${agent}/channels`, {
+    channel: "whatsapp",
+    externalId: phoneNumberId,
+    accessToken: "EAAB-soak"
+  })
   await owned("POST", "/api/webhook-endpoints", { url: `${graph}/events`, events, payload: "full" })
   await owned("POST", `${agent}/tools`, {
     name: "order",

@@ -1,11 +1,10 @@
 /** The load of a soak: an even mix of requests, at a rate below the server's capacity. */
 import { createHmac } from "node:crypto"
 import * as http from "node:http"
-import { featureKinds } from "./features.mjs"
+import { ask, dataOf } from "./ask.mjs"
+import { featureKinds, phoneNumberId } from "./features.mjs"
 
 export const appSecret = "the app secret of the soak"
-
-const phoneNumberId = "106540352242922"
 
 /** A provider of messages that takes every one. It also answers as the tool, and as the endpoint of events. */
 export const startGraph = async () => {
@@ -28,56 +27,6 @@ export const startGraph = async () => {
   }
   return { url: `http://127.0.0.1:${server.address().port}/v25.0`, received, stop }
 }
-
-/** One request, with the key or, with `cookie`, as the owner; with `leaveAfter` the client goes away after as many bytes. */
-export const ask = (
-  { agent, spoke },
-  method,
-  path,
-  { body, cookie, expected = [200, 201], headers = {}, leaveAfter, raw } = {}
-) =>
-  new Promise((resolve, reject) => {
-    const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body))
-    const request = http.request(
-      `${spoke.url}${path}`,
-      {
-        method,
-        agent,
-        timeout: 70_000,
-        headers: {
-          ...(cookie === undefined ? { "x-api-key": spoke.key } : { cookie, "x-spoke-csrf": "1" }),
-          ...(payload !== undefined && {
-            "content-type": "application/json",
-            "content-length": Buffer.byteLength(payload)
-          }),
-          ...headers
-        }
-      },
-      (response) => {
-        let text = ""
-        response.setEncoding("utf8")
-        response.on("data", (chunk) => {
-          text += chunk
-          if (leaveAfter !== undefined && text.length >= leaveAfter) {
-            response.removeAllListeners("error").on("error", () => {})
-            request.destroy()
-            resolve(text)
-          }
-        })
-        response.on("error", reject)
-        response.on("end", () => {
-          if (expected.includes(response.statusCode)) resolve(text)
-          else
-            reject(new Error(`${method} ${path.split("?")[0]} ${response.statusCode}: ${text.slice(0, 200)}`))
-        })
-      }
-    )
-    request.on("timeout", () => request.destroy(new Error(`${method} ${path} hung`)))
-    request.on("error", reject)
-    request.end(payload)
-  })
-
-export const dataOf = (text) => JSON.parse(text).data
 
 /** A conversation goes on for a while, and another one takes its place. */
 const conversations = () => {
@@ -180,6 +129,3 @@ export const startMix = (world) => {
   }
   return { seen, stop }
 }
-
-/** The channel that the webhooks are for. */
-export const channelBody = { channel: "whatsapp", externalId: phoneNumberId, accessToken: "EAAB-soak" }
