@@ -2,8 +2,8 @@
  * The model of the benchmarks: an OpenAI-compatible `/chat/completions` and `/embeddings` that costs little and always the
  * same, in a process of its own. `POST /pace` sets when tokens come: `{first, gap, tokens}`, in milliseconds; all at once
  * by default. With `held` streams go on until `POST /release` with `{over}`: then they end one by one within so many
- * milliseconds. A streamed request that offers tools is answered with a call of the first one if its last message has the
- * word "tool". With `alike` every text has the same vector, which costs nothing. `MODEL_KEEP_ALIVE` is how many
+ * milliseconds. A streamed request that offers tools is answered with a call of the first one if its last message is a
+ * user's and has the word "tool". With `alike` every text has the same vector, which costs nothing. `MODEL_KEEP_ALIVE` is how many
  * milliseconds a connection may rest. `node bench/model.mjs` serves on a free port and tells which.
  */
 import * as http from "node:http"
@@ -96,7 +96,7 @@ const streamed = (response, { first, gap, held = false, tokens }) => {
   else setTimeout(next, first)
 }
 
-const toolCalled = (response, name) => {
+const streamToolCall = (response, name) => {
   const call = { index: 0, id: `call_${Date.now()}`, type: "function" }
   response.writeHead(200, { "content-type": "text/event-stream" })
   response.write(frame({ tool_calls: [{ ...call, function: { name, arguments: '{"number":"1042"}' } }] }))
@@ -178,7 +178,7 @@ const serve = () => {
         release = { at: performance.now(), over: body.over }
         json(response, {})
       } else if (!request.url.endsWith("/chat/completions")) response.writeHead(404).end()
-      else if (body.stream && wantsTool(body)) toolCalled(response, body.tools[0].function.name)
+      else if (body.stream && wantsTool(body)) streamToolCall(response, body.tools[0].function.name)
       else if (body.stream) streamed(response, pace)
       else whole(response, pace)
     })

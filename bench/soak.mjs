@@ -1,6 +1,6 @@
 /**
- * Mixed load with all features for a long time, and leaks: heap after garbage collection, descriptors, handles, timers and database
- * connections of the server, on its embedded database and on PostgreSQL and Redis, both at the same time. `npm run
+ * Mixed load with the features of a tenant for a long time, and leaks: heap after garbage collection, descriptors, handles,
+ * timers and database connections of the server, on its embedded database and on PostgreSQL and Redis, both at the same time. `npm run
  * bench:soak` takes 30 minutes, writes bench/soak.json and fails if something grows; `--minutes=N`, `--out=FILE`,
  * `--only=embedded|server`. `SOAK_MINUTES` also sets the duration. Linux only.
  */
@@ -128,21 +128,21 @@ await call(`${model.url}/pace`, { method: "POST", body: { first: 20, gap: 10, to
   () => undefined
 )
 const site = await startScript("site.mjs")
-const graph = await startGraph()
+const graphs = { embedded: await startGraph(), server: await startGraph() }
 const wanted = (engine) => values.only === undefined || values.only === engine
 const starts = {}
 if (wanted("embedded")) {
-  const { probe, variables: own } = variables(graph)
+  const { probe, variables: own } = variables(graphs.embedded)
   starts.embedded = { probe, ...(await embeddedSpoke(model, [200], { variables: own })) }
 }
 const postgres = wanted("server") ? await startPostgres() : undefined
 const redis = postgres && (await startRedis())
 if (postgres !== undefined) {
-  const { probe, variables: own } = variables(graph)
-  const isolated = { ...own, SPOKE_TENANT_ROLE: "spoke_tenant" }
+  const { probe, variables: own } = variables(graphs.server)
+  const withTenantRole = { ...own, SPOKE_TENANT_ROLE: "spoke_tenant" }
   starts.server = {
     probe,
-    ...(await serverSpoke(model, { postgres, redis }, [200], { variables: isolated }))
+    ...(await serverSpoke(model, { postgres, redis }, [200], { variables: withTenantRole }))
   }
 } else if (wanted("server")) progress("server: skipped, no PostgreSQL was found")
 
@@ -150,17 +150,19 @@ const results = Object.fromEntries(
   await Promise.all(
     Object.entries(starts).map(async ([engine, spoke]) => [
       engine,
-      await soak(engine, spoke, { graph: graph.url, site: site.url })
+      await soak(engine, spoke, { graph: graphs[engine].url, site: site.url })
     ])
   )
 )
 await Promise.all(Object.values(starts).map((spoke) => spoke.stop()))
-graph.stop()
+for (const graph of Object.values(graphs)) graph.stop()
 for (const service of [model, site, redis, postgres]) await service?.stop()
 
 const said = Object.entries(results).flatMap(([engine, result]) => complaints(engine, result))
-for (const [kind, count] of Object.entries(graph.received)) {
-  if (count === 0) said.push(`The stand-in for other servers got no ${kind}`)
+for (const engine of Object.keys(results)) {
+  for (const [kind, count] of Object.entries(graphs[engine].received)) {
+    if (count === 0) said.push(`${engine}: no ${kind} were received`)
+  }
 }
 const written = {
   measured: new Date().toISOString().slice(0, 10),
@@ -168,11 +170,18 @@ const written = {
   minutes,
   bounds,
   complaints: said,
-  received: graph.received,
   engines: Object.fromEntries(
     Object.entries(results).map(([engine, { errors, kinds, requests, rest, samples }]) => [
       engine,
-      { requests, errors, kinds, rest, trends: trends(samples), samples: thinned(samples) }
+      {
+        requests,
+        errors,
+        kinds,
+        received: graphs[engine].received,
+        rest,
+        trends: trends(samples),
+        samples: thinned(samples)
+      }
     ])
   )
 }

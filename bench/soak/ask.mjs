@@ -1,5 +1,6 @@
 /** Requests of a soak. */
 import * as http from "node:http"
+import { until } from "../machine.mjs"
 
 /** One request, with the key or, with `cookie`, as the owner; with `leaveAfter` the client goes away after as many bytes. */
 export const ask = (
@@ -50,3 +51,18 @@ export const ask = (
   })
 
 export const dataOf = (text) => JSON.parse(text).data
+
+/** Waits until a new source has been read, and deletes it. */
+export const readAndRemove = async (world, { id }) => {
+  const status = await until(
+    "The source",
+    300_000,
+    async () => {
+      const { status: now } = dataOf(await ask(world, "GET", `/v1/sources/${id}`))
+      return now === "READY" || now === "FAILED" ? now : undefined
+    },
+    500
+  )
+  if (status === "FAILED") throw new Error("A source could not be read")
+  await ask(world, "DELETE", `/v1/sources/${id}`, { expected: [200, 202, 204] })
+}

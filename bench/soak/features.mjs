@@ -1,10 +1,11 @@
 /**
- * The part of a soak's load that uses what a tenant can switch on: a tool, masking, a second version, events, a budget, the
- * widget, sockets, the team's inbox, replays, experiments, uploads and the rights of end users.
+ * The part of a soak's load that uses what a tenant can switch on: a tool, masking, a second version, events, the widget,
+ * sockets, the team's inbox, replays, experiments, uploads, and export and erasure of end users.
  */
 import { randomUUID } from "node:crypto"
 import WebSocket from "ws"
-import { ask, dataOf } from "./ask.mjs"
+import { ask, dataOf, readAndRemove } from "./ask.mjs"
+import { until } from "../machine.mjs"
 
 export const phoneNumberId = "106540352242922"
 
@@ -13,26 +14,26 @@ const events = ["turn.settled", "handoff.requested", "message.sent", "source.rea
 /** Switches the features on, with the session of the owner. */
 export const switchOn = async (world) => {
   const { cookie, graph, spoke } = world
-  const owned = (method, path, body) => ask(world, method, path, { body, cookie })
+  const asOwner = (method, path, body) => ask(world, method, path, { body, cookie })
   const agent = `/api/agents/${spoke.agentId}`
-  await owned("POST", `${agent}/channels`, {
+  await asOwner("POST", `${agent}/channels`, {
     channel: "whatsapp",
     externalId: phoneNumberId,
     accessToken: "EAAB-soak"
   })
-  await owned("POST", "/api/webhook-endpoints", { url: `${graph}/events`, events, payload: "full" })
-  await owned("POST", `${agent}/tools`, {
+  await asOwner("POST", "/api/webhook-endpoints", { url: `${graph}/events`, events, payload: "full" })
+  await asOwner("POST", `${agent}/tools`, {
     name: "order",
     description: "Looks up an order by its number.",
     parameters: { type: "object", properties: { number: { type: "string" } }, required: ["number"] },
     http: { method: "GET", url: `${graph}/orders/{number}` }
   })
-  await owned("PATCH", agent, { masking: { kinds: ["email", "phone", "card"] } })
+  await asOwner("PATCH", agent, { masking: { kinds: ["email", "phone", "card"] } })
   const draft = { instructions: "Be brief.", publish: false }
-  const { version } = dataOf(await owned("PATCH", agent, draft)).agent
-  await owned("PUT", `${agent}/split`, { version, share: 0.3 })
+  const { version } = dataOf(await asOwner("PATCH", agent, draft)).agent
+  await asOwner("PUT", `${agent}/split`, { version, share: 0.3 })
   for (const question of ["How do I change my order?", "What does a refund cost?"]) {
-    await owned("POST", `${agent}/cases`, { question })
+    await asOwner("POST", `${agent}/cases`, { question })
   }
 }
 
@@ -41,24 +42,24 @@ export const featureKinds = (world) => {
   const { cookie, spoke } = world
   const agent = `/api/agents/${spoke.agentId}`
   const question = () => `How do I pay order ${randomUUID().slice(0, 8)}? I am ada@example.com.`
-  const owned = (method, path, body, expected) => ask(world, method, path, { body, cookie, expected })
+  const asOwner = (method, path, body, expected) => ask(world, method, path, { body, cookie, expected })
   const chat = async (message = question(), more = {}) =>
     dataOf(await ask(world, "POST", "/v1/chat", { body: { message, ...more } }))
 
   /** A socket that gets the messages of the next turn. */
   const socket = async () => {
     const { conversationId, realtimeToken, realtimeUrl } = await chat()
-    const open = new WebSocket(realtimeUrl, [`spoke.${realtimeToken}`])
+    const client = new WebSocket(realtimeUrl, [`spoke.${realtimeToken}`])
     try {
-      await new Promise((resolve, reject) => open.on("open", resolve).on("error", reject))
-      const heard = new Promise((resolve, reject) => {
-        setTimeout(() => reject(new Error("The socket got no message.")), 30_000).unref()
-        open.on("message", (text) => JSON.parse(text).type === "message.created" && resolve())
+      await new Promise((resolve, reject) => client.on("open", resolve).on("error", reject))
+      let hasMessage = false
+      client.on("message", (text) => {
+        if (JSON.parse(text).type === "message.created") hasMessage = true
       })
       await chat(question(), { conversationId })
-      await heard
+      await until("A message over the socket", 30_000, async () => hasMessage || undefined)
     } finally {
-      open.terminate()
+      client.terminate()
     }
   }
 
@@ -72,27 +73,32 @@ export const featureKinds = (world) => {
     await sdk("feedback", { sessionId, messageId: messages.at(-1).id, rating: Math.random() < 0.5 ? 1 : -1 })
     const { conversation } = await sdk("handoff", { sessionId, reason: "Wants a person" })
     const path = `/api/conversations/${conversation.id}`
-    await owned("POST", `${path}/takeover`)
-    await owned("POST", `${path}/messages`, { content: "I have looked it up for you." })
-    await owned("POST", `${path}/notes`, { content: "A friendly person." })
-    await owned("POST", `${path}/close`)
+    await asOwner("POST", `${path}/takeover`)
+    await asOwner("POST", `${path}/messages`, { content: "I have looked it up for you." })
+    await asOwner("POST", `${path}/notes`, { content: "A friendly person." })
+    await asOwner("POST", `${path}/close`)
   }
 
   /** A turn that its trace and a replay tell of. */
   const replay = async () => {
     const { runId } = await chat()
     await ask(world, "GET", `/v1/agent-runs/${runId}`)
-    await owned("POST", `${agent}/replays`, { runIds: [runId] })
+    await asOwner("POST", `${agent}/replays`, { runIds: [runId] })
   }
 
   const experiment = async () => {
-    const { id } = dataOf(await owned("POST", `${agent}/experiments`, {})).experiment
-    for (;;) {
-      const { status } = dataOf(await owned("GET", `/api/experiments/${id}`)).experiment
-      if (status !== "queued" && status !== "running") break
-      await new Promise((resolve) => setTimeout(resolve, 500))
-    }
-    await owned("DELETE", `/api/experiments/${id}`)
+    const { id } = dataOf(await asOwner("POST", `${agent}/experiments`, {})).experiment
+    const status = await until(
+      "The experiment",
+      300_000,
+      async () => {
+        const { status: now } = dataOf(await asOwner("GET", `/api/experiments/${id}`)).experiment
+        return now === "queued" || now === "running" ? undefined : now
+      },
+      500
+    )
+    if (status !== "complete") throw new Error(`The experiment is ${status}`)
+    await asOwner("DELETE", `/api/experiments/${id}`)
   }
 
   const upload = async () => {
@@ -103,20 +109,15 @@ export const featureKinds = (world) => {
     const raw = `${part("name", boundary)}${part("file", text, '; filename="orders.md"')}--${boundary}--\r\n`
     const headers = { "content-type": `multipart/form-data; boundary=${boundary}` }
     const { source } = dataOf(await ask(world, "POST", "/v1/sources/upload", { raw, headers }))
-    for (;;) {
-      const { status } = dataOf(await ask(world, "GET", `/v1/sources/${source.id}`))
-      if (status === "READY" || status === "FAILED") break
-      await new Promise((resolve) => setTimeout(resolve, 500))
-    }
-    await ask(world, "DELETE", `/v1/sources/${source.id}`, { expected: [200, 202, 204] })
+    await readAndRemove(world, source)
   }
 
   /** A person of whom everything is exported and then erased. */
   const erasure = async () => {
     const { conversationId } = await chat(question(), { externalEndUserId: randomUUID() })
-    const { endUserId } = dataOf(await owned("GET", `/api/conversations/${conversationId}`))
-    await owned("GET", `/api/end-users/${endUserId}/export`)
-    await owned("DELETE", `/api/end-users/${endUserId}`)
+    const { endUserId } = dataOf(await asOwner("GET", `/api/conversations/${conversationId}`))
+    await asOwner("GET", `/api/end-users/${endUserId}/export`)
+    await asOwner("DELETE", `/api/end-users/${endUserId}`)
   }
 
   const completions = (stream) =>
@@ -135,10 +136,10 @@ export const featureKinds = (world) => {
     [0.05, experiment],
     [0.05, upload],
     [0.1, erasure],
-    [0.2, () => owned("GET", "/api/inbox")],
-    [0.1, () => owned("GET", "/api/insights")],
-    [0.1, () => owned("GET", "/api/measures")],
-    [0.1, () => owned("GET", "/api/audit")],
+    [0.2, () => asOwner("GET", "/api/inbox")],
+    [0.1, () => asOwner("GET", "/api/insights")],
+    [0.1, () => asOwner("GET", "/api/measures")],
+    [0.1, () => asOwner("GET", "/api/audit")],
     [0.1, () => ask(world, "GET", "/v1/usage")]
   ]
 }

@@ -1,7 +1,7 @@
 /** The load of a soak: an even mix of requests, at a rate below the server's capacity. */
 import { createHmac } from "node:crypto"
 import * as http from "node:http"
-import { ask, dataOf } from "./ask.mjs"
+import { ask, dataOf, readAndRemove } from "./ask.mjs"
 import { featureKinds, phoneNumberId } from "./features.mjs"
 
 export const appSecret = "the app secret of the soak"
@@ -53,12 +53,7 @@ const kinds = (world) => {
     const config = { sitemapUrl: `${site}/sitemap-${(count++ % 50) * 3}-3.xml` }
     const body = { type: "SITEMAP", name: `Soak ${count}`, config }
     const made = dataOf(await ask(world, "POST", "/v1/sources", { body })).source
-    for (;;) {
-      const { status } = dataOf(await ask(world, "GET", `/v1/sources/${made.id}`))
-      if (status === "READY" || status === "FAILED") break
-      await new Promise((resolve) => setTimeout(resolve, 500))
-    }
-    await ask(world, "DELETE", `/v1/sources/${made.id}`, { expected: [200, 202, 204] })
+    await readAndRemove(world, made)
   }
   const chat = async (path, more = {}, options = {}) => {
     const text = await ask(world, "POST", path, { body: { message: question(), ...more }, ...options })

@@ -6,6 +6,7 @@ import { promisify } from "node:util"
 import { expect, it } from "vitest"
 
 const run = promisify(execFile)
+const isPositive = (count: number) => count > 0
 const root = Path.resolve(import.meta.dirname, "../..")
 
 // Far too short for trends, which `npm run bench:soak` is for: what is left at rest tells of what is never let go.
@@ -19,8 +20,9 @@ it.skipIf(process.platform !== "linux")(
       // Its own verdict is on trends.
       await run(process.execPath, args, { cwd: root, timeout: 200_000 }).catch(() => undefined)
       const { bounds, engines } = JSON.parse(Fs.readFileSync(out, "utf8"))
-      const { errors, kinds, requests, rest } = engines.embedded
+      const { errors, kinds, received, requests, rest } = engines.embedded
       expect([errors, kinds]).toEqual([0, {}])
+      expect(received).toEqual({ events: expect.toSatisfy(isPositive), orders: expect.toSatisfy(isPositive) })
       // However slow the machine is, it has been under load.
       expect(requests).toBeGreaterThan(5)
       const left = ["fds", "resources", "timers"].filter(
