@@ -1,8 +1,8 @@
 /**
  * Mixed load with the features of a tenant for a long time, and leaks: heap after garbage collection, descriptors, handles,
- * timers and database connections of the server, on its embedded database and on PostgreSQL and Redis, both at the same time. `npm run
- * bench:soak` takes 30 minutes, writes bench/soak.json and fails if something grows; `--minutes=N`, `--out=FILE`,
- * `--only=embedded|server`. `SOAK_MINUTES` also sets the duration. Linux only.
+ * timers and database connections of the server, on its embedded database and on PostgreSQL and Redis, both at the same
+ * time. `npm run bench:soak` takes 30 minutes, writes bench/soak.json and fails if something grows; `--minutes=N`,
+ * `--out=FILE`, `--only=embedded|server`. `SOAK_MINUTES` also sets the duration. Linux only.
  */
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
