@@ -89,7 +89,7 @@ const statementOf = (text: string): Statement => {
   const numbers = new Set<string>()
   const dates = new Set<string>()
   const names = new Set<string>()
-  const telling: Array<string> = []
+  const content: Array<string> = []
   let isDenied = false
   let isFirst = true
   for (const [found] of text.matchAll(words)) {
@@ -104,11 +104,11 @@ const statementOf = (text: string): Statement => {
     else {
       const isName = /\p{N}/u.test(found) || (!isFirst && /^\p{Lu}/u.test(found))
       if (isName) names.add(low)
-      if (!isFunctionWord(low)) telling.push(...termsOf(low))
+      if (!isFunctionWord(low)) content.push(...termsOf(low))
     }
     isFirst = false
   }
-  return { text, terms: new Set(telling), numbers, dates, isDenied, names }
+  return { text, terms: new Set(content), numbers, dates, isDenied, names }
 }
 
 /** The statements of a text that have enough words to be compared. */

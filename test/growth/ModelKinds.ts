@@ -91,8 +91,8 @@ export const modelKinds: ReadonlyArray<Kind> = [
     ["citations", provider, 2],
     (random) => textOf(random, tokens("[1]¦[¦]¦12¦[999]¦ ")),
     ({ Citations }, text) => {
-      const telling = new Citations.CitationStream([], "removed")
-      return [...telling.say(text), ...telling.end()].length
+      const citationStream = new Citations.CitationStream([], "removed")
+      return [...citationStream.addText(text), ...citationStream.end()].length
     }
   ),
   kind(

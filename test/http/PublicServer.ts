@@ -348,7 +348,7 @@ const useCases = Layer.unwrapEffect(
         Effect.as(note("complete", ...request), { reply: "Hello", citations: [], media: [], runId: null }),
       startOnce: (key, request) => Effect.flatMap(Ref.get(start), (begin) => begin(key, request)),
       completeOnce: () => Effect.succeed({ reply: "Hello", citations: [], media: [], runId: null }),
-      completed: (_key, _request, runId, result) => Effect.succeed({ ...result, runId }),
+      completeReply: (_key, _request, runId, result) => Effect.succeed({ ...result, runId }),
       answer: () => Effect.succeed({ _tag: "Nothing" })
     })
     const agent = (id: AgentId) =>

@@ -40,7 +40,7 @@ eachEngineLive("A source's embedding", (it) => {
         yield* reset
         const sql = yield* SqlClient.SqlClient
         const { dimensions } = yield* Embedder
-        const { convert, waiting } = yield* VectorEncodingStore
+        const { convert, countWaiting } = yield* VectorEncodingStore
         const scope = yield* Fixtures.agent()
         yield* sql`insert into instances (id, lease_until) values ('ins_former', now() + interval '1 hour')`
         yield* known(scope, [page("Backups are made every night."), page("They are kept for a week.")])
@@ -48,12 +48,12 @@ eachEngineLive("A source's embedding", (it) => {
         select encoding, octet_length(embedding) as bytes, count(*)::int as count from chunk_embeddings group by 1, 2`
         expect(yield* stored).toEqual([{ encoding: 0, bytes: 4 * dimensions, count: 2 }])
         expect(yield* convert(start, 100)).toEqual({ count: 0, next: null })
-        expect(yield* waiting).toBe(2)
+        expect(yield* countWaiting).toBe(2)
         // It was killed.
         yield* sql`update instances set lease_until = now() - interval '1 second'`
         expect((yield* convert(start, 100)).count).toBe(2)
         expect(yield* stored).toEqual([{ encoding: 1, bytes: 4 + 2 * dimensions, count: 2 }])
-        expect(yield* waiting).toBe(0)
+        expect(yield* countWaiting).toBe(0)
       }).pipe(Effect.provide(services))
   )
 })

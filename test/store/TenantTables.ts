@@ -197,12 +197,12 @@ const everyTenant = {
   "store/knowledge/PassageScans.ts due": ["agent_stats s", "passage_scans p"],
   "store/knowledge/IngestionJobs.ts withoutQueueJob": ["ingestion_jobs"],
   "store/knowledge/Refreshes.ts claim": ["sources s"],
-  "store/knowledge/Reindex.ts outdated": ["documents"],
+  "store/knowledge/Reindex.ts outdatedDocuments": ["documents"],
   "store/knowledge/VectorCopies.ts look": ["chunk_embeddings"],
-  "store/knowledge/VectorEncoding.ts waiting": ["chunk_embeddings"],
+  "store/knowledge/VectorEncoding.ts countWaiting": ["chunk_embeddings"],
   "store/knowledge/VectorIndexes.ts largestAgents": ["agent_stats"],
-  "store/knowledge/VectorIndexes.ts missing": ["agent_stats"],
-  "store/knowledge/VectorIndexes.ts obsolete": ["agent_stats"]
+  "store/knowledge/VectorIndexes.ts missingIndexes": ["agent_stats"],
+  "store/knowledge/VectorIndexes.ts obsoleteIndexes": ["agent_stats"]
 }
 
 /** Where a statement may leave `tenant_id` out, and of which tables: by its file and what it is declared as. */

@@ -145,7 +145,7 @@ eachEngineLive("The reports of a tenant that statistics do not know", (it) => {
           insights.failedTurns({ ...report, agentId: scope.agentId }, "none", 1_000)
         ),
         measures: readsOf(insights.measures(report, "day")),
-        impact: readsOf(impact.citing({ ...scope, ...period, sourceId: undefined }, 1_000)),
+        impact: readsOf(impact.citingTurns({ ...scope, ...period, sourceId: undefined }, 1_000)),
         passages: readsOf(contents.passages(scope, sourceId, documentId, { after: -1, limit: 20 })),
         inbox: readsOf(inbox.list(reader, {}, { after: undefined, limit: 50 })),
         unread: readsOf(inbox.list(reader, { unread: "true" }, { after: undefined, limit: 50 })),

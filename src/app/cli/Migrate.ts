@@ -62,7 +62,7 @@ const vectorPlan = (settings: Settings) =>
   })
 
 /** A missing embedded database has no pending migrations: the first start creates it with the newest schema. */
-const planned = (settings: Settings) =>
+const planAll = (settings: Settings) =>
   settings.database === null && !fs.existsSync(path.join(settings.dataDir, "database"))
     ? Effect.succeed<ReadonlyArray<PlannedFile>>([])
     : Effect.all([planMigrations(Package.migrations), vectorPlan(settings)]).pipe(
@@ -100,7 +100,7 @@ const fileLines = ({ file, statements, transaction }: PlannedFile) =>
 
 const show = (settings: Settings, json: boolean) =>
   Effect.gen(function* () {
-    const files = yield* planned(settings)
+    const files = yield* planAll(settings)
     if (json) return yield* Output.asJson({ files })
     if (files.length === 0) return yield* Output.line("The database is up to date.")
     yield* Output.line(files.map(fileLines).join("\n"))

@@ -33,7 +33,7 @@ export interface CutOverOptions {
 const progressOf = ({ from }: Transfer) => from.ask(new Wire.Progress())
 
 /** Waits until `done`, and copies changes meanwhile. True when that was in time. */
-const settled = (
+const waitUntil = (
   transfer: Transfer,
   limit: Duration.Duration,
   done: (progress: { readonly turns: number; readonly jobs: number }) => boolean
@@ -67,7 +67,7 @@ const drainJobs = (transfer: Transfer) =>
   Effect.gen(function* () {
     const { driver, from } = transfer
     yield* hold(transfer, "draining", maxDrainHold)
-    const ended = yield* settled(transfer, maxDrainTime, ({ jobs }) => jobs === 0)
+    const ended = yield* waitUntil(transfer, maxDrainTime, ({ jobs }) => jobs === 0)
     if (!ended) yield* from.ask(new Wire.EndRunning({ driver, turns: false, jobs: true }))
     yield* catchUp(transfer, maxChangesLeft)
   })
@@ -88,7 +88,7 @@ const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boo
     // No decision is made later, so that the rest is for the other side to begin.
     yield* hold(transfer, "pausing", Duration.times(maxPause, decisionShare))
     const turnsWait = Duration.times(maxPause, turnsShare)
-    const quiet = yield* settled(transfer, turnsWait, ({ jobs, turns }) => jobs === 0 && turns === 0)
+    const quiet = yield* waitUntil(transfer, turnsWait, ({ jobs, turns }) => jobs === 0 && turns === 0)
     if (!quiet) {
       if (!endsTurns) return "turns" as const
       yield* from.ask(new Wire.EndRunning({ driver, turns: true, jobs: true }))

@@ -92,7 +92,7 @@ export const overHttp = (
       )
 
     /** Each attempt has a time-out, its body included. */
-    const retried = <A>(one: Effect.Effect<A, MoveFailed>) =>
+    const withRetries = <A>(one: Effect.Effect<A, MoveFailed>) =>
       Effect.retry(Effect.timeoutFail(one, { duration: requestTimeout, onTimeout: noAnswer }), {
         while: ({ reason }) => reason === "away",
         schedule: retrySchedule
@@ -118,7 +118,7 @@ export const overHttp = (
               })
           )
         )
-      }).pipe(retried)
+      }).pipe(withRetries)
 
     const at = (ref: ArtifactRef) => `${path}/originals/${encodeURIComponent(ref)}`
     return {
@@ -134,11 +134,11 @@ export const overHttp = (
                   onSuccess: (bytes) => Option.some(new Uint8Array(bytes))
                 })
           ),
-          retried
+          withRetries
         ),
       putOriginal: (ref, bytes) =>
         send(
           HttpClientRequest.bodyUint8Array(HttpClientRequest.put(at(ref)), bytes, "application/octet-stream")
-        ).pipe(Effect.flatMap(found), Effect.asVoid, retried)
+        ).pipe(Effect.flatMap(found), Effect.asVoid, withRetries)
     }
   })

@@ -71,7 +71,7 @@ const make = (cost: Cost) =>
       maxWaiting: maxWaitingHashes
     })
     /** A running hash cannot be stopped, so its permit is released only when it ends. */
-    const queued = (owner: string, work: Effect.Effect<Buffer>) =>
+    const withPermit = (owner: string, work: Effect.Effect<Buffer>) =>
       limiter
         .withPermit(owner)(Effect.uninterruptible(work))
         .pipe(Effect.mapError(() => new CredentialsBusy()))
@@ -81,7 +81,7 @@ const make = (cost: Cost) =>
     const hashPassword = (password: Redacted.Redacted, owner: string) =>
       Effect.suspend(() => {
         const salt = randomBytes(16)
-        return queued(owner, derive(password, salt, cost)).pipe(
+        return withPermit(owner, derive(password, salt, cost)).pipe(
           Effect.map((hash) => encode({ ...cost, salt, hash })),
           Effect.withSpan("Credentials.hashPassword")
         )
@@ -90,7 +90,7 @@ const make = (cost: Cost) =>
     const verifyPassword = (password: Redacted.Redacted, text: string | null, owner: string) => {
       const known = text === null ? null : decode(text)
       const against = known ?? nobody
-      return queued(owner, derive(password, against.salt, against)).pipe(
+      return withPermit(owner, derive(password, against.salt, against)).pipe(
         Effect.map((hash) => timingSafeEqual(hash, against.hash) && known !== null),
         Effect.withSpan("Credentials.verifyPassword")
       )

@@ -149,7 +149,7 @@ const make = Effect.gen(function* () {
       return { claims: Oauth.getValidatedIdTokenClaims(tokens), response: received, tokens }
     })
     if (claims === undefined) return yield* invalid("The provider sent no id token.")
-    const verified = (keys: Oauth.AuthorizationServer) =>
+    const verifySignature = (keys: Oauth.AuthorizationServer) =>
       ask(issuer, (options) =>
         Oauth.validateApplicationLevelSignature(keys, response, options).then(
           () => true,
@@ -158,7 +158,7 @@ const make = Effect.gen(function* () {
         )
       )
     // The library caches keys by the metadata object. A new object makes it fetch them again.
-    if (!(yield* verified(server)) && !(yield* verified({ ...server }))) {
+    if (!(yield* verifySignature(server)) && !(yield* verifySignature({ ...server }))) {
       return yield* invalid("The id token is signed with a key that the provider does not list.")
     }
     if (claims.sub === "" || claims.sub.length > maxSubjectCharacters) {

@@ -29,7 +29,7 @@ const unreachable = ({ reason }: OutboundHttpError) =>
     : refused("The mail server could not be found.", true)
 
 /** The server's answer: 5xx is permanent, 4xx transient. */
-const answered = (cause: unknown): SubmissionError | null => {
+const refusalOf = (cause: unknown): SubmissionError | null => {
   if (!Predicate.hasProperty(cause, "responseCode") || typeof cause.responseCode !== "number") return null
   const { responseCode: status } = cause
   return status < 400 ? null : refused(`The mail server refused it (${status}).`, status < 500)
@@ -38,10 +38,10 @@ const answered = (cause: unknown): SubmissionError | null => {
 /** Errors before any of the mail was sent. Permanent errors of the server stay permanent. */
 const beforeMessage = (cause: unknown): SubmissionError => {
   const code = Predicate.hasProperty(cause, "code") ? cause.code : undefined
-  if (code === "EAUTH") return answered(cause) ?? refused("The mail server does not let the user in.", false)
+  if (code === "EAUTH") return refusalOf(cause) ?? refused("The mail server does not let the user in.", false)
   if (code === "ETLS") return refused("The mail server offers no TLS that can be trusted.", false)
   if (code === "EMESSAGE") return refused("The mail is larger than the mail server accepts.", false)
-  return answered(cause) ?? refused("The mail server could not be reached.", true)
+  return refusalOf(cause) ?? refused("The mail server could not be reached.", true)
 }
 
 const libraries = Effect.promise(async () => ({
@@ -71,7 +71,7 @@ const composeMail = (Composer: typeof MailComposer, mail: SubmittedMail) =>
   )
 
 /** The stream is read only when the server has asked for the message. */
-const watched = (message: Buffer, begin: () => void) =>
+const messageStream = (message: Buffer, begin: () => void) =>
   Readable.from(
     (function* () {
       begin()
@@ -150,11 +150,11 @@ const make = Effect.gen(function* () {
     const { Composer } = yield* libraries
     const message = yield* composeMail(Composer, mail)
     const connection = yield* openConnection(login)
-    const failed = (cause: unknown) => answered(cause) ?? (begun.message ? unknown() : beforeMessage(cause))
+    const failed = (cause: unknown) => refusalOf(cause) ?? (begun.message ? unknown() : beforeMessage(cause))
     yield* step(connection, failed, (done) =>
       connection.send(
         { from: mail.from, to: [mail.to], size: message.length },
-        watched(message, () => (begun.message = true)),
+        messageStream(message, () => (begun.message = true)),
         done
       )
     )

@@ -87,7 +87,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
       const instructionsOf = (agent: string) =>
         `Answers and passages from the sources of the agent “${agent}”. Cite what you use.`
 
-      const initialized = (key: AgentKey, id: Rpc.Id, wanted: unknown) =>
+      const initialize = (key: AgentKey, id: Rpc.Id, wanted: unknown) =>
         Effect.map(nameOf(key), (agent) =>
           Rpc.result(id, {
             protocolVersion: Rpc.negotiateVersion(wanted),
@@ -98,7 +98,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         )
 
       /** One tool call, with progress if the client requests it. */
-      const called = (
+      const callTool = (
         key: AgentKey,
         id: Rpc.Id,
         params: Rpc.Body,
@@ -122,20 +122,20 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         })
       }
 
-      const answered = (key: AgentKey, { id, method, params = {} }: Rpc.Message, events: boolean) => {
+      const handleMessage = (key: AgentKey, { id, method, params = {} }: Rpc.Message, events: boolean) => {
         // Notifications, and responses to requests that were never made. A turn settles even when nobody waits for it.
         if (method === undefined || id === undefined || id === null) {
           return Effect.succeed(HttpServerResponse.empty({ status: 202 }))
         }
         switch (method) {
           case "initialize":
-            return Effect.map(initialized(key, id, params["protocolVersion"]), (body) => json(body))
+            return Effect.map(initialize(key, id, params["protocolVersion"]), (body) => json(body))
           case "ping":
             return Effect.succeed(json(Rpc.result(id, {})))
           case "tools/list":
             return Effect.map(nameOf(key), (agent) => json(Rpc.result(id, { tools: Tools.list(key, agent) })))
           case "tools/call":
-            return called(key, id, params, events, Rpc.result)
+            return callTool(key, id, params, events, Rpc.result)
           default:
             return Effect.succeed(json(Rpc.failure(id, Rpc.codes.noMethod, "There is no such method.")))
         }
@@ -167,7 +167,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
               json(result(id, { tools: Tools.list(key, agent), ...Stateless.caching }))
             )
           case "tools/call":
-            return called(key, id, params, events, result)
+            return callTool(key, id, params, events, result)
           default:
             return Effect.succeed(json(Rpc.failure(id, Rpc.codes.noMethod, "There is no such method."), 404))
         }
@@ -198,7 +198,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
           const message = `This version is not supported. Supported versions: ${Rpc.versions.join(", ")}.`
           return json(Rpc.failure(null, Rpc.codes.invalid, message), 400)
         }
-        return yield* answered(key, message.value, takesEvents(request))
+        return yield* handleMessage(key, message.value, takesEvents(request))
       }).pipe(
         Effect.catchTag("UNAUTHORIZED", (error) =>
           Effect.map(RequestId.RequestId, (id) => answer(error, id, { "www-authenticate": "Bearer" }))

@@ -55,7 +55,7 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
         and not exists (select from channel_outbox o
           where o.tenant_id = c.tenant_id and o.conversation_id = c.id and o.state in ('pending', 'sending'))`
 
-    const locked = (expiry: Expiry, ids: ReadonlyArray<string>) =>
+    const lockExpired = (expiry: Expiry, ids: ReadonlyArray<string>) =>
       sql`
         select id, end_user_id as "endUserId" from conversations c
         where c.tenant_id = ${expiry.tenantId} and id = any(${ids}::text[]) and ${isOver(expiry)}
@@ -74,7 +74,7 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
         const ids = found.map(({ id }) => id)
         // No turn can begin in a conversation whose row is locked. The second statement sees the turns that began
         // before.
-        const rows = yield* locked(expiry, ids)
+        const rows = yield* lockExpired(expiry, ids)
         const over = rows.map(({ id }) => id)
         yield* forgetAnswers(sql, tenantId, sql`conversation_id = any(${over}::text[])`)
         yield* sql`

@@ -188,14 +188,14 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
     }, Effect.orDie)
 
     /** The current state of these people, with the names of their groups. */
-    const standing = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
+    const findPeople = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
       sql`
         select u.id, u.role, coalesce((select jsonb_agg(g.name) from scim_group_members m
           join scim_groups g on g.tenant_id = m.tenant_id and g.id = m.group_id
           where m.tenant_id = u.tenant_id and m.user_id = u.id), '[]') as groups
         from users u where u.tenant_id = ${tenantId} and u.id in ${idsIn(ids)} order by u.id`.pipe(
         Rows.all(Schema.Struct({ id: UserId, role: Role, groups: Schema.Array(Schema.String) })),
-        Effect.withSpan("ScimStore.standing")
+        Effect.withSpan("ScimStore.findPeople")
       )
 
     const setRoles = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>, role: Role) =>
@@ -213,7 +213,7 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
       setGroup,
       removeGroup,
       changeMembers,
-      standing,
+      findPeople,
       setRoles
     } as const
   })

@@ -46,7 +46,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
     const columns = columnsOf(sql)
 
     /** Records the version of the row `changed`. */
-    const recording = (
+    const recordVersion = (
       settings: AgentSettings,
       { author, note }: Pick<AgentChange, "author" | "note">
     ) => sql`
@@ -70,7 +70,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
             ${agent.contextTokens}, ${agent.maxSearches}, ${agent.length}, ${agent.tone}, ${[...agent.tools]}::text[],
             ${maskingColumn(sql, agent)}, ${agent.streamReasoning})
           returning *
-        ), ${recording(agent, { author, note: null })}
+        ), ${recordVersion(agent, { author, note: null })}
         select ${columns} from changed`.pipe(Rows.one(AgentRow), Effect.map(toAgent))
 
     const find = (scope: TenantScope, id: AgentId) =>
@@ -131,7 +131,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
               ${publish ? sql`, published_version = version + 1, ${assignments(sql, settings)}` : sql``}
             where tenant_id = ${tenantId} and id = ${id}
             returning *
-          ), ${recording(settings, change)}
+          ), ${recordVersion(settings, change)}
           ${publish ? sql`, ${reported(sql, published(sql))}` : sql``}
           select ${columns} from changed`.pipe(Rows.one(AgentRow))
         return Option.some(toAgent(made))

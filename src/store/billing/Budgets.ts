@@ -53,7 +53,7 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
         where b.tenant_id = ${tenantId} and ${after === undefined ? sql`true` : sql`b.id > ${after}`}
         order by b.id limit ${limit + 1}`.pipe(Rows.page(Row, limit))
 
-    const known = (tenantId: string, { agentId, keyId }: CreateBudget) => {
+    const selectSubject = (tenantId: string, { agentId, keyId }: CreateBudget) => {
       if (agentId !== undefined)
         return sql`select id from agents where tenant_id = ${tenantId} and id = ${agentId}`
       if (keyId !== undefined) {
@@ -65,10 +65,10 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
 
     /** Whether the tenant has the agent or the key of the budget. */
     const isKnown = ({ tenantId }: TenantScope, given: CreateBudget) =>
-      Effect.map(Effect.orDie(known(tenantId, given)), (rows) => rows.length === 1)
+      Effect.map(Effect.orDie(selectSubject(tenantId, given)), (rows) => rows.length === 1)
 
     /** Serializes changes of a tenant's budgets. */
-    const locked = (tenantId: string) =>
+    const lockBudgets = (tenantId: string) =>
       sql`select tenant_id from subscriptions where tenant_id = ${tenantId} for no key update`
 
     /** `full`: the tenant has {@link maxBudgets}. `taken`: there is one for the same subject and period. */
@@ -77,7 +77,7 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
       id: BudgetId,
       { agentId, keyId, limitNanoUsd, period }: CreateBudget
     ) {
-      yield* locked(tenantId)
+      yield* lockBudgets(tenantId)
       const counted =
         yield* sql`select id from budgets where tenant_id = ${tenantId} limit ${maxBudgets}::int`
       if (counted.length === maxBudgets) return "full" as const
@@ -113,7 +113,7 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
 
     /** Also removes the reservations of running turns. False when the tenant has no such budget. */
     const remove = Effect.fn("BudgetStore.remove")(function* ({ tenantId }: TenantScope, id: BudgetId) {
-      yield* locked(tenantId)
+      yield* lockBudgets(tenantId)
       const removed =
         yield* sql`delete from budgets where tenant_id = ${tenantId} and id = ${id} returning id`
       yield* sql`

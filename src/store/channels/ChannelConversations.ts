@@ -122,7 +122,11 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
       }, Effect.orDie)
 
       /** The conversation with the contact in which a message of the provider is already stored. */
-      const stored = ({ channelId, tenantId }: Route, endUserId: EndUserId, channelMessageId: string) =>
+      const findByMessage = (
+        { channelId, tenantId }: Route,
+        endUserId: EndUserId,
+        channelMessageId: string
+      ) =>
         sql`
           select m.conversation_id as "conversationId" from conversations c
           join messages m on m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.channel_message_id = ${channelMessageId}
@@ -182,7 +186,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           from jsonb_to_recordset(${attachmentsJson(files)}::jsonb) as a (artifact text)
           on conflict do nothing`.pipe(Rows.none)
 
-      return { route, held, open, stored, append, bare, attach, keepFiles } as const
+      return { route, held, open, findByMessage, append, bare, attach, keepFiles } as const
     })
   }
 ) {}

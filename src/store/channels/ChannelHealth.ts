@@ -21,7 +21,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
   })
 
   /** Records a failed call of the account's provider. A series of failures is reported once. */
-  const failed = ({ tenantId }: TenantScope, id: ChannelId) =>
+  const recordFailure = ({ tenantId }: TenantScope, id: ChannelId) =>
     sql`
       with changed as (
         update channels set failures = failures + 1,
@@ -30,10 +30,10 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
         returning id, tenant_id, agent_id, channel, failing_since as since, failures = ${minReportedFailures}::int as is_news
       ),
       ${reported(sql, reportOf("channel.failing"))}
-      select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.failed"))
+      select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.recordFailure"))
 
   /** Records a successful call of the account's provider. */
-  const worked = ({ tenantId }: TenantScope, id: ChannelId) =>
+  const recordSuccess = ({ tenantId }: TenantScope, id: ChannelId) =>
     sql`
       with before as (
         select id, failing_since from channels where tenant_id = ${tenantId} and id = ${id} and failures > 0 for update
@@ -45,7 +45,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
           before.failing_since is not null as is_news
       ),
       ${reported(sql, reportOf("channel.recovered"))}
-      select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.worked"))
+      select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.recordSuccess"))
 
-  return { failed, worked } as const
+  return { recordFailure, recordSuccess } as const
 })

@@ -148,13 +148,13 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
     })
 
     /** How many of the tenant's turns run. */
-    const running = ({ tenantId }: TenantScope) =>
+    const countRunning = ({ tenantId }: TenantScope) =>
       sql<{ readonly count: number }>`
         select count(*)::int as count from agent_runs where tenant_id = ${tenantId} and status = 'running'`.pipe(
         Effect.orDie,
         Effect.map(([row]) => row?.count ?? 0)
       )
 
-    return { renew, leave, leaveAll, sweep, endAll, running } as const
+    return { renew, leave, leaveAll, sweep, endAll, countRunning } as const
   })
 }) {}

@@ -85,7 +85,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         Effect.withSpan("WidgetSessionStore.find")
       )
 
-    const locked = (scope: AgentScope, hash: SessionHash) =>
+    const lockSession = (scope: AgentScope, hash: SessionHash) =>
       sql`
         select s.end_user_id as "endUserId", s.conversation_id as "conversationId"
         from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
@@ -111,7 +111,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         hash: SessionHash,
         fresh: { readonly id: ConversationId; readonly channel: ConversationChannel }
       ) {
-        const session = yield* locked(scope, hash)
+        const session = yield* lockSession(scope, hash)
         if (Option.isNone(session)) return Option.none<SessionConversation>()
         const { conversationId, endUserId } = session.value
         const known = yield* stateOf(scope, conversationId)

@@ -48,7 +48,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       const sql = yield* SqlClient.SqlClient
 
       /** Marks unanswered messages, so that the agent does not answer them. */
-      const handled = ({ tenantId }: TenantScope, id: ConversationId, answeredBy: string) => sql`
+      const markAnswered = ({ tenantId }: TenantScope, id: ConversationId, answeredBy: string) => sql`
       update messages set answered_by = ${answeredBy}
       where tenant_id = ${tenantId} and conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null`
 
@@ -90,7 +90,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
             where m.tenant_id = changed.tenant_id and m.conversation_id = changed.id and m.role = 'user'
             order by m.position desc nulls last limit 1
           ), '') as "lastQuestion" from changed`.pipe(Rows.first(Changed))
-        if (Option.isSome(changed)) yield* handled({ tenantId }, id, unanswered)
+        if (Option.isSome(changed)) yield* markAnswered({ tenantId }, id, unanswered)
         // A running turn locks its run before the conversation. Its settlement reports the result.
         if (Option.isSome(changed) && to === "HUMAN_REQUESTED")
           yield* sql`
@@ -108,7 +108,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       on conflict do nothing`
 
       /** Appends a message of a team member or the service. Needs a transaction. */
-      const say = Effect.fn("ConversationStates.say")(function* (
+      const addMessage = Effect.fn("ConversationStates.addMessage")(function* (
         scope: TenantScope,
         id: ConversationId,
         message: {
@@ -148,7 +148,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
           Effect.withSpan("ConversationStates.stopTurns")
         )
 
-      return { change, say, stopTurns } as const
+      return { change, addMessage, stopTurns } as const
     })
   }
 ) {}

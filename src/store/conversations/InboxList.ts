@@ -52,7 +52,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
     const sql = yield* SqlClient.SqlClient
 
     /** Position up to which the member has read `c`, and the time before which everything counts as read. */
-    const reading = ({ tenantId, userId }: Reader) => sql`
+    const joinReads = ({ tenantId, userId }: Reader) => sql`
       left join users reader on reader.tenant_id = ${tenantId} and reader.id = ${userId}
       left join conversation_reads seen on seen.tenant_id = ${tenantId} and seen.user_id = ${userId}
         and seen.conversation_id = c.id`
@@ -66,7 +66,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
     )`
 
     /** Conversations with all words of `q` in one message, one note or the person's name. */
-    const found = ({ tenantId }: TenantScope, q: string) => sql`
+    const matchingIds = ({ tenantId }: TenantScope, q: string) => sql`
       (select m.conversation_id from messages m where m.tenant_id = ${tenantId}
         and inbox_words(m.tenant_id, m.content) @@ inbox_query(${tenantId}, ${q}) limit ${searchLimit})
       union
@@ -102,7 +102,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
               and l.label_id = ${label})`
           ]),
       ...(unread === undefined ? [] : [isUnread]),
-      ...(q === undefined ? [] : [sql`c.id in (${found(reader, q)})`])
+      ...(q === undefined ? [] : [sql`c.id in (${matchingIds(reader, q)})`])
     ]
 
     /** Last activity first. Test conversations of the team only if their channel is requested. */
@@ -122,7 +122,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
               sql`(${changed}, c.id) < (${place.moment}::timestamptz, ${place.id})`
             ])
       ])
-      const from = sql`conversations c ${filter.unread === undefined ? sql`` : reading(reader)}`
+      const from = sql`conversations c ${filter.unread === undefined ? sql`` : joinReads(reader)}`
       const selected = sql`
         select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
           (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
@@ -152,7 +152,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
             select jsonb_agg(l.label_id order by l.label_id) from conversation_labels l
             where l.tenant_id = c.tenant_id and l.conversation_id = c.id
           ), '[]') as "labelIds"
-        from conversations c ${reading(reader)}
+        from conversations c ${joinReads(reader)}
         left join lateral (
           select m.content from messages m
           where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.position is not null
@@ -171,7 +171,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
     const unread = (reader: Reader) =>
       sql`
         select count(*)::int as count from (
-          select from conversations c ${reading(reader)}
+          select from conversations c ${joinReads(reader)}
           where c.tenant_id = ${opaque(sql, reader.tenantId)} and c.state in ('HUMAN_REQUESTED', 'HUMAN_ACTIVE')
             and c.channel <> 'test' and (c.assignee_id is null or c.assignee_id = ${reader.userId}) and ${isUnread}
           limit ${maxUnread}

@@ -116,10 +116,10 @@ const probe = (live: LiveConnection, notify: PgClient["notify"]) => {
     client.on("notification", hear)
     return Effect.sync(() => client.off("notification", hear))
   })
-  const say = live
+  const listenAndNotify = live
     .run(`listen "${channel}"`)
     .pipe(Effect.zipRight(notify(channel, "heard")), Effect.zipRight(Effect.never))
-  return Effect.raceFirst(heard, say).pipe(
+  return Effect.raceFirst(heard, listenAndNotify).pipe(
     Effect.timeoutTo({ duration: probation, onSuccess: () => true, onTimeout: () => false }),
     Effect.tap((hears) =>
       hears

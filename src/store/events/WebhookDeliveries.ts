@@ -185,7 +185,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           Rows.first(ClaimedDelivery)
         )
 
-      const answered = ({ error, status, text }: Answer) => sql`
+      const answerColumns = ({ error, status, text }: Answer) => sql`
         attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = ${storableText(text)}::text,
         error = ${storableText(error)}::text`
 
@@ -206,10 +206,10 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           select pg_notify('queue_jobs', ${queueName}) where exists (select from due)`.pipe(Rows.none)
 
       /** Records a successful call. True when others wait because of earlier failures. */
-      const delivered = ({ endpointId, eventId, tenantId }: DeliveryKey, answer: Answer) =>
+      const recordSuccess = ({ endpointId, eventId, tenantId }: DeliveryKey, answer: Answer) =>
         sql<{ readonly paused: boolean }>`
           with delivery as (
-            update webhook_deliveries set status = 'delivered', settled_at = now(), ${answered(answer)}
+            update webhook_deliveries set status = 'delivered', settled_at = now(), ${answerColumns(answer)}
             where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
           ),
           before as (select failures from webhook_endpoints where tenant_id = ${tenantId} and id = ${endpointId}),
@@ -227,14 +227,14 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
        * before `pause` has passed: all its waiting jobs but one are delayed until after that call. None when the endpoint
        * was deleted.
        */
-      const failed = (
+      const recordFailure = (
         { endpointId, eventId, tenantId }: DeliveryKey,
         answer: Answer,
         { isOver, pause }: { readonly isOver: boolean; readonly pause: Duration.Duration }
       ) =>
         sql`
           with delivery as (
-            update webhook_deliveries set ${answered(answer)},
+            update webhook_deliveries set ${answerColumns(answer)},
               status = ${isOver ? "failed" : "pending"}, settled_at = ${isOver ? sql`now()` : null}
             where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
           ),
@@ -346,7 +346,18 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         Effect.withSpan("WebhookDeliveryStore.sweep")
       )
 
-      return { page, take, delivered, retryNow, failed, cancel, disable, replay, test, sweep } as const
+      return {
+        page,
+        take,
+        recordSuccess,
+        retryNow,
+        recordFailure,
+        cancel,
+        disable,
+        replay,
+        test,
+        sweep
+      } as const
     })
   }
 ) {}

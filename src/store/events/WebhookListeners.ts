@@ -64,7 +64,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
           select id from listener`.pipe(Rows.any)
 
       /** The next deliveries, in order. */
-      const waiting = ({ tenantId }: TenantScope, id: WebhookId) =>
+      const nextDeliveries = ({ tenantId }: TenantScope, id: WebhookId) =>
         sql<Waiting>`
           select d.event_id as "eventId", d.seq::text as place
           from webhook_endpoints e join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
@@ -109,7 +109,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
         )
       }
 
-      return { insert, renew, waiting, remove, sweep, trigger } as const
+      return { insert, renew, nextDeliveries, remove, sweep, trigger } as const
     })
   }
 ) {}

@@ -126,7 +126,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       )
 
     /** The newest turns that cite the passage, newest first. */
-    const citing = (scope: AgentScope, sourceId: SourceId, id: ChunkId) =>
+    const citingTurns = (scope: AgentScope, sourceId: SourceId, id: ChunkId) =>
       sql`
         with ${cited(scope, sourceId)}
         select n.id as "runId", n.conversation_id as "conversationId", n.started_at as at,
@@ -138,7 +138,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
         )
         order by n.id desc limit ${maxShownCitations}`.pipe(
         Rows.all(CitingRow),
-        Effect.withSpan("ContentStore.citing")
+        Effect.withSpan("ContentStore.citingTurns")
       )
 
     /** True when the source has the passage now. */
@@ -235,6 +235,6 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       return "changed" as const
     }, Effect.orDie)
 
-    return { documents, document, passages, citing, has, exclude, restore } as const
+    return { documents, document, passages, citingTurns, has, exclude, restore } as const
   })
 }) {}

@@ -39,7 +39,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
     const sql = yield* SqlClient.SqlClient
 
     /** Live chunks of the source that `model` supports and that have no vector of it yet. */
-    const unembedded = (
+    const chunksWithoutVector = (
       { tenantId }: TenantScope,
       sourceId: SourceId,
       model: EmbeddingModel,
@@ -56,7 +56,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
             select 1 from chunk_embeddings e where e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}
           )
           order by c.document_id, c.ordinal limit ${limit}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("EmbeddingStore.unembedded"))
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("EmbeddingStore.chunksWithoutVector"))
 
     /**
      * Stores vectors. Chunks that were deleted or excluded in the meantime are skipped. The first vectors decide the
@@ -91,6 +91,6 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
       Effect.orDie
     )
 
-    return { unembedded, addVectors } as const
+    return { chunksWithoutVector, addVectors } as const
   })
 }) {}

@@ -52,7 +52,7 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
     /**
      * The newest `limit` complete turns of customers whose replies cite something, newest first, with their citations.
      */
-    const citing = ({ agentId, from, sourceId, tenantId, to }: ImpactScope, limit: number) =>
+    const citingTurns = ({ agentId, from, sourceId, tenantId, to }: ImpactScope, limit: number) =>
       sql`
         with newest as materialized (
           select r.tenant_id, r.id, r.user_message, r.started_at, r.message_id from agent_runs r
@@ -76,7 +76,7 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
             ${sourceId === undefined ? sql`` : sql`and u.source_id = ${sourceId}`}
         ) used
         where used.passages is not null
-        order by n.id desc`.pipe(Rows.all(CitingRow), Effect.withSpan("ImpactStore.citing"))
+        order by n.id desc`.pipe(Rows.all(CitingRow), Effect.withSpan("ImpactStore.citingTurns"))
 
     /**
      * The state of each text. It is unchanged when each of its parts, separated by `gap`, stands under the same heading
@@ -108,6 +108,6 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
             and not c.excluded
         ) section on true`.pipe(Rows.all(StateRow), Effect.withSpan("ImpactStore.states"))
 
-    return { citing, states } as const
+    return { citingTurns, states } as const
   })
 }) {}

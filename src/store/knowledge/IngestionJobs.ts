@@ -52,7 +52,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       )
 
     /** The waiting job of the source, if there is one. */
-    const queued = (scope: AgentScope, sourceId: SourceId) =>
+    const findQueued = (scope: AgentScope, sourceId: SourceId) =>
       findBy(
         scope,
         sql.and([
@@ -201,7 +201,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
 
     return {
       find,
-      queued,
+      findQueued,
       insert,
       task,
       withoutQueueJob,

@@ -42,13 +42,13 @@ export class RefreshStore extends Effect.Service<RefreshStore>()("store/knowledg
         limit 1 for update of s skip locked`.pipe(Rows.first(DueSource))
 
     /** Part of the transaction that queues the job. */
-    const queued = ({ tenantId }: TenantScope, id: SourceId, now: DateTime.Utc) =>
+    const recordRefresh = ({ tenantId }: TenantScope, id: SourceId, now: DateTime.Utc) =>
       sql`
         update sources set refreshed_at = ${at(now)}, refresh_held_until = null
         where tenant_id = ${tenantId} and id = ${id}`.pipe(Rows.none)
 
     /** Postpones the source's refresh and stores the reason for its owner. */
-    const hold = (
+    const postpone = (
       { tenantId }: TenantScope,
       id: SourceId,
       now: DateTime.Utc,
@@ -59,6 +59,6 @@ export class RefreshStore extends Effect.Service<RefreshStore>()("store/knowledg
         update sources set refresh_held_until = ${at(DateTime.addDuration(now, pause))}, last_error = ${reason}
         where tenant_id = ${tenantId} and id = ${id}`.pipe(Rows.none)
 
-    return { claim, queued, hold } as const
+    return { claim, recordRefresh, postpone } as const
   })
 }) {}

@@ -30,7 +30,7 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const outdated = (limit: number) =>
+    const outdatedDocuments = (limit: number) =>
       sql<OutdatedDocument>`/* every tenant: sweep */
         select id, tenant_id as "tenantId", agent_id as "agentId", title from documents
         where index_format < ${indexFormat} and tenant_is_swept(tenant_id)
@@ -84,6 +84,6 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
       Effect.orDie
     )
 
-    return { outdated, chunks, replace } as const
+    return { outdatedDocuments, chunks, replace } as const
   })
 }) {}

@@ -77,12 +77,12 @@ export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
       const waits = (native: boolean) => (native ? sql`encoding < 2` : sql`encoding = 0`)
 
       /** Number of vectors that wait. */
-      const waiting = Effect.gen(function* () {
+      const countWaiting = Effect.gen(function* () {
         const native = yield* hasVectorColumn(sql)
         const [row] = yield* sql<{ readonly count: number }>`/* every tenant: sweep */
           select count(*)::int as count from chunk_embeddings where ${waits(native)}`
         return row?.count ?? 0
-      }).pipe(Effect.orDie, Effect.withSpan("VectorEncodingStore.waiting"))
+      }).pipe(Effect.orDie, Effect.withSpan("VectorEncodingStore.countWaiting"))
 
       /** A tenant that is being moved is written by the move alone, except that float16 takes another form. */
       const mayChange = sql`(
@@ -132,7 +132,7 @@ export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
           return { count: rows.length, next: { tenantId: last.tenantId, agentId: last.agentId } }
         }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("VectorEncodingStore.convert"))
 
-      return { waiting, convert } as const
+      return { countWaiting, convert } as const
     })
   }
 ) {}

@@ -43,13 +43,13 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
       order by chunk_count desc, agent_id limit ${maxIndexes}::int`
 
     /** Unfinished indexes, and those of agents that are not large any more. */
-    const obsolete = (largerThan: number) => sql<IndexChange>`/* every tenant: sweep */
+    const obsoleteIndexes = (largerThan: number) => sql<IndexChange>`/* every tenant: sweep */
       select 'remove' as kind, name, format('drop index concurrently if exists %I', name) as statement, 0 as chunks, 0 as memory
       from (${existing}) found
       where not valid or name not in (select name from (${largestAgents(Math.ceil(largerThan / 2))}) a)`
 
     /** The agents that lack their index, and whose vectors are all converted. The largest comes first. */
-    const missing = (largerThan: number) => sql<IndexChange>`/* every tenant: sweep */
+    const missingIndexes = (largerThan: number) => sql<IndexChange>`/* every tenant: sweep */
       select 'build' as kind, a.name, a.chunks,
         64 + (a.chunks * (2 * dimensions + 1000)::float8 / 1048576)::int as memory,
         format(
@@ -76,7 +76,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
 
     const next = (largerThan: number) =>
       Effect.map(
-        Effect.all([obsolete(largerThan), missing(largerThan)]),
+        Effect.all([obsoleteIndexes(largerThan), missingIndexes(largerThan)]),
         ([removed, built]) => removed[0] ?? built[0] ?? null
       )
 
@@ -142,10 +142,10 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
       )
 
     /** Number of large agents that are still to get an index, and are searched exactly. */
-    const lacking = Effect.gen(function* () {
-      return (yield* hasVectorColumn(sql)) ? (yield* missing(maxComparedVectors)).length : 0
+    const countMissing = Effect.gen(function* () {
+      return (yield* hasVectorColumn(sql)) ? (yield* missingIndexes(maxComparedVectors)).length : 0
     }).pipe(forEveryTenant("vectors"), Effect.orDie)
 
-    return { tend, lacking } as const
+    return { tend, countMissing } as const
   })
 }) {}

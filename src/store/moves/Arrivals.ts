@@ -206,7 +206,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       )
 
     /** All rows of the part have arrived. */
-    const arrived = (tenantId: TenantId, { after, table, upTo }: TablePart) =>
+    const recordArrival = (tenantId: TenantId, { after, table, upTo }: TablePart) =>
       sql`
         insert into tenant_moves_parts (tenant, name, after, up_to)
         values (${tenantId}, ${table}, ${encodeKey(after)}, ${upTo === null ? null : encodeKey(upTo)})
@@ -233,6 +233,6 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       )
     }
 
-    return { page, changes, parts, arrived, removeSome, applying } as const
+    return { page, changes, parts, recordArrival, removeSome, applying } as const
   })
 }) {}

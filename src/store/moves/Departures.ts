@@ -38,7 +38,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
         )
         .pipe(Effect.provideService(SqlClient.SqlClient, sql), Effect.orDie)
 
-    const changing = (tenantId: TenantId, { table }: Table) =>
+    const changedKeys = (tenantId: TenantId, { table }: Table) =>
       Effect.map(
         sql<{ readonly key: RowKey }>`
           select distinct key from tenant_moves_changes where tenant = ${tenantId} and name = ${table}`,
@@ -46,7 +46,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
       )
 
     /** Names of the tables that have rows of the tenant. */
-    const filled = (tenantId: TenantId, tables: ReadonlyArray<Table>) => {
+    const filledTables = (tenantId: TenantId, tables: ReadonlyArray<Table>) => {
       const each = tables.map(
         ({ owner, table }) => sql`
           select ${table}::text as name where exists (
@@ -164,7 +164,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
           const left = yield* RowSets.without(
             table,
             found.map(({ key }) => key),
-            yield* changing(tenantId, table)
+            yield* changedKeys(tenantId, table)
           )
           const last = found.at(-1)
           return {
@@ -184,11 +184,21 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
       atOnce(
         Effect.gen(function* () {
           yield* sql`select set_config('statement_timeout', ${countTimeout}, true)`
-          const keys = given ?? (yield* changing(tenantId, table))
+          const keys = given ?? (yield* changedKeys(tenantId, table))
           return { rows: yield* RowSets.countWithout(tenantId, table, keys), changing: keys }
         })
       )
 
-    return { filled, boundary, page, changes, pageWithChanges, acknowledge, sample, digest, count } as const
+    return {
+      filledTables,
+      boundary,
+      page,
+      changes,
+      pageWithChanges,
+      acknowledge,
+      sample,
+      digest,
+      count
+    } as const
   })
 }) {}

@@ -144,7 +144,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
       ids: ReadonlyArray<string>
     ) {
       if (connection.groupRoles.length === 0 || ids.length === 0) return
-      const changes = (yield* store.standing(scope, ids))
+      const changes = (yield* store.findPeople(scope, ids))
         .filter(({ role }) => role !== "owner")
         .map(({ groups, id, role }) => ({
           id,

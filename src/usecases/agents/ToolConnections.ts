@@ -111,7 +111,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         })
 
     /** The client where none was registered by hand: by the address of its metadata, else it registers itself. */
-    const unregistered = (
+    const makeClient = (
       server: AuthorizationServer,
       { documentUrl, redirectUri }: ClientAddresses
     ): Effect.Effect<ToolClient, ToolAuthorizationError> =>
@@ -137,7 +137,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         return {
           target,
           scopes,
-          client: byHand ?? (yield* unregistered(target.server, addresses))
+          client: byHand ?? (yield* makeClient(target.server, addresses))
         }
       }).pipe(Effect.tapError(logged({ tenantId }, tool.id)), Effect.mapError(toPerson))
       const { signIn, url } = yield* Effect.mapError(

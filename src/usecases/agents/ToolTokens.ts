@@ -89,7 +89,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     const sealTokens = (tokens: Sealed) =>
       Effect.flatMap(Effect.orDie(encodeSealed(tokens)), (text) => box.seal("tool-tokens", text))
 
-    const opened = ({ tokens }: StoredConnection) =>
+    const openTokens = ({ tokens }: StoredConnection) =>
       tokens === null
         ? Effect.succeedNone
         : Effect.map(
@@ -196,7 +196,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
      * Requests new tokens. Null when another process does. It runs to its end although the turn is cancelled, because the
      * answer to a refresh token comes once. A refusal of more scopes than the connection has does not end it.
      */
-    const renewed = (
+    const renew = (
       { tenantId }: TenantScope,
       tool: StoredTool,
       basis: string,
@@ -235,7 +235,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
               )
             : Effect.succeed(null)
         )
-      ).pipe(Effect.withSpan("ToolTokens.renewed"))
+      ).pipe(Effect.withSpan("ToolTokens.renew"))
     }
 
     /**
@@ -257,7 +257,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         const version = row?.version ?? null
         first = first === undefined ? version : first
         const isOurs = row !== null && row.basis === basis && row.state === "connected"
-        const tokens = isOurs ? Option.getOrNull(yield* opened(row)) : null
+        const tokens = isOurs ? Option.getOrNull(yield* openTokens(row)) : null
         // A token that another process has just requested is used, however short it lasts.
         const isNew = version !== first
         const access = tokens !== null && (isNew || tokens.access !== rejected) ? tokens.access : null
@@ -265,7 +265,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         if (!isMachine(tool) && tokens === null) return yield* person
         if (row?.basis === basis && row.state === "refused" && !row.isOld) return yield* person
         const usable = row?.isOver === false ? access : null
-        const fresh = yield* renewed(owner, tool, basis, row, isMachine(tool) ? null : tokens).pipe(
+        const fresh = yield* renew(owner, tool, basis, row, isMachine(tool) ? null : tokens).pipe(
           Effect.catchTag("ToolAuthorizationError", (error) => {
             if (error.reason === "Refused") return person
             return usable === null ? Effect.fail(fails(error)) : Effect.succeed(usable)
@@ -289,7 +289,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const known = scopesOfAll(row, basis)
       const all = scopes === undefined ? known : allScopes(scopes, known)
       const wider = all.length === 0 ? null : { ...noScopes, requested: all, granted: all }
-      yield* renewed(owner, tool, basis, row, null, wider)
+      yield* renew(owner, tool, basis, row, null, wider)
     })
 
     /**
@@ -309,7 +309,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       for (;;) {
         const row = Option.getOrNull(yield* store.find(owner, tool.id))
         const isOurs = row !== null && row.basis === basis && row.state === "connected"
-        const access = isOurs ? Option.getOrNull(yield* opened(row))?.access : undefined
+        const access = isOurs ? Option.getOrNull(yield* openTokens(row))?.access : undefined
         if (row === null || access === undefined) return yield* Effect.fail(needsPerson(tool))
         // Another call has received one meanwhile.
         if (access !== token) return access
@@ -320,7 +320,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
             return yield* lacks
           }
           const notGranted = store.demand(owner, tool.id, row.version, { ...refused, tried: wider.tried })
-          const fresh = yield* renewed(owner, tool, basis, row, null, wider).pipe(
+          const fresh = yield* renew(owner, tool, basis, row, null, wider).pipe(
             Effect.catchTag("ToolAuthorizationError", (error) =>
               error.reason === "Refused" ? Effect.zipRight(notGranted, lacks) : Effect.fail(fails(error))
             )
@@ -335,14 +335,14 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     })
 
     /** The MCP server does not accept `token`, although it is new: only a person can help. */
-    const refused = Effect.fn("ToolTokens.refused")(function* (
+    const refuse = Effect.fn("ToolTokens.refuse")(function* (
       owner: TenantScope,
       tool: StoredTool,
       token: string
     ) {
       const row = Option.getOrNull(yield* store.find(owner, tool.id))
       if (row === null) return needsPerson(tool)
-      const tokens = Option.getOrNull(yield* opened(row))
+      const tokens = Option.getOrNull(yield* openTokens(row))
       if (tokens?.access === token) yield* store.refuse(owner, tool.id, row.version)
       return needsPerson(tool)
     })
@@ -350,7 +350,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     /** Reads the tool's tokens now. The result revokes them where the server can; a failure is logged. */
     const revocation = Effect.fn("ToolTokens.revocation")(function* (owner: TenantScope, tool: StoredTool) {
       const row = Option.getOrNull(yield* store.find(owner, tool.id))
-      const tokens = row === null ? null : Option.getOrNull(yield* opened(row))
+      const tokens = row === null ? null : Option.getOrNull(yield* openTokens(row))
       if (row === null || row.server === null || row.clientId === null || tokens === null) return Effect.void
       const { clientId, server } = row
       const { access, clientSecret, refresh } = tokens
@@ -380,6 +380,6 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       return true
     })
 
-    return { byHand, connect, current, disconnect, ownClient, refused, revocation, widenScopes } as const
+    return { byHand, connect, current, disconnect, ownClient, refuse, revocation, widenScopes } as const
   })
 }) {}

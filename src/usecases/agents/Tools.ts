@@ -67,7 +67,7 @@ const originOf = ({ auth, http, mcp }: ToolDefinition) => {
 }
 
 /** `http` and `mcp` exclude each other: sending one removes the other. */
-const changed = (
+const applyPatch = (
   { http, mcp, ...stays }: ToolDefinition,
   { name: _, auth, ...given }: PatchTool
 ): ToolDefinition => {
@@ -87,7 +87,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
     const box = yield* SecretBox
     const tokens = yield* ToolTokens
 
-    const sealed = (auth: PatchTool["auth"]) =>
+    const sealSecret = (auth: PatchTool["auth"]) =>
       auth?.secret === undefined || auth.kind === "none"
         ? Effect.succeed(null)
         : box.seal("tool-secret", Redacted.value(auth.secret))
@@ -119,7 +119,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
         ...given,
         auth: auth === undefined ? { kind: "none" } : withoutSecret(auth)
       }
-      const secret = yield* sealed(auth)
+      const secret = yield* sealSecret(auth)
       const problem = contradiction(definition, secret !== null)
       if (problem !== undefined) return yield* invalid(problem.field, problem.message)
       const made = yield* store.insert(agent, { id: yield* newToolId, name, definition, secret })
@@ -133,8 +133,8 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
 
     /** Applies `change` to `before`. A stored secret is kept while its kind and its server stay the same. */
     const mergeChange = Effect.fn("Tools.mergeChange")(function* (before: StoredTool, change: PatchTool) {
-      const definition = changed(before.definition, change)
-      const fresh = yield* sealed(change.auth)
+      const definition = applyPatch(before.definition, change)
+      const fresh = yield* sealSecret(change.auth)
       const kept = definition.auth.kind === before.definition.auth.kind ? before.secret : null
       if (kept !== null && fresh === null && originOf(definition) !== originOf(before.definition))
         return yield* invalid("auth", "Another server was named: send the secret again")

@@ -83,7 +83,13 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     const health = yield* makeChannelHealth
     const { appUrl } = yield* ChannelSettings
 
-    const shown = ({ tenantId: _, accessToken: _a, secrets: _s, profile, ...row }: StoredChannel) => {
+    const toConfiguration = ({
+      tenantId: _,
+      accessToken: _a,
+      secrets: _s,
+      profile,
+      ...row
+    }: StoredChannel) => {
       const adapter = adapters.named(row.channel)
       const webhookUrl = webhookUrlOf(appUrl, adapter, row)
       const configuration: ChannelConfiguration = {
@@ -111,7 +117,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         yield* agents.findScope(scope, agentId).pipe(orNoSuch("agent")),
         request
       )
-      return { rows: rows.map(shown), next }
+      return { rows: rows.map(toConfiguration), next }
     })
 
     /**
@@ -133,7 +139,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     /**
      * Runs the change in one transaction with the end of another tenant's configuration, if any, and the audit entries.
      */
-    const claimed = (
+    const claimAccount = (
       { actor, requestId, tenantId }: By,
       id: ChannelId,
       rival: Option.Option<StoredChannel>,
@@ -194,9 +200,9 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
             active,
             ...(yield* sealAccess(box, credentialsOf(adapter, access, account)))
           }
-          const made = yield* claimed(by, id, rival, store.insert(agent, row))
+          const made = yield* claimAccount(by, id, rival, store.insert(agent, row))
           if (Option.isNone(made)) return yield* accountTaken()
-          return shown(made.value)
+          return toConfiguration(made.value)
         })
       return { externalId: account.externalId, take }
     })
@@ -286,15 +292,15 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       if (expected !== null && expected !== found.version) return yield* outdated(found.version)
       const plan = yield* planPatch(by, found, changes)
       return Effect.gen(function* () {
-        const updated = yield* claimed(by, id, plan.rival, store.update(by, id, plan.changes, expected))
+        const updated = yield* claimAccount(by, id, plan.rival, store.update(by, id, plan.changes, expected))
         if (Option.isNone(updated)) {
           const newest = yield* store.own(by, id)
           const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected
           return yield* isOld ? outdated(newest.value.version) : accountTaken()
         }
         // The provider has just answered with these credentials.
-        if (plan.isProven) yield* health.worked(by, id)
-        return shown(updated.value)
+        if (plan.isProven) yield* health.recordSuccess(by, id)
+        return toConfiguration(updated.value)
       })
     })
 

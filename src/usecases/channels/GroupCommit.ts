@@ -135,11 +135,11 @@ export const make = (accept: Accept) =>
           unanswered.add(one)
         }
       })
-      const awaited = Effect.when(
+      const waitForOthers = Effect.when(
         Effect.zipRight(Effect.sleep(batchDelay), others),
         () => batch.length * 2 < before
       )
-      return Effect.zipRight(Effect.zipRight(yieldToEventLoop, others), awaited)
+      return Effect.zipRight(Effect.zipRight(yieldToEventLoop, others), waitForOthers)
     }
 
     const round = Effect.uninterruptibleMask((restore) =>

@@ -163,7 +163,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       fresh: ConversationId,
       overLimit: boolean
     ) {
-      const known = yield* conversations.stored(route, endUserId, event.messageId)
+      const known = yield* conversations.findByMessage(route, endUserId, event.messageId)
       if (known !== null) return { conversationId: known, fresh: false, outcome: null }
       const conversation = yield* conversations.open(route, event.channel, endUserId, fresh)
       return yield* append(route, event, conversation, overLimit)

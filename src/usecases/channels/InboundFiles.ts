@@ -128,8 +128,8 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     /** Records in the channel's health whether its provider answered `call`. */
     const recordHealth = <A>(route: Route, call: Effect.Effect<A, ChannelError>) =>
       Effect.tapBoth(call, {
-        onFailure: () => health.failed(route, route.channelId),
-        onSuccess: () => health.worked(route, route.channelId)
+        onFailure: () => health.recordFailure(route, route.channelId),
+        onSuccess: () => health.recordSuccess(route, route.channelId)
       })
 
     const byId = Effect.fn("InboundFiles.byId")(function* (
@@ -154,7 +154,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     const byUrl = (url: string, said: string | undefined) =>
       Effect.flatMap(fetchOutside(url, {}), ({ body, contentType }) => detectType(body, said ?? contentType))
 
-    const fetched = (route: Route, { data, id, mimeType, url }: InboundMedia) => {
+    const fetchMedia = (route: Route, { data, id, mimeType, url }: InboundMedia) => {
       if (data !== undefined)
         return Effect.flatMap(
           Effect.mapError(Encoding.decodeBase64(data), () => channelRefusal("The file cannot be decoded.")),
@@ -173,7 +173,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
 
     const take = (route: Route, media: InboundMedia) =>
       Effect.gen(function* () {
-        const { bytes, mimeType } = yield* fetched(route, media).pipe(
+        const { bytes, mimeType } = yield* fetchMedia(route, media).pipe(
           Effect.retry({ schedule: passing, while: ({ retryable }) => retryable })
         )
         const kept = yield* artifacts.keep(bytes)
@@ -199,7 +199,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         return true
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
-    const attached = (route: Route, conversationId: ConversationId, event: InboundMessage) => {
+    const attachFiles = (route: Route, conversationId: ConversationId, event: InboundMessage) => {
       const taken: Array<Taken> = []
       const logLoss = (reason: string) =>
         Effect.logWarning("A file of a message could not be fetched", reason)
@@ -237,7 +237,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     ) {
       if (event.media.length === 0) return false
       if (!(yield* conversations.bare(route, conversationId, event.messageId))) return false
-      return yield* attached(route, conversationId, event).pipe(
+      return yield* attachFiles(route, conversationId, event).pipe(
         Effect.catchAllCause((cause) =>
           Effect.as(Effect.logWarning("The files of a message could not be stored", cause), false)
         )

@@ -134,8 +134,8 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     /** Records in the channel's health whether its provider answered `call`. */
     const recordHealth = <A>(to: Recipient, call: Effect.Effect<A, ChannelError>) =>
       Effect.tapBoth(call, {
-        onFailure: () => health.failed(to, to.channelId),
-        onSuccess: () => (to.failures > 0 ? health.worked(to, to.channelId) : Effect.void)
+        onFailure: () => health.recordFailure(to, to.channelId),
+        onSuccess: () => (to.failures > 0 ? health.recordSuccess(to, to.channelId) : Effect.void)
       })
 
     /** Queues the message in the caller's transaction. Does nothing for a conversation without a channel. */

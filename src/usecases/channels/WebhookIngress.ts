@@ -89,7 +89,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     const recordStatuses = (statuses: ReadonlyArray<DeliveryStatus>) =>
       Effect.forEach(statuses, sent.recordDelivery, { discard: true })
 
-    const foreseen = (arrivals: ReadonlyArray<Arrival>, statuses: ReadonlyArray<DeliveryStatus>) =>
+    const withoutOwnEchoes = (arrivals: ReadonlyArray<Arrival>, statuses: ReadonlyArray<DeliveryStatus>) =>
       Effect.zipRight(
         recordStatuses(statuses),
         Effect.filter(arrivals, (arrival) => Effect.map(isOurs(arrival), (ours) => !ours))
@@ -99,14 +99,15 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
         )
       )
 
-    const parsed = ({ body }: ChannelRequest) =>
+    const parseBody = ({ body }: ChannelRequest) =>
       Either.mapLeft(Json.parse(new TextDecoder().decode(body)), unreadable)
 
     /** Parses a body after the adapter has verified its sender. */
     const parseDelivery = (
       adapter: ChannelAdapter,
       request: ChannelRequest
-    ): Either.Either<unknown, Refusal> => Either.flatMap(adapter.verify(request, null), () => parsed(request))
+    ): Either.Either<unknown, Refusal> =>
+      Either.flatMap(adapter.verify(request, null), () => parseBody(request))
 
     const acceptEvents = Effect.fn("WebhookIngress.acceptEvents")(function* (
       channel: string,
@@ -115,7 +116,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     ) {
       if (ignored > 0)
         yield* Effect.logDebug("Items of a delivery were acknowledged only", { channel, ignored })
-      const ours = yield* foreseen(arrivals, statuses)
+      const ours = yield* withoutOwnEchoes(arrivals, statuses)
       const fresh = yield* Effect.async<ReadonlyArray<boolean>, ServiceUnavailable>((resume) =>
         accept(ours, size, resume)
       )
@@ -155,7 +156,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       if (adapter === null || adapter.webhook !== "account") return yield* noSuch("channel")
       const known = yield* access(channel, account)
       yield* adapter.verify(request, known)
-      const body = yield* adapter.decode === undefined ? parsed(request) : adapter.decode(request)
+      const body = yield* adapter.decode === undefined ? parseBody(request) : adapter.decode(request)
       const asked = adapter.challenge?.(body) ?? Option.none()
       if (Option.isSome(asked)) return asked.value
       return yield* acceptEvents(channel, adapter.normalize(body, request.now, known), request.body.length)

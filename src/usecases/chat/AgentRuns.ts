@@ -47,16 +47,16 @@ const partsOf = ({
     citations: citations ?? [],
     media: []
   }
-  const telling = new CitationStream(result.citations, "kept")
+  const citationStream = new CitationStream(result.citations, "kept")
   const last = events.findLastIndex(comesAfterText)
   const before = last === -1 ? events : events.slice(0, last)
   const after = last === -1 ? [] : events.slice(last)
   return [
     ...before.map(asPart),
     { _tag: "StepStart" },
-    ...(result.reply === "" ? [] : [...telling.say(result.reply), ...telling.end()]),
+    ...(result.reply === "" ? [] : [...citationStream.addText(result.reply), ...citationStream.end()]),
     ...after.filter(comesAfterText).map(asPart),
-    ...telling.rest(result.citations),
+    ...citationStream.rest(result.citations),
     { _tag: "StepEnd" },
     ...after.filter((event) => !comesAfterText(event)).map(asPart),
     { _tag: "Done", result }

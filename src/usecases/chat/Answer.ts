@@ -52,7 +52,7 @@ export interface TurnServices {
 }
 
 /** Searches for `query` and returns the passages not in `before`, within `tokens`. Records the search in the trace. */
-const searched = CheapSpans.fn("Answer.searched")(function* (
+const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
   { embedder, runtime, search, texts }: TurnServices,
   turn: Turn,
   query: string,
@@ -105,7 +105,7 @@ const withSearches = (
   turn: Turn,
   tools: TurnTools,
   passages: ReadonlyArray<Passages.Passage>,
-  telling: Citations.CitationStream
+  citationStream: Citations.CitationStream
 ): TurnTools => {
   if (!SearchTool.isOffered(turn, services.runtime)) return tools
   let shown = passages
@@ -113,12 +113,12 @@ const withSearches = (
   // Searches run one at a time, because each continues the numbering of the one before.
   const oneByOne = Effect.unsafeMakeSemaphore(1).withPermits(1)
   return SearchTool.added(turn, tools, (query) =>
-    Effect.suspend(() => searched(services, turn, query, share, shown)).pipe(
+    Effect.suspend(() => findPassages(services, turn, query, share, shown)).pipe(
       Effect.tap((found) =>
         Effect.sync(() => {
           shown = [...shown, ...found]
           turn.shown.push(...Passages.toRunPassages(found))
-          telling.add(Citations.candidatesOf(found))
+          citationStream.add(Citations.candidatesOf(found))
         })
       ),
       oneByOne
@@ -136,10 +136,10 @@ const write = CheapSpans.fn("Answer.write")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
   passages: ReadonlyArray<Passages.Passage>,
-  telling: Citations.CitationStream,
+  citationStream: Citations.CitationStream,
   tools: TurnTools,
   schema: JsonObject | null,
-  tell: (parts: ReadonlyArray<TurnPart>) => Effect.Effect<void>
+  send: (parts: ReadonlyArray<TurnPart>) => Effect.Effect<void>
 ) {
   const { admission, request } = turn
   const files =
@@ -177,14 +177,14 @@ const write = CheapSpans.fn("Answer.write")(function* (
     },
     {
       // An object is emitted only after it was validated.
-      onDelta: (delta) => (schema === null ? tell(telling.say(delta)) : Effect.void),
-      onReasoning: mayShowReasoning(turn) ? (delta) => tell([{ _tag: "ReasoningDelta", delta }]) : null
+      onDelta: (delta) => (schema === null ? send(citationStream.addText(delta)) : Effect.void),
+      onReasoning: mayShowReasoning(turn) ? (delta) => send([{ _tag: "ReasoningDelta", delta }]) : null
     },
     (text) =>
       schema === null
         ? null
         : Either.match(
-            StructuredReply.read(schema, text, telling.known, MaskedTurn.restoredObject(turn, tools)),
+            StructuredReply.read(schema, text, citationStream.known, MaskedTurn.restoredObject(turn, tools)),
             {
               onLeft: (problems) => MaskedTurn.text(turn, StructuredReply.correction(problems)),
               onRight: () => null
@@ -192,7 +192,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
           )
   )
   const cutShort = Effect.suspend(() =>
-    telling.text === ""
+    citationStream.text === ""
       ? ModelStep.turnFailed()
       : Effect.succeed({
           inputTokens: 0,
@@ -203,8 +203,8 @@ const write = CheapSpans.fn("Answer.write")(function* (
         })
   )
   const written = yield* unlessCancelled(turn.cancellation, step, cutShort)
-  yield* tell(telling.end())
-  return { ...written, text: telling.text }
+  yield* send(citationStream.end())
+  return { ...written, text: citationStream.text }
 }, Effect.scoped)
 
 /** Checks the reply against its citations. The cost of a model that the checker calls is added to the turn. */
@@ -214,7 +214,7 @@ const checkGrounding = (
   reply: string,
   citations: ReadonlyArray<Citation>
 ) =>
-  Effect.tap(Grounding.checked(MaskedTurn.checker(turn, checker), reply, citations), ({ bills }) =>
+  Effect.tap(Grounding.check(MaskedTurn.checker(turn, checker), reply, citations), ({ bills }) =>
     Effect.sync(() => turn.bills.push(...bills))
   )
 
@@ -233,35 +233,35 @@ const maxWithheldLength = 8_000
  * Finishes a text reply and returns it with its citations. Where the agent's policy may replace the reply, `held` is
  * all of it and nothing has been emitted yet.
  */
-const settled = CheapSpans.fn("Answer.settled")(function* (
+const finishText = CheapSpans.fn("Answer.finishText")(function* (
   services: TurnServices,
   turn: Turn,
-  telling: Citations.CitationStream,
+  citationStream: Citations.CitationStream,
   held: ReadonlyArray<TurnPart> | null
 ) {
   const grounding = yield* services.runtime.readsPassages
-    ? Effect.succeed(Grounding.unchecked(telling.cited))
-    : checkGrounding(services, turn, telling.text, telling.cited)
+    ? Effect.succeed(Grounding.unchecked(citationStream.cited))
+    : checkGrounding(services, turn, citationStream.text, citationStream.cited)
   const isReplaced = held !== null && grounding.isUnsupported
-  const text = isReplaced ? replacementFor(turn) : telling.text
+  const text = isReplaced ? replacementFor(turn) : citationStream.text
   const parts: ReadonlyArray<TurnPart> = isReplaced ? [{ _tag: "TextDelta", delta: text }] : (held ?? [])
   yield* Effect.forEach(parts, (part) => emit(turn, part), { discard: true })
-  const withheld = MaskedTurn.known(turn, telling.text).slice(0, maxWithheldLength).toWellFormed()
+  const withheld = MaskedTurn.known(turn, citationStream.text).slice(0, maxWithheldLength).toWellFormed()
   return {
     ...grounding,
     text,
     citations: isReplaced ? [] : grounding.citations,
-    /** Citations that were not emitted with the text. */
-    untold: [],
+    /** Citations that were not sent with the text. */
+    unsent: [],
     payload: isReplaced ? { ...grounding.payload, withheld } : grounding.payload
   }
 })
 
 /** Validates the model's reply against `schema` and returns the object with the citations of its texts. */
-const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
+const finishObject = CheapSpans.fn("Answer.finishObject")(function* (
   services: TurnServices,
   turn: Turn,
-  telling: Citations.CitationStream,
+  citationStream: Citations.CitationStream,
   tools: TurnTools,
   schema: JsonObject,
   final: string
@@ -277,7 +277,12 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
         return Effect.fail(new TurnFailed({ message }))
       })
     )
-  const read = StructuredReply.read(schema, final, telling.known, MaskedTurn.restoredObject(turn, tools))
+  const read = StructuredReply.read(
+    schema,
+    final,
+    citationStream.known,
+    MaskedTurn.restoredObject(turn, tools)
+  )
   if (Either.isLeft(read)) {
     return yield* failed(
       read.left.join("; "),
@@ -285,21 +290,21 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
     )
   }
   const { marked, numbers, reply } = read.right
-  const grounding = yield* checkGrounding(services, turn, marked, telling.of(numbers))
+  const grounding = yield* checkGrounding(services, turn, marked, citationStream.of(numbers))
   if (grounding.isUnsupported && turn.admission.unsupported !== "annotate") {
     return yield* failed("not supported by its sources", "The sources do not support what the model replied.")
   }
   // The positions refer to the text with marks, which is not sent.
   const citations = grounding.citations.map(({ end: _, start: __, ...citation }): Citation => citation)
-  const retelling = new Citations.CitationStream(citations, "kept")
-  yield* Effect.forEach([...retelling.say(reply), ...retelling.end()], (part) => emit(turn, part), {
+  const plainStream = new Citations.CitationStream(citations, "kept")
+  yield* Effect.forEach([...plainStream.addText(reply), ...plainStream.end()], (part) => emit(turn, part), {
     discard: true
   })
-  return { ...grounding, text: reply, citations, untold: retelling.rest(citations) }
+  return { ...grounding, text: reply, citations, unsent: plainStream.rest(citations) }
 })
 
 /** Adds the hand-over notice if the model wrote no text. */
-const withFarewell = (turn: Turn, text: string) => {
+const withHandoffNotice = (turn: Turn, text: string) => {
   if (turn.handoff === null || text.trim() !== "") return Effect.succeed(text)
   const delta = noticeFor(turn.request.message)
   return Effect.as(emit(turn, { _tag: "TextDelta", delta }), delta)
@@ -308,7 +313,7 @@ const withFarewell = (turn: Turn, text: string) => {
 /** Ends a turn whose model failed after it had requested a human: the reply is the hand-over notice. */
 export const addHandoffNotice = CheapSpans.fn("Answer.addHandoffNotice")(function* (turn: Turn) {
   const answered: Answer = {
-    reply: yield* withFarewell(turn, ""),
+    reply: yield* withHandoffNotice(turn, ""),
     citations: [],
     inputTokens: 0,
     outputTokens: 0,
@@ -341,7 +346,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
 ) {
   if (turn.masking !== null) yield* MaskedTurn.learn(turn, history)
   const query = MaskedTurn.query(turn, history)
-  const finding = searched(services, turn, query, Passages.budgetOf(services.runtime, turn.admission))
+  const finding = findPassages(services, turn, query, Passages.budgetOf(services.runtime, turn.admission))
   const gathering = services.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))
   const preparing = turn.admission.hasTools
     ? Effect.all([finding, gathering], { concurrency: 2 })
@@ -353,31 +358,31 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   )
   yield* emit(turn, { _tag: "StepStart" })
   const marks = groundingOf(turn, passages) === null ? "none" : "removed"
-  const telling = new Citations.CitationStream(Citations.candidatesOf(passages), marks)
+  const citationStream = new Citations.CitationStream(Citations.candidatesOf(passages), marks)
   const tools = withSearches(
     services,
     turn,
     HandoffTool.added(turn, MaskedTurn.tools(turn, given)),
     passages,
-    telling
+    citationStream
   )
   const mayBeReplaced =
     marks === "removed" && !services.runtime.readsPassages && turn.admission.unsupported !== "annotate"
   const held: Array<TurnPart> | null = mayBeReplaced ? [] : null
-  const tell = (parts: ReadonlyArray<TurnPart>) =>
+  const send = (parts: ReadonlyArray<TurnPart>) =>
     held === null ? emitWithBackpressure(turn, parts) : Effect.sync(() => void held.push(...parts))
   const schema = schemaOf(turn)
-  const written = yield* write(services, turn, history, passages, telling, tools, schema, tell)
+  const written = yield* write(services, turn, history, passages, citationStream, tools, schema, send)
   const grounding =
     schema === null
-      ? yield* settled(services, turn, telling, held)
-      : yield* settledObject(services, turn, telling, tools, schema, written.final)
+      ? yield* finishText(services, turn, citationStream, held)
+      : yield* finishObject(services, turn, citationStream, tools, schema, written.final)
   turn.summary.unanswered = isUnanswered(services, turn, grounding)
   turn.summary.stopped = written.reason === "stopped"
   const inputTokens = written.inputTokens + grounding.inputTokens
   const outputTokens = written.outputTokens + grounding.outputTokens
   const { reason } = written
-  const text = yield* withFarewell(turn, grounding.text)
+  const text = yield* withHandoffNotice(turn, grounding.text)
   yield* record(turn, "model.completed", "complete", "Model replied", {
     model: turn.answeringModel ?? turn.admission.model ?? services.runtime.defaultModel,
     reason,
@@ -387,7 +392,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     ...MaskedTurn.counted(turn),
     ...(grounding.payload === null ? {} : { grounding: grounding.payload })
   })
-  yield* Effect.forEach(grounding.untold, (part) => emit(turn, part), { discard: true })
+  yield* Effect.forEach(grounding.unsent, (part) => emit(turn, part), { discard: true })
   yield* emit(turn, { _tag: "StepEnd" })
   const label = reason === "stopped" ? "Stopped" : "Run completed"
   const { citations } = grounding

@@ -121,7 +121,7 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
         turns.completeOnce(key, request, claim, options),
         "TurnAlreadyStarted",
         ({ runId }) =>
-          Effect.flatMap(resultOf(key, runId), (result) => turns.completed(key, request, runId, result))
+          Effect.flatMap(resultOf(key, runId), (result) => turns.completeReply(key, request, runId, result))
       )
     })
 

@@ -32,7 +32,13 @@ import { PassageStore } from "../../store/knowledge/Passages.ts"
 import { Turns } from "../../store/chat/Turns.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
-import { type Admit, conversationOf, makeStartTurn, type Opened, type StoredMessages } from "./StartTurn.ts"
+import {
+  type Admit,
+  conversationOf,
+  makeStartTurn,
+  type OpenedTurn,
+  type StoredMessages
+} from "./StartTurn.ts"
 import { makeSettleTurn } from "./SettleTurn.ts"
 import { type TurnOptions, noTurnOptions, withDraft } from "./TurnOptions.ts"
 import * as Identity from "./Identity.ts"
@@ -59,13 +65,13 @@ export interface RunningTurn {
 type Caller = ReadScope & Pick<AgentKey, "keyId">
 type CompleteRequest = ChatTurnRequest & { readonly includeRealtimeToken: boolean }
 
-/** Succeeds when the turn is the conversation's next; fails when it ends before that. */
-type Admitted = Deferred.Deferred<void, Failure | ConversationNotActive>
+/** Succeeds when the turn is the next of its conversation. Fails when it ends before that. */
+type Ready = Deferred.Deferred<void, Failure | ConversationNotActive>
 
 export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn", {
   scoped: Effect.gen(function* () {
     const turns = yield* Turns
-    const beginning = yield* makeStartTurn
+    const startTurn = yield* makeStartTurn
     const instance = yield* ProcessLease
     const services: Answer.TurnServices = {
       search: yield* VectorSearch,
@@ -86,10 +92,11 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       FiberSet.awaitEmpty(fibers).pipe(Effect.timeout(settings.drain), Effect.ignore)
     )
 
-    const admitted = CheapSpans.fn("ChatTurn.admitted")(function* (
+    /** The state of an admitted turn. Emits its first event. */
+    const makeTurn = CheapSpans.fn("ChatTurn.makeTurn")(function* (
       scope: ReadScope,
       request: ChatTurnRequest,
-      { opening, started, trace }: Opened,
+      { opening, started, trace }: OpenedTurn,
       admission: Turn["admission"],
       { endUserId, files, history }: TurnOptions,
       post: Turn["post"] = null
@@ -129,12 +136,12 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       if (request.responseSchema !== undefined && services.runtime.readsPassages) {
         return yield* StructuredReply.notConfigured()
       }
-      const begun = yield* beginning.opened(scope, channel, request, options)
-      const { admission, opening } = yield* admit(scope, begun.opening)
-      return yield* admitted(
+      const opened = yield* startTurn.open(scope, channel, request, options)
+      const { admission, opening } = yield* admit(scope, opened.opening)
+      return yield* makeTurn(
         scope,
         request,
-        { ...begun, opening },
+        { ...opened, opening },
         withDraft(admission, options.draft),
         options
       )
@@ -144,10 +151,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       scope: ReadScope,
       stored: StoredMessages
     ) {
-      const found = yield* beginning.stored(scope, stored)
+      const found = yield* startTurn.beginStored(scope, stored)
       if (typeof found === "string") return found
-      const { admission, begun, files, request } = found
-      return yield* admitted(scope, request, begun, admission, { files }, stored.post)
+      const { admission, files, opened, request } = found
+      return yield* makeTurn(scope, request, opened, admission, { files }, stored.post)
     })
 
     /** True when the turn must wait for earlier turns. Only turns of a conversation do. */
@@ -186,16 +193,12 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       })
 
     /** Ends the stream of parts, and signals how the turn ended. */
-    const close = (
-      turn: Turn,
-      admitted: Admitted,
-      exit: Exit.Exit<void, Failure | ConversationNotActive>
-    ) => {
+    const close = (turn: Turn, ready: Ready, exit: Exit.Exit<void, Failure | ConversationNotActive>) => {
       const ended = Exit.mapError(exit, (failure) =>
         failure._tag === "CONVERSATION_NOT_ACTIVE" ? ModelStep.turnFailed() : failure
       )
       turn.exit = ended
-      return Deferred.done(admitted, exit).pipe(
+      return Deferred.done(ready, exit).pipe(
         Effect.zipRight(Effect.sync(() => turn.replay.close(ended))),
         Effect.zipRight(turn.parts.end(ended)),
         Effect.zipRight(live.remove(turn.opening.runId)),
@@ -205,10 +208,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     }
 
     /** A conversation that begins with this turn has no listeners yet, so nothing is sent for it. */
-    const typing = ({ opening: { target }, request }: Turn) =>
+    const sendTyping = ({ opening: { target }, request }: Turn) =>
       target._tag === "Conversation" && request.persist ? feed.typing(target.id) : Effect.void
 
-    const work = Effect.fnUntraced(function* (turn: Turn, admitted: Admitted) {
+    const work = Effect.fnUntraced(function* (turn: Turn, ready: Ready) {
       yield* Effect.fork(
         Effect.zipRight(Effect.sleep(settings.timeout), TurnCancellation.timeOut(turn.cancellation))
       )
@@ -219,8 +222,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
             Effect.suspend(ModelStep.turnFailed)
           )
         : turn.admission.history
-      yield* Deferred.succeed(admitted, undefined)
-      yield* typing(turn)
+      yield* Deferred.succeed(ready, undefined)
+      yield* sendTyping(turn)
       const answered = yield* Effect.catchAll(Answer.run(services, turn, history), (failure) =>
         turn.handoff === null ? Effect.fail(failure) : Answer.addHandoffNotice(turn)
       )
@@ -228,45 +231,46 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     })
 
     /** Releases the Idempotency-Key of a turn that is refused while it waits. */
-    const released = (
+    const releaseKey = (
       { opening, scope }: Turn,
       claim: TurnClaim | null,
       why: Failure | ConversationNotActive
     ) =>
       claim === null || why._tag !== "CONVERSATION_NOT_ACTIVE"
         ? Effect.void
-        : Effect.catchAllCause(beginning.releaseClaim(scope, claim, opening), (cause) =>
+        : Effect.catchAllCause(startTurn.releaseClaim(scope, claim, opening), (cause) =>
             Effect.logWarning("An Idempotency-Key could not be released", cause)
           )
 
     /** The turn's fiber. It waits for its place, and ends exactly once. */
-    const lifetime = (turn: Turn, admitted: Admitted, claim: TurnClaim | null) =>
+    const lifetime = (turn: Turn, ready: Ready, claim: TurnClaim | null) =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.matchCauseEffect(restore(work(turn, admitted)), {
-          onSuccess: () => close(turn, admitted, Exit.void),
+        Effect.matchCauseEffect(restore(work(turn, ready)), {
+          onSuccess: () => close(turn, ready, Exit.void),
           onFailure: (cause) =>
             Effect.flatMap(failureOf(cause), (failure) =>
               abandon(turn, failure).pipe(
-                Effect.zipRight(released(turn, claim, failure)),
-                Effect.zipRight(close(turn, admitted, Exit.fail(failure)))
+                Effect.zipRight(releaseKey(turn, claim, failure)),
+                Effect.zipRight(close(turn, ready, Exit.fail(failure)))
               )
             )
         })
       )
 
     /** Registers the turn, so that it can be followed and stopped, and runs it. */
-    const launch = (turn: Turn, admitted: Admitted, claim: TurnClaim | null = null) => {
+    const launch = (turn: Turn, ready: Ready, claim: TurnClaim | null = null) => {
       const { cancellation, opening, replay, request, scope, trace } = turn
       const ended = Deferred.await(turn.ended)
       const stop = TurnCancellation.request(cancellation)
       const followed = live.add({ scope, runId: opening.runId, trace, replay, stop, ended })
       return Effect.zipRight(
         Effect.when(followed, () => request.persist),
-        FiberSet.run(fibers, Effect.interruptible(lifetime(turn, admitted, claim)))
+        FiberSet.run(fibers, Effect.interruptible(lifetime(turn, ready, claim)))
       )
     }
 
-    const begun = CheapSpans.fn("ChatTurn.start")(function* <E>(
+    /** Begins a turn and forks its fiber. Returns once the turn is the next of its conversation. */
+    const runTurn = CheapSpans.fn("ChatTurn.start")(function* <E>(
       scope: ReadScope,
       request: ChatTurnRequest,
       channel: ConversationChannel,
@@ -274,21 +278,19 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       admit: Admit<E>,
       claim: TurnClaim | null = null
     ) {
-      const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
+      const ready = yield* Deferred.make<void, Failure | ConversationNotActive>()
       // Uninterruptible from the first row to the fork of the fiber that settles it: a disconnect is noticed later.
       return yield* Effect.uninterruptibleMask((restore) =>
         begin(scope, channel, request, options, admit).pipe(
-          Effect.tap((turn) => launch(turn, admitted, claim)),
+          Effect.tap((turn) => launch(turn, ready, claim)),
           // After a disconnect while the turn waits, nobody reads its parts: the turn must not wait for a reader.
-          Effect.tap((turn) =>
-            Effect.onInterrupt(restore(Deferred.await(admitted)), () => onDisconnect(turn))
-          )
+          Effect.tap((turn) => Effect.onInterrupt(restore(Deferred.await(ready)), () => onDisconnect(turn)))
         )
       )
     }, withoutServices)
 
     /** Waits for the end of a turn whose parts are not read. */
-    const ended = (turn: Turn) =>
+    const awaitEnd = (turn: Turn) =>
       Effect.zipRight(
         Effect.zipRight(
           turn.parts.shutdown,
@@ -303,7 +305,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       request: ChatTurnRequest,
       channel: ConversationChannel = "api",
       options: TurnOptions = noTurnOptions
-    ) => Effect.map(begun(scope, request, channel, options, beginning.admit), running)
+    ) => Effect.map(runTurn(scope, request, channel, options, startTurn.admit), toRunningTurn)
 
     /** {@link start} for the API. Only the first request with its Idempotency-Key starts a turn. */
     const startOnce = (
@@ -311,10 +313,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       request: ChatTurnRequest,
       claim: TurnClaim,
       options: TurnOptions = noTurnOptions
-    ) => Effect.map(begun(scope, request, "api", options, beginning.admitOnce(claim), claim), running)
+    ) => Effect.map(runTurn(scope, request, "api", options, startTurn.admitOnce(claim), claim), toRunningTurn)
 
     /** `result` as a complete reply, with a realtime token when a conversation exists. */
-    const completed = CheapSpans.fn("ChatTurn.completed")(function* (
+    const completeReply = CheapSpans.fn("ChatTurn.completeReply")(function* (
       key: Caller,
       request: CompleteRequest,
       runId: RunId | null,
@@ -326,21 +328,21 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return { ...complete, ...(yield* realtime.issue(key, result.conversationId, grantorOfKey(key))) }
     })
 
-    const awaited = CheapSpans.fn("ChatTurn.complete")(function* (
+    const awaitReply = CheapSpans.fn("ChatTurn.complete")(function* (
       key: Caller,
       request: CompleteRequest,
       turn: Turn
     ) {
-      yield* ended(turn)
+      yield* awaitEnd(turn)
       const { result } = turn
       if (result === null) return yield* ModelStep.turnFailed()
-      return yield* completed(key, request, runIdOf(turn), result)
+      return yield* completeReply(key, request, runIdOf(turn), result)
     })
 
     /** The complete reply, with a realtime token when a conversation exists. */
     const complete = (key: Caller, request: CompleteRequest, options: TurnOptions = noTurnOptions) =>
-      Effect.flatMap(begun(key, request, "api", options, beginning.admit), (turn) =>
-        awaited(key, request, turn)
+      Effect.flatMap(runTurn(key, request, "api", options, startTurn.admit), (turn) =>
+        awaitReply(key, request, turn)
       )
 
     /** {@link complete}. Only the first request with its Idempotency-Key starts a turn. */
@@ -350,8 +352,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       claim: TurnClaim,
       options: TurnOptions = noTurnOptions
     ) =>
-      Effect.flatMap(begun(key, request, "api", options, beginning.admitOnce(claim), claim), (turn) =>
-        awaited(key, request, turn)
+      Effect.flatMap(runTurn(key, request, "api", options, startTurn.admitOnce(claim), claim), (turn) =>
+        awaitReply(key, request, turn)
       )
 
     /**
@@ -360,26 +362,26 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
      */
     const answer = CheapSpans.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: StoredMessages) {
       const scope: ReadScope = { ...agent, sourceScope: null }
-      const reported = yield* Deferred.make<void, Failure | ConversationNotActive>()
+      const ready = yield* Deferred.make<void, Failure | ConversationNotActive>()
       const turn = yield* beginStored(scope, stored).pipe(
-        Effect.tap((begun) => (typeof begun === "string" ? Effect.void : launch(begun, reported))),
+        Effect.tap((opened) => (typeof opened === "string" ? Effect.void : launch(opened, ready))),
         Effect.uninterruptible
       )
       if (typeof turn === "string") return { _tag: turn }
-      const outcome = yield* Effect.either(ended(turn))
+      const outcome = yield* Effect.either(awaitEnd(turn))
       if (Either.isRight(outcome)) return { _tag: "Answered" as const }
       return turn.takenOver
         ? { _tag: "Inactive" as const }
         : { _tag: "Failed" as const, failure: outcome.left, repeatable: !turn.acted }
     })
 
-    return { start, startOnce, complete, completeOnce, completed, answer } as const
+    return { start, startOnce, complete, completeOnce, completeReply, answer } as const
   })
 }) {}
 
 const runIdOf = ({ opening, request }: Turn): RunId | null => (request.persist ? opening.runId : null)
 
-const running = (turn: Turn): RunningTurn => ({
+const toRunningTurn = (turn: Turn): RunningTurn => ({
   runId: runIdOf(turn),
   endUserId: turn.endUserId,
   parts: Stream.ensuring(turn.parts.stream, onDisconnect(turn))

@@ -41,7 +41,7 @@ export const ofSamePerson = (
  * Fails when the target is missing (404), the conversation is not active (409), the quota is used up or a budget is
  * spent (429).
  */
-export const admitted = CheapSpans.fn("Identity.admitted")(function* (
+export const checkAdmission = CheapSpans.fn("Identity.checkAdmission")(function* (
   target: Target,
   admission: StartedTurn
 ) {

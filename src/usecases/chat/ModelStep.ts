@@ -111,15 +111,15 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
   // Parts that arrive together are emitted together: each emitted piece has a fixed cost.
   const onParts = (parts: Iterable<ModelPart>) => {
     let delta = ""
-    let telling = Effect.void
+    let emitting = Effect.void
     for (const part of parts) {
       if (part._tag === "TextDelta") delta += part.delta
       else if (part._tag === "ReasoningDelta") {
         const [said, thought] = [delta, part.delta]
         text += said
         delta = ""
-        const before = said === "" ? telling : Effect.zipRight(telling, onDelta(said))
-        telling = Effect.zipRight(before, onReasoning(thought))
+        const before = said === "" ? emitting : Effect.zipRight(emitting, onDelta(said))
+        emitting = Effect.zipRight(before, onReasoning(thought))
       } else if (part._tag === "Reasoning") {
         thoughts.push({ text: part.text, options: part.options, afterText: text + delta !== "" })
       } else if (part._tag === "ToolCall") calls.push(part)
@@ -127,7 +127,7 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
       else onAnswering(part.model)
     }
     text += delta
-    return delta === "" ? telling : Effect.zipRight(telling, onDelta(delta))
+    return delta === "" ? emitting : Effect.zipRight(emitting, onDelta(delta))
   }
   const round = Stream.runForEachChunk(runtime.reply(request), onParts)
   yield* Effect.catchAll(repeatable ? withRetries(round) : round, (error) => documented(error, onProblem))

@@ -48,7 +48,7 @@ const maxBurstCharacters = 32_000
 const settlingTime = Duration.seconds(30)
 
 /** The opening of a turn with the trace of its run and the run's first event. */
-export interface Opened {
+export interface OpenedTurn {
   readonly opening: TurnStart
   readonly started: RunEvent
   readonly trace: Trace.Trace
@@ -67,7 +67,7 @@ interface Admitted {
 export type Admit<E> = (
   scope: ReadScope,
   opening: TurnStart
-) => Effect.Effect<Admitted, Effect.Effect.Error<ReturnType<typeof Identity.admitted>> | E>
+) => Effect.Effect<Admitted, Effect.Effect.Error<ReturnType<typeof Identity.checkAdmission>> | E>
 
 const notTheLast = () =>
   invalidField(
@@ -115,7 +115,7 @@ export const makeStartTurn = Effect.gen(function* () {
     return { target, userMessageId: asked.id, answers: [asked.id], regenerates: true }
   })
 
-  const opened = CheapSpans.fn("StartTurn.opened")(function* (
+  const open = CheapSpans.fn("StartTurn.open")(function* (
     scope: ReadScope,
     channel: ConversationChannel,
     request: ChatTurnRequest,
@@ -148,29 +148,29 @@ export const makeStartTurn = Effect.gen(function* () {
     return { opening, started, trace }
   })
 
-  /** {@link opening}, when a concurrent first message has already created its chat. */
-  const startBehind = (scope: ReadScope, { chatId, ...opening }: TurnStart) =>
+  /** Begins the turn in the chat that a concurrent first message has created. */
+  const beginInChat = (scope: ReadScope, { chatId, ...opening }: TurnStart) =>
     Effect.gen(function* () {
       const found = chatId === undefined ? Option.none() : yield* turns.chat(scope, chatId)
       if (Option.isNone(found)) return yield* Effect.dieMessage("A chat was taken and is not there")
       yield* Identity.ofSamePerson(personOf(opening.target), found.value)
       const target: Target = { _tag: "Conversation", id: found.value.conversationId }
-      const behind: TurnStart = { ...opening, target }
-      return { opening: behind, started: yield* Effect.orDie(turns.begin(scope, behind)) }
+      const inChat: TurnStart = { ...opening, target }
+      return { opening: inChat, started: yield* Effect.orDie(turns.begin(scope, inChat)) }
     })
 
   const begin = (scope: ReadScope, opening: TurnStart) => {
-    const begun = Effect.map(turns.begin(scope, opening), (started) => ({ opening, started }))
-    if (opening.chatId === undefined) return Effect.orDie(begun)
+    const started = Effect.map(turns.begin(scope, opening), (admission) => ({ opening, started: admission }))
+    if (opening.chatId === undefined) return Effect.orDie(started)
     // A refused first message may be part of an outer transaction, which goes on: so this is a savepoint.
     return sql
-      .withTransaction(begun)
-      .pipe(Effect.catchTags({ ChatTaken: () => startBehind(scope, opening), SqlError: Effect.die }))
+      .withTransaction(started)
+      .pipe(Effect.catchTags({ ChatTaken: () => beginInChat(scope, opening), SqlError: Effect.die }))
   }
 
   const admit: Admit<never> = (scope, given) =>
     Effect.flatMap(begin(scope, given), ({ opening, started }) =>
-      Effect.map(Identity.admitted(opening.target, started), (admission) => ({ opening, admission }))
+      Effect.map(Identity.checkAdmission(opening.target, started), (admission) => ({ opening, admission }))
     )
 
   /** Claim and turn are one transaction: a refused request does not use its key. */
@@ -192,7 +192,10 @@ export const makeStartTurn = Effect.gen(function* () {
     claims.release(scope, claim, runId)
 
   /** Begins the turn that answers stored messages. Of several concurrent callers only one begins it. */
-  const stored = CheapSpans.fn("StartTurn.stored")(function* (scope: ReadScope, burst: StoredMessages) {
+  const beginStored = CheapSpans.fn("StartTurn.beginStored")(function* (
+    scope: ReadScope,
+    burst: StoredMessages
+  ) {
     const { conversationId: id, now } = burst
     const since = {
       fresh: DateTime.subtractDuration(now, burst.queueTimeout),
@@ -211,24 +214,24 @@ export const makeStartTurn = Effect.gen(function* () {
         .slice(-maxBurstCharacters)
         .toWellFormed()
       const request: ChatTurnRequest = { message, conversationId: id, persist: true }
-      const begun = yield* Effect.orDie(opened(scope, burst.channel, request, noTurnOptions))
+      const opened = yield* Effect.orDie(open(scope, burst.channel, request, noTurnOptions))
       const answers = held.messages.map((row) => row.id)
-      const opening: TurnStart = { ...begun.opening, userMessageId: last.id, answers }
+      const opening: TurnStart = { ...opened.opening, userMessageId: last.id, answers }
       const files = burst.files(held.messages.flatMap(({ attachments }) => attachments))
       return {
         request,
         files,
-        begun: { ...begun, opening },
+        opened: { ...opened, opening },
         admission: yield* Effect.orDie(turns.begin(scope, opening))
       }
     })
     const found = yield* sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
     if (typeof found === "string") return found
-    const { begun, files, request } = found
-    const admission = yield* Effect.either(Identity.admitted(begun.opening.target, found.admission))
-    if (Either.isRight(admission)) return { request, files, begun, admission: admission.right }
+    const { files, opened, request } = found
+    const admission = yield* Effect.either(Identity.checkAdmission(opened.opening.target, found.admission))
+    if (Either.isRight(admission)) return { request, files, opened, admission: admission.right }
     return admission.left._tag === "TURN_LIMIT_EXCEEDED" ? ("Exhausted" as const) : ("Inactive" as const)
   })
 
-  return { opened, stored, admit, admitOnce, releaseClaim } as const
+  return { open, beginStored, admit, admitOnce, releaseClaim } as const
 })

@@ -118,26 +118,30 @@ export const newTurnState = (masking: StartedTurn["masking"]) => ({
 })
 
 /** Records the time of the first text. */
-const timed = ({ summary, opening }: Turn, parts: ReadonlyArray<TurnPart>, telling: Effect.Effect<void>) =>
+const recordFirstText = (
+  { summary, opening }: Turn,
+  parts: ReadonlyArray<TurnPart>,
+  emitting: Effect.Effect<void>
+) =>
   summary.firstTextMs !== null || !parts.some(({ _tag }) => _tag === "TextDelta")
-    ? telling
+    ? emitting
     : Effect.flatMap(Clock.currentTimeMillis, (now) => {
         summary.firstTextMs = Math.max(0, Math.round(now - opening.startedAt.epochMillis))
-        return telling
+        return emitting
       })
 
 /** Emits a part at once, without backpressure: a turn has to end although its client does not read. */
 export const emit = (turn: Turn, part: TurnPart): Effect.Effect<void> =>
   Effect.suspend(() => {
     keep(turn, part)
-    return timed(turn, [part], turn.parts.add(part))
+    return recordFirstText(turn, [part], turn.parts.add(part))
   })
 
 /** Emits parts of the reply with backpressure from the client. Interrupted at the turn's time-out. */
 export const emitWithBackpressure = (turn: Turn, parts: ReadonlyArray<TurnPart>): Effect.Effect<void> =>
   Effect.suspend(() => {
     for (const part of parts) keep(turn, part)
-    return timed(turn, parts, turn.parts.addAndWait(parts))
+    return recordFirstText(turn, parts, turn.parts.addAndWait(parts))
   })
 
 /** Adds an event to the trace and emits it. */

@@ -42,14 +42,14 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
        * Stores a message, and sends it when the conversation has a channel. Must run in a transaction that has locked
        * the conversation.
        */
-      const say = Effect.fn("ConversationControl.say")(function* (
+      const addMessage = Effect.fn("ConversationControl.addMessage")(function* (
         scope: TenantScope,
         id: ConversationId,
         epoch: number,
         { attachments = [], author, content, sent = content, userId }: OutgoingMessage
       ) {
         const messageId = yield* newId.message
-        yield* states.say(scope, id, { id: messageId, content, author, userId, attachments })
+        yield* states.addMessage(scope, id, { id: messageId, content, author, userId, attachments })
         yield* sender.post({
           tenantId: scope.tenantId,
           conversationId: id,
@@ -75,18 +75,18 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
       })
 
       /**
-       * Changes the state. None when the conversation does not exist or is in another state. `saying` runs in the same
+       * Changes the state. None when the conversation does not exist or is in another state. `then` runs in the same
        * transaction.
        */
       const change = <A, E>(
         scope: ConversationScope,
         id: ConversationId,
         change: Change,
-        saying: (changed: Changed) => Effect.Effect<A, E>
+        then: (changed: Changed) => Effect.Effect<A, E>
       ) =>
         Effect.gen(function* () {
           const changed = yield* states.change(scope, id, change)
-          return Option.isNone(changed) ? Option.none<A>() : Option.some(yield* saying(changed.value))
+          return Option.isNone(changed) ? Option.none<A>() : Option.some(yield* then(changed.value))
         }).pipe(
           sql.withTransaction,
           Effect.catchTag("SqlError", Effect.die),
@@ -95,7 +95,7 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
           Effect.withSpan("ConversationControl.change", { attributes: { id, to: change.to } })
         )
 
-      return { change, say, announce } as const
+      return { change, addMessage, announce } as const
     })
   }
 ) {}

@@ -37,7 +37,7 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/H
         ({ epoch, lastQuestion }) =>
           told
             ? Effect.asVoid(
-                ownership.say(scope, id, epoch, {
+                ownership.addMessage(scope, id, epoch, {
                   content: noticeFor(lastQuestion, language),
                   author: "system",
                   userId: null

@@ -249,7 +249,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       }
     })
 
-    const described = (
+    const toInsightGroup = (
       { from, to }: ReportScope,
       { id, rows, title }: TurnGroup,
       sources: InsightGroup["sources"]
@@ -277,7 +277,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     }
 
     /** All groups of the newest {@link maxTurns} failed turns, the largest first. */
-    const found = Effect.fn("Insights.found")(function* (report: ReportScope) {
+    const findGroups = Effect.fn("Insights.findGroups")(function* (report: ReportScope) {
       const read = yield* store.failedTurns(report, embedder.profile, maxTurns + 1)
       const rows = read.slice(0, maxTurns)
       const vectors = yield* embedMissing(report, rows)
@@ -291,7 +291,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
 
     /** Groups of the last {@link defaultDays} days with at least `minTurns` unanswered turns. */
     const unanswered = Effect.fn("Insights.unanswered")(function* (scope: TenantScope, minTurns: number) {
-      const { all } = yield* found(yield* Effect.orDie(scopeOf(scope, {})))
+      const { all } = yield* findGroups(yield* Effect.orDie(scopeOf(scope, {})))
       return all.flatMap(({ id, rows }): ReadonlyArray<UnansweredGroup> => {
         const own = rows.filter((row) => row.unanswered)
         const [newest] = own
@@ -309,7 +309,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     ) {
       const before = page.after === undefined ? null : placeOf(page.after)
       const report = yield* scopeOf(scope, before === null ? request : { ...request, ...before.time })
-      const { all, isCut, rows, vectors } = yield* found(report)
+      const { all, isCut, rows, vectors } = yield* findGroups(report)
       // When the group that the cursor names is gone, the page is empty.
       const start = before === null ? 0 : all.findIndex(({ id }) => id === before.id) + 1
       const paged = before !== null && start === 0 ? [] : all.slice(start, start + page.limit)
@@ -321,7 +321,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         turns: rows.length,
         isCut,
         withoutVector: rows.filter(({ question }) => isKnown(question) && !vectors.has(question)).length,
-        groups: paged.map((group) => described(report, group, sources(group))),
+        groups: paged.map((group) => toInsightGroup(report, group, sources(group))),
         next: last !== undefined && start + paged.length < all.length ? afterOf(report, last.id) : null
       }
     }, inTurn)
@@ -332,7 +332,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       request: ReportRequest,
       id: string
     ) {
-      const { all } = yield* found(yield* scopeOf(scope, request))
+      const { all } = yield* findGroups(yield* scopeOf(scope, request))
       const group = all.find((one) => one.id === id)
       if (group === undefined) return yield* noSuch("group")
       // The turn that names the group comes first.

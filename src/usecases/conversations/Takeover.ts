@@ -113,7 +113,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
         yield* checkFiles(adapters.named((yield* findConversation({ tenantId }, id)).channel), files)
       const { release, stored } = yield* attachments.keep(files)
       const change = { ...transitions.say, by: userId, unanswered: "human" }
-      const saying = {
+      const message = {
         content: content === "" ? Content.ofFiles(stored) : content,
         sent: content,
         attachments: stored,
@@ -121,7 +121,9 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
         userId
       } as const
       const outcome = yield* ownership
-        .change({ tenantId }, id, change, ({ epoch }) => ownership.say({ tenantId }, id, epoch, saying))
+        .change({ tenantId }, id, change, ({ epoch }) =>
+          ownership.addMessage({ tenantId }, id, epoch, message)
+        )
         .pipe(Effect.ensuring(release))
       const messageId = yield* done({ tenantId }, id, outcome)
       return { conversation: yield* findConversation({ tenantId }, id), messageId }

@@ -179,7 +179,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       if (was) yield* mail(taken, reason)
     })
 
-    const refused = Effect.fn("WebhookDelivery.refused")(function* (
+    const recordFailure = Effect.fn("WebhookDelivery.recordFailure")(function* (
       key: DeliveryKey,
       taken: ClaimedDelivery,
       outcome: Outcome
@@ -189,7 +189,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
         Option.getOrElse(outcome.asked, () => Duration.zero)
       )
       const isOver = outcome.isGone || taken.pendingMs >= Duration.toMillis(maxRetryTime)
-      const failed = yield* store.failed(key, outcome, {
+      const failed = yield* store.recordFailure(key, outcome, {
         isOver,
         pause: yield* pauseAfter(Math.max(1, taken.failures + 2 - failuresBeforePause))
       })
@@ -225,8 +225,8 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
         })
       }
       const outcome = yield* call(key.eventId, delivery)
-      if (!outcome.isTaken) return yield* refused(key, delivery, outcome)
-      if (yield* store.delivered(key, outcome)) yield* store.retryNow(delivery, key.endpointId)
+      if (!outcome.isTaken) return yield* recordFailure(key, delivery, outcome)
+      if (yield* store.recordSuccess(key, outcome)) yield* store.retryNow(delivery, key.endpointId)
     })
 
     return { process, sweep: store.sweep } as const

@@ -73,10 +73,10 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
     const untilThere = (scope: TenantScope, id: WebhookId, wait: Duration.Duration) =>
       Effect.gen(function* () {
         const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(wait)
-        let waiting = yield* store.waiting(scope, id)
+        let waiting = yield* store.nextDeliveries(scope, id)
         while (waiting.length === 0 && (yield* Clock.currentTimeMillis) < deadline) {
           yield* Effect.sleep(pollInterval)
-          waiting = yield* store.waiting(scope, id)
+          waiting = yield* store.nextDeliveries(scope, id)
         }
         return waiting
       })

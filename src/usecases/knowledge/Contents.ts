@@ -50,7 +50,7 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
       id: ChunkId
     ) {
       if (!(yield* store.has(scope, sourceId, id))) return yield* missingPassage()
-      return yield* store.citing(scope, sourceId, id)
+      return yield* store.citingTurns(scope, sourceId, id)
     })
 
     /** Excludes the passage from search, and every passage of the source with the same text that a later sync reads. */

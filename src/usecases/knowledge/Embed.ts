@@ -83,11 +83,13 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
 
     /** Adds every missing vector of the source. `stored` counts batches. */
     const complete = (embedder: EmbedderService, place: SourceRef, stored: Ref.Ref<number>) =>
-      embeddings.unembedded(place, place.sourceId, embedder, embedder.maxBatch * maxConcurrentBatches).pipe(
-        Effect.tap((chunks) => embedTogether(embedder, place, chunks, stored)),
-        Effect.repeat({ while: (chunks) => chunks.length > 0 }),
-        Effect.asVoid
-      )
+      embeddings
+        .chunksWithoutVector(place, place.sourceId, embedder, embedder.maxBatch * maxConcurrentBatches)
+        .pipe(
+          Effect.tap((chunks) => embedTogether(embedder, place, chunks, stored)),
+          Effect.repeat({ while: (chunks) => chunks.length > 0 }),
+          Effect.asVoid
+        )
 
     /**
      * After partial progress the rest goes to a new job, so that a provider that often requests pauses does not use up

@@ -90,7 +90,7 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
     const inTurn = Effect.unsafeMakeSemaphore(maxReports).withPermits(1)
 
     const report = Effect.fn("Impact.report")(function* (scope: ImpactScope) {
-      const read = yield* store.citing(scope, maxTurns + 1)
+      const read = yield* store.citingTurns(scope, maxTurns + 1)
       const turns = read.slice(0, maxTurns)
       const used = [
         ...new Map(turns.flatMap(({ passages }) => passages).map((one) => [keyOf(one), one])).values()

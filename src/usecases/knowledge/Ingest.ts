@@ -177,7 +177,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
     /**
      * Ends the attempt with a stable code and a reason for the caller. The last attempt fails the job and the source.
      */
-    const failed = (
+    const failAttempt = (
       task: IngestionTask,
       job: QueueJob,
       { code, message: words, retryable, retryAfter }: ReaderError
@@ -200,13 +200,13 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
       if (Option.isNone(task)) return
       yield* attempt(task.value).pipe(
         Effect.catchTags({
-          ReaderError: (error) => failed(task.value, job, error),
-          JobQueueError: () => failed(task.value, job, queueUnavailable)
+          ReaderError: (error) => failAttempt(task.value, job, error),
+          JobQueueError: () => failAttempt(task.value, job, queueUnavailable)
         }),
         Effect.catchAllDefect((defect) =>
           Effect.zipRight(
             Effect.logError("An ingestion attempt broke", defect),
-            failed(task.value, job, unexpected)
+            failAttempt(task.value, job, unexpected)
           )
         )
       )

@@ -26,9 +26,9 @@ export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refre
       if (Option.isNone(due)) return false
       const { id, ...scope } = due.value
       yield* sources.sync(scope, id, { force: false }).pipe(
-        Effect.zipRight(store.queued(scope, id, now)),
+        Effect.zipRight(store.recordRefresh(scope, id, now)),
         Effect.catchTags({
-          LIMIT_EXCEEDED: () => store.hold(scope, id, now, usedUpRetryDelay, usedUp),
+          LIMIT_EXCEEDED: () => store.postpone(scope, id, now, usedUpRetryDelay, usedUp),
           NOT_FOUND: () => Effect.void
         })
       )

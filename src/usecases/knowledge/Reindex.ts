@@ -37,7 +37,7 @@ export class Reindex extends Effect.Service<Reindex>()("usecases/knowledge/Reind
 
     /** Returns true when there may be more to do. */
     const sweep = Effect.gen(function* () {
-      const documents = yield* store.outdated(batch)
+      const documents = yield* store.outdatedDocuments(batch)
       yield* Effect.forEach(documents, reindex, { discard: true })
       return documents.length === batch
     }).pipe(Effect.withSpan("Reindex.sweep"))

@@ -106,7 +106,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       sourceId: SourceId,
       type: IngestionJobType
     ) {
-      const waiting = yield* jobs.queued(scope, sourceId)
+      const waiting = yield* jobs.findQueued(scope, sourceId)
       if (Option.isSome(waiting) && (type === "INGEST" || waiting.value.type === type))
         return waiting.value.id
       const { id, inserted } = yield* jobs.insert(scope, { id: yield* newId.ingestionJob, sourceId, type })
@@ -148,7 +148,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
         return created
       })
 
-    const written = <A, E, R>(write: Effect.Effect<A, E | JobQueueError, R>) =>
+    const inTransaction = <A, E, R>(write: Effect.Effect<A, E | JobQueueError, R>) =>
       write.pipe(
         sql.withTransaction,
         Effect.catchIf(isSqlError, Effect.die),
@@ -161,7 +161,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       { name, labels = [], autoSync = true, ...given }: CreateSource
     ) {
       const settings = given.type === "CONNECTOR" ? yield* connectors.made(given.config) : given
-      return yield* written(insert(scope, { type: given.type, name, labels, autoSync, ...settings }))
+      return yield* inTransaction(insert(scope, { type: given.type, name, labels, autoSync, ...settings }))
     })
 
     /** A repeat with the same `idempotencyKey` from the same API key returns the first response for 24 hours. */
@@ -171,7 +171,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       idempotencyKey?: string
     ) {
       const make = add(key, source)
-      return yield* idempotencyKey === undefined ? make : written(once(key, idempotencyKey, make))
+      return yield* idempotencyKey === undefined ? make : inTransaction(once(key, idempotencyKey, make))
     })
 
     /** Stores the original and adds its source: a document, or a ZIP of documents. */
@@ -184,7 +184,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       const config = { artifact: kept.ref, fileName }
       return yield* artifacts.settle(kept).pipe(
         Effect.zipRight(insert(scope, { type, name, labels, config, autoSync: true })),
-        written,
+        inTransaction,
         Effect.onError(() => artifacts.abandon(kept))
       )
     })
@@ -214,7 +214,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
           return yield* noSuch("source")
         if (settings !== undefined) yield* connectors.keep(scope, id, settings.sealed)
         if (rereads) yield* queueJob(scope, id, "INGEST")
-      }).pipe(written)
+      }).pipe(inTransaction)
       return yield* get(scope, id)
     })
 
@@ -257,7 +257,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
         if (!(yield* store.hold(scope, id))) return yield* noSuch("source")
         const queued = yield* queueJob(scope, id, force ? "REINDEX" : "INGEST")
         return yield* Effect.orDie(job(scope, queued))
-      }).pipe(written)
+      }).pipe(inTransaction)
       return { jobId, status, sourceId: id }
     })
 

@@ -52,7 +52,7 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
 
     /** Converts all vectors that wait; also those that another process wrote meanwhile. Returns their number. */
     const convert = Effect.gen(function* () {
-      const all = yield* encoding.waiting
+      const all = yield* encoding.countWaiting
       let total = 0
       for (let done = all; done > 0; total += done) done = yield* pass(all - total)
       if (total > 0) yield* report(total, all)

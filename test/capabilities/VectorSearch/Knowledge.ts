@@ -124,7 +124,7 @@ export const embed = (scope: AgentScope, sourceId: SourceId) =>
   Effect.gen(function* () {
     const embeddings = yield* EmbeddingStore
     const embedder = yield* Embedder
-    const missing = yield* embeddings.unembedded(scope, sourceId, embedder, 100_000)
+    const missing = yield* embeddings.chunksWithoutVector(scope, sourceId, embedder, 100_000)
     const vectors = yield* Effect.orDie(embedder.embedAll(missing.map(embeddingText)))
     yield* embeddings.addVectors(
       scope,

@@ -25,8 +25,8 @@ const written = (parts: ReadonlyArray<TurnPart>) =>
     .join("")
 
 const told = (pieces: ReadonlyArray<string>, marks: "removed" | "kept" | "none" = "removed") => {
-  const telling = new CitationStream([1, 2, 3].map(citation), marks)
-  return written([...pieces.flatMap((piece) => telling.say(piece)), ...telling.end()])
+  const citationStream = new CitationStream([1, 2, 3].map(citation), marks)
+  return written([...pieces.flatMap((piece) => citationStream.addText(piece)), ...citationStream.end()])
 }
 
 describe("The citations of a reply", () => {
@@ -58,8 +58,8 @@ describe("The citations of a reply", () => {
   })
 
   it("are told afterwards where nothing marks them", () => {
-    const telling = new CitationStream([1, 2].map(citation), "kept")
-    telling.say("As it is [2].")
-    expect(written(telling.rest([1, 2].map(citation)))).toBe("{1}")
+    const citationStream = new CitationStream([1, 2].map(citation), "kept")
+    citationStream.addText("As it is [2].")
+    expect(written(citationStream.rest([1, 2].map(citation)))).toBe("{1}")
   })
 })

@@ -255,7 +255,7 @@ eachEngineLive("Events out", (it) => {
           to: "HUMAN_ACTIVE",
           unanswered: "human"
         })
-        yield* states.say(scope, opening.conversationId, {
+        yield* states.addMessage(scope, opening.conversationId, {
           id: yield* newId.message,
           content: "Hello, I am Ada.",
           author: "human",

@@ -104,8 +104,8 @@ export const clockOf = (seconds: number): Finding => {
 const vectorWork = Effect.gen(function* () {
   if ((yield* pendingFiles(path.join(Package.migrations, "pgvector"), "migrations_pgvector")).length > 0)
     return ""
-  const waiting = yield* Effect.flatMap(VectorEncodingStore, ({ waiting }) => waiting)
-  const unindexed = yield* Effect.flatMap(VectorIndexStore, ({ lacking }) => lacking)
+  const waiting = yield* Effect.flatMap(VectorEncodingStore, ({ countWaiting }) => countWaiting)
+  const unindexed = yield* Effect.flatMap(VectorIndexStore, ({ countMissing }) => countMissing)
   const parts = [
     ...(waiting === 0 ? [] : [`${waiting} vectors are still to be converted`]),
     ...(unindexed === 0 ? [] : [`${unindexed} large agents have no index yet`])

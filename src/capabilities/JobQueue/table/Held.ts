@@ -48,7 +48,7 @@ const delayOf = (policy: QueuePolicy, attempt: number, failure: Option.Option<Jo
     })
   )
 
-const failed = (rows: Rows, policy: QueuePolicy, held: RunningJob, cause: Cause.Cause<JobFailure>) =>
+const retryOrFail = (rows: Rows, policy: QueuePolicy, held: RunningJob, cause: Cause.Cause<JobFailure>) =>
   Effect.gen(function* () {
     const { attempt, lastAttempt } = held.job
     const failure = Cause.failureOption(cause)
@@ -78,7 +78,7 @@ const outcome = (rows: Rows, policy: QueuePolicy, held: RunningJob, exit: Exit.E
   }
   return held.ending === "stopped" && Cause.isInterrupted(exit.cause)
     ? rows.giveBack(held)
-    : failed(rows, policy, held, exit.cause)
+    : retryOrFail(rows, policy, held, exit.cause)
 }
 
 /**
@@ -92,8 +92,8 @@ export const settle = (
   exit: Exit.Exit<void, JobFailure>
 ): Effect.Effect<void> => {
   // If `onDead` was interrupted, the worker that gets the lease next runs it.
-  const untold = held.dead && held.ending === "stopped" && Exit.isFailure(exit)
-  if (held.ending === "lost" || untold) return Effect.logWarning("A job was left to another worker")
+  const isUnreported = held.dead && held.ending === "stopped" && Exit.isFailure(exit)
+  if (held.ending === "lost" || isUnreported) return Effect.logWarning("A job was left to another worker")
   return Effect.suspend(() => outcome(rows, policy, held, exit)).pipe(
     Effect.retry(Schedule.exponential("100 millis").pipe(Schedule.upTo(policy.lease))),
     Effect.flatMap((kept) =>

@@ -25,8 +25,8 @@ export class CitationStream {
   private readonly candidates: Map<number, Citation>
   private readonly numbers: Set<number>
   private readonly scanner: MarkScanner | null
-  private readonly told = new Set<number>()
-  private said = ""
+  private readonly emitted = new Set<number>()
+  private emittedText = ""
 
   /**
    * `marks`: `removed` removes marks that match no passage, `kept` leaves them, `none` leaves the text alone, for an
@@ -59,37 +59,37 @@ export class CitationStream {
 
   /** The text emitted so far. */
   get text(): string {
-    return this.said
+    return this.emittedText
   }
 
   /** The candidates that the text cites, by number. */
   get cited(): ReadonlyArray<Citation> {
-    return this.of(this.told)
+    return this.of(this.emitted)
   }
 
   /** The parts for the next piece of text. A citation comes before its mark. */
-  say(delta: string): ReadonlyArray<TurnPart> {
-    return this.tell(this.scanner === null ? [{ _tag: "Text", text: delta }] : this.scanner.push(delta))
+  addText(delta: string): ReadonlyArray<TurnPart> {
+    return this.partsOf(this.scanner === null ? [{ _tag: "Text", text: delta }] : this.scanner.push(delta))
   }
 
   /** The text held back, at the end of the reply. */
   end(): ReadonlyArray<TurnPart> {
-    return this.scanner === null ? [] : this.tell(this.scanner.flush())
+    return this.scanner === null ? [] : this.partsOf(this.scanner.flush())
   }
 
   /** Those of `citations` that were not emitted with the text. */
   rest(citations: ReadonlyArray<Citation>): ReadonlyArray<TurnPart> {
     return citations
-      .filter(({ index }) => !this.told.has(index))
+      .filter(({ index }) => !this.emitted.has(index))
       .map((citation) => ({ _tag: "Citation", citation }))
   }
 
-  private tell(pieces: ReadonlyArray<Piece>): ReadonlyArray<TurnPart> {
+  private partsOf(pieces: ReadonlyArray<Piece>): ReadonlyArray<TurnPart> {
     const parts: Array<TurnPart> = []
     let text = ""
     const flush = () => {
       if (text !== "") parts.push({ _tag: "TextDelta", delta: text })
-      this.said += text
+      this.emittedText += text
       text = ""
     }
     for (const piece of pieces) {
@@ -99,8 +99,8 @@ export class CitationStream {
       }
       const citation = this.candidates.get(piece.number)
       text += `[${piece.number}`
-      if (citation !== undefined && !this.told.has(piece.number)) {
-        this.told.add(piece.number)
+      if (citation !== undefined && !this.emitted.has(piece.number)) {
+        this.emitted.add(piece.number)
         flush()
         parts.push({ _tag: "Citation", citation })
       }

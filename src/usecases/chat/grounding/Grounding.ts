@@ -56,7 +56,7 @@ export const unchecked = (citations: ReadonlyArray<Citation>): Grounding => ({
 })
 
 /** Checks every statement of `reply` that cites one of `citations`. */
-export const checked = CheapSpans.fn("Grounding.checked")(function* (
+export const check = CheapSpans.fn("Grounding.check")(function* (
   checker: Context.Tag.Service<typeof GroundingChecker>,
   reply: string,
   citations: ReadonlyArray<Citation>

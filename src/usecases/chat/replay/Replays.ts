@@ -139,7 +139,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
     })
 
     /** The result of `asked`, with its duration in milliseconds. */
-    const timed = (
+    const timedReplay = (
       given: ReplayTurn.ReplayEnvironment,
       scope: ReadScope,
       asked: RecordedRun,
@@ -185,11 +185,11 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
           events: Option.match(stored, { onNone: () => [], onSome: (run) => run.events }),
           history: []
         }
-        return yield* timed(given, scope, asked, agent)
+        return yield* timedReplay(given, scope, asked, agent)
       })
       const turn = Effect.fn("Replays.turn")(function* (runId: RunId) {
         const stored = yield* runs.find(scope, runId)
-        return Option.isNone(stored) ? null : yield* timed(given, scope, stored.value, agent)
+        return Option.isNone(stored) ? null : yield* timedReplay(given, scope, stored.value, agent)
       })
       return { question, turn }
     })

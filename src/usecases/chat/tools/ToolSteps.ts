@@ -96,7 +96,7 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
 })
 
 /** The prompt with this round added, including its reasoning: some providers reject tool calls without it. */
-const reminded = (
+const withRound = (
   prompt: Prompt.Prompt,
   text: string,
   thoughts: ReadonlyArray<ModelStep.ReasoningBlock>,
@@ -127,7 +127,7 @@ const reminded = (
 }
 
 /** One model call with its cost. The cost is unknown unless the call is known to be free. */
-const billed = (
+const withBill = (
   runtime: ModelRuntimeService,
   turn: Turn,
   { model }: ModelRequest,
@@ -207,7 +207,7 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   const onThought = (delta: string) => (thoughts === null ? Effect.void : thoughts.push(delta))
   const following = { onDelta: push, onReasoning: onThought, onProblem, onAnswering }
   const calling = ModelStep.run(runtime, request, following, repeatable)
-  const result = yield* billed(runtime, turn, request, calling)
+  const result = yield* withBill(runtime, turn, request, calling)
   if (thoughts !== null) yield* thoughts.end()
   yield* Effect.suspend(() =>
     show((restoring === null ? "" : stream.push(restoring.flush())) + stream.flush())
@@ -306,6 +306,6 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
       room = Math.max(0, room - toText(fitting).length)
       return { ...answered, result: fitting }
     })
-    prompt = reminded(prompt, result.own, result.thoughts, shown)
+    prompt = withRound(prompt, result.own, result.thoughts, shown)
   }
 })

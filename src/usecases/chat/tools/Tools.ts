@@ -60,7 +60,7 @@ const partsOf = ({ definition: { auth } }: StoredTool, credential: string): Read
   auth.kind === "basic" ? [credential, credential.slice(credential.indexOf(":") + 1)] : [credential]
 
 /** The declaration, limited in size: a server may send anything. */
-const declared = (
+const toDeclaration = (
   { description, name, parameters }: ToolDeclaration,
   scrubber: Scrubber
 ): ToolDeclaration => ({
@@ -96,7 +96,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       })
 
     /** The functions of one tool, from the source that provides it. */
-    const opened = (tool: AgentTool, turn: CallingTurn) => {
+    const openTool = (tool: AgentTool, turn: CallingTurn) => {
       const source = sources.find(({ has }) => has(tool))
       return source === undefined
         ? Effect.fail(toolFailure("UNKNOWN_TOOL", "this process does not offer it"))
@@ -104,7 +104,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
     }
 
     /** The `stored` tools and those of sources by their names, with the request's values for them. */
-    const offered = CheapSpans.fn("ChatTools.offered")(function* (
+    const prepareTools = CheapSpans.fn("ChatTools.prepareTools")(function* (
       scope: AgentScope,
       request: ToolValues,
       stored: ReadonlyArray<StoredTool>,
@@ -116,8 +116,8 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       const access = (tool: StoredTool): ToolAccess => ({
         renew: (token) =>
           Effect.tap(tokens.current(scope, tool, token), (fresh) => Effect.sync(() => scrubber.add(fresh))),
-        refused: (token) => tokens.refused(scope, tool, token),
-        widened: (token, scopes) =>
+        refuse: (token) => tokens.refuse(scope, tool, token),
+        widen: (token, scopes) =>
           Effect.tap(tokens.widenScopes(scope, tool, token, scopes), (fresh) =>
             Effect.sync(() => scrubber.add(fresh))
           )
@@ -138,7 +138,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         { concurrency: maxConcurrentOpens }
       )
       const scrubber = new Scrubber(secrets)
-      const hidden = (failure: ToolFailure): ToolFailure => ({
+      const scrubFailure = (failure: ToolFailure): ToolFailure => ({
         ...failure,
         message: scrubber.text(failure.message).slice(0, maxFailureCharacters).toWellFormed()
       })
@@ -147,13 +147,13 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       const unavailable: Array<TurnTools["unavailable"][number]> = []
       const all = yield* Effect.forEach(
         [...configured, ...named],
-        (tool) => Effect.map(Effect.either(opened(tool, turn)), (found) => ({ name: tool.name, found })),
+        (tool) => Effect.map(Effect.either(openTool(tool, turn)), (found) => ({ name: tool.name, found })),
         { concurrency: maxConcurrentOpens }
       )
       for (const { found, name } of all) {
-        if (Either.isLeft(found)) unavailable.push({ name, failure: hidden(found.left) })
+        if (Either.isLeft(found)) unavailable.push({ name, failure: scrubFailure(found.left) })
         for (const one of Either.getOrElse(found, () => [])) {
-          const declaration = declared(one.declaration, scrubber)
+          const declaration = toDeclaration(one.declaration, scrubber)
           if (!callables.has(declaration.name)) callables.set(declaration.name, { ...one, declaration })
         }
       }
@@ -176,7 +176,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
             toolFailure("TOOL_TIMEOUT", `no whole answer within ${timeoutMillis / 1_000} seconds`)
         })
         return scrubber.json(answer)
-      }, Effect.mapError(hidden))
+      }, Effect.mapError(scrubFailure))
 
       const turnTools: TurnTools = {
         declarations: [...callables.values()].map(({ declaration }) => declaration),
@@ -196,7 +196,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       turn: CallingTurn
     ) {
       const stored = hasTools ? yield* store.list(scope) : []
-      return yield* offered(scope, request, stored, sourceTools, turn)
+      return yield* prepareTools(scope, request, stored, sourceTools, turn)
     })
 
     /** One tool, outside of a conversation. */
@@ -204,7 +204,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       Effect.gen(function* () {
         const scope = { tenantId, agentId: tool.agentId }
         const turn = { scope, runId: yield* newId.run, conversationId: null, endUserId: null }
-        return yield* offered(scope, request, [tool], [], turn)
+        return yield* prepareTools(scope, request, [tool], [], turn)
       })
 
     return { forTurn, forTrial } as const

@@ -103,12 +103,12 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     const progress = (tenantId: TenantId) =>
       Effect.all({
         move: Effect.map(moves.find(tenantId), Option.getOrNull),
-        turns: leases.running({ tenantId }),
+        turns: leases.countRunning({ tenantId }),
         jobs: jobs.countRunning(tenantId),
         held: jobs.countHeld(tenantId)
       })
 
-    const driven = <A, E>(tenantId: TenantId, driver: string, work: Effect.Effect<A, E>) =>
+    const requireDriver = <A, E>(tenantId: TenantId, driver: string, work: Effect.Effect<A, E>) =>
       Effect.filterOrFail(
         moves.isDrivenBy(tenantId, driver),
         (mine) => mine,
@@ -118,7 +118,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
 
     /** Turns end as failed, and jobs wait to be run at the other side. */
     const endRunning = (tenantId: TenantId, { driver, jobs: ofJobs, turns }: Wire.EndRunning) =>
-      driven(
+      requireDriver(
         tenantId,
         driver,
         Effect.gen(function* () {
@@ -140,7 +140,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     const handOver = (tenantId: TenantId, { driver }: Wire.HandOver) =>
       Effect.map(moves.handOver(tenantId, driver), (changed) => ({ changed }))
 
-    const served = (tenantId: TenantId, change: Effect.Effect<boolean, unknown>) =>
+    const requeueAfter = (tenantId: TenantId, change: Effect.Effect<boolean, unknown>) =>
       sql
         .withTransaction(Effect.tap(change, (changed) => (changed ? jobs.requeue(tenantId) : Effect.void)))
         .pipe(
@@ -150,10 +150,10 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
 
     /** Jobs that have arrived go into the queue with it. */
     const serve = (tenantId: TenantId, { driver, handovers }: Wire.Serve) =>
-      served(tenantId, moves.serve(tenantId, driver, handovers))
+      requeueAfter(tenantId, moves.serve(tenantId, driver, handovers))
 
     const release = (tenantId: TenantId, { driver }: Wire.Release) =>
-      served(tenantId, moves.release(tenantId, driver))
+      requeueAfter(tenantId, moves.release(tenantId, driver))
 
     /** {@link release} of tenants whose command did not come back in time. */
     const releaseExpired = sql
@@ -169,7 +169,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
 
     /** Stores jobs that were carried over; those of a tenant that is served here run at once. */
     const writeJobs = (tenantId: TenantId, { driver, jobs: given }: Wire.WriteJobs) =>
-      driven(
+      requireDriver(
         tenantId,
         driver,
         Effect.gen(function* () {
@@ -181,7 +181,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       )
 
     const writeEvents = (tenantId: TenantId, { driver, events }: Wire.WriteEvents) =>
-      driven(tenantId, driver, Effect.as(jobs.storeEvents(events), {}))
+      requireDriver(tenantId, driver, Effect.as(jobs.storeEvents(events), {}))
 
     /** Removes some events and rows, and at last what is left of the jobs, of a tenant that is not served here. */
     const removeSome = (tenantId: TenantId, { driver }: Wire.RemoveSome) =>
@@ -204,7 +204,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
           return yield* new Conflict({ message: "The move of the tenant is not over here." })
         // It fails and waits then, which the triggers notice that are removed below.
         if (!isServed && (yield* jobs.countRunning(tenantId)) > 0) return { changed: false }
-        return yield* driven(
+        return yield* requireDriver(
           tenantId,
           driver,
           Effect.gen(function* () {
@@ -255,11 +255,11 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
         case "WritePage":
           return yield* rows.writePage(tenantId, request)
         case "Filled":
-          return yield* rows.filled(tenantId)
+          return yield* rows.filledTables(tenantId)
         case "Parts":
           return yield* rows.parts(tenantId)
         case "Arrived":
-          return yield* rows.arrived(tenantId, request)
+          return yield* rows.recordArrival(tenantId, request)
         case "ReadChanges":
           return yield* rows.readChanges(tenantId, request)
         case "WriteChanges":

@@ -164,15 +164,15 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
     const missing = (tenantId: TenantId, { refs: given }: Wire.MissingOriginals) =>
       Effect.map(kept.missing(tenantId, given), (found) => ({ refs: found }))
 
-    const filled = (tenantId: TenantId) =>
+    const filledTables = (tenantId: TenantId) =>
       Effect.gen(function* () {
-        return { tables: yield* departures.filled(tenantId, yield* tables) }
+        return { tables: yield* departures.filledTables(tenantId, yield* tables) }
       })
 
     const parts = (tenantId: TenantId) => Effect.map(arrivals.parts(tenantId), (found) => ({ parts: found }))
 
-    const arrived = (tenantId: TenantId, part: Wire.Arrived) =>
-      Effect.as(arrivals.arrived(tenantId, part), {})
+    const recordArrival = (tenantId: TenantId, part: Wire.Arrived) =>
+      Effect.as(arrivals.recordArrival(tenantId, part), {})
 
     const acknowledge = (tenantId: TenantId, { seqs }: Wire.Acknowledge) =>
       Effect.as(departures.acknowledge(tenantId, seqs), {})
@@ -200,9 +200,9 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
       readPage,
       readPageWithChanges,
       writePage,
-      filled,
+      filledTables,
       parts,
-      arrived,
+      recordArrival,
       readChanges,
       writeChanges,
       acknowledge,
