@@ -105,7 +105,7 @@ const withSearches = (
   turn: Turn,
   tools: TurnTools,
   passages: ReadonlyArray<Passages.Passage>,
-  citationStream: Citations.CitationStream
+  stream: Citations.CitationStream
 ): TurnTools => {
   if (!SearchTool.isOffered(turn, services.runtime)) return tools
   let shown = passages
@@ -118,7 +118,7 @@ const withSearches = (
         Effect.sync(() => {
           shown = [...shown, ...found]
           turn.shown.push(...Passages.toRunPassages(found))
-          citationStream.add(Citations.candidatesOf(found))
+          stream.add(Citations.candidatesOf(found))
         })
       ),
       oneByOne
@@ -136,7 +136,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
   passages: ReadonlyArray<Passages.Passage>,
-  citationStream: Citations.CitationStream,
+  stream: Citations.CitationStream,
   tools: TurnTools,
   schema: JsonObject | null,
   send: (parts: ReadonlyArray<TurnPart>) => Effect.Effect<void>
@@ -177,14 +177,14 @@ const write = CheapSpans.fn("Answer.write")(function* (
     },
     {
       // An object is emitted only after it was validated.
-      onDelta: (delta) => (schema === null ? send(citationStream.addText(delta)) : Effect.void),
+      onDelta: (delta) => (schema === null ? send(stream.addText(delta)) : Effect.void),
       onReasoning: mayShowReasoning(turn) ? (delta) => send([{ _tag: "ReasoningDelta", delta }]) : null
     },
     (text) =>
       schema === null
         ? null
         : Either.match(
-            StructuredReply.read(schema, text, citationStream.known, MaskedTurn.restoredObject(turn, tools)),
+            StructuredReply.read(schema, text, stream.known, MaskedTurn.restoredObject(turn, tools)),
             {
               onLeft: (problems) => MaskedTurn.text(turn, StructuredReply.correction(problems)),
               onRight: () => null
@@ -192,7 +192,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
           )
   )
   const cutShort = Effect.suspend(() =>
-    citationStream.text === ""
+    stream.text === ""
       ? ModelStep.turnFailed()
       : Effect.succeed({
           inputTokens: 0,
@@ -203,8 +203,8 @@ const write = CheapSpans.fn("Answer.write")(function* (
         })
   )
   const written = yield* unlessCancelled(turn.cancellation, step, cutShort)
-  yield* send(citationStream.end())
-  return { ...written, text: citationStream.text }
+  yield* send(stream.end())
+  return { ...written, text: stream.text }
 }, Effect.scoped)
 
 /** Checks the reply against its citations. The cost of a model that the checker calls is added to the turn. */
@@ -236,17 +236,17 @@ const maxWithheldLength = 8_000
 const finishText = CheapSpans.fn("Answer.finishText")(function* (
   services: TurnServices,
   turn: Turn,
-  citationStream: Citations.CitationStream,
+  stream: Citations.CitationStream,
   held: ReadonlyArray<TurnPart> | null
 ) {
   const grounding = yield* services.runtime.readsPassages
-    ? Effect.succeed(Grounding.unchecked(citationStream.cited))
-    : checkGrounding(services, turn, citationStream.text, citationStream.cited)
+    ? Effect.succeed(Grounding.unchecked(stream.cited))
+    : checkGrounding(services, turn, stream.text, stream.cited)
   const isReplaced = held !== null && grounding.isUnsupported
-  const text = isReplaced ? replacementFor(turn) : citationStream.text
+  const text = isReplaced ? replacementFor(turn) : stream.text
   const parts: ReadonlyArray<TurnPart> = isReplaced ? [{ _tag: "TextDelta", delta: text }] : (held ?? [])
   yield* Effect.forEach(parts, (part) => emit(turn, part), { discard: true })
-  const withheld = MaskedTurn.known(turn, citationStream.text).slice(0, maxWithheldLength).toWellFormed()
+  const withheld = MaskedTurn.known(turn, stream.text).slice(0, maxWithheldLength).toWellFormed()
   return {
     ...grounding,
     text,
@@ -261,7 +261,7 @@ const finishText = CheapSpans.fn("Answer.finishText")(function* (
 const finishObject = CheapSpans.fn("Answer.finishObject")(function* (
   services: TurnServices,
   turn: Turn,
-  citationStream: Citations.CitationStream,
+  stream: Citations.CitationStream,
   tools: TurnTools,
   schema: JsonObject,
   final: string
@@ -277,12 +277,7 @@ const finishObject = CheapSpans.fn("Answer.finishObject")(function* (
         return Effect.fail(new TurnFailed({ message }))
       })
     )
-  const read = StructuredReply.read(
-    schema,
-    final,
-    citationStream.known,
-    MaskedTurn.restoredObject(turn, tools)
-  )
+  const read = StructuredReply.read(schema, final, stream.known, MaskedTurn.restoredObject(turn, tools))
   if (Either.isLeft(read)) {
     return yield* failed(
       read.left.join("; "),
@@ -290,7 +285,7 @@ const finishObject = CheapSpans.fn("Answer.finishObject")(function* (
     )
   }
   const { marked, numbers, reply } = read.right
-  const grounding = yield* checkGrounding(services, turn, marked, citationStream.of(numbers))
+  const grounding = yield* checkGrounding(services, turn, marked, stream.of(numbers))
   if (grounding.isUnsupported && turn.admission.unsupported !== "annotate") {
     return yield* failed("not supported by its sources", "The sources do not support what the model replied.")
   }
@@ -358,13 +353,13 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   )
   yield* emit(turn, { _tag: "StepStart" })
   const marks = groundingOf(turn, passages) === null ? "none" : "removed"
-  const citationStream = new Citations.CitationStream(Citations.candidatesOf(passages), marks)
+  const stream = new Citations.CitationStream(Citations.candidatesOf(passages), marks)
   const tools = withSearches(
     services,
     turn,
     HandoffTool.added(turn, MaskedTurn.tools(turn, given)),
     passages,
-    citationStream
+    stream
   )
   const mayBeReplaced =
     marks === "removed" && !services.runtime.readsPassages && turn.admission.unsupported !== "annotate"
@@ -372,11 +367,11 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   const send = (parts: ReadonlyArray<TurnPart>) =>
     held === null ? emitWithBackpressure(turn, parts) : Effect.sync(() => void held.push(...parts))
   const schema = schemaOf(turn)
-  const written = yield* write(services, turn, history, passages, citationStream, tools, schema, send)
+  const written = yield* write(services, turn, history, passages, stream, tools, schema, send)
   const grounding =
     schema === null
-      ? yield* finishText(services, turn, citationStream, held)
-      : yield* finishObject(services, turn, citationStream, tools, schema, written.final)
+      ? yield* finishText(services, turn, stream, held)
+      : yield* finishObject(services, turn, stream, tools, schema, written.final)
   turn.summary.unanswered = isUnanswered(services, turn, grounding)
   turn.summary.stopped = written.reason === "stopped"
   const inputTokens = written.inputTokens + grounding.inputTokens
