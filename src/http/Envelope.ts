@@ -37,14 +37,13 @@ const opaque = <A>(documented?: AST.AST): Schema.Schema<A> =>
  */
 export const success = <A, I>(schema: Schema.Schema<A, I>): Schema.Schema<A, unknown> => {
   const Wire = Schema.Struct({ data: schema, meta: Meta })
-  const encode = Schema.encode(schema)
-  const decode = ParseResult.decodeUnknown(Wire)
+  // Encoders and decoders are made when they are first used, not at the start. The library keeps them.
   return Schema.transformOrFail(opaque<unknown>(Wire.ast), opaque<A>(), {
     strict: true,
-    decode: (body) => ParseResult.map(decode(body), ({ data }) => data),
+    decode: (body) => ParseResult.map(ParseResult.decodeUnknown(Wire)(body), ({ data }) => data),
     encode: (value) =>
       Effect.flatMap(RequestId, (requestId) =>
-        Effect.map(Effect.orDie(encode(value)), (data) => ({ data, meta: { requestId } }))
+        Effect.map(Effect.orDie(Schema.encode(schema)(value)), (data) => ({ data, meta: { requestId } }))
       )
   })
 }
@@ -88,10 +87,10 @@ export const statusOf = (code: ErrorCode): number => HttpApiSchema.getStatusErro
 
 type ErrorClass = (typeof errors)[ErrorCode]
 
-const failureOf = <A extends CodedError>(
-  known: ErrorClass,
-  isOne: (thrown: unknown) => thrown is A
-): Schema.Schema<A, unknown> => {
+/** The schema of each error. Most endpoints fail with the same ones, and a start takes longer if each builds its own. */
+const failures = new Map<ErrorClass, AST.AST>()
+
+const failureOf = (known: ErrorClass): AST.AST => {
   const code = known._tag
   const Wire = Schema.Struct({
     error: Schema.Struct({
@@ -103,18 +102,19 @@ const failureOf = <A extends CodedError>(
     }),
     meta: Meta
   })
-  const decode = ParseResult.decodeUnknown(Wire)
+  const isOne = (thrown: unknown): thrown is CodedError => thrown instanceof known
   const enveloped = Schema.transformOrFail(opaque<unknown>(Wire.ast), Schema.declare(isOne), {
     strict: true,
-    decode: (body, _, ast) =>
-      ParseResult.flatMap(decode(body), ({ error: { message, details } }) => {
-        const thrown = new known({ message, ...(details === undefined ? {} : { details }) })
-        return isOne(thrown) ? ParseResult.succeed(thrown) : ParseResult.fail(new ParseResult.Type(ast, body))
-      }),
+    decode: (body) =>
+      ParseResult.map(
+        ParseResult.decodeUnknown(Wire)(body),
+        ({ error: { message, details } }) =>
+          new known({ message, ...(details === undefined ? {} : { details }) })
+      ),
     encode: ({ message, details }) =>
       Effect.map(RequestId, (requestId) => failureBody({ _tag: code, message, details }, requestId))
   })
-  return enveloped.annotations({ ...HttpApiSchema.annotations({ status: statusOf(code) }) })
+  return enveloped.annotations({ ...HttpApiSchema.annotations({ status: statusOf(code) }) }).ast
 }
 
 /** The errors of an endpoint, each in the envelope with its own status. */
@@ -122,7 +122,9 @@ export const failure = <const C extends readonly [ErrorClass, ...ReadonlyArray<E
   ...known: C
 ): Schema.Schema<InstanceType<C[number]>, unknown> =>
   Schema.Union(
-    ...known.map((one: C[number]) =>
-      failureOf(one, (thrown): thrown is InstanceType<C[number]> => thrown instanceof one)
-    )
+    ...known.map((one: C[number]) => {
+      const ast = failures.get(one) ?? failureOf(one)
+      failures.set(one, ast)
+      return Schema.make<InstanceType<C[number]>, unknown>(ast)
+    })
   )

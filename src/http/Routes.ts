@@ -48,8 +48,10 @@ const scopeOf = (
 ): RequiredScope | undefined =>
   typeof managed === "string" ? { resource: managed, verb: method === "GET" ? "read" : "write" } : managed
 
-/** Every endpoint of `api`. Throws when one declares no access rule. */
-export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
+/** The table of each API: several layers of the server read it. */
+const tables = new WeakMap<object, ReadonlyArray<Route>>()
+
+const tableOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
 ): ReadonlyArray<Route> => {
   const routes: Array<Route> = []
@@ -89,6 +91,15 @@ export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
     }
   })
   return routes
+}
+
+/** Every endpoint of `api`. Throws when one declares no access rule. */
+export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
+  api: HttpApi.HttpApi<Id, Groups, E, R>
+): ReadonlyArray<Route> => {
+  const known = tables.get(api) ?? tableOf(api)
+  tables.set(api, known)
+  return known
 }
 
 const segmentsOf = (path: string) => path.split("/").filter((segment) => segment !== "")
