@@ -11,14 +11,9 @@ import { failureCode } from "./app/cli/Words.ts"
 
 /**
  * Garbage is collected when the heap is twice its size after the last collection. By default V8 lets a small heap grow
- * to four times that. The flags apply to this process and its threads, not to hosts of the library.
+ * to four times that. This applies to this process and its threads, not to hosts of the library.
  */
 V8.setFlagsFromString("--heap-growing-percent=100")
-/**
- * A function is optimized after eight times the usual work. By default V8 optimizes hundreds of functions during a
- * start that never run again: a fifth of the start's CPU time.
- */
-V8.setFlagsFromString("--interrupt-budget=540672")
 
 maskProcessTitle()
 installSignalHandlers()
