@@ -95,7 +95,7 @@ const unitTable = (of) =>
       number(of.tenant.database * 1_000),
       `${kilobytes(of.tenant.bytes)} on disk each`
     ),
-    row("API process that rests", "–", "–", `${number(of.processMiB)} MiB of memory`)
+    row("API process under load, without its streams", "–", "–", `${number(of.processMiB)} MiB of memory`)
   ].join("\n")
 
 /** What `perSecond` streamed turns need. */
