@@ -89,6 +89,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     const recordStatuses = (statuses: ReadonlyArray<DeliveryStatus>) =>
       Effect.forEach(statuses, sent.recordDelivery, { discard: true })
 
+    /** Records the statuses, and returns the arrivals that are no echoes of messages that we sent. */
     const withoutOwnEchoes = (arrivals: ReadonlyArray<Arrival>, statuses: ReadonlyArray<DeliveryStatus>) =>
       Effect.zipRight(
         recordStatuses(statuses),

@@ -364,7 +364,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       const scope: ReadScope = { ...agent, sourceScope: null }
       const ready = yield* Deferred.make<void, Failure | ConversationNotActive>()
       const turn = yield* beginStored(scope, stored).pipe(
-        Effect.tap((opened) => (typeof opened === "string" ? Effect.void : launch(opened, ready))),
+        Effect.tap((found) => (typeof found === "string" ? Effect.void : launch(found, ready))),
         Effect.uninterruptible
       )
       if (typeof turn === "string") return { _tag: turn }
