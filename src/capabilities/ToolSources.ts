@@ -33,12 +33,12 @@ export interface ToolAccess {
   /** Another token, after the server has not accepted `token`. */
   readonly renew: (token: string) => Effect.Effect<string, ToolFailure>
   /** The server does not accept the renewed `token` either. The failure of the call. */
-  readonly refuse: (token: string) => Effect.Effect<ToolFailure>
+  readonly refused: (token: string) => Effect.Effect<ToolFailure>
   /**
    * A token with `scopes` too, which the server demands and `token` lacks. Fails with TOOL_SCOPE_REQUIRED when a person
    * has to connect the tool again, or they were requested before.
    */
-  readonly widen: (token: string, scopes: ReadonlyArray<string>) => Effect.Effect<string, ToolFailure>
+  readonly widened: (token: string, scopes: ReadonlyArray<string>) => Effect.Effect<string, ToolFailure>
 }
 
 /** A tool with an address, with the turn's data for it. */

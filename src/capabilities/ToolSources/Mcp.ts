@@ -76,7 +76,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
             ({ code }) => code === "TOOL_SCOPE_REQUIRED",
             Effect.fn("ToolSources.mcp.widen")(function* ({ scopes = [], ...failure }) {
               if (connection === undefined || left === 0) return yield* Effect.fail(failure)
-              const token = yield* connection.widen(used.credential, scopes)
+              const token = yield* connection.widened(used.credential, scopes)
               if (current.credential !== token) current = yield* openServer(token)
               return yield* withScopes(ask, current, left - 1)
             })
@@ -94,7 +94,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
                 return yield* Effect.catchIf(
                   ask(current),
                   ({ code }) => code === "TOOL_CONNECTION_REQUIRED",
-                  () => Effect.flatMap(connection.refuse(token), Effect.fail)
+                  () => Effect.flatMap(connection.refused(token), Effect.fail)
                 )
               })
             )

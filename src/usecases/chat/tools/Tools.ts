@@ -116,8 +116,8 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       const access = (tool: StoredTool): ToolAccess => ({
         renew: (token) =>
           Effect.tap(tokens.current(scope, tool, token), (fresh) => Effect.sync(() => scrubber.add(fresh))),
-        refuse: (token) => tokens.refuse(scope, tool, token),
-        widen: (token, scopes) =>
+        refused: (token) => tokens.refuse(scope, tool, token),
+        widened: (token, scopes) =>
           Effect.tap(tokens.widenScopes(scope, tool, token, scopes), (fresh) =>
             Effect.sync(() => scrubber.add(fresh))
           )
