@@ -1,6 +1,6 @@
 /**
- * Start on existing data to the first 200 of `/readyz`, beside the bare peer's own start; and resident memory, a minute
- * after the start and at its most under load: 64 clients' streams, then pages being read.
+ * Start on existing data to the first 200 of `/readyz`, beside the bare peer's own start; and resident memory, idle after
+ * the start and at its most under load: 64 clients' streams, then pages being read.
  */
 import { question } from "../corpus.mjs"
 import { load } from "../load.mjs"
@@ -33,10 +33,10 @@ const summary = (all) => ({
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** Node.js gives the memory of the start back when a process has been idle for about half a minute. */
-const idleMs = 60_000
+/** Node.js gives the memory of the start back when a process allocates little, at the latest after 100 seconds. */
+const idleMs = 150_000
 
-/** Memory after a minute without requests, and its maximum under load. */
+/** Memory after these without requests, and its maximum under load. */
 const memory = async (spoke, site, { passages, progress, quick, seconds }) => {
   await pause(quick ? 500 : idleMs)
   const watched = watchMemory(spoke.pid)
