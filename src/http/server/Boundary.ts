@@ -46,7 +46,6 @@ import * as ScimProblem from "../scim/Problem.ts"
 import * as Issues from "./Issues.ts"
 import { isMoving, isOutage } from "./Outage.ts"
 import * as RepeatedRefusals from "./RepeatedRefusals.ts"
-import * as RequestContext from "./RequestContext.ts"
 import * as RequestId from "./RequestId.ts"
 import * as Routes from "../Routes.ts"
 import * as Span from "./Span.ts"
@@ -262,7 +261,6 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     const clientOf = ({ remoteAddress, source }: HttpServerRequest.HttpServerRequest) =>
       source instanceof IncomingMessage ? addressOf(proxies, source) : Option.getOrUndefined(remoteAddress)
     const { router } = yield* HttpApiBuilder.Router
-    const ownOf = RequestContext.own(yield* Effect.context<never>())
     const limits = new Map(
       Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
     )
@@ -300,7 +298,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
           : Effect.void
         return yield* Effect.zipRight(hintQuery, app).pipe(
           Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
-            ownOf(context).pipe(
+            context.pipe(
               Context.add(
                 HttpServerRequest.HttpServerRequest,
                 Body.bounded(request, client, limitOf, hintBody)

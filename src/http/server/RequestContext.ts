@@ -1,27 +1,27 @@
 /**
- * The context of one request, without the services of the process, which routes got when they were built. Adding a
- * service copies the whole context. A request adds several services, and the process has more than a hundred.
+ * The context in which requests are handled, without the services of the process, which routes got when they were
+ * built. Adding a service copies the whole context. A request adds several services, and the process has more than two
+ * hundred.
  */
 import * as Etag from "@effect/platform/Etag"
 import * as FileSystem from "@effect/platform/FileSystem"
 import * as HttpPlatform from "@effect/platform/HttpPlatform"
 import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
 
-/** `HttpRouter.DefaultServices`: services that every route may use. */
-const defaultServices: ReadonlySet<string> = new Set([
+/** `HttpRouter.DefaultServices`, which every route may use, and the scope of the server. */
+const keptServices: ReadonlySet<string> = new Set([
   Etag.Generator.key,
   FileSystem.FileSystem.key,
   HttpPlatform.HttpPlatform.key,
-  Path.Path.key
+  Path.Path.key,
+  Scope.Scope.key
 ])
 
-/** The services that the request added to those of the process, and the default services of routes. */
-export const own =
-  (ofProcess: Context.Context<never>) =>
-  <R>(context: Context.Context<R>): Context.Context<R> => {
-    const services = new Map<string, unknown>()
-    for (const [key, service] of context.unsafeMap)
-      if (ofProcess.unsafeMap.get(key) !== service || defaultServices.has(key)) services.set(key, service)
-    return Context.unsafeMake(services)
-  }
+/** Runs `effect` with the part of the process's context that an application may use while it handles a request. */
+export const narrow = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.mapInputContext(effect, (context: Context.Context<R>) =>
+    Context.unsafeMake<R>(new Map([...context.unsafeMap].filter(([key]) => keptServices.has(key))))
+  )

@@ -15,6 +15,7 @@ import * as Schedule from "effect/Schedule"
 import { Api } from "../Api.ts"
 import * as Overload from "./Overload.ts"
 import * as RawRequests from "./RawRequests.ts"
+import * as RequestContext from "./RequestContext.ts"
 import * as Docs from "../Docs.ts"
 import * as Boundary from "./Boundary.ts"
 import * as KeyAuth from "../KeyAuth.ts"
@@ -54,9 +55,16 @@ export const publicHandlers = publicGroups.pipe(Layer.provide(KeyAuth.layer(Api)
  * endpoint has no access rule.
  */
 export const serve = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
-  HttpApiBuilder.serve().pipe(
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const app = yield* HttpApiBuilder.httpApp
+      const server = yield* HttpServer.HttpServer
+      yield* RequestContext.narrow(server.serve(app))
+    })
+  ).pipe(
     Layer.provide([Boundary.layer, Docs.layer, Metrics.layer]),
     Layer.provide(api),
+    Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer]),
     Layer.provide(Boundary.parameterLength)
   )
 

@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Boundary from "./Boundary.ts"
 import * as Docs from "../Docs.ts"
 import * as Metrics from "../system/Metrics.ts"
+import * as RequestContext from "./RequestContext.ts"
 import { clientClosedRequestStatus, type WebBodies } from "./WebBodies.ts"
 
 /** The client's address as the host knows it. Failed sign-ins are counted by it. */
@@ -90,7 +91,10 @@ export const handler = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>, bodies: WebBo
         Layer.merge(NodeHttpServer.layerContext)
       )
     )
-    const runtime = yield* Effect.provide(Effect.runtime<HttpRouter.HttpRouter.DefaultServices>(), built)
+    const runtime = yield* Effect.runtime<HttpRouter.HttpRouter.DefaultServices>().pipe(
+      RequestContext.narrow,
+      Effect.provide(built)
+    )
     const app = yield* onScopedFibers(withHostAddress(Context.get(built, App)))
     return unlessGone(HttpApp.toWebHandlerRuntime(runtime)(app), bodies)
   })
