@@ -134,6 +134,15 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         unanswered: "human"
       })
 
+    /** The agent does not answer an old message: a human is requested. */
+    const leftToHuman = (route: Route, { id }: OpenConversation) =>
+      states.change(route, id, {
+        from: ["AI_ACTIVE"],
+        to: "HUMAN_REQUESTED",
+        reason: "The message arrived too late for the agent to answer.",
+        unanswered: "stale"
+      })
+
     const append = Effect.fn("Inbound.append")(function* (
       route: Route,
       event: InboundMessage,
@@ -153,6 +162,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         context: event.context ?? null
       })
       if (echo) yield* takenOver(route, conversation)
+      if (answeredBy === "stale") yield* leftToHuman(route, conversation)
       return { conversationId: conversation.id, fresh: true, outcome: echo ? "human" : answeredBy }
     })
 
@@ -190,7 +200,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       })
       const stored = yield* inOne(work)
       if (!stored.fresh) return stored
-      yield* event.kind === "echo"
+      yield* event.kind === "echo" || stored.outcome === "stale"
         ? ownership.announce(route.tenantId, stored.conversationId)
         : feed.changed(stored.conversationId, null)
       return stored
@@ -207,9 +217,6 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       conversationId,
       tenantId
     }: ConversationRef) {
-      yield* sender
-        .showSeen({ tenantId }, conversationId)
-        .pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
       for (let look = 1; ; look++) {
         const now = yield* DateTime.now
         const outcome = yield* chat.answer(
@@ -279,6 +286,11 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       if (yield* inbox.moreWaiting(event)) return
       const { agentId, tenantId } = route
       const place: ConversationRef = { tenantId, agentId, conversationId, channel: event.channel }
+      if (outcome === null) {
+        yield* sender
+          .showSeen({ tenantId }, conversationId)
+          .pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
+      }
       const answered = yield* answer(job, place).pipe(
         Effect.tapError((failure) => (failure.fatal ? inbox.markFailed(id, failure.message) : Effect.void))
       )

@@ -31,6 +31,7 @@ import {
   outbox,
   phone,
   receive,
+  shown,
   states,
   transcript,
   user
@@ -148,21 +149,38 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("older than 15 minutes, or of a thread that another app owns, is stored and not answered", () =>
+  it.scoped("of a thread that another app owns is stored and not answered", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      shown.length = 0
+      yield* receive(yield* message({ text: "standby", standby: true }))
+      expect(yield* transcript).toEqual(["1 user: standby"])
+      expect(yield* rows("select answered_by from messages")).toEqual([{ answered_by: "standby" }])
+      expect(shown).toEqual([])
+      yield* receive(yield* message({ text: "new" }))
+      expect((yield* transcript).at(-1)).toBe("3 agent: Hello")
+      expect(shown).toEqual([yield* only])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("older than 15 minutes is stored, not answered, and put before a human", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       const now = yield* DateTime.now
-      yield* receive(
-        yield* message({ text: "old", timestamp: DateTime.subtract(now, { minutes: 16 }) }),
-        yield* message({ text: "standby", standby: true })
-      )
-      expect(yield* transcript).toEqual(["1 user: old", "2 user: standby"])
-      expect(yield* rows("select answered_by from messages order by position")).toEqual([
-        { answered_by: "stale" },
-        { answered_by: "standby" }
+      shown.length = 0
+      yield* receive(yield* message({ text: "old", timestamp: DateTime.subtract(now, { minutes: 16 }) }))
+      expect(yield* rows("select state, handoff_reason from conversations")).toEqual([
+        { state: "HUMAN_REQUESTED", handoff_reason: "The message arrived too late for the agent to answer." }
       ])
       yield* receive(yield* message({ text: "new" }))
-      expect((yield* transcript).at(-1)).toBe("4 agent: Hello")
+      expect(yield* transcript).toEqual(["1 user: old", "2 user: new"])
+      expect(yield* rows("select answered_by from messages order by position")).toEqual([
+        { answered_by: "stale" },
+        { answered_by: "human" }
+      ])
+      // The contact is told nothing: neither is shown as read, nor does anyone type.
+      expect(shown).toEqual([])
+      expect(yield* rows("select 1 from channel_outbox")).toEqual([])
     }).pipe(onFreshData)
   )
 

@@ -43,11 +43,14 @@ const sent = Layer.succeed(DeliveryReceipts, {
   recordDelivery: () => Effect.void
 })
 
+/** The conversations whose messages were shown as read. */
+export const shown: Array<string> = []
+
 /** Rows as they are to be sent, written with the message or not at all. */
 const sender = Layer.effect(
   ChannelSender,
   Effect.map(SqlClient.SqlClient, (sql) => ({
-    showSeen: () => Effect.void,
+    showSeen: (_, conversationId) => Effect.sync(() => shown.push(conversationId)),
     post: ({ author, conversationId, epoch, messageId, text }) =>
       Effect.flatMap(
         newId.outbox,
