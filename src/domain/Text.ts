@@ -1,5 +1,7 @@
 /** Text that every store can hold. PostgreSQL refuses NUL, and UTF-8 has no lone surrogates. */
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import type * as Plain from "./JsonValue.ts"
 import type { JsonValue } from "./JsonValue.ts"
 
@@ -15,6 +17,21 @@ export const Text = Schema.transform(Schema.String, Schema.String, {
   decode: sanitize,
   encode: (text) => text
 })
+
+/**
+ * `schema` with a description in its JSON Schema. The annotation `description` of a filter would also be the expectation
+ * in its error messages.
+ */
+export const described = <A, I, R>(
+  schema: Schema.Schema<A, I, R>,
+  description: string
+): Schema.Schema<A, I, R> =>
+  schema.annotations({
+    jsonSchema: {
+      ...Option.getOrElse(SchemaAST.getJSONSchemaAnnotation(schema.ast), () => ({})),
+      description
+    }
+  })
 
 /** {@link Text} without surrounding white space, 1 to `max` characters. `description` goes to its JSON Schema. */
 export const trimmed = (max: number, description?: string) =>

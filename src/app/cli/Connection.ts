@@ -67,7 +67,8 @@ const Failure = Schema.Struct({
 
 /** Advice for an error, by its code. */
 const steps: Readonly<Record<string, string>> = {
-  UNAUTHORIZED: "Give another key with --key-file or SPOKE_API_KEY; the dashboard makes one under Keys.",
+  UNAUTHORIZED:
+    "Give another key with --key-file or SPOKE_API_KEY, or another token with --token-file or SPOKE_TOKEN; the dashboard makes both.",
   FORBIDDEN: "Give a key that may: the dashboard shows the permissions of each under Keys.",
   CONVERSATION_NOT_FOUND: "Leave --conversation out to begin another one.",
   CONVERSATION_NOT_ACTIVE: "Leave --conversation out to begin another one.",

@@ -2,17 +2,16 @@
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { InvalidSignature, NotConfigured } from "../../domain/Errors.ts"
+import { InvalidSignature, NotConfigured, ValidationError } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import { BillingProvider } from "../BillingProvider.ts"
 import { eventOf } from "./StripeEvents.ts"
 
-/** Maximum difference, in seconds, between the time of a signature and now, in either direction. */
-const maxClockSkewSeconds = 300
+/** Maximum age of a signature, in seconds, as in Stripe's own library. */
+const maxAgeSeconds = 300
 
 /** The time of a signature in seconds; none unless it has exactly one. */
 const timeOf = (signature: ReadonlyArray<string>): string | undefined => {
@@ -21,8 +20,7 @@ const timeOf = (signature: ReadonlyArray<string>): string | undefined => {
 }
 
 const isTimely = (seconds: string, now: number): boolean =>
-  Math.floor(now / 1_000) - Number(seconds) <= maxClockSkewSeconds &&
-  Number(seconds) * 1_000 - now <= maxClockSkewSeconds * 1_000
+  Math.floor(now / 1_000) - Number(seconds) <= maxAgeSeconds
 
 /**
  * True when the time in `header` is recent and a `v1=` value is the lower-case hex HMAC-SHA-256 of that time, a dot and
@@ -42,12 +40,15 @@ const isSigned = (secret: Redacted.Redacted, header: string, body: Uint8Array, n
 const unsigned = () =>
   new InvalidSignature({ message: "The signature does not match this body, or is too old." })
 
+const notJson = () => new ValidationError({ message: "The body is not valid JSON." })
+
 const make = (secret: Redacted.Redacted) =>
   BillingProvider.of({
     read: Effect.fn("BillingProvider.read")(function* (body: Uint8Array, signature: string | undefined) {
       const now = yield* Clock.currentTimeMillis
       if (!isSigned(secret, signature ?? "", body, now)) return yield* unsigned()
-      return Option.flatMap(Either.getRight(Json.parse(new TextDecoder().decode(body))), eventOf)
+      const event = yield* Effect.mapError(Json.parse(new TextDecoder().decode(body)), notJson)
+      return eventOf(event)
     })
   })
 

@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
 import { AgentId, typeId } from "../Ids.ts"
 import { canonical } from "../Json.ts"
-import { optional, withDefault } from "../Optional.ts"
+import { nullable, optional, withDefault } from "../Optional.ts"
 import { JsonObject, Text } from "../Text.ts"
 import { Version } from "../Version.ts"
 import { oauthFields, ToolConnection } from "./ToolConnection.ts"
@@ -176,16 +176,16 @@ export type CreateTool = typeof CreateTool.Type
 export const ConfiguredTool = Schema.Struct({ ...ToolDefinition.fields, auth: optional(AuthInput) })
 export type ConfiguredTool = typeof ConfiguredTool.Type
 
-/** Body of `PATCH /api/tools/:id`. Omitted fields stay, also the secret. */
+/** Body of `PATCH /api/tools/:id`. Omitted fields stay, also the secret; null sets a field to its default. */
 export const PatchTool = Schema.Struct({
   name: optional(ToolName),
-  description: optional(Description),
-  parameters: optional(Parameters),
-  http: optional(HttpTarget),
-  mcp: optional(McpTarget),
-  bindings: optional(Bindings),
-  auth: optional(AuthInput),
-  timeout: optional(Timeout)
+  description: nullable(Description, () => ""),
+  parameters: nullable(Parameters, noParameters),
+  http: optional(Schema.NullOr(HttpTarget)),
+  mcp: optional(Schema.NullOr(McpTarget)),
+  bindings: nullable(Bindings, () => []),
+  auth: nullable(AuthInput, noAuth),
+  timeout: nullable(Timeout, () => 15)
 })
 export type PatchTool = typeof PatchTool.Type
 

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AgentId, KeyId, typeId } from "../Ids.ts"
 import { optional } from "../Optional.ts"
-import { Text } from "../Text.ts"
+import { described, Text } from "../Text.ts"
 import { Version } from "../Version.ts"
 
 export const BudgetId = Text.pipe(Schema.minLength(1), Schema.brand("BudgetId"))
@@ -16,9 +16,10 @@ const BudgetPeriod = Schema.Literal("day", "month")
 
 const NanoUsd = Schema.Int.pipe(Schema.nonNegative())
 /** Up to a million US dollars. */
-const Limit = Schema.Int.pipe(Schema.between(1, 1_000_000_000_000_000)).annotations({
-  description: "Billionths of a US dollar"
-})
+const Limit = described(
+  Schema.Int.pipe(Schema.between(1, 1_000_000_000_000_000)),
+  "Billionths of a US dollar"
+)
 
 export const Budget = Schema.Struct({
   id: BudgetId,

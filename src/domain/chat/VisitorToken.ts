@@ -1,6 +1,7 @@
 /** Tokens by which a server states who the visitor of a page is, and what that visitor may read. */
 import * as Schema from "effect/Schema"
 import { openScope, SourceScope } from "../knowledge/SourceScope.ts"
+import { described } from "../Text.ts"
 import { ExternalEndUserId } from "./ChatTurn.ts"
 
 const hour = 3_600
@@ -14,9 +15,10 @@ export const VisitorTokenRequest = Schema.Struct({
       "Sources that the visitor may read, within those of the key; sources without labels by default."
   }),
   expiresIn: Schema.optionalWith(
-    Schema.Int.pipe(Schema.between(60, 24 * hour)).annotations({
-      description: "Validity of the token in seconds; 12 hours by default."
-    }),
+    described(
+      Schema.Int.pipe(Schema.between(60, 24 * hour)),
+      "Validity of the token in seconds; 12 hours by default."
+    ),
     { exact: true, default: () => 12 * hour }
   )
 })

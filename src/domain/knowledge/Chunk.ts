@@ -5,7 +5,7 @@ import { optional } from "../Optional.ts"
 import { SourceType } from "./Source.ts"
 import { SourceMetadata } from "./SourceMetadata.ts"
 import { SourceLabels } from "./SourceScope.ts"
-import { trimmed } from "../Text.ts"
+import { described, trimmed } from "../Text.ts"
 
 /**
  * Sources to search: those that meet every condition. Unknown ids and an empty list match nothing. `metadata` matches a
@@ -24,13 +24,11 @@ export type RetrieveFilter = typeof RetrieveFilter.Type
 export const RetrieveRequest = Schema.Struct({
   query: trimmed(1_000, "What to look for."),
   topK: Schema.optionalWith(
-    Schema.Int.pipe(Schema.between(1, 20)).annotations({
-      description: "Maximum number of chunks; 5 by default."
-    }),
+    described(Schema.Int.pipe(Schema.between(1, 20)), "Maximum number of chunks; 5 by default."),
     { exact: true, default: () => 5 }
   ),
   minScore: Schema.optionalWith(
-    Schema.Number.pipe(Schema.between(0, 1)).annotations({ description: "Minimum score; 0 by default." }),
+    described(Schema.Number.pipe(Schema.between(0, 1)), "Minimum score; 0 by default."),
     { exact: true, default: () => 0 }
   ),
   filter: optional(RetrieveFilter)

@@ -66,16 +66,20 @@ const originOf = ({ auth, http, mcp }: ToolDefinition) => {
   return origin.toLowerCase()
 }
 
-/** `http` and `mcp` exclude each other: sending one removes the other. */
+/** `http` and `mcp` exclude each other: sending one removes the other. Null removes it. */
 const applyPatch = (
-  { http, mcp, ...stays }: ToolDefinition,
-  { name: _, auth, ...given }: PatchTool
+  { http: oldHttp, mcp: oldMcp, ...stays }: ToolDefinition,
+  { name: _, auth, http: sentHttp, mcp: sentMcp, ...given }: PatchTool
 ): ToolDefinition => {
-  const replaced = given.http !== undefined || given.mcp !== undefined
-  const target = replaced
-    ? {}
-    : { ...(http === undefined ? {} : { http }), ...(mcp === undefined ? {} : { mcp }) }
-  return { ...stays, ...target, ...given, ...(auth === undefined ? {} : { auth: withoutSecret(auth) }) }
+  const http = sentHttp === undefined && !sentMcp ? oldHttp : sentHttp
+  const mcp = sentMcp === undefined && !sentHttp ? oldMcp : sentMcp
+  return {
+    ...stays,
+    ...given,
+    ...(http && { http }),
+    ...(mcp && { mcp }),
+    ...(auth !== undefined && { auth: withoutSecret(auth) })
+  }
 }
 
 const withoutSecret = ({ secret: _, ...auth }: NonNullable<PatchTool["auth"]>) => auth

@@ -94,8 +94,8 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
       )
 
     /**
-     * Applies a webhook's raw body. Fails with INVALID_SIGNATURE, NOT_CONFIGURED, or SERVICE_UNAVAILABLE when nothing
-     * was applied. Events without a meaning here are accepted and ignored.
+     * Applies a webhook's raw body. Fails with INVALID_SIGNATURE, VALIDATION_ERROR, NOT_CONFIGURED, or
+     * SERVICE_UNAVAILABLE when nothing was applied. Events without a meaning here are accepted and ignored.
      */
     const receive = Effect.fn("Billing.receive")(function* (body: Uint8Array, signature: string | undefined) {
       const event = yield* provider.read(body, signature)

@@ -138,10 +138,11 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
           event("charge.refunded", 10, charge(0, 0)),
           { id: 5 },
           [],
-          "not JSON at all",
           "null"
         ]
         for (const body of bodies) expectTaken(yield* send(body))
+        const broken = yield* send("not JSON at all")
+        expect([broken.status, broken.error.code]).toEqual([400, "VALIDATION_ERROR"])
         expect(yield* ledger).toEqual([])
         expect((yield* standing(tenantId)).subscription).toMatchObject(untouched)
       })

@@ -3,6 +3,7 @@ import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { described } from "../../../src/domain/Text.ts"
 import { toError } from "../../../src/http/server/Issues.ts"
 
 const Text = Schema.Trim.pipe(Schema.minLength(1), Schema.maxLength(20))
@@ -17,6 +18,7 @@ const Body = Schema.Struct({
   slots: given(Schema.Record({ key: Schema.String, value: Schema.String })),
   kind: given(Schema.Literal("URL", "FILE")),
   from: given(Schema.DateTimeUtc),
+  count: given(described(Schema.Int.pipe(Schema.between(1, 20)), "How many; 5 by default.")),
   rights: given(Schema.Array(Schema.Literal("chat", "retrieve", "*")))
 })
 
@@ -43,7 +45,8 @@ it.effect(
         inner: ["Expected a JSON object"],
         slots: ["Expected a JSON object"],
         kind: ['Expected "URL" | "FILE"'],
-        from: ["Expected an ISO 8601 timestamp"]
+        from: ["Expected an ISO 8601 timestamp"],
+        count: ["Expected a number between 1 and 20"]
       }
       const sent = {
         name: [1, " ", canary.repeat(9)],
@@ -52,7 +55,8 @@ it.effect(
         inner: [[canary]],
         slots: [canary],
         kind: [canary],
-        from: [canary]
+        from: [canary],
+        count: [21]
       }
       for (const [field, messages] of Object.entries(expected))
         for (const [place, message] of messages.entries())

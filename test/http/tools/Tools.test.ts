@@ -129,6 +129,36 @@ layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
       })
   )
 
+  it.effect("a field that is set to null gets its default, and the target is replaced", () =>
+    Effect.gen(function* () {
+      const { cookie, tools } = yield* start
+      const bindings = [{ from: "/orderId", to: "path:id" }]
+      const made = yield* call("POST", tools, { cookie, body: { ...order, bindings, timeout: 5 } })
+      const path = `/api/tools/${made.data.tool.id}`
+      const patch = (body: object) => call("PATCH", path, { cookie, body })
+      const cleared = yield* patch({
+        auth: null,
+        bindings: null,
+        description: null,
+        parameters: null,
+        timeout: null
+      })
+      expect(cleared.data.tool).toMatchObject({
+        http: order.http,
+        auth: { kind: "none", hasSecret: false },
+        bindings: [],
+        description: "",
+        parameters: { type: "object", properties: {} },
+        timeout: 15
+      })
+      expect((yield* patch({ http: null })).status).toBe(400)
+      expect((yield* patch({ name: null })).status).toBe(400)
+      const mcp = { url: "https://tools.example/mcp" }
+      expect((yield* patch({ http: null, mcp })).data.tool).toMatchObject({ mcp })
+      expect((yield* patch({ timeout: 7 })).data.tool).toMatchObject({ mcp, timeout: 7 })
+    })
+  )
+
   it.effect("a stored secret does not follow the tool to another server, nor to another kind of auth", () =>
     Effect.gen(function* () {
       const { cookie, tools } = yield* start

@@ -49,9 +49,11 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
           return { sources: rows, nextCursor: yield* Cursor.seal(of, next) }
         })
       )
-      .handle("create", ({ payload: { agentId, ...source } }) =>
+      .handle("create", ({ payload: { agentId, ...source }, urlParams }) =>
         Effect.gen(function* () {
-          const scope = yield* scopes.ofAgent(yield* CurrentUser, agentId)
+          const agent = agentId ?? urlParams.agentId
+          if (agent === undefined) return yield* invalidField(["agentId"], "is missing")
+          const scope = yield* scopes.ofAgent(yield* CurrentUser, agent)
           return yield* audit.change(yield* actor, "source.create", sources.add(scope, source), idOf)
         })
       )
