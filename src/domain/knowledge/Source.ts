@@ -1,7 +1,7 @@
 /** Knowledge sources and their ingestion jobs. */
 import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
-import { optional } from "../Optional.ts"
+import { optional, withDefault } from "../Optional.ts"
 import { QaConfig, TextConfig } from "./CuratedSource.ts"
 import { AgentId, IngestionJobId, SourceId } from "../Ids.ts"
 import { ReaderName } from "./SourceReader.ts"
@@ -131,6 +131,12 @@ const fileSchemas = {
   refreshable: true
 }
 
+const bulkUpload = define("BULK_UPLOAD", {
+  given: Schema.Struct({ metadata }),
+  stored: BulkUploadConfig,
+  refreshable: false
+})
+
 /**
  * Every source type. The schemas below derive from this list. Behaviour that differs by type elsewhere is a record by
  * `SourceType`, which does not compile while one is missing.
@@ -140,7 +146,14 @@ const definitions = [
   define("SITEMAP", { given: SitemapConfig, stored: SitemapConfig, refreshable: true }),
   define("FILE", fileSchemas),
   define("IMAGE", fileSchemas),
-  define("BULK_UPLOAD", { given: Schema.Struct({ metadata }), stored: BulkUploadConfig, refreshable: false }),
+  {
+    ...bulkUpload,
+    // Nothing has to be configured, so the config may be missing.
+    create: Schema.Struct({
+      ...bulkUpload.create.fields,
+      config: withDefault(bulkUpload.create.fields.config, () => ({}))
+    })
+  },
   define("TEXT", { given: TextConfig, stored: TextConfig, refreshable: false, content: "text" }),
   define("QA", { given: QaConfig, stored: QaConfig, refreshable: false, content: "pairs" }),
   define("CONNECTOR", { given: ConnectorConfig, stored: ConnectorConfig, refreshable: true })

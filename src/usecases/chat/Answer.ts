@@ -24,6 +24,7 @@ import * as ModelStep from "./ModelStep.ts"
 import * as Passages from "./grounding/Passages.ts"
 import * as Prompt from "./Prompt.ts"
 import * as StructuredReply from "./StructuredReply.ts"
+import { withoutCredentials } from "./tools/Scrub.ts"
 import * as SearchTool from "./tools/SearchTool.ts"
 import type { ChatTools, TurnTools } from "./tools/Tools.ts"
 import * as ToolSteps from "./tools/ToolSteps.ts"
@@ -80,7 +81,7 @@ const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
       : [yield* searching, null]
   const chunks = Curated.prependCurated(curated, found.chunks, admission.topK)
   yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
-    query: MaskedTurn.searchable(turn, query),
+    query: withoutCredentials(request, MaskedTurn.searchable(turn, query)),
     degraded: found.degraded,
     ...(request.filter === undefined ? {} : { filter: request.filter }),
     ...(curated === null ? {} : { curated: { question: curated.question, likeness: curated.likeness } }),
@@ -239,9 +240,7 @@ const finishText = CheapSpans.fn("Answer.finishText")(function* (
   stream: Citations.CitationStream,
   held: ReadonlyArray<TurnPart> | null
 ) {
-  const grounding = yield* services.runtime.readsPassages
-    ? Effect.succeed(Grounding.unchecked(stream.cited))
-    : checkGrounding(services, turn, stream.text, stream.cited)
+  const grounding = yield* checkGrounding(services, turn, stream.text, stream.cited)
   const isReplaced = held !== null && grounding.isUnsupported
   const text = isReplaced ? replacementFor(turn) : stream.text
   const parts: ReadonlyArray<TurnPart> = isReplaced ? [{ _tag: "TextDelta", delta: text }] : (held ?? [])

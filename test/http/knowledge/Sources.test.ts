@@ -97,6 +97,9 @@ layer(PublicServer, { excludeTestServices: true })("/v1/sources", (it) => {
         },
         ingestionJob: { id: "job_1", status: "QUEUED" }
       })
+      const archive = { type: "BULK_UPLOAD", name: "Archive" }
+      expectData(yield* call("POST", "/v1/sources", archive), 201)
+      expect((yield* lastAsked)?.args[1]).toMatchObject({ ...archive, config: {} })
       const later = yield* call("POST", "/v1/sources", { ...web, autoSync: false })
       expect(expectData(later, 201).ingestionJob).toBeNull()
     })

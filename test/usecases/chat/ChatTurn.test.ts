@@ -102,6 +102,19 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped("that repeats a credential in its message keeps it out of the trace of its search", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const toolCredentials = { shop: "passphrase-1" }
+      yield* chat.complete(scope, request({ message: "Is passphrase-1 right?", toolCredentials }))
+      const sql = yield* SqlClient.SqlClient
+      const searched = yield* sql<{ readonly query: string }>`
+        select payload->>'query' as query from agent_run_events where type = 'retrieval.completed'`
+      expect(searched).toEqual([{ query: "Is [redacted] right?" }])
+    }).pipe(onFreshData(turnLayer()))
+  )
+
   it.scoped("with persist false stores nothing but that it happened", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()

@@ -240,20 +240,23 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
       const kept = { http: { url: `${server.url}/ok` }, auth: { kind: "header", header: "x-stored" } }
       yield* give(scope, "kept", kept, yield* box.seal("tool-secret", stored))
       const { reply, requests } = yield* Script
-      const leak = `${slot} and ${unused}.`
+      const leak = `${slot}, credential-299 and ${unused}.`
       yield* Ref.set(reply, inTurn(asks(["good", {}], ["bad", {}], ["kept", {}]), says("It is ", ...leak)))
       const logs: Array<unknown> = []
       const logger = Logger.replace(
         Logger.defaultLogger,
         Logger.make((entry) => void logs.push(entry.message, entry.annotations, entry.cause))
       )
+      const others = Array.from({ length: 300 }, (_, place) => [`slot${place}`, `credential-${place}`])
       const parts = yield* run(scope, {
         toolContext: { who: bound },
-        toolCredentials: { crm: slot, other: unused }
+        toolCredentials: { ...Object.fromEntries(others), crm: slot, other: unused }
       }).pipe(Effect.provide(logger))
       const sent = server.received.map(({ headers }) => headers["x-key"] ?? headers["x-stored"])
       expect(sent.toSorted()).toEqual([slot, slot, stored].toSorted())
-      expect(parts.at(-1)).toMatchObject({ result: { reply: "It is [redacted] and [redacted]." } })
+      expect(parts.at(-1)).toMatchObject({
+        result: { reply: "It is [redacted], [redacted] and [redacted]." }
+      })
       const sql = yield* SqlClient.SqlClient
       const tables = yield* sql<{ readonly name: string }>`
         select table_name as name from information_schema.tables where table_schema = 'public'`

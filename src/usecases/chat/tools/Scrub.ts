@@ -369,3 +369,9 @@ export class Scrubber {
   /** For text that comes in pieces. Text that may begin a needle is held back. */
   readonly streaming = (): Streaming => (this.#automaton === null ? asItIs : new Scan(this.#automaton))
 }
+
+/** `text` without the credentials of the request. */
+export const withoutCredentials = (
+  { toolCredentials }: { readonly toolCredentials?: Readonly<Record<string, string>> | undefined },
+  text: string
+): string => (toolCredentials === undefined ? text : new Scrubber(Object.values(toolCredentials)).text(text))

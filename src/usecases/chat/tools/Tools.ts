@@ -32,8 +32,6 @@ const maxFailureCharacters = 2_048
 /** Maximum characters of a name and of a description. */
 const maxNameCharacters = 64
 const maxDescriptionCharacters = 4_000
-/** Maximum credentials of a request that are scrubbed, in addition to those of the tools. */
-const maxCredentials = 256
 /** Maximum tool servers that are queried at once. */
 const maxConcurrentOpens = 4
 
@@ -111,7 +109,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       sourceTools: ReadonlyArray<string>,
       turn: CallingTurn
     ) {
-      const secrets = new Set(Object.values(request.toolCredentials ?? {}).slice(0, maxCredentials))
+      const secrets = new Set(Object.values(request.toolCredentials ?? {}))
       /** Tokens that are renewed in the turn are hidden like those that it began with. */
       const access = (tool: StoredTool): ToolAccess => ({
         renew: (token) =>
