@@ -134,6 +134,7 @@ const Parameters = JsonObject.pipe(
 const Bindings = Schema.Array(Binding).pipe(Schema.maxItems(20))
 const Timeout = Schema.Int.pipe(Schema.between(1, 30))
 
+const defaultTimeout = () => 15
 const noAuth = (): ToolAuth => ({ kind: "none" })
 
 /** The stored fields of a tool, without its name and its secret. */
@@ -145,7 +146,7 @@ export const ToolDefinition = Schema.Struct({
   bindings: withDefault(Bindings, () => []),
   auth: withDefault(StoredAuth, noAuth),
   /** Time-out of one call, in seconds. */
-  timeout: withDefault(Timeout, () => 15)
+  timeout: withDefault(Timeout, defaultTimeout)
 })
 export type ToolDefinition = typeof ToolDefinition.Type
 
@@ -185,7 +186,7 @@ export const PatchTool = Schema.Struct({
   mcp: optional(Schema.NullOr(McpTarget)),
   bindings: nullable(Bindings, () => []),
   auth: nullable(AuthInput, noAuth),
-  timeout: nullable(Timeout, () => 15)
+  timeout: nullable(Timeout, defaultTimeout)
 })
 export type PatchTool = typeof PatchTool.Type
 
