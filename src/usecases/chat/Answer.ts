@@ -240,7 +240,9 @@ const finishText = CheapSpans.fn("Answer.finishText")(function* (
   stream: Citations.CitationStream,
   held: ReadonlyArray<TurnPart> | null
 ) {
-  const grounding = yield* checkGrounding(services, turn, stream.text, stream.cited)
+  const grounding = yield* services.runtime.readsPassages
+    ? Effect.succeed(Grounding.unchecked(stream.cited))
+    : checkGrounding(services, turn, stream.text, stream.cited)
   const isReplaced = held !== null && grounding.isUnsupported
   const text = isReplaced ? replacementFor(turn) : stream.text
   const parts: ReadonlyArray<TurnPart> = isReplaced ? [{ _tag: "TextDelta", delta: text }] : (held ?? [])

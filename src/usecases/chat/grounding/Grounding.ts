@@ -45,8 +45,8 @@ const annotated = (citation: Citation, judged: ReadonlyArray<CheckedClaim>): Cit
   }
 }
 
-/** The result for a reply without citations. */
-const unchecked = (citations: ReadonlyArray<Citation>): Grounding => ({
+/** The result for a reply that needs no check: one without citations, or one of quotations. */
+export const unchecked = (citations: ReadonlyArray<Citation>): Grounding => ({
   citations,
   isUnsupported: false,
   payload: null,
