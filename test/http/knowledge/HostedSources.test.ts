@@ -115,20 +115,6 @@ const upload = (path: string, cookie: string, fields: Readonly<Record<string, st
   )
 
 layer(Server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })("/api/sources", (it) => {
-  it.effect("takes the agent from the body or from the query, and refuses a source without one", () =>
-    Effect.gen(function* () {
-      const { cookie } = yield* start
-      const { agentId, ...body } = page
-      const created = yield* call("POST", `/api/sources?agentId=${agentId}`, { cookie, body })
-      expect([created.status, created.data.source.agentId]).toEqual([201, agentId])
-      const refused = yield* call("POST", "/api/sources", { cookie, body })
-      expect([refused.status, refused.error.details.issues]).toEqual([
-        400,
-        [{ path: ["agentId"], message: "is missing" }]
-      ])
-    })
-  )
-
   it.effect("does what the public routes do for an agent of the tenant, and every change is audited", () =>
     Effect.gen(function* () {
       const { cookie, sql } = yield* start

@@ -67,11 +67,10 @@ const list = HttpApiEndpoint.get("list", "/sources")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** Body of a creation: the public route's body with `agentId`, which may also be in the query. */
-export const CreateAgentSource = Schema.extend(CreateSource, Schema.Struct({ agentId: optional(AgentId) }))
+/** Body of a creation: the public route's body with `agentId`. */
+export const CreateAgentSource = Schema.extend(CreateSource, Schema.Struct({ agentId: AgentId }))
 
 const create = HttpApiEndpoint.post("create", "/sources")
-  .setUrlParams(Schema.Struct({ agentId: optional(AgentId) }))
   .setPayload(CreateAgentSource)
   .addSuccess(success(SourceCreation), { status: 201 })
   .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))

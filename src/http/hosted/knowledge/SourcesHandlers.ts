@@ -49,11 +49,9 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
           return { sources: rows, nextCursor: yield* Cursor.seal(of, next) }
         })
       )
-      .handle("create", ({ payload: { agentId, ...source }, urlParams }) =>
+      .handle("create", ({ payload: { agentId, ...source } }) =>
         Effect.gen(function* () {
-          const agent = agentId ?? urlParams.agentId
-          if (agent === undefined) return yield* invalidField(["agentId"], "is missing")
-          const scope = yield* scopes.ofAgent(yield* CurrentUser, agent)
+          const scope = yield* scopes.ofAgent(yield* CurrentUser, agentId)
           return yield* audit.change(yield* actor, "source.create", sources.add(scope, source), idOf)
         })
       )
