@@ -36,7 +36,7 @@ const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, mil
 /** Node.js gives the memory of the start back when a process allocates little, at the latest after 100 seconds. */
 const idleMs = 150_000
 
-/** Memory after these without requests, and its maximum under load. */
+/** Memory after `idleMs` without requests, and its maximum under load. */
 const memory = async (spoke, site, { passages, progress, quick, seconds }) => {
   await pause(quick ? 500 : idleMs)
   const watched = watchMemory(spoke.pid)

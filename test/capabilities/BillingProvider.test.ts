@@ -69,6 +69,13 @@ const suite = (name: string, { layer, other, sign, sold, unset }: Provider) =>
         }).pipe(Effect.provide(layer))
     )
 
+    it.live("reads what was signed by a clock that is ahead, as the provider's own library does", () =>
+      Effect.gen(function* () {
+        const found = yield* read(sold, sign(sold, (yield* now) + 400))
+        expect(Option.getOrNull(found)).toMatchObject({ id: "evt_sold" })
+      }).pipe(Effect.provide(layer))
+    )
+
     it.live("refuses what is signed but no JSON", () =>
       Effect.gen(function* () {
         for (const body of ["no JSON", ""]) {

@@ -135,7 +135,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       })
 
     /** The agent does not answer an old message: a human is requested. */
-    const leftToHuman = (route: Route, { id }: OpenConversation) =>
+    const requestHuman = (route: Route, { id }: OpenConversation) =>
       states.change(route, id, {
         from: ["AI_ACTIVE"],
         to: "HUMAN_REQUESTED",
@@ -162,7 +162,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         context: event.context ?? null
       })
       if (echo) yield* takenOver(route, conversation)
-      if (answeredBy === "stale") yield* leftToHuman(route, conversation)
+      if (answeredBy === "stale") yield* requestHuman(route, conversation)
       return { conversationId: conversation.id, fresh: true, outcome: echo ? "human" : answeredBy }
     })
 
