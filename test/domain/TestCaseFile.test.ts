@@ -36,7 +36,10 @@ describe("A file of cases", () => {
   })
 
   it.each([
-    ["jsonl", '{"question": "a"}\n{"question": }', "line 2: not valid JSON", '"expectFacts"'],
+    ["jsonl", '{"question": "a"}\n{"question": }', "line 2: it is not valid JSON", '"expectFacts"'],
+    ["jsonl", `{"question": ${"[".repeat(9_999)}${"]".repeat(9_999)}}`, "line 1: it is nested", '"question"'],
+    ["jsonl", '["question"]', "line 1: it is no object", '"question"'],
+    ["jsonl", "null", "line 1: it is no object", '"question"'],
     ["jsonl", '{"questoin": "a"}', "line 1: ", '"question"'],
     ["jsonl", '{"question": "a", "expectSource": ["b"]}', "line 1: expectSource: ", '"expectSources"'],
     ["jsonl", '\n{"question": "  "}', "line 2: question: ", '"question"'],
@@ -48,6 +51,9 @@ describe("A file of cases", () => {
     ["csv", "", "has no case", "columns"],
     ["csv", "question\n", "has no case", "columns"],
     ["csv", "Frage\na", "line 1: unknown column Frage", "question"],
+    ["csv", "question,__proto__\na,b", "line 1: unknown column __proto__", "question"],
+    ["csv", "question,__defineGetter__\na,b", "line 1: unknown column __defineGetter__", "question"],
+    ["csv", "question,note,note\na,b,c", "line 1: the column note is there twice", "question"],
     ["csv", "expectFacts\na", "line 1: the column question is missing", "question"],
     ["csv", "question\na\nb,c", "line 3: 2 fields for 1 columns", "quotes"],
     ["csv", 'question\n"a\nb', "line 2: a quote is not closed", "columns"],
@@ -55,6 +61,11 @@ describe("A file of cases", () => {
     ["csv", "question,expectFacts\n,b", "line 2: question: ", "columns"]
   ] as const)("of %s that reads %j is refused: %s … %s", (format, text, ...words) => {
     for (const word of words) expect(problemOf(text, format)).toContain(word)
+  })
+
+  it("says what is wrong in few words, however long the value is", () => {
+    const long = JSON.stringify({ question: "a".repeat(100_000), expectFacts: "b".repeat(100_000) })
+    expect(problemOf(long).length).toBeLessThan(600)
   })
 
   const word = FastCheck.string({ unit: "grapheme", minLength: 1 }).filter((text) => text.trim() === text)
