@@ -444,6 +444,17 @@ eachEngineLive("A version is published", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("when exactly the share passes that is asked for", () =>
+    Effect.gen(function* () {
+      const missed = { ...both, expectFacts: ["call us"] }
+      const { scope } = yield* prepared(...Array.from({ length: 25 }, (_, place) => (place < 7 ? both : missed)))
+      // 0.28 * 25 is 7.000000000000001.
+      yield* threshold(scope, 0.28, false)
+      yield* ran(scope, { version: 1 })
+      expect(yield* publish(scope, 1)).toMatchObject({ publishedVersion: 1 })
+    }).pipe(onFreshData)
+  )
+
   it.scoped("only when it is not clearly worse than what is published", () =>
     Effect.gen(function* () {
       const { scope } = yield* prepared(...eight(both))
