@@ -202,6 +202,34 @@ describe("A correction", () => {
     expect((await hosted.ask("GET", one)).status).toBe(404)
   })
 
+  it("of the same question replaces the answer that was approved before, also when its record is gone", async () => {
+    const { chat, endUserId, path, ready, runId } = await prepared()
+    const approved = async (answer: string) => {
+      const body = { runIds: [runId, runId], question, answer }
+      const { correction } = await hosted.good("POST", `${path}/corrections`, body)
+      expect(correction.runIds).toEqual([runId])
+      const made = await hosted.good("POST", `/api/corrections/${correction.id}/approve?force=true`)
+      await ready(made.correction.sourceId)
+      return made.correction
+    }
+    const first = await approved("It stands behind the door.")
+    const second = await approved("It stands in the attic.")
+    expect(second.sourceId).toBe(first.sourceId)
+    const { reply } = await chat(question, "gil")
+    expect([reply.includes("attic"), reply.includes("door")]).toEqual([true, false])
+
+    // A question from the turn itself: the correction goes with the person, the approved answer stays.
+    const { runId: other } = await chat("Where is the hat rack of the house?", "hal")
+    const { correction } = await hosted.good("POST", `${path}/corrections`, { runIds: [other], answer: "Upstairs." })
+    await hosted.good("POST", `/api/corrections/${correction.id}/approve?force=true`)
+    for (const id of [second.id, first.id]) await hosted.good("DELETE", `/api/corrections/${id}`)
+    const { endUsers } = await hosted.good("GET", "/api/end-users?externalId=hal")
+    for (const { id } of endUsers) await hosted.good("DELETE", `/api/end-users/${id}`)
+    expect((await hosted.good("GET", `${path}/corrections`)).corrections).toEqual([])
+    expect(endUserId).not.toBe(endUsers[0].id)
+    expect((await approved("It stands in the cellar.")).sourceId).toBe(first.sourceId)
+  })
+
   it("goes with the person who asked", async () => {
     const { endUserId, path, runId } = await prepared()
     const { correction } = await hosted.good("POST", `${path}/corrections`, { runIds: [runId] })
