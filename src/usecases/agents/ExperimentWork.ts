@@ -3,6 +3,7 @@
  * question, so that a repeated job resumes where it stopped. Questions are answered by replays, which have no effects
  * outside.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -90,9 +91,10 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       )
     }
 
-    /** Handler of queue `experiments`. Does nothing for an experiment that has ended or is gone. */
-    const process = Effect.fn("ExperimentWork.process")(function* (job: QueueJob) {
-      const { experimentId: id, tenantId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+    const payloadOf = (job: QueueJob) => Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+
+    const askAll = Effect.fn("ExperimentWork.askAll")(function* (job: QueueJob) {
+      const { experimentId: id, tenantId } = yield* payloadOf(job)
       const scope = { tenantId }
       const begun = yield* store.begin(scope, id)
       if (Option.isNone(begun)) return
@@ -126,11 +128,27 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       yield* store.end(scope, id, "complete")
     })
 
-    /** The worker of the last attempt has died. */
-    const failAbandoned = Effect.fn("ExperimentWork.failAbandoned")(function* (job: QueueJob) {
-      const { experimentId, tenantId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      yield* store.end({ tenantId }, experimentId, "failed", "The processes that asked it have stopped.")
+    const fail = Effect.fn("ExperimentWork.fail")(function* (job: QueueJob, reason: string) {
+      const { experimentId, tenantId } = yield* payloadOf(job)
+      yield* store.end({ tenantId }, experimentId, "failed", reason)
     })
+
+    /**
+     * Handler of queue `experiments`. Does nothing for an experiment that has ended or is gone. A defect of the last
+     * attempt ends it.
+     */
+    const process = (job: QueueJob) =>
+      Effect.tapErrorCause(askAll(job), (cause) =>
+        job.lastAttempt && !Cause.isInterruptedOnly(cause)
+          ? fail(job, "An unexpected error ended it. The log of the service names it.")
+          : Effect.void
+      ).pipe(Effect.withSpan("ExperimentWork.process"))
+
+    /** The worker of the last attempt has died. */
+    const failAbandoned = (job: QueueJob) =>
+      fail(job, "The processes that asked it have stopped.").pipe(
+        Effect.withSpan("ExperimentWork.failAbandoned")
+      )
 
     return { process, failAbandoned } as const
   })
