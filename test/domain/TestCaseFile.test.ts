@@ -48,6 +48,15 @@ describe("A file of cases", () => {
     ["jsonl", '{"question": "a", "expectRefusal": true, "expectSources": ["b"]}', "line 1: ", "exclude"],
     ["jsonl", "[1]\n", "line 1: ", '"question"'],
     ["jsonl", " \n", "has no case", '"question"'],
+    ["jsonl", '{"input": [], "ideal": "a"}', "line 1: input: ", "one message of the user"],
+    [
+      "jsonl",
+      '{"input": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]}',
+      "line 1: input: ",
+      "none of an assistant"
+    ],
+    ["jsonl", '{"input": {"a": 1}, "ideal": "b"}', "line 1: a sample is ", '"ideal"'],
+    ["jsonl", '{"input": " ", "ideal": "b"}', "line 1: question: ", '"question"'],
     ["csv", "", "has no case", "columns"],
     ["csv", "question\n", "has no case", "columns"],
     ["csv", "Frage\na", "line 1: unknown column Frage", "question"],
@@ -61,6 +70,31 @@ describe("A file of cases", () => {
     ["csv", "question,expectFacts\n,b", "line 2: question: ", "columns"]
   ] as const)("of %s that reads %j is refused: %s … %s", (format, text, ...words) => {
     for (const word of words) expect(problemOf(text, format)).toContain(word)
+  })
+
+  it("may have samples of OpenAI Evals: the ideal answer is a fact, and of several a judge decides", () => {
+    const lines = [
+      {
+        input: [
+          { role: "system", content: "Answer." },
+          { role: "user", content: " How many? " }
+        ],
+        ideal: "11"
+      },
+      { input: "Which one?", ideal: ["the red", 'the "blue"'], id: "s1" },
+      { input: [{ role: "user", content: "Why?" }] }
+    ]
+    expect(casesOf(lines.map((line) => JSON.stringify(line)).join("\n"), "jsonl")).toEqual([
+      { line: 1, question: "How many?", expectSources: [], expectFacts: ["11"] },
+      {
+        line: 2,
+        question: "Which one?",
+        expectSources: [],
+        expectFacts: [],
+        criterion: 'The reply states one of these: "the red", "the \\"blue\\""'
+      },
+      { line: 3, question: "Why?", expectSources: [], expectFacts: [] }
+    ])
   })
 
   it("says what is wrong in few words, however long the value is", () => {

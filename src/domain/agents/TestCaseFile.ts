@@ -1,9 +1,10 @@
-/** Files of cases: JSON Lines, or CSV with the same columns. */
+/** Files of cases: JSON Lines, or CSV with the same columns. JSON Lines may also have samples of OpenAI Evals. */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { parse as parseJson } from "../Json.ts"
 import * as Csv from "./Csv.ts"
+import { caseOfSample, isSample } from "./EvalSample.ts"
 import { isList } from "../JsonValue.ts"
 import { TestCaseFields } from "./TestCase.ts"
 
@@ -48,7 +49,14 @@ const jsonLines = (text: string): Parsed =>
       const value = parseJson(line)
       if (Either.isLeft(value)) return [refused(place + 1, value.left.message)]
       const isObject = typeof value.right === "object" && value.right !== null && !isList(value.right)
-      return [isObject ? decoded(value.right, place + 1, expected) : refused(place + 1, "it is no object")]
+      if (!isObject) return [refused(place + 1, "it is no object")]
+      if (!isSample(value.right)) return [decoded(value.right, place + 1, expected)]
+      return [
+        Either.match(caseOfSample(value.right), {
+          onLeft: (problem) => refused(place + 1, problem),
+          onRight: (fields) => decoded(fields, place + 1, expected)
+        })
+      ]
     })
   )
 
@@ -61,7 +69,7 @@ const listOf = (text: string): ReadonlyArray<string> =>
 const yes = /^(?:true|yes|1)$/i
 const no = /^(?:false|no|0)$/i
 
-const columns: ReadonlyMap<string, (text: string) => unknown> = new Map([
+const columns = new Map<string, (text: string) => unknown>([
   ["question", (text) => text],
   ["note", (text) => text],
   ["criterion", (text) => text],
