@@ -163,7 +163,10 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
     await page.setViewportSize({ width: 390, height: 844 })
     for (const part of ["wrong", "values", "findings"]) {
       await page.goto(`${spoke.url}/app/agents/${agentId}/improve?part=${part}`)
-      await page.getByText(/Zugangsvoraussetzungen/u).first().waitFor()
+      await page
+        .getByText(/Zugangsvoraussetzungen/u)
+        .first()
+        .waitFor()
       await look(page, `improve-${part}-long`)
     }
   }, 120_000)

@@ -220,7 +220,10 @@ describe("A correction", () => {
 
     // A question from the turn itself: the correction goes with the person, the approved answer stays.
     const { runId: other } = await chat("Where is the hat rack of the house?", "hal")
-    const { correction } = await hosted.good("POST", `${path}/corrections`, { runIds: [other], answer: "Upstairs." })
+    const { correction } = await hosted.good("POST", `${path}/corrections`, {
+      runIds: [other],
+      answer: "Upstairs."
+    })
     await hosted.good("POST", `/api/corrections/${correction.id}/approve?force=true`)
     for (const id of [second.id, first.id]) await hosted.good("DELETE", `/api/corrections/${id}`)
     const { endUsers } = await hosted.good("GET", "/api/end-users?externalId=hal")
