@@ -264,14 +264,17 @@ const scripted = (reply: (prompt: string) => string | null) =>
 
 describe("A model as judge", () => {
   let hosted: Hosted
+  const prompts: Array<string> = []
   beforeAll(async () => {
     hosted = await makeHosted(
       layerHashing(),
       scripted((prompt) => {
+        prompts.push(prompt)
         if (!prompt.startsWith("JSON ")) return "With pleasure: the shop opens at nine."
         if (prompt.includes("You draft")) return '{"answer": "A draft of the model."}'
         if (prompt.includes("is broken")) return null
         if (prompt.includes("is confused")) return '{"passed": "perhaps"}'
+        if (prompt.includes("[email-1]")) return '{"passed": true, "reason": "It names [email-1]."}'
         return prompt.includes("is polite")
           ? '{"passed": true, "reason": "It says with pleasure."}'
           : '{"passed": false, "reason": "It does not name the day."}'
@@ -324,6 +327,19 @@ describe("A model as judge", () => {
     expect(done).toMatchObject({ passed: 2, inputTokens: 5 * 7 + 3 * 7, outputTokens: 5 * 2 + 3 * 2 })
     const { cases } = await hosted.good("GET", `${path}/cases`)
     expect(cases[0].criterion).toBe("The reply is polite.")
+  })
+
+  it("gets placeholders for the personal data of an agent that masks it", async () => {
+    const { ended, path } = await hosted.agent()
+    await hosted.good("PATCH", path, { masking: { kinds: ["email"] } })
+    const question = "Is ada@judged.example your address?"
+    await hosted.good("POST", `${path}/cases`, { question, criterion: "The reply names ada@judged.example." })
+    const { experiment } = await hosted.good("POST", `${path}/experiments`, {})
+    await ended(experiment.id)
+    const { results } = await hosted.good("GET", `/api/experiments/${experiment.id}/results`)
+    expect(results[0].result.verdict).toMatchObject({ passed: true, reason: "It names ada@judged.example." })
+    expect(prompts.at(-1)).toContain("The reply names [email-1].")
+    expect(prompts.filter((prompt) => prompt.includes("ada@judged.example"))).toEqual([])
   })
 
   it("drafts a correction where nobody has replied", async () => {

@@ -12,6 +12,7 @@ import type { QueueJob } from "../../capabilities/JobQueue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { judge, type NoReply, type Reply, type Verdict } from "../../domain/agents/evaluation/Judge.ts"
 import { ExperimentId, type ExperimentOutcome } from "../../domain/agents/Experiment.ts"
+import type { Masking } from "../../domain/agents/Masking.ts"
 import type { TestCaseFields } from "../../domain/agents/TestCase.ts"
 import type { ReplayedRun } from "../../domain/chat/ReplayedRun.ts"
 import type { TurnLimitExceeded } from "../../domain/Errors.ts"
@@ -26,6 +27,12 @@ const Payload = Schema.Struct({ tenantId: TenantId, experimentId: ExperimentId }
 /** Maximum concurrent questions of one experiment: they use the same model as customers. */
 const maxConcurrentQuestions = 2
 type Replayed = ReplayedRun & { readonly latency: number }
+
+/** The agent that is asked, and its setting of masking. */
+interface Asker {
+  readonly scope: AgentScope
+  readonly masking: Masking | null
+}
 
 const replyOf = ({ after, latency, reason }: Replayed): Reply | NoReply => {
   if (after === null) return { error: reason ?? "no reply" }
@@ -65,26 +72,31 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
     const { verdict } = yield* CriterionJudge
 
     const judgeReply = Effect.fn("ExperimentWork.judgeReply")(function* (
-      scope: AgentScope,
+      { masking, scope }: Asker,
       asked: TestCaseFields,
       replayed: Replayed
     ) {
+      const { criterion, question } = asked
       const reply = replyOf(replayed)
-      if (asked.criterion === undefined || "error" in reply) return judgedAs(asked, reply)
-      return judgedAs(asked, reply, yield* verdict(scope, asked.criterion, asked.question, reply.text))
+      if (criterion === undefined || "error" in reply) return judgedAs(asked, reply)
+      return judgedAs(
+        asked,
+        reply,
+        yield* verdict(scope, { criterion, question, reply: reply.text, masking })
+      )
     })
 
     type Asking = Effect.Effect.Success<ReturnType<typeof replays.prepare>>
 
     const outcomeOf = (
-      scope: AgentScope,
+      asker: Asker,
       asking: Asking,
       kind: "cases" | "turns",
       { asked, runId }: WaitingQuestion
     ): Effect.Effect<ExperimentOutcome, TurnLimitExceeded> => {
       if (kind === "cases" || runId === null)
         return Effect.flatMap(asking.question(asked.question, runId), (replayed) =>
-          judgeReply(scope, asked, replayed)
+          judgeReply(asker, asked, replayed)
         )
       return Effect.map(asking.turn(runId), (replayed) =>
         replayed === null ? judgedAs(asked, { error: "The turn is gone." }) : compared(asked, replayed)
@@ -110,7 +122,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
         Option.match(before, { onNone: () => 0, onSome: (at) => at.inputTokens + at.outputTokens })
       )
       const ask = (question: WaitingQuestion) =>
-        outcomeOf(agent, asking, kind, question).pipe(
+        outcomeOf({ scope: agent, masking: settings.masking }, asking, kind, question).pipe(
           Effect.tap((outcome) => store.record(scope, id, question.position, outcome)),
           Effect.tap((outcome) => Ref.update(spent, (sum) => sum + tokensOf(outcome))),
           // No question waits in an experiment that has ended.
