@@ -231,8 +231,9 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           tenantId,
           sql`conversation_id in (select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id})`
         )
-        yield* forgetDrafts(tenantId)
         yield* sql`delete from end_users where tenant_id = ${tenantId} and id = ${id}`
+        // Afterwards: an experiment that starts meanwhile waits for the turns, and holds no experiment of others then.
+        yield* forgetDrafts(tenantId)
         if (files.length > 0) yield* release(files.map(({ ref }) => ref))
         return "erased" as const
       },
