@@ -2,8 +2,8 @@
 import * as Schema from "effect/Schema"
 import { Conflict } from "./Errors.ts"
 
-/** Number of changes, from 1. */
-export const Version = Schema.Int.pipe(Schema.positive())
+/** Number of changes, from 1. Its columns are 32-bit integers. */
+export const Version = Schema.Int.pipe(Schema.positive(), Schema.lessThan(2 ** 31))
 
 const tag = /^"(\d{1,9})"$/
 

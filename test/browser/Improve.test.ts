@@ -155,4 +155,19 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
     ])
     expect(wrong).toEqual([])
   })
+
+  it("is read on a phone whatever the names of sources are", async () => {
+    const { sources } = await own("GET", `/api/sources?agentId=${agentId}`)
+    for (const { id } of sources)
+      await own("PATCH", `/api/sources/${id}`, { name: "Zugangsvoraussetzungen".repeat(8) })
+    await page.setViewportSize({ width: 390, height: 844 })
+    for (const part of ["wrong", "values", "findings"]) {
+      await page.goto(`${spoke.url}/app/agents/${agentId}/improve?part=${part}`)
+      await page
+        .getByText(/Zugangsvoraussetzungen/u)
+        .first()
+        .waitFor()
+      await look(page, `improve-${part}-long`)
+    }
+  }, 120_000)
 })

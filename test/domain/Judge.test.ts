@@ -128,6 +128,8 @@ describe("A refusal", () => {
     expect(refuses(reply("Paris is the capital of France."), [])).toBe(false)
     expect(refuses(reply("Das weiß ich leider nicht."), [])).toBe(false)
     expect(refuses(reply("Das weiß ich leider nicht."), ["weiß ich leider nicht"])).toBe(true)
+    // As of a variable that is not set.
+    expect(refuses(reply("Paris is the capital of France."), ["", " ", "**"])).toBe(false)
   })
 
   it("passes where it is expected, and fails where an answer is", () => {

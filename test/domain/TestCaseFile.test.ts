@@ -36,7 +36,10 @@ describe("A file of cases", () => {
   })
 
   it.each([
-    ["jsonl", '{"question": "a"}\n{"question": }', "line 2: not valid JSON", '"expectFacts"'],
+    ["jsonl", '{"question": "a"}\n{"question": }', "line 2: it is not valid JSON", '"expectFacts"'],
+    ["jsonl", `{"question": ${"[".repeat(9_999)}${"]".repeat(9_999)}}`, "line 1: it is nested", '"question"'],
+    ["jsonl", '["question"]', "line 1: it is no object", '"question"'],
+    ["jsonl", "null", "line 1: it is no object", '"question"'],
     ["jsonl", '{"questoin": "a"}', "line 1: ", '"question"'],
     ["jsonl", '{"question": "a", "expectSource": ["b"]}', "line 1: expectSource: ", '"expectSources"'],
     ["jsonl", '\n{"question": "  "}', "line 2: question: ", '"question"'],
@@ -45,9 +48,21 @@ describe("A file of cases", () => {
     ["jsonl", '{"question": "a", "expectRefusal": true, "expectSources": ["b"]}', "line 1: ", "exclude"],
     ["jsonl", "[1]\n", "line 1: ", '"question"'],
     ["jsonl", " \n", "has no case", '"question"'],
+    ["jsonl", '{"input": [], "ideal": "a"}', "line 1: input: ", "one message of the user"],
+    [
+      "jsonl",
+      '{"input": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]}',
+      "line 1: input: ",
+      "none of an assistant"
+    ],
+    ["jsonl", '{"input": {"a": 1}, "ideal": "b"}', "line 1: a sample is ", '"ideal"'],
+    ["jsonl", '{"input": " ", "ideal": "b"}', "line 1: question: ", '"question"'],
     ["csv", "", "has no case", "columns"],
     ["csv", "question\n", "has no case", "columns"],
     ["csv", "Frage\na", "line 1: unknown column Frage", "question"],
+    ["csv", "question,__proto__\na,b", "line 1: unknown column __proto__", "question"],
+    ["csv", "question,__defineGetter__\na,b", "line 1: unknown column __defineGetter__", "question"],
+    ["csv", "question,note,note\na,b,c", "line 1: the column note is there twice", "question"],
     ["csv", "expectFacts\na", "line 1: the column question is missing", "question"],
     ["csv", "question\na\nb,c", "line 3: 2 fields for 1 columns", "quotes"],
     ["csv", 'question\n"a\nb', "line 2: a quote is not closed", "columns"],
@@ -55,6 +70,36 @@ describe("A file of cases", () => {
     ["csv", "question,expectFacts\n,b", "line 2: question: ", "columns"]
   ] as const)("of %s that reads %j is refused: %s … %s", (format, text, ...words) => {
     for (const word of words) expect(problemOf(text, format)).toContain(word)
+  })
+
+  it("may have samples of OpenAI Evals: the ideal answer is a fact, and of several a judge decides", () => {
+    const lines = [
+      {
+        input: [
+          { role: "system", content: "Answer." },
+          { role: "user", content: " How many? " }
+        ],
+        ideal: "11"
+      },
+      { input: "Which one?", ideal: ["the red", 'the "blue"'], id: "s1" },
+      { input: [{ role: "user", content: "Why?" }] }
+    ]
+    expect(casesOf(lines.map((line) => JSON.stringify(line)).join("\n"), "jsonl")).toEqual([
+      { line: 1, question: "How many?", expectSources: [], expectFacts: ["11"] },
+      {
+        line: 2,
+        question: "Which one?",
+        expectSources: [],
+        expectFacts: [],
+        criterion: 'The reply states one of these: "the red", "the \\"blue\\""'
+      },
+      { line: 3, question: "Why?", expectSources: [], expectFacts: [] }
+    ])
+  })
+
+  it("says what is wrong in few words, however long the value is", () => {
+    const long = JSON.stringify({ question: "a".repeat(100_000), expectFacts: "b".repeat(100_000) })
+    expect(problemOf(long).length).toBeLessThan(600)
   })
 
   const word = FastCheck.string({ unit: "grapheme", minLength: 1 }).filter((text) => text.trim() === text)

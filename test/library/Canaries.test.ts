@@ -122,6 +122,9 @@ describe("A canary", () => {
     await hosted.good("POST", `${made.path}/cases/from-run`, { runId })
     const { correction } = await hosted.good("POST", `${made.path}/corrections`, one)
     expect(correction.question).toContain(canary)
+    expect(correction.answer).toContain(canary)
+    const preview = `/api/corrections/${correction.id}/preview`
+    await made.ended((await hosted.good("POST", preview, {})).correction.preview.experimentId)
     await hosted.good("POST", `${made.path}/replays`, one)
     for (const body of [one, {}]) {
       const { experiment } = await hosted.good("POST", `${made.path}/experiments`, body)
@@ -144,11 +147,13 @@ describe("A canary", () => {
           "webhook_deliveries"
         ])
       )
-    return { ...made, conversationId, endUserId, runId }
+    return { ...made, conversationId, endUserId, preview, runId }
   }
 
   it("of an erased person is in no table", async () => {
-    const { endUserId } = await prepared("canaryerased")
+    const { endUserId, preview } = await prepared("canaryerased")
+    // It may still run.
+    await hosted.good("POST", preview, {})
     await hosted.good("DELETE", `/api/end-users/${endUserId}`)
     expect(await tablesWith("canaryerased")).toEqual([])
   })

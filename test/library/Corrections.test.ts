@@ -202,6 +202,37 @@ describe("A correction", () => {
     expect((await hosted.ask("GET", one)).status).toBe(404)
   })
 
+  it("of the same question replaces the answer that was approved before, also when its record is gone", async () => {
+    const { chat, endUserId, path, ready, runId } = await prepared()
+    const approved = async (answer: string) => {
+      const body = { runIds: [runId, runId], question, answer }
+      const { correction } = await hosted.good("POST", `${path}/corrections`, body)
+      expect(correction.runIds).toEqual([runId])
+      const made = await hosted.good("POST", `/api/corrections/${correction.id}/approve?force=true`)
+      await ready(made.correction.sourceId)
+      return made.correction
+    }
+    const first = await approved("It stands behind the door.")
+    const second = await approved("It stands in the attic.")
+    expect(second.sourceId).toBe(first.sourceId)
+    const { reply } = await chat(question, "gil")
+    expect([reply.includes("attic"), reply.includes("door")]).toEqual([true, false])
+
+    // A question from the turn itself: the correction goes with the person, the approved answer stays.
+    const { runId: other } = await chat("Where is the hat rack of the house?", "hal")
+    const { correction } = await hosted.good("POST", `${path}/corrections`, {
+      runIds: [other],
+      answer: "Upstairs."
+    })
+    await hosted.good("POST", `/api/corrections/${correction.id}/approve?force=true`)
+    for (const id of [second.id, first.id]) await hosted.good("DELETE", `/api/corrections/${id}`)
+    const { endUsers } = await hosted.good("GET", "/api/end-users?externalId=hal")
+    for (const { id } of endUsers) await hosted.good("DELETE", `/api/end-users/${id}`)
+    expect((await hosted.good("GET", `${path}/corrections`)).corrections).toEqual([])
+    expect(endUserId).not.toBe(endUsers[0].id)
+    expect((await approved("It stands in the cellar.")).sourceId).toBe(first.sourceId)
+  })
+
   it("goes with the person who asked", async () => {
     const { endUserId, path, runId } = await prepared()
     const { correction } = await hosted.good("POST", `${path}/corrections`, { runIds: [runId] })
@@ -233,14 +264,17 @@ const scripted = (reply: (prompt: string) => string | null) =>
 
 describe("A model as judge", () => {
   let hosted: Hosted
+  const prompts: Array<string> = []
   beforeAll(async () => {
     hosted = await makeHosted(
       layerHashing(),
       scripted((prompt) => {
+        prompts.push(prompt)
         if (!prompt.startsWith("JSON ")) return "With pleasure: the shop opens at nine."
         if (prompt.includes("You draft")) return '{"answer": "A draft of the model."}'
         if (prompt.includes("is broken")) return null
         if (prompt.includes("is confused")) return '{"passed": "perhaps"}'
+        if (prompt.includes("[email-1]")) return '{"passed": true, "reason": "It names [email-1]."}'
         return prompt.includes("is polite")
           ? '{"passed": true, "reason": "It says with pleasure."}'
           : '{"passed": false, "reason": "It does not name the day."}'
@@ -293,6 +327,19 @@ describe("A model as judge", () => {
     expect(done).toMatchObject({ passed: 2, inputTokens: 5 * 7 + 3 * 7, outputTokens: 5 * 2 + 3 * 2 })
     const { cases } = await hosted.good("GET", `${path}/cases`)
     expect(cases[0].criterion).toBe("The reply is polite.")
+  })
+
+  it("gets placeholders for the personal data of an agent that masks it", async () => {
+    const { ended, path } = await hosted.agent()
+    await hosted.good("PATCH", path, { masking: { kinds: ["email"] } })
+    const question = "Is ada@judged.example your address?"
+    await hosted.good("POST", `${path}/cases`, { question, criterion: "The reply names ada@judged.example." })
+    const { experiment } = await hosted.good("POST", `${path}/experiments`, {})
+    await ended(experiment.id)
+    const { results } = await hosted.good("GET", `/api/experiments/${experiment.id}/results`)
+    expect(results[0].result.verdict).toMatchObject({ passed: true, reason: "It names ada@judged.example." })
+    expect(prompts.at(-1)).toContain("The reply names [email-1].")
+    expect(prompts.filter((prompt) => prompt.includes("ada@judged.example"))).toEqual([])
   })
 
   it("drafts a correction where nobody has replied", async () => {

@@ -95,7 +95,8 @@ const verdict = (
 ) => {
   const worse = comparison?.changes.filter((change) => change.verdict === "worse") ?? []
   if (worse.length > 0) return `Worse than the baseline: ${worse.map((change) => change.measure).join(", ")}.`
-  if (minPass !== undefined && report.passed < minPass * report.cases)
+  // Divided, not multiplied: 0.55 * 100 is more than 55.
+  if (minPass !== undefined && report.passed / report.cases < minPass)
     return `${report.passed} of ${report.cases} cases passed; --min-pass asks for a share of ${minPass}.`
   return undefined
 }

@@ -55,7 +55,7 @@ export const isWorse = ({ regression }: Gate): boolean => regression
 
 /** True for fields that replies depend on: not the name, the greeting, or parts other than settings. */
 const isAnswering = ({ field }: AgentChange["fields"][number]) =>
-  /^(?:instructions|model|tools|masking|retrieval\.|grounding\.)/u.test(field)
+  /^(?:instructions|model|tools|masking|streamReasoning|retrieval\.|grounding\.|style\.)/u.test(field)
 
 /** The settings of an agent in the file. */
 const saidOf = (config: unknown, agent: string): Readonly<Record<string, unknown>> => {

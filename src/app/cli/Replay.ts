@@ -24,8 +24,9 @@ const lineOf = ({ after, before, outcome, reason, runId }: ReplayedRun): string 
   return `${runId}  changed\n${lineOf("before", before)}\n${lineOf("after", after)}\n`
 }
 
-const replay = (runIds: ReadonlyArray<string>, { agent, agentVersion, json, ...flags }: Flags) =>
+const replay = (given: ReadonlyArray<string>, { agent, agentVersion, json, ...flags }: Flags) =>
   Effect.gen(function* () {
+    const runIds = [...new Set(given)]
     const connection = yield* Connection.connect(flags)
     const agentId = agent ?? (yield* Connection.agentOf(connection))
     const batches = Array.from({ length: Math.ceil(runIds.length / maxConcurrentRuns) }, (_, place) =>

@@ -19,13 +19,16 @@ const maxExpectations = 100
 const list = Schema.Array(trimmed(maxExpectationLength)).pipe(Schema.maxItems(maxExpectations))
 const emptyList = Schema.optionalWith(list, { exact: true, default: () => [] })
 const note = trimmed(maxExpectationLength)
+/** Null, as in answers, stands for a missing field. */
+const omissible = <A, I>(schema: Schema.Schema<A, I>) =>
+  Schema.optionalWith(schema, { exact: true, nullable: true })
 const question = trimmed(32_000)
 
 const fitsTogether = ({
   expectRefusal,
   expectSources
 }: {
-  readonly expectRefusal?: boolean | null
+  readonly expectRefusal?: boolean
   readonly expectSources: ReadonlyArray<string>
 }) =>
   expectRefusal !== true ||
@@ -38,11 +41,11 @@ export const TestCaseFields = Schema.Struct({
   expectSources: emptyList,
   expectFacts: emptyList,
   /** If omitted, both kinds of reply are accepted. */
-  expectRefusal: Schema.optionalWith(Schema.Boolean, { exact: true }),
+  expectRefusal: omissible(Schema.Boolean),
   /** A language model judges the reply by it. Without a model the case does not pass. */
-  criterion: Schema.optionalWith(note, { exact: true }),
+  criterion: omissible(note),
   /** For people only; it is not checked. */
-  note: Schema.optionalWith(note, { exact: true })
+  note: omissible(note)
 }).pipe(Schema.filter(fitsTogether))
 export type TestCaseFields = typeof TestCaseFields.Type
 

@@ -1,8 +1,11 @@
-/** Files of cases: JSON Lines, or CSV with the same columns. */
+/** Files of cases: JSON Lines, or CSV with the same columns. JSON Lines may also have samples of OpenAI Evals. */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import { parse as parseJson } from "../Json.ts"
 import * as Csv from "./Csv.ts"
+import { caseOfSample, isSample } from "./EvalSample.ts"
+import { isList } from "../JsonValue.ts"
 import { TestCaseFields } from "./TestCase.ts"
 
 /** Maximum number of cases of one file. */
@@ -19,7 +22,9 @@ const expectedColumns =
   "The first line of a CSV file names its columns: question, and any of expectSources, expectFacts (several separated by |), expectRefusal (true or false), criterion and note."
 
 const decode = Schema.decodeUnknownEither(TestCaseFields, { onExcessProperty: "error" })
-const decodeJson = Schema.decodeUnknownEither(Schema.parseJson())
+
+/** Maximum characters of a problem that are shown: it quotes the invalid value. */
+const maxProblemLength = 300
 
 type Parsed = Either.Either<ReadonlyArray<Case>, string>
 
@@ -28,19 +33,30 @@ const decoded = (value: unknown, line: number, hint: string): Either.Either<Case
     onLeft: (error) => {
       const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
       const at = issue === undefined || issue.path.length === 0 ? "" : `${issue.path.join(".")}: `
-      return `line ${line}: ${at}${issue?.message ?? "cannot be read"}\n${hint}`
+      const problem = `${at}${issue?.message ?? "cannot be read"}`
+      return `line ${line}: ${problem.slice(0, maxProblemLength).toWellFormed()}\n${hint}`
     },
     onRight: (found) => ({ ...found, line })
   })
+
+const refused = (line: number, problem: string): Either.Either<Case, string> =>
+  Either.left(`line ${line}: ${problem}\n${expected}`)
 
 const jsonLines = (text: string): Parsed =>
   Either.all(
     text.split(/\r\n|\r|\n/).flatMap((line, place) => {
       if (line.trim() === "") return []
-      const value = decodeJson(line)
-      return Either.isLeft(value)
-        ? [Either.left(`line ${place + 1}: not valid JSON\n${expected}`)]
-        : [decoded(value.right, place + 1, expected)]
+      const value = parseJson(line)
+      if (Either.isLeft(value)) return [refused(place + 1, value.left.message)]
+      const isObject = typeof value.right === "object" && value.right !== null && !isList(value.right)
+      if (!isObject) return [refused(place + 1, "it is no object")]
+      if (!isSample(value.right)) return [decoded(value.right, place + 1, expected)]
+      return [
+        Either.match(caseOfSample(value.right), {
+          onLeft: (problem) => refused(place + 1, problem),
+          onRight: (fields) => decoded(fields, place + 1, expected)
+        })
+      ]
     })
   )
 
@@ -53,24 +69,30 @@ const listOf = (text: string): ReadonlyArray<string> =>
 const yes = /^(?:true|yes|1)$/i
 const no = /^(?:false|no|0)$/i
 
-const columns: Readonly<Record<string, (text: string) => unknown>> = {
-  question: (text) => text,
-  note: (text) => text,
-  criterion: (text) => text,
-  expectSources: listOf,
-  expectFacts: listOf,
-  expectRefusal: (text) => (yes.test(text.trim()) ? true : no.test(text.trim()) ? false : text)
+const columns = new Map<string, (text: string) => unknown>([
+  ["question", (text) => text],
+  ["note", (text) => text],
+  ["criterion", (text) => text],
+  ["expectSources", listOf],
+  ["expectFacts", listOf],
+  ["expectRefusal", (text) => (yes.test(text.trim()) ? true : no.test(text.trim()) ? false : text)]
+])
+
+/** The problem of the names of the columns; undefined where there is none. */
+const columnProblem = (names: ReadonlyArray<string>): string | undefined => {
+  const unknown = names.find((name) => !columns.has(name))
+  if (unknown !== undefined) return `unknown column ${unknown}`
+  const repeated = names.find((name, place) => names.indexOf(name) < place)
+  if (repeated !== undefined) return `the column ${repeated} is there twice`
+  return names.includes("question") ? undefined : "the column question is missing"
 }
 
 const csv = (text: string): Parsed => {
   const [header, ...rows] = Csv.records(text)
   if (header === undefined) return Either.right([])
   const names = (header.fields ?? []).map((name) => name.trim())
-  const unknown = names.find((name) => columns[name] === undefined)
-  if (unknown !== undefined || !names.includes("question")) {
-    const problem = unknown === undefined ? "the column question is missing" : `unknown column ${unknown}`
-    return Either.left(`line ${header.line}: ${problem}\n${expectedColumns}`)
-  }
+  const problem = columnProblem(names)
+  if (problem !== undefined) return Either.left(`line ${header.line}: ${problem}\n${expectedColumns}`)
   return Either.all(
     rows.map(({ fields, line }) => {
       if (fields === null) return Either.left(`line ${line}: a quote is not closed\n${expectedColumns}`)
@@ -81,7 +103,7 @@ const csv = (text: string): Parsed => {
       }
       const given = names.flatMap((name, place) => {
         const field = fields[place] ?? ""
-        return name !== "question" && field.trim() === "" ? [] : [[name, columns[name]?.(field)] as const]
+        return name !== "question" && field.trim() === "" ? [] : [[name, columns.get(name)?.(field)] as const]
       })
       return decoded(Object.fromEntries(given), line, expectedColumns)
     })

@@ -143,14 +143,23 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       )
 
     /**
-     * The newest source with the agent's approved answers. Locks the agent's sources of that kind until the transaction
-     * ends.
+     * The newest source of curated answers called `name`, or with an approved answer, because a correction is deleted
+     * with its turn. Locks the agent's sources of that kind until the transaction ends.
      */
-    const sourceOf = Effect.fn("CorrectionStore.sourceOf")(function* ({ agentId, tenantId }: AgentScope) {
+    const sourceOf = Effect.fn("CorrectionStore.sourceOf")(function* (
+      { agentId, tenantId }: AgentScope,
+      name: string
+    ) {
       yield* sql`select pg_advisory_xact_lock(hashtextextended(${`corrections ${tenantId} ${agentId}`}, 0))`
       const [found] = yield* sql<{ readonly id: string }>`
-        select s.id from corrections k join sources s on s.tenant_id = k.tenant_id and s.id = k.source_id and s.type = 'QA'
-        where k.tenant_id = ${tenantId} and k.agent_id = ${agentId} order by s.id desc limit 1`
+        select s.id from sources s
+        where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.type = 'QA' and (
+          s.name = ${name} or exists (
+            select from corrections k
+            where k.tenant_id = s.tenant_id and k.agent_id = s.agent_id and k.source_id = s.id
+          )
+        )
+        order by s.id desc limit 1`
       return Option.map(Option.fromNullable(found), ({ id }) => SourceId.make(id))
     }, Effect.orDie)
 

@@ -271,7 +271,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         Effect.withSpan("ExperimentStore.record")
       )
 
-    /** False when it had ended before, or does not exist. */
+    /** Removes the tried answer, which is a draft's text. False when it had ended before, or does not exist. */
     const end = (
       { tenantId }: TenantScope,
       id: ExperimentId,
@@ -279,7 +279,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       reason: string | null = null
     ) =>
       sql`
-        update experiments set status = ${status}, reason = ${reason}, ended_at = now()
+        update experiments set status = ${status}, reason = ${reason}, ended_at = now(), curated = null
         where tenant_id = ${tenantId} and id = ${id} and status in ('queued', 'running') returning id`.pipe(
         Rows.any,
         Effect.withSpan("ExperimentStore.end")

@@ -193,6 +193,15 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       )
 
     /**
+     * Ends the tenant's running previews: a draft that quotes the person is deleted with its turn, and a preview has a
+     * copy of its text. Those that ended in earlier versions lose theirs.
+     */
+    const forgetDrafts = (tenantId: TenantScope["tenantId"]) => sql`
+      update experiments set curated = null, ended_at = coalesce(ended_at, now()),
+        status = case when status in ('queued', 'running') then 'cancelled' else status end
+      where tenant_id = ${tenantId} and curated is not null`
+
+    /**
      * Erases everything about the person, in one transaction. Rows that refer to the person are deleted by cascade.
      * `busy` while a turn of the person runs on a live process, which would write again. `release` joins the
      * transaction, with the files of the person's conversations.
@@ -223,6 +232,8 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           sql`conversation_id in (select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id})`
         )
         yield* sql`delete from end_users where tenant_id = ${tenantId} and id = ${id}`
+        // Afterwards: an experiment that starts meanwhile waits for the turns, and holds no experiment of others then.
+        yield* forgetDrafts(tenantId)
         if (files.length > 0) yield* release(files.map(({ ref }) => ref))
         return "erased" as const
       },

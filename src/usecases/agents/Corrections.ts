@@ -175,7 +175,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       author: Actor
     ) {
       const { scope, settings } = yield* requireAgent(tenant, agentId)
-      const runIds = (yield* runsOf(tenant, agentId, request)).slice(0, maxCorrectedTurns)
+      const runIds = [...new Set(yield* runsOf(tenant, agentId, request))].slice(0, maxCorrectedTurns)
       const asked = yield* askedIn(scope, runIds)
       const [first] = asked
       if (first === undefined) return yield* missingTurn()
@@ -272,14 +272,18 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       return yield* get(tenant, id)
     })
 
-    /** Adds the answer to the source of approved answers. Creates that source when there is none or it is full. */
+    /**
+     * Adds the answer to the source of approved answers, instead of an earlier one to the same question. Creates that
+     * source when there is none or it is full.
+     */
     const publish = Effect.fn("Corrections.publish")(function* (scope: AgentScope, pair: QaPair) {
-      const known = yield* store.sourceOf(scope)
+      const known = yield* store.sourceOf(scope, sourceName)
       const config = Option.isNone(known)
         ? Option.none()
         : decodeQa((yield* Effect.orDie(sources.get(scope, known.value))).config)
       if (Option.isSome(known) && Option.isSome(config)) {
-        const more = { ...config.value, pairs: [...config.value.pairs, pair] }
+        const others = config.value.pairs.filter(({ question }) => question !== pair.question)
+        const more = { ...config.value, pairs: [...others, pair] }
         if (Option.isSome(decodeQa(more))) {
           const { id } = yield* sources.patch(scope, known.value, { config: more })
           return id

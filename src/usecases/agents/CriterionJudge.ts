@@ -4,9 +4,11 @@ import * as Schema from "effect/Schema"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { unjudged, type Verdict } from "../../domain/agents/evaluation/Judge.ts"
+import type { Masking as MaskingSettings } from "../../domain/agents/Masking.ts"
 import type { TurnLimitExceeded } from "../../domain/Errors.ts"
 import { billed } from "../billing/BilledModel.ts"
 import { OtherModelCalls } from "../billing/OtherModelCalls.ts"
+import { Masking } from "../chat/masking/Masking.ts"
 import * as ModelAnswer from "./ModelAnswer.ts"
 
 /** Maximum UTF-16 units of a reply that the model is shown, and of a reason that is kept. */
@@ -26,18 +28,31 @@ const parameters = {
   additionalProperties: false
 }
 
+/** What is judged. `masking` is the setting of the agent that replied. */
+interface Judged {
+  readonly criterion: string
+  readonly question: string
+  readonly reply: string
+  readonly masking: MaskingSettings | null
+}
+
+/** The texts for the model, with the same placeholder for the same value, and what restores the values. */
+const masked = ({ criterion, masking, question, reply }: Judged) => {
+  if (masking === null) return { data: { question, reply, criterion }, restored: (text: string) => text }
+  const own = new Masking(masking)
+  for (const text of [question, reply, criterion]) own.learn(text)
+  const data = { question: own.text(question), reply: own.text(reply), criterion: own.text(criterion) }
+  return { data, restored: own.restored }
+}
+
 export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/agents/CriterionJudge", {
   effect: Effect.gen(function* () {
     const runtime = yield* ModelRuntime
     const { reserve } = yield* OtherModelCalls
 
-    const askModel = Effect.fn("CriterionJudge.verdict")(function* (
-      scope: AgentScope,
-      criterion: string,
-      question: string,
-      reply: string
-    ) {
-      const data = { question, reply: reply.slice(0, maxReplyLength).toWellFormed(), criterion }
+    const askModel = Effect.fn("CriterionJudge.verdict")(function* (scope: AgentScope, judged: Judged) {
+      const { data: texts, restored } = masked(judged)
+      const data = { ...texts, reply: texts.reply.slice(0, maxReplyLength).toWellFormed() }
       const { used, value } = yield* ModelAnswer.ask(
         billed(runtime, yield* reserve(scope, "judge", ModelAnswer.timeout)),
         null,
@@ -49,19 +64,14 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
       const found: Verdict = {
         ...used,
         passed: value.passed,
-        reason: value.reason.slice(0, maxReasonLength).toWellFormed()
+        reason: restored(value.reason).slice(0, maxReasonLength).toWellFormed()
       }
       return found
     }, Effect.scoped)
 
     /** The verdict of a reply that could not be judged has the reason. Fails if a budget is spent. */
-    const verdict = (
-      scope: AgentScope,
-      criterion: string,
-      question: string,
-      reply: string
-    ): Effect.Effect<Verdict, TurnLimitExceeded> =>
-      Effect.catchTag(askModel(scope, criterion, question, reply), "NoAnswer", ({ reason, used }) =>
+    const verdict = (scope: AgentScope, judged: Judged): Effect.Effect<Verdict, TurnLimitExceeded> =>
+      Effect.catchTag(askModel(scope, judged), "NoAnswer", ({ reason, used }) =>
         Effect.succeed({ ...unjudged(reason), ...used })
       )
 

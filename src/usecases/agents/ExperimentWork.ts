@@ -3,6 +3,7 @@
  * question, so that a repeated job resumes where it stopped. Questions are answered by replays, which have no effects
  * outside.
  */
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -11,6 +12,7 @@ import type { QueueJob } from "../../capabilities/JobQueue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { judge, type NoReply, type Reply, type Verdict } from "../../domain/agents/evaluation/Judge.ts"
 import { ExperimentId, type ExperimentOutcome } from "../../domain/agents/Experiment.ts"
+import type { Masking } from "../../domain/agents/Masking.ts"
 import type { TestCaseFields } from "../../domain/agents/TestCase.ts"
 import type { ReplayedRun } from "../../domain/chat/ReplayedRun.ts"
 import type { TurnLimitExceeded } from "../../domain/Errors.ts"
@@ -25,6 +27,12 @@ const Payload = Schema.Struct({ tenantId: TenantId, experimentId: ExperimentId }
 /** Maximum concurrent questions of one experiment: they use the same model as customers. */
 const maxConcurrentQuestions = 2
 type Replayed = ReplayedRun & { readonly latency: number }
+
+/** The agent that is asked, and its setting of masking. */
+interface Asker {
+  readonly scope: AgentScope
+  readonly masking: Masking | null
+}
 
 const replyOf = ({ after, latency, reason }: Replayed): Reply | NoReply => {
   if (after === null) return { error: reason ?? "no reply" }
@@ -64,35 +72,41 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
     const { verdict } = yield* CriterionJudge
 
     const judgeReply = Effect.fn("ExperimentWork.judgeReply")(function* (
-      scope: AgentScope,
+      { masking, scope }: Asker,
       asked: TestCaseFields,
       replayed: Replayed
     ) {
+      const { criterion, question } = asked
       const reply = replyOf(replayed)
-      if (asked.criterion === undefined || "error" in reply) return judgedAs(asked, reply)
-      return judgedAs(asked, reply, yield* verdict(scope, asked.criterion, asked.question, reply.text))
+      if (criterion === undefined || "error" in reply) return judgedAs(asked, reply)
+      return judgedAs(
+        asked,
+        reply,
+        yield* verdict(scope, { criterion, question, reply: reply.text, masking })
+      )
     })
 
     type Asking = Effect.Effect.Success<ReturnType<typeof replays.prepare>>
 
     const outcomeOf = (
-      scope: AgentScope,
+      asker: Asker,
       asking: Asking,
       kind: "cases" | "turns",
       { asked, runId }: WaitingQuestion
     ): Effect.Effect<ExperimentOutcome, TurnLimitExceeded> => {
       if (kind === "cases" || runId === null)
         return Effect.flatMap(asking.question(asked.question, runId), (replayed) =>
-          judgeReply(scope, asked, replayed)
+          judgeReply(asker, asked, replayed)
         )
       return Effect.map(asking.turn(runId), (replayed) =>
         replayed === null ? judgedAs(asked, { error: "The turn is gone." }) : compared(asked, replayed)
       )
     }
 
-    /** Handler of queue `experiments`. Does nothing for an experiment that has ended or is gone. */
-    const process = Effect.fn("ExperimentWork.process")(function* (job: QueueJob) {
-      const { experimentId: id, tenantId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+    const payloadOf = (job: QueueJob) => Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+
+    const askAll = Effect.fn("ExperimentWork.askAll")(function* (job: QueueJob) {
+      const { experimentId: id, tenantId } = yield* payloadOf(job)
       const scope = { tenantId }
       const begun = yield* store.begin(scope, id)
       if (Option.isNone(begun)) return
@@ -108,7 +122,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
         Option.match(before, { onNone: () => 0, onSome: (at) => at.inputTokens + at.outputTokens })
       )
       const ask = (question: WaitingQuestion) =>
-        outcomeOf(agent, asking, kind, question).pipe(
+        outcomeOf({ scope: agent, masking: settings.masking }, asking, kind, question).pipe(
           Effect.tap((outcome) => store.record(scope, id, question.position, outcome)),
           Effect.tap((outcome) => Ref.update(spent, (sum) => sum + tokensOf(outcome))),
           // No question waits in an experiment that has ended.
@@ -126,11 +140,27 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       yield* store.end(scope, id, "complete")
     })
 
-    /** The worker of the last attempt has died. */
-    const failAbandoned = Effect.fn("ExperimentWork.failAbandoned")(function* (job: QueueJob) {
-      const { experimentId, tenantId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      yield* store.end({ tenantId }, experimentId, "failed", "The processes that asked it have stopped.")
+    const fail = Effect.fn("ExperimentWork.fail")(function* (job: QueueJob, reason: string) {
+      const { experimentId, tenantId } = yield* payloadOf(job)
+      yield* store.end({ tenantId }, experimentId, "failed", reason)
     })
+
+    /**
+     * Handler of queue `experiments`. Does nothing for an experiment that has ended or is gone. A defect of the last
+     * attempt ends it.
+     */
+    const process = (job: QueueJob) =>
+      Effect.tapErrorCause(askAll(job), (cause) =>
+        job.lastAttempt && !Cause.isInterruptedOnly(cause)
+          ? fail(job, "An unexpected error ended it. The log of the service names it.")
+          : Effect.void
+      ).pipe(Effect.withSpan("ExperimentWork.process"))
+
+    /** The worker of the last attempt has died. */
+    const failAbandoned = (job: QueueJob) =>
+      fail(job, "The processes that asked it have stopped.").pipe(
+        Effect.withSpan("ExperimentWork.failAbandoned")
+      )
 
     return { process, failAbandoned } as const
   })

@@ -71,7 +71,8 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       const found = yield* measuredOf(scope, wanted, asked)
       if (Option.isNone(found)) return yield* notAsked()
       const report = found.value
-      if (minPass !== null && report.passed < minPass * rows.length) {
+      // Divided, not multiplied: 0.55 * 100 is more than 55.
+      if (minPass !== null && report.passed / rows.length < minPass) {
         const failing = report.results.filter(({ passed }) => !passed).map(({ question }) => question)
         return yield* refused(
           `${report.passed} of ${rows.length} test cases passed; the minimum is ${percent(minPass)}.`,

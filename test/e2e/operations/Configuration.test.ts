@@ -170,9 +170,9 @@ it("settings by which clearly fewer test cases pass are not applied, unless that
     expectFacts: ["in a tin"]
   }))
   const config = { text: "# Tolls\n\nThe ferryman keeps the tolls in a tin." }
-  const said = (retrieval: object) =>
+  const said = (retrieval: object, style: object = {}) =>
     write("ferry.json", {
-      agents: { Ferry: { retrieval, sources: { Tolls: { type: "TEXT", config } }, cases } }
+      agents: { Ferry: { retrieval, style, sources: { Tolls: { type: "TEXT", config } }, cases } }
     })
   const made = await run(["apply", said({}), "--yes", "--wait"], variables)
   expect([made.code, made.code === 0 ? "" : made.stderr]).toEqual([0, ""])
@@ -192,6 +192,9 @@ it("settings by which clearly fewer test cases pass are not applied, unless that
       mended: []
     }
   ])
+
+  const brief = await run(["plan", said({}, { length: "short" }), "--json"], variables)
+  expect(JSON.parse(brief.stdout).gates).toMatchObject([{ agent: "Ferry", cases: 8, passed: 8 }])
 
   const file = said({ minScore: 1 })
   const planned = await run(["plan", file], variables)

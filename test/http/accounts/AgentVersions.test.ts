@@ -212,6 +212,15 @@ layer(Server, { excludeTestServices: true })("Versions of an agent", (it) => {
         400,
         "VALIDATION_ERROR"
       ])
+      // More than a column holds.
+      const version = 2 ** 31
+      for (const [method, below, body] of [
+        ["PATCH", "", { greeting: "Hello!", from: version }],
+        ["PUT", "/split", { version, share: 0.5 }],
+        ["POST", "/experiments", { version }],
+        ["POST", "/experiments", { baselineVersion: version }]
+      ] as const)
+        expect(outcome(yield* ask(method, below, { body }))).toEqual([400, "VALIDATION_ERROR"])
       expect((yield* ask("GET", "")).data.agent).toMatchObject({
         version: 1,
         publishedVersion: 1,

@@ -113,6 +113,9 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
       const one = `/api/cases/${first.data.case.id}`
       const changed = yield* ask("PUT", one, { body: { question: "How so?" } })
       expect(changed.data.case).toMatchObject({ question: "How so?", expectSources: [], note: null })
+      // What was read can be written.
+      const { updatedAt: _, ...read } = changed.data.case
+      expect((yield* ask("PUT", one, { body: changed.data.case })).data.case).toMatchObject(read)
       expect((yield* ask("DELETE", one)).data).toEqual({ id: first.data.case.id, deleted: true })
       expect(outcome(yield* ask("DELETE", one))).toEqual([404, "NOT_FOUND"])
       expect(outcome(yield* ask("PUT", one, { body: { question: "?" } }))).toEqual([404, "NOT_FOUND"])
@@ -120,6 +123,7 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
       const deeds = entries.map(({ action }: { readonly action: string }) => action)
       expect(deeds.filter((deed: string) => deed.startsWith("test_case."))).toEqual([
         "test_case.delete",
+        "test_case.update",
         "test_case.update",
         "test_case.create",
         "test_case.create"

@@ -277,6 +277,24 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("fails when its last attempt ends unexpectedly, and waits for another one before", () =>
+    Effect.gen(function* () {
+      const { scope, script } = yield* prepared(both)
+      const { id } = yield* start(scope)
+      yield* Ref.set(script.reply, () => Stream.die("broken"))
+      const { process } = yield* ExperimentWork
+      const [job] = yield* jobs
+      if (job === undefined) return expect(job).toBeDefined()
+      const status = Effect.map((yield* Experiments).report(scope, id), ({ experiment }) => experiment.status)
+      yield* Effect.exit(process(job))
+      expect(yield* status).toBe("running")
+      expect(Exit.isFailure(yield* Effect.exit(process({ ...job, attempt: 10, lastAttempt: true })))).toBe(
+        true
+      )
+      expect(yield* status).toBe("failed")
+    }).pipe(onFreshData)
+  )
+
   it.scoped("is of one's own agent, has something to ask, and waits with nine others at most", () =>
     Effect.gen(function* () {
       const { scope } = yield* prepared()
@@ -441,6 +459,19 @@ eachEngineLive("A version is published", (it) => {
       yield* ran(scope, { version: good })
       expect(yield* patch(scope, scope.agentId, { greeting: "Hello" })).toMatchObject({ greeting: "Hello" })
       expect(yield* publish(scope, worse, true)).toMatchObject({ publishedVersion: worse })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("when exactly the share passes that is asked for", () =>
+    Effect.gen(function* () {
+      const missed = { ...both, expectFacts: ["call us"] }
+      const { scope } = yield* prepared(
+        ...Array.from({ length: 25 }, (_, place) => (place < 7 ? both : missed))
+      )
+      // 0.28 * 25 is 7.000000000000001.
+      yield* threshold(scope, 0.28, false)
+      yield* ran(scope, { version: 1 })
+      expect(yield* publish(scope, 1)).toMatchObject({ publishedVersion: 1 })
     }).pipe(onFreshData)
   )
 

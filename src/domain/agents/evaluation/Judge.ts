@@ -155,7 +155,8 @@ const refusals = [
 export const refuses = (reply: Reply, phrases: ReadonlyArray<string>): boolean => {
   if (marked(reply).length > 0) return false
   const replyWords = words(reply.text).replaceAll("’", "'")
-  return [...refusals, ...phrases.map(words)].some((phrase) => replyWords.includes(phrase))
+  const given = phrases.map(words).filter((phrase) => phrase !== "")
+  return [...refusals, ...given].some((phrase) => replyWords.includes(phrase))
 }
 
 const groundingOf = (citations: ReadonlyArray<Citation>): number | null => {

@@ -23,7 +23,7 @@ const words = texts(
     before: "Before",
     after: "After",
     citations: "The same words; what the answer cites is another.",
-    same: (count: string) => `${count} stay as they are`
+    same: (count: string) => `Unchanged: ${count}`
   },
   {
     progress: "Frühere Fragen erneut gestellt",
@@ -37,7 +37,7 @@ const words = texts(
     before: "Vorher",
     after: "Nachher",
     citations: "Derselbe Wortlaut; die Antwort zitiert etwas anderes.",
-    same: (count: string) => `${count} bleiben, wie sie sind`
+    same: (count: string) => `Unverändert: ${count}`
   }
 )
 
