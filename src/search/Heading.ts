@@ -1,6 +1,7 @@
 /** Reduces Markdown to plain words for display. Code spans are kept as they are. */
 
 const image = /(`[^`]*`)|!\[([^\]]{0,200})\]\([^)]{0,2000}\)/g
+const lineBreak = /(`[^`]*`)|<br\s{0,3}\/?>/gi
 const tag = /(`[^`]*`)|<\/?[a-z][a-z0-9-]{0,30}(?:\s[^<>]{0,500})?\/?>|<!--[^<>]{0,500}-->/gi
 const footnote = /(`[^`]*`)|\[\^?\d{1,3}\](?![([:])/g
 
@@ -8,6 +9,7 @@ const footnote = /(`[^`]*`)|\[\^?\d{1,3}\](?![([:])/g
 export const plainText = (text: string): string =>
   text
     .replace(image, "$1$2")
+    .replace(lineBreak, (_, code: string | undefined) => code ?? " ")
     .replace(tag, "$1")
     .replace(footnote, "$1")
     .replace(/[^\S\n]+/g, " ")

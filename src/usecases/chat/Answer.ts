@@ -353,7 +353,9 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     Effect.suspend(ModelStep.turnFailed)
   )
   yield* emit(turn, { _tag: "StepStart" })
-  const marks = groundingOf(turn, passages) === null ? "none" : "removed"
+  // Extracts have only marks of their own. Other brackets are text of the sources.
+  const others = services.runtime.readsPassages ? "kept" : "removed"
+  const marks = groundingOf(turn, passages) === null ? "none" : others
   const stream = new Citations.CitationStream(Citations.candidatesOf(passages), marks)
   const tools = withSearches(
     services,
@@ -362,8 +364,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     passages,
     stream
   )
-  const mayBeReplaced =
-    marks === "removed" && !services.runtime.readsPassages && turn.admission.unsupported !== "annotate"
+  const mayBeReplaced = marks === "removed" && turn.admission.unsupported !== "annotate"
   const held: Array<TurnPart> | null = mayBeReplaced ? [] : null
   const send = (parts: ReadonlyArray<TurnPart>) =>
     held === null ? emitWithBackpressure(turn, parts) : Effect.sync(() => void held.push(...parts))

@@ -149,6 +149,31 @@ describe("Extractive", () => {
     )
   })
 
+  it("keeps nested lists nested, the fields of a record apart, and broken lines of a cell as words of their own", () => {
+    const list =
+      "Before you install:\n\n1. Turn it **off**.\n   - Both switches.\n   - The seal.\n2. Wait.\n\n"
+    const indented = "- one install\n  - two\n  - three"
+    const record = "product: Install kit\nprice: 20: or more\nstock: 5"
+    const table = "| Install | Do |\n|---|---|\n| E02 | switch off,<br>call us<br/>now |"
+    expect(
+      answer("How do I install it?", [passage(1, "Install", [list, indented, record, table].join("\n\n"))])
+    ).toBe(
+      "**Install**\n\nBefore you install:\n\n1. Turn it **off**.\n   - Both switches.\n   - The seal.\n2. Wait.\n\n" +
+        // Whether its first line was nested cannot be told any more.
+        "- one install\n- two\n- three\n\n" +
+        "- product: Install kit\n- price: 20: or more\n- stock: 5 [1]\n\n" +
+        "| Install | Do |\n|---|---|\n| E02 | switch off, call us now |\n\n[1]"
+    )
+  })
+
+  it("joins lines of scripts without spaces without one, and shows the text of a footnote without its mark", () => {
+    const text =
+      "貸出期間の延長は\n1回のみ可能です。予約が入っている本は延長で\nきません。API\nもあります。\nSee it\nhere.\n本[^1]\n\n[^1]: 延長の注。"
+    expect(answer("貸出期間の延長", [passage(1, "案内", text)])).toBe(
+      "**案内**\n\n貸出期間の延長は1回のみ可能です。予約が入っている本は延長できません。APIもあります。See it here. 本\n\n延長の注。 [1]"
+    )
+  })
+
   it("says so when the sources hold nothing on the question", () => {
     const nothing = "I found nothing on that in the sources."
     const weak = all.map((found) => ({ ...found, score: 0.3 }))

@@ -19,24 +19,62 @@ const isImport = (line: string): boolean =>
   /^import\s[^'"]{1,300}\sfrom\s+['"][^'"]{1,300}['"];?\s*$/.test(line)
 
 const withoutMarks = (line: string): string =>
-  line.replace(/^\s*>\s?/, "").replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
+  line
+    .replace(/^\s*>\s?/, "")
+    .replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
+    .replace(/^\s{0,3}\[\^[^\]\s]{1,40}\]:\s{0,3}/, "")
 
-/** Joins hard-wrapped lines; list items keep their lines. The first line of a note becomes its label. */
+const unspaced =
+  "\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}、。，．：；！？（）"
+/** Where a line of a script without spaces goes on, or one goes on in it. */
+const unspacedJoint = new RegExp(
+  `[${unspaced}]\n[${unspaced}\\p{L}\\p{N}]|[\\p{L}\\p{N}]\n[${unspaced}]`,
+  "u"
+)
+
+const joinedLines = (before: string, next: string): string =>
+  unspacedJoint.test(`${before.slice(-2)}\n${next.slice(0, 2)}`) ? before + next : `${before} ${next}`
+
+/** Fields such as those of a record of CSV or JSON. */
+const isRecord = (lines: ReadonlyArray<string>): boolean =>
+  lines.length > 1 && lines.every((line) => /^[^\s:>*+-][^:]{0,79}: \S/.test(line))
+
+/**
+ * Joins hard-wrapped lines; list items and the fields of a record keep their lines. The first line of a note becomes
+ * its label.
+ */
 const unwrapped = (paragraph: string): string => {
+  const written = paragraph.split("\n")
+  if (isRecord(written)) return written.map((line) => `- ${line}`).join("\n")
   const lines: Array<string> = []
-  for (const line of paragraph.split("\n")) {
+  for (const line of written) {
     if (isHeading(line) || isImport(line)) continue
     const words = withoutMarks(line)
     const label = labelOf(words)
     if (label === "") continue
     if (lines.length === 0 || label !== undefined || itemStart.test(words))
       lines.push(label ?? words.trimEnd())
-    else lines.push(`${lines.pop() ?? ""} ${words.trim()}`)
+    else lines.push(joinedLines(lines.pop() ?? "", words.trim()))
   }
   return lines.join("\n")
 }
 
 const indentOf = (line: string): number => line.length - line.trimStart().length
+
+/** `1` for any number. */
+const markerOf = (line: string): string | undefined => itemStart.exec(line)?.[0].trim().replace(/^\d.*/, "1")
+
+/**
+ * The indentation of each line. The first line of a block has lost its own, so that of the others is relative to the
+ * next item with the same marker.
+ */
+const indentsOf = (lines: ReadonlyArray<string>): ReadonlyArray<number> => {
+  const [first = "", ...others] = lines
+  const marker = markerOf(first)
+  const alike = others.filter((line) => marker !== undefined && markerOf(line) === marker)
+  const lost = alike.length === 0 ? 0 : Math.min(...alike.map(indentOf))
+  return [0, ...others.map((line) => Math.max(0, indentOf(line) - lost))]
+}
 
 const entities: Readonly<Record<string, string>> = {
   "&lt;": "<",
@@ -88,6 +126,13 @@ const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|
 /** Relative links do not work in a reply, so only their text is kept. */
 const displayedText = (text: string): string => plainText(text).replace(relativeLink, "$1$2")
 
+/** {@link displayedText} of each line, with its indentation: nested lists stay nested. */
+const displayedLines = (text: string): string => {
+  const lines = text.split("\n")
+  const indents = indentsOf(lines)
+  return lines.map((line, place) => " ".repeat(indents[place] ?? 0) + displayedText(line)).join("\n")
+}
+
 /** A row of a table with pipes at its sides. */
 const piped = (row: string): string => {
   const cells = row.trim()
@@ -96,7 +141,7 @@ const piped = (row: string): string => {
 
 const excerptOf = ({ kind, text }: Block): Excerpt => {
   if (kind === "code") return { kind, text: fenced(text) }
-  if (kind === "prose") return { kind, text: displayedText(unwrapped(text)) }
+  if (kind === "prose") return { kind, text: displayedLines(unwrapped(text)) }
   return { kind, text: displayedText(text.split("\n").map(piped).join("\n")) }
 }
 
