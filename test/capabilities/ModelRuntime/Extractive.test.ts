@@ -203,6 +203,22 @@ describe("Extractive", () => {
     expect(answer("Wie lange dauert die Lieferung?", german)).toContain("nach drei Tagen. [1]")
   })
 
+  it("counts what is asked for in scripts without spaces, not how it is asked", () => {
+    const weak = [passage(1, "時間", "土曜日は17:00に閉館します。", 0.22)]
+    expect(answer("土曜日は何時まで開いていますか？", weak)).toContain("土曜日は17:00に閉館します。 [1]")
+    expect(
+      answer("いつ生まれましたか？", [passage(1, "時間", "いつでもどうぞ。質問はありますか。", 0.22)])
+    ).toBe("I found nothing on that in the sources.")
+  })
+
+  it("finds an Arabic word with and without its article, also in a row of a table", () => {
+    const table =
+      "| الخدمة | الرسوم |\n|---|---|\n| إصدار البطاقة | مجاناً |\n| بطاقة بديلة | 25 ريالاً |\n| تحويل | 3 |"
+    expect(answer("كم رسوم البطاقة البديلة؟", [passage(1, "الرسوم", table)])).toBe(
+      "**الرسوم**\n\n| الخدمة | الرسوم |\n|---|---|\n| إصدار البطاقة | مجاناً |\n| بطاقة بديلة | 25 ريالاً |\n\n[1]"
+    )
+  })
+
   it("closes a fence that was cut when the document was chunked", () => {
     const passages = [passage(1, "Deploy", "Deploy with this script:\n\n```sh\nmake deploy")]
     expect(answer("How do I deploy?", passages)).toBe(
