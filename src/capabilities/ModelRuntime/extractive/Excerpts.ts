@@ -24,16 +24,19 @@ const withoutMarks = (line: string): string =>
     .replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
     .replace(/^\s{0,3}\[\^[^\]\s]{1,40}\]:\s{0,3}/, "")
 
+/** A letter or a punctuation mark of a script without spaces. */
 const unspaced =
-  "\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}、。，．：；！？（）"
-/** Where a line of a script without spaces goes on, or one goes on in it. */
-const unspacedJoint = new RegExp(
-  `[${unspaced}]\n[${unspaced}\\p{L}\\p{N}]|[\\p{L}\\p{N}]\n[${unspaced}]`,
-  "u"
-)
+  /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}、。，．：；！？（）]/u
+const letter = /^[\p{L}\p{N}]/u
 
-const joinedLines = (before: string, next: string): string =>
-  unspacedJoint.test(`${before.slice(-2)}\n${next.slice(0, 2)}`) ? before + next : `${before} ${next}`
+/** A line goes on without a space in a script that has none. */
+const joinedLines = (before: string, next: string): string => {
+  const last = Array.from(before.slice(-2)).at(-1) ?? ""
+  const isUnspaced = unspaced.test(last)
+    ? unspaced.test(next) || letter.test(next)
+    : letter.test(last) && unspaced.test(next)
+  return isUnspaced ? before + next : `${before} ${next}`
+}
 
 /** Fields such as those of a record of CSV or JSON. */
 const isRecord = (lines: ReadonlyArray<string>): boolean =>
