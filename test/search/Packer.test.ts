@@ -262,6 +262,28 @@ describe("Packer", () => {
     expect(markdown("# [Guide](guide.md)\n\n## A\n\ntext")[0]?.heading).toBe("A")
   })
 
+  it("leaves badges out of headings, and pictures' descriptions in", () => {
+    const badges = "[![Build status](https://ci.example/a.svg)](https://ci.example/) [![cover][img]][url]"
+    expect(
+      markdown(`## he ${badges}\n\ntext\n\n## ![Logo](logo.svg) Start\n\nmore`, "").map(
+        ({ heading }) => heading
+      )
+    ).toEqual(["he", "Logo Start"])
+  })
+
+  it("repeats the header of a wide table without the padding of its columns", () => {
+    const pad = (text: string) => text.padEnd(180)
+    const rows = Array.from({ length: 12 }, (_, place) => `| ${pad(`row ${place}`)} | ${pad("x")} |`)
+    const table = markdown(
+      [`| ${pad("Option")} | ${pad("Effect")} |`, `|${"-".repeat(182)}|:${"-".repeat(181)}|`, ...rows].join(
+        "\n"
+      )
+    )
+    expect(table.length).toBeGreaterThan(2)
+    for (const { content } of table.slice(1))
+      expect(content.startsWith("| Option | Effect |\n|---|:---|\n| row ")).toBe(true)
+  })
+
   it("keeps headings with nothing under them as text", () => {
     const chunks = markdown("# One\n## 1.1\n## 1.2\ntext\n## 1.3\n# Two")
     expect(chunks).toEqual([

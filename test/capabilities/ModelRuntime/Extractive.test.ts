@@ -174,6 +174,19 @@ describe("Extractive", () => {
     )
   })
 
+  it("shows links by reference as their text, without their addresses, and no badges", () => {
+    const text =
+      "[![Install][ci-img]][ci-url] [![Install](https://ci.example/a.svg)](https://ci.example/)\n\n" +
+      "Install it with [`npm`][npm] as the [install guide][] says, see matrix[i][j] and [the notes][1].\n" +
+      'Also <a name="x">#</a> by hand.\n\n' +
+      '<a name="install" href="#install">#</a> install.<b>all</b>()\n\n' +
+      "[npm]: https://npm.example/\n[1]: #notes\n[`x()`]:\n  https://x.example/\n[Note]: it is free."
+    expect(answer("How do I install it?", [passage(1, "Install", text)])).toBe(
+      "**Install**\n\nInstall it with `npm` as the install guide says, see matrix[i][j] and the notes. Also # by hand.\n\n" +
+        "install.all()\n\n[Note]: it is free. [1]"
+    )
+  })
+
   it("says so when the sources hold nothing on the question", () => {
     const nothing = "I found nothing on that in the sources."
     const weak = all.map((found) => ({ ...found, score: 0.3 }))
@@ -351,6 +364,25 @@ describe("Extractive", () => {
     const shell = { ...cut(2, ["make"]), text: "```sh\nmake\n```" }
     expect(answer(question, [first, shell])).toContain("```\n\n[1]\n\n```sh\nmake\n```")
     expect(answer(question, [first, cut(3, lines.slice(20, 40))])).not.toContain("line 20")
+  })
+
+  it("quotes a table that chunking has cut as one, under one header", () => {
+    const within = (ordinal: number) => ({ documentId: "doc_options", ordinal })
+    const passages = [
+      passage(
+        1,
+        "Options",
+        "| Option   | Effect  |\n|----------|---------|\n| strict option | on |",
+        0.6,
+        within(0)
+      ),
+      passage(1, "Options", "| Option | Effect |\n|---|---|\n| loose option | off |", 0.5, within(1)),
+      passage(1, "Options", "| Option | Other |\n|---|---|\n| third option | x |", 0.5, within(2))
+    ]
+    expect(answer("Which option?", passages)).toBe(
+      "**Options**\n\n| Option | Effect |\n|----------|---------|\n| strict option | on |\n| loose option | off |\n\n[1]\n\n" +
+        "| Option | Other |\n|---|---|\n| third option | x |\n\n[1]"
+    )
   })
 
   it("shows a pre element as code", () => {
