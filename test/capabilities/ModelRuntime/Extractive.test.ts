@@ -152,13 +152,17 @@ describe("Extractive", () => {
   it("keeps nested lists nested, the fields of a record apart, and broken lines of a cell as words of their own", () => {
     const list =
       "Before you install:\n\n1. Turn it **off**.\n   - Both switches.\n   - The seal.\n2. Wait.\n\n"
+    const tabs = "1. first\n\t- under install\n\t\t- below\n2. second"
     const indented = "- one install\n  - two\n  - three"
     const record = "product: Install kit\nprice: 20: or more\nstock: 5"
     const table = "| Install | Do |\n|---|---|\n| E02 | switch off,<br>call us<br/>now |"
     expect(
-      answer("How do I install it?", [passage(1, "Install", [list, indented, record, table].join("\n\n"))])
+      answer("How do I install it?", [
+        passage(1, "Install", [list, tabs, indented, record, table].join("\n\n"))
+      ])
     ).toBe(
       "**Install**\n\nBefore you install:\n\n1. Turn it **off**.\n   - Both switches.\n   - The seal.\n2. Wait.\n\n" +
+        "1. first\n    - under install\n        - below\n2. second\n\n" +
         // Whether its first line was nested cannot be told any more.
         "- one install\n- two\n- three\n\n" +
         "- product: Install kit\n- price: 20: or more\n- stock: 5 [1]\n\n" +

@@ -4,6 +4,7 @@
  */
 import { type Block, sections } from "../../../search/Blocks.ts"
 import { plainText } from "../../../search/Heading.ts"
+import { indentOf as columnOf } from "../../../search/MarkdownLines.ts"
 import { labelOf } from "./NoteLabels.ts"
 
 export interface Excerpt {
@@ -80,8 +81,8 @@ const indentsOf = (lines: ReadonlyArray<string>): ReadonlyArray<number> => {
   const [first = "", ...others] = lines
   const marker = markerOf(first)
   const alike = others.filter((line) => marker !== undefined && markerOf(line) === marker)
-  const lost = alike.length === 0 ? 0 : Math.min(...alike.map(indentOf))
-  return [0, ...others.map((line) => Math.max(0, indentOf(line) - lost))]
+  const lost = alike.length === 0 ? 0 : Math.min(...alike.map(columnOf))
+  return [0, ...others.map((line) => Math.max(0, columnOf(line) - lost))]
 }
 
 const entities: Readonly<Record<string, string>> = {
