@@ -170,6 +170,14 @@ describe("Extractive", () => {
     )
   })
 
+  it("joins the lines of a sentence that has a colon in each of them", () => {
+    const text =
+      "Install it with `npm i`: the package is small. By default\nit is `quiet`: nothing is printed."
+    expect(answer("How do I install it?", [passage(1, "Install", text)])).toBe(
+      "**Install**\n\nInstall it with `npm i`: the package is small. By default it is `quiet`: nothing is printed. [1]"
+    )
+  })
+
   it("joins lines of scripts without spaces without one, and shows the text of a footnote without its mark", () => {
     const text =
       "貸出期間の延長は\n1回のみ可能です。予約が入っている本は延長で\nきません。API\nもあります。\nSee it\nhere.\n本[^1]\n\n[^1]: 延長の注。"

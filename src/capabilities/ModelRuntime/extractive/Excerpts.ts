@@ -43,9 +43,13 @@ const joinedLines = (before: string, next: string): string => {
   return isUnspaced ? before + next : `${before} ${next}`
 }
 
+/** The name of a column or of a member: at most four words, without what a sentence has. */
+const field =
+  /^[\p{L}\p{N}][\p{L}\p{M}\p{N}_.()[\]/%#-]{0,39}(?: [\p{L}\p{M}\p{N}_.()[\]/%#-]{1,20}){0,3}: \S/u
+
 /** Fields such as those of a record of CSV or JSON. */
 const isRecord = (lines: ReadonlyArray<string>): boolean =>
-  lines.length > 1 && lines.every((line) => /^[^\s:>*+[-][^:]{0,79}: \S/.test(line))
+  lines.length > 1 && lines.every((line) => field.test(line))
 
 /**
  * Joins hard-wrapped lines; list items and the fields of a record keep their lines. The first line of a note becomes
