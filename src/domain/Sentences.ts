@@ -10,7 +10,7 @@ export interface Span {
  * The end of a line, or of a sentence with closing marks and citation marks. A full stop must be followed by a space.
  */
 const ends =
-  /\n|[.!?…]["'”’»)\]*_]{0,4}(?:[ \t]{0,2}\[\d{1,3}\]){0,8}(?=\s|$)|[。！？]["'”’」』）]{0,4}(?:\[\d{1,3}\]){0,8}/gu
+  /\n|[.!?…]["'”’»)\]*_]{0,4}(?:[ \t]{0,2}\[\d{1,3}\]){0,8}(?=\s|$)|[。！？｡।॥۔؟።]["'”’»」』）]{0,4}(?:[ \t]{0,2}\[\d{1,3}\]){0,8}/gu
 /**
  * A full stop after one of these does not end a sentence: one letter, a common abbreviation, or the number of a list
  * item.

@@ -15,7 +15,9 @@ import {
   opensFence,
   opensHtmlCode,
   toHeading,
-  toMarker
+  toMarker,
+  toUnderlined,
+  underlineLevel
 } from "./MarkdownLines.ts"
 
 export type Format = "markdown" | "text"
@@ -93,6 +95,17 @@ class Outline {
       this.inParagraph && others.length === 0 && this.#items.length === 0 && header.includes("|")
     if (isHeader) this.#kind = "table"
     return isHeader
+  }
+
+  /** Makes the open paragraph a heading, if it is one line. Returns whether it did. */
+  makeHeading(level: 1 | 2): boolean {
+    const [line = "", ...others] = this.#lines
+    const isAlone = this.inParagraph && others.length === 0 && this.#items.length === 0 && !this.#continues
+    const heading = isAlone ? toUnderlined(line, level) : undefined
+    if (heading === undefined) return false
+    this.#lines = []
+    this.heading(heading, `${"#".repeat(level)} ${line.trim()}`)
+    return true
   }
 
   /** Adds the first line of an item. */
@@ -229,6 +242,8 @@ class MarkdownReader {
 
   #text(line: string): void {
     const outline = this.#outline
+    const level = underlineLevel(line)
+    if (level !== undefined && outline.makeHeading(level)) return
     const indent = indentOf(line)
     const begins = toMarker(line)
     this.#leaveItems(indent, begins !== undefined)
@@ -300,8 +315,8 @@ const textReader = (outline: Outline) => (line: string) => {
 const reader = { markdown: markdownReader, text: textReader } as const
 
 /**
- * Yields the sections of a document. ATX headings outside code begin sections; blank lines end paragraphs. Plain text
- * is one section of paragraphs. Yields undefined when no section is ready yet, so that other work can run during a long
+ * Yields the sections of a document. Headings outside code, marked with `#` or underlined, begin sections; blank lines
+ * end paragraphs. Plain text is one section of paragraphs. Yields undefined when no section is ready yet, so that other work can run during a long
  * document.
  */
 export function* outlining(

@@ -31,6 +31,29 @@ const vagueWords = wordSet(
   "good better best nice great right new name number time 怎么 怎样 什么 如何 为什 多少 多久 哪里 哪些 可以 能否 是否 需要"
 )
 
+/**
+ * The same in scripts without spaces, where they are parts of longer runs: endings of polite questions, interrogatives,
+ * requests to be told something.
+ */
+const questionPhrases = [
+  // Japanese.
+  /(?:[てで]?い)?(?:ます|ました|ません)か|(?:です|でした|でしょう|だろう)か/gu,
+  /(?:を|について)?(?:教えて|[てで])(?:ください|下さい)|を?教えて/gu,
+  /どう(?:やって|すれば|したら)|ど[のれ](?:くらい|ぐらい|ように)|どこ(?:で|に|へ|から|まで)?|いくら|なぜ|(?<![幾如])何(?![学故])/gu,
+  // Chinese.
+  /请问|怎么样?|怎样|如何|为什么|什么|多少|多久|哪[里些个]|請問|怎麼樣?|怎樣|為什麼|什麼|哪裡|[吗嗎呢](?=[\s?？!！。]|$)/gu,
+  // Korean.
+  /어떻게|무엇[을이]?|어디(?:서|에서|에)?|얼마나|언제|습니까|인가요|나요|까요|알려\s?(?:주세요|줘)/gu,
+  // Thai.
+  /อย่างไร|ยังไง|อะไร|หรือไม่|หรือเปล่า|เท่าไหร่|เท่าไร|ทำไม|เมื่อไหร่|เมื่อไร|ที่ไหน|หมายถึง|หมายความว่า|(?:ไหม|มั้ย|ครับ|ค่ะ|คะ)(?=[\s?？]|$)/gu
+]
+
+const ascii = /^[\0-\x7f]*$/
+
+/** The text without what is typical of questions, in scripts without spaces. */
+export const withoutQuestionPhrases = (text: string): string =>
+  ascii.test(text) ? text : questionPhrases.reduce((rest, phrases) => rest.replace(phrases, " "), text)
+
 export const isVague = (word: string): boolean => vagueWords.has(word)
 export const isQuestionWord = (word: string): boolean => questionWords.has(word)
 

@@ -1,13 +1,19 @@
 /** Reduces Markdown to plain words for display. Code spans are kept as they are. */
 
+/** A picture that is a link, such as the state of a build. */
+const badge =
+  /(`[^`]*`)|\[!\[[^\][]{0,200}\](?:\([^()]{0,2000}\)|\[[^\][]{0,200}\])\](?:\([^()]{0,2000}\)|\[[^\][]{0,200}\])/g
 const image = /(`[^`]*`)|!\[([^\]]{0,200})\]\([^)]{0,2000}\)/g
+const lineBreak = /(`[^`]*`)|<br\s{0,3}\/?>/gi
 const tag = /(`[^`]*`)|<\/?[a-z][a-z0-9-]{0,30}(?:\s[^<>]{0,500})?\/?>|<!--[^<>]{0,500}-->/gi
 const footnote = /(`[^`]*`)|\[\^?\d{1,3}\](?![([:])/g
 
-/** Removes what cannot be shown as text: images, HTML tags and footnote marks. */
+/** Removes what cannot be shown as text: images, except for their descriptions, HTML tags and footnote marks. */
 export const plainText = (text: string): string =>
   text
+    .replace(badge, "$1")
     .replace(image, "$1$2")
+    .replace(lineBreak, (_, code: string | undefined) => code ?? " ")
     .replace(tag, "$1")
     .replace(footnote, "$1")
     .replace(/[^\S\n]+/g, " ")

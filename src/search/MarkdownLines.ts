@@ -29,6 +29,20 @@ export const toHeading = (line: string): Heading | undefined => {
   return words === "" ? undefined : { level, text: words }
 }
 
+/** The row below a heading: 1 for `===`, 2 for `---`; undefined for any other line. */
+export const underlineLevel = (line: string): 1 | 2 | undefined => {
+  const [, row] = /^ {0,3}(={3,}|-{3,})[ \t]*$/.exec(line) ?? []
+  return row === undefined ? undefined : row.startsWith("=") ? 1 : 2
+}
+
+/** The heading that `line` is with a row of `level` below it. */
+export const toUnderlined = (line: string, level: 1 | 2): Heading | undefined => {
+  const text = line.trim()
+  if (text.length > maxHeading || text.startsWith(">")) return undefined
+  const words = cleanHeading(text)
+  return words === "" ? undefined : { level, text: words }
+}
+
 export interface Fence {
   readonly mark: string
   readonly length: number

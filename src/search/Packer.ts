@@ -58,8 +58,17 @@ const noFrame: Frame = { head: "", tail: "" }
 /** A longer first line is not repeated as a fence or header, in UTF-16 units. */
 const maxFrameLength = 300
 
+/** Maximum length of the two lines of a table's header, in UTF-16 units. */
+const maxHeaderLength = 8_000
+
+/** The beginning of a table without the padding of its columns. */
+const unpadded = (table: string): string =>
+  table.slice(0, maxHeaderLength).replace(/ {2,}/g, " ").replace(/-{4,}/g, "---")
+
 const frameOf = ({ kind, text }: Block): Frame => {
-  const [first = "", second = ""] = text.slice(0, maxFrameLength * 2).split("\n", 2)
+  const [first = "", second = ""] = (kind === "table" ? unpadded(text) : text)
+    .slice(0, maxFrameLength * 2)
+    .split("\n", 2)
   if (first.length + second.length > maxFrameLength) return noFrame
   const [, fence] = /^[ \t]*(`{3,}|~{3,})/.exec(first) ?? []
   if (fence !== undefined) return { head: `${first}\n`, tail: `\n${fence}` }

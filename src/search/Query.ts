@@ -2,7 +2,7 @@
  * Turns a query into terms. There are two forms of the same words, because the language that the answer is indexed in
  * is not known. Each form is scored against its own maximum, and the better score counts.
  */
-import { isQuestionWord } from "./FunctionWords.ts"
+import { isQuestionWord, withoutQuestionPhrases } from "./FunctionWords.ts"
 import { pieces, terms, word } from "./Tokenizer.ts"
 
 /** Distinct terms with their number of occurrences, which need not be whole. */
@@ -21,7 +21,7 @@ const counted = (found: ReadonlyArray<string>): QueryForm => {
 }
 
 const withoutQuestionWords = (text: string): string =>
-  text.replace(word, (found) => (isQuestionWord(found.toLowerCase()) ? " " : found))
+  withoutQuestionPhrases(text).replace(word, (found) => (isQuestionWord(found.toLowerCase()) ? " " : found))
 
 /** The query as English terms, and as word pieces where those differ. Empty when the query has only function words. */
 const queryForms = (text: string): ReadonlyArray<QueryForm> => {

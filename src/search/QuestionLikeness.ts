@@ -2,7 +2,7 @@
  * Similarity of two questions by their words alone, so that a match can be explained. The same words in the same order
  * are fully similar. Otherwise the share of common words decides, provided that numbers and negations are the same.
  */
-import { terms, word } from "./Tokenizer.ts"
+import { terms } from "./Tokenizer.ts"
 import { isSameSet } from "./Statements.ts"
 
 /** Minimum share of common words of two questions with the same meaning. */
@@ -21,10 +21,13 @@ const turning = new Set(
   ).split(" ")
 )
 
-const wordsOf = (text: string): ReadonlyArray<string> =>
-  Array.from(text.normalize("NFKC").toLowerCase().matchAll(word), ([found]) => found)
+/** A word with the signs that tell names such as `C`, `C++` and `C#` apart. */
+const signedWord = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]{0,2}/gu
 
-const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /\p{N}/u.test(found)))
+const wordsOf = (text: string): ReadonlyArray<string> =>
+  Array.from(text.normalize("NFKC").toLowerCase().matchAll(signedWord), ([found]) => found)
+
+const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /[\p{N}+#]/u.test(found)))
 const turningOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => turning.has(found)))
 
 /** 1 for the same question, at least {@link minSimilarity} for one with the same meaning, else 0. */

@@ -7,6 +7,7 @@ import {
   type Reply,
   containsFact
 } from "../../src/domain/agents/evaluation/Judge.ts"
+import { refusalFor } from "../../src/domain/chat/Notices.ts"
 import { words } from "../../src/app/cli/eval/Words.ts"
 import { compare, isRegression, summarize } from "../../src/domain/agents/evaluation/Report.ts"
 
@@ -130,6 +131,19 @@ describe("A refusal", () => {
     expect(refuses(reply("Das weiß ich leider nicht."), ["weiß ich leider nicht"])).toBe(true)
     // As of a variable that is not set.
     expect(refuses(reply("Paris is the capital of France."), ["", " ", "**"])).toBe(false)
+    expect(refuses(reply("Je n'en sais rien."), ["n’en sais rien"])).toBe(true)
+  })
+
+  it("is what the service says in place of a reply that it withholds, in every language", () => {
+    for (const question of [
+      "How much?",
+      "Wie bitte kann ich das mit Karte?",
+      "Je voudrais la carte pour vous",
+      "¿Cómo puedo por favor?",
+      "いくらですか",
+      "كم؟"
+    ])
+      expect(refuses(reply(refusalFor(question)), [])).toBe(true)
   })
 
   it("passes where it is expected, and fails where an answer is", () => {

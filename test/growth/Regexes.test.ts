@@ -74,7 +74,7 @@ const instances: Readonly<Record<string, ReadonlyArray<RegExp>>> = {
   "store/database/StatementEffects.ts": [
     /^alter table (?:if exists )?(?:only )?(?<table>(?:"[^"]+"|[a-z_][\w$]*)(?:\.(?:"[^"]+"|[a-z_][\w$]*))?)/u
   ],
-  "usecases/chat/HandoffNotice.ts": [/(?<![\p{L}\p{M}])(?:ich|und|der)(?![\p{L}\p{M}])/giu]
+  "domain/chat/Notices.ts": [/(?<![\p{L}\p{M}])(?:ich|und|der)(?![\p{L}\p{M}])/giu]
 }
 
 const name = ({ file, flags, source }: Found) => `${file} /${source}/${flags}`

@@ -151,6 +151,23 @@ describe("Query", () => {
     expect(english("call me")).toEqual([["call", 1]])
   })
 
+  it("leaves them out in scripts without spaces, where they are parts of longer runs", () => {
+    for (const [question, asked] of [
+      ["本は何冊まで借りられますか？", "本は 冊まで借りられ"],
+      ["カードの作り方を教えてください", "カードの作り方"],
+      ["開館時間はいつですか", "開館時間はいつ"],
+      ["幾何学と如何と何故", "幾何学と と何故"],
+      ["请问押金多少钱？", "押金 钱"],
+      ["未成年人可以注册吗？", "未成年人可以注册"],
+      ["吗啡", "吗啡"],
+      ["책을 몇 권까지 빌릴 수 있나요?", "책을 몇 권까지 빌릴 수 있"],
+      ["รหัส E3 หมายถึงอะไร", "รหัส E3"],
+      ["ผ้าไหมไทย", "ผ้าไหมไทย"]
+    ] as const)
+      expect(queryWords(question)).toEqual(queryWords(asked))
+    expect(queryWords("什么").forms).not.toEqual([])
+  })
+
   it("asks in pieces of words as well, where that says something else", () => {
     expect(queryWords("Lieferzeiten").forms.map((form) => [...form.keys()])).toEqual([
       ["lieferzeiten"],

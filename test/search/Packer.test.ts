@@ -70,6 +70,30 @@ describe("Packer", () => {
     ])
   })
 
+  it("takes an underlined line for a heading, but no row below a table, an item, a quotation or several lines", () => {
+    expect(
+      markdown(
+        "Guide\n=====\n\nfirst\n\nOpening *hours*\n---------------\nsecond\n\n### Sundays\n\nthird\n\nFees\n----\n"
+      )
+    ).toEqual([
+      { ordinal: 0, heading: "", content: "first" },
+      { ordinal: 1, heading: "Opening hours", content: "second" },
+      { ordinal: 2, heading: "Opening hours > Sundays", content: "third\n\n## Fees" }
+    ])
+    for (const text of [
+      "a | b\n---|---\n1 | 2",
+      "- item\n---",
+      "- item\n  more\n  ---",
+      "> quoted\n---",
+      "one\ntwo\n---",
+      "one\n\n---\n\ntwo",
+      "```\nTitle\n=====\n```",
+      "Regards\n--",
+      `${"x".repeat(201)}\n===`
+    ])
+      expect(markdown(text)).toEqual([{ ordinal: 0, heading: "", content: text }])
+  })
+
   it("takes a # for a heading only outside code and tables and only with a space after it", () => {
     const fenced = "```sh\n# a comment\n\necho hi\n```"
     expect(markdown(`${fenced}\n\n#hashtag\n####### seven`).map(({ heading }) => heading)).toEqual([""])
@@ -159,10 +183,7 @@ describe("Packer", () => {
       ["prose", "It is free.", true],
       ["prose", "Defaults to 80.", true]
     ])
-    expect(kinds("Title\n===\n\n    make")).toEqual([
-      ["prose", "Title\n===", false],
-      ["code", "make", false]
-    ])
+    expect(kinds("Title\n===\n\n    make")).toEqual([["code", "make", false]])
   })
 
   it("keeps a pre element as code, opens it again on each piece, and reads no headings in it", () => {
@@ -239,6 +260,28 @@ describe("Packer", () => {
       "`SPOKE_DATA_DIR` or __dirname, `<script>`"
     )
     expect(markdown("# [Guide](guide.md)\n\n## A\n\ntext")[0]?.heading).toBe("A")
+  })
+
+  it("leaves badges out of headings, and pictures' descriptions in", () => {
+    const badges = "[![Build status](https://ci.example/a.svg)](https://ci.example/) [![cover][img]][url]"
+    expect(
+      markdown(`## he ${badges}\n\ntext\n\n## ![Logo](logo.svg) Start\n\nmore`, "").map(
+        ({ heading }) => heading
+      )
+    ).toEqual(["he", "Logo Start"])
+  })
+
+  it("repeats the header of a wide table without the padding of its columns", () => {
+    const pad = (text: string) => text.padEnd(180)
+    const rows = Array.from({ length: 12 }, (_, place) => `| ${pad(`row ${place}`)} | ${pad("x")} |`)
+    const table = markdown(
+      [`| ${pad("Option")} | ${pad("Effect")} |`, `|${"-".repeat(182)}|:${"-".repeat(181)}|`, ...rows].join(
+        "\n"
+      )
+    )
+    expect(table.length).toBeGreaterThan(2)
+    for (const { content } of table.slice(1))
+      expect(content.startsWith("| Option | Effect |\n|---|:---|\n| row ")).toBe(true)
   })
 
   it("keeps headings with nothing under them as text", () => {

@@ -36,6 +36,8 @@ it("Numbers, negations and directions that differ make another question", () => 
     ["How do I turn notifications on?", "How do I turn notifications off?"],
     ["Ist der Versand mit Rechnung möglich?", "Ist der Versand ohne Rechnung möglich?"],
     ["Do you open on Sunday?", "Do you open on Saturday?"],
+    ["What is C++?", "What is C#?"],
+    ["How do I install the C++ compiler?", "How do I install the C# compiler?"],
     ["refunds", "What about a refund?"],
     ["", ""],
     ["?!", "?!"]

@@ -7,6 +7,7 @@ import { Defuddle } from "defuddle/node"
 import { parseHTML } from "linkedom"
 import { urlOf } from "../../domain/Address.ts"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
+import * as HtmlContent from "./HtmlContent.ts"
 import { normalizeSpace, oneLine } from "./PlainText.ts"
 
 /** The used members of a DOM node. */
@@ -25,6 +26,8 @@ interface Page extends Node {
   readonly querySelector: (selector: string) => Element | null
   readonly querySelectorAll: (selector: string) => Iterable<Element>
 }
+
+type ReadPage = Page & HtmlContent.Document
 
 /** Maximum number of `<`. The extraction takes about two seconds per megabyte, and must end within the time-out. */
 const maxMarks = 400_000
@@ -119,7 +122,7 @@ export const parseHtml = (
   Effect.gen(function* () {
     if (countMarks(html) > maxMarks) return yield* tooLarge
     const page = yield* Effect.try({
-      try: (): Page => parseHTML(rooted(html)).document,
+      try: (): ReadPage => parseHTML(rooted(html)).document,
       catch: () => new ParseError({ code: "malformed", message: "The page's markup could not be read." })
     })
     const base = absolute(page.querySelector("base[href]")?.getAttribute("href") ?? "", url) ?? url
@@ -131,11 +134,12 @@ export const parseHtml = (
     )
     const heading = oneLine(page.querySelector("h1")?.textContent ?? "")
     flatten(page.documentElement)
+    HtmlContent.prepare(page)
     const { content, title } = yield* article(page, url)
     return {
       title: oneLine(title) || heading,
       format: "markdown" as const,
-      content: normalizeSpace(content),
+      content: normalizeSpace(HtmlContent.cleaned(content)),
       ...(canonical === undefined ? {} : { canonicalUrl: canonical }),
       links
     }

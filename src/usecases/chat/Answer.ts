@@ -16,7 +16,7 @@ import { terms } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 import * as Citations from "./grounding/Citations.ts"
 import * as Curated from "./grounding/Curated.ts"
-import { refusalFor, noticeFor } from "./HandoffNotice.ts"
+import { refusalFor, noticeFor } from "../../domain/chat/Notices.ts"
 import * as Grounding from "./grounding/Grounding.ts"
 import * as HandoffTool from "./tools/HandoffTool.ts"
 import * as MaskedTurn from "./masking/MaskedTurn.ts"
@@ -353,7 +353,9 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     Effect.suspend(ModelStep.turnFailed)
   )
   yield* emit(turn, { _tag: "StepStart" })
-  const marks = groundingOf(turn, passages) === null ? "none" : "removed"
+  // Extracts have only marks of their own. Other brackets are text of the sources.
+  const others = services.runtime.readsPassages ? "kept" : "removed"
+  const marks = groundingOf(turn, passages) === null ? "none" : others
   const stream = new Citations.CitationStream(Citations.candidatesOf(passages), marks)
   const tools = withSearches(
     services,
@@ -362,8 +364,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     passages,
     stream
   )
-  const mayBeReplaced =
-    marks === "removed" && !services.runtime.readsPassages && turn.admission.unsupported !== "annotate"
+  const mayBeReplaced = marks === "removed" && turn.admission.unsupported !== "annotate"
   const held: Array<TurnPart> | null = mayBeReplaced ? [] : null
   const send = (parts: ReadonlyArray<TurnPart>) =>
     held === null ? emitWithBackpressure(turn, parts) : Effect.sync(() => void held.push(...parts))

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
-import { noticeFor } from "../chat/HandoffNotice.ts"
+import { noticeFor } from "../../domain/chat/Notices.ts"
 import { ConversationControl } from "./ConversationControl.ts"
 
 export interface HandoffOptions {

@@ -66,6 +66,72 @@ layer(inline)("DocumentParser, each format", (it) => {
     })
   )
 
+  it.effect("Short lists of a page are content: nested, in cells, and of terms", () =>
+    Effect.gen(function* () {
+      const { content } = yield* parse({
+        bytes:
+          page(`<main><h1>Return</h1><p>It is easy.</p><ul><li>Fill in the form<ul><li>in the account</li><li>or by mail</li></ul></li>
+          <li>Pack it</li></ul><dl><dt>Period</dt><dd>30 days</dd></dl><p>You need</p><ul><li>the goods</li><li>the bill</li></ul>
+          <p>次のもの：</p><ul><li>証明書</li><li>学生証</li></ul>
+          <table><tr><th>Land</th><th>Fee</th></tr><tr><td>Austria</td><td><ul><li>5 euro</li><li>9 euro</li></ul></td></tr></table></main>`),
+        url: "https://a.example/in/x"
+      })
+      for (const text of [
+        "in the account",
+        "or by mail",
+        "30 days",
+        "the goods",
+        "the bill",
+        "証明書",
+        "9 euro"
+      ])
+        expect(content).toContain(text)
+      expect(content).not.toMatch(/\uE000|^:$/mu)
+    })
+  )
+
+  it.effect("Nested lists are indented by their depth", () =>
+    Effect.gen(function* () {
+      const list =
+        "<ol><li>one<ul><li>a</li><li><p>b</p><ul><li>c</li><li>d</li></ul></li><li>e</li></ul></li><li>two</li></ol>"
+      const { content } = yield* parse({
+        bytes: page(`<main><h1>Steps</h1><p>What to do.</p>${list}</main>`),
+        url: "https://a.example/in/x"
+      })
+      expect(content).toContain("1. one\n\t- a\n\t- b\n\t\t- c\n\t\t- d\n\t- e\n2. two")
+    })
+  )
+
+  it.effect("A table with merged cells is a Markdown table, in which each row has all of its values", () =>
+    Effect.gen(function* () {
+      const { content } = yield* parse({
+        bytes:
+          page(`<main><h1>Fees</h1><p>What a parcel costs.</p><table><tr><th>Land</th><th>Kind</th><th>Fee</th></tr>
+          <tr><td rowspan="2">Austria</td><td>Standard</td><td>5 euro</td></tr><tr><td>Express</td><td>9 euro</td></tr>
+          <tr><td>Swiss</td><td colspan="2">none</td></tr><tr><td rowspan="x" colspan="-3">a</td><td>b</td><td>c</td></tr></table></main>`),
+        url: "https://a.example/in/x"
+      })
+      expect(content.split("\n").filter((line) => line.startsWith("|"))).toEqual([
+        "| Land | Kind | Fee |",
+        "| --- | --- | --- |",
+        "| Austria | Standard | 5 euro |",
+        "| Austria | Express | 9 euro |",
+        "| Swiss | none |  |",
+        "| a | b | c |"
+      ])
+    })
+  )
+
+  it.effect("The pronunciation beside a word is no word of the sentence", () =>
+    Effect.gen(function* () {
+      const { content } = yield* parse({
+        bytes: page("<main><p>送料は<ruby>無料<rp>(</rp><rt>むりょう</rt><rp>)</rp></ruby>です。</p></main>"),
+        url: "https://a.example/in/x"
+      })
+      expect(content.replaceAll(" ", "")).toBe("送料は無料です。")
+    })
+  )
+
   it.effect("Addresses that would be too long once they are escaped are none", () =>
     Effect.gen(function* () {
       const long = "字".repeat(300)

@@ -149,6 +149,56 @@ describe("Extractive", () => {
     )
   })
 
+  it("keeps nested lists nested, the fields of a record apart, and broken lines of a cell as words of their own", () => {
+    const list =
+      "Before you install:\n\n1. Turn it **off**.\n   - Both switches.\n   - The seal.\n2. Wait.\n\n"
+    const tabs = "1. first\n\t- under install\n\t\t- below\n2. second"
+    const indented = "- one install\n  - two\n  - three"
+    const record = "product: Install kit\nprice: 20: or more\nstock: 5"
+    const table = "| Install | Do |\n|---|---|\n| E02 | switch off,<br>call us<br/>now |"
+    expect(
+      answer("How do I install it?", [
+        passage(1, "Install", [list, tabs, indented, record, table].join("\n\n"))
+      ])
+    ).toBe(
+      "**Install**\n\nBefore you install:\n\n1. Turn it **off**.\n   - Both switches.\n   - The seal.\n2. Wait.\n\n" +
+        "1. first\n    - under install\n        - below\n2. second\n\n" +
+        // Whether its first line was nested cannot be told any more.
+        "- one install\n- two\n- three\n\n" +
+        "- product: Install kit\n- price: 20: or more\n- stock: 5 [1]\n\n" +
+        "| Install | Do |\n|---|---|\n| E02 | switch off, call us now |\n\n[1]"
+    )
+  })
+
+  it("joins the lines of a sentence that has a colon in each of them", () => {
+    const text =
+      "Install it with `npm i`: the package is small. By default\nit is `quiet`: nothing is printed."
+    expect(answer("How do I install it?", [passage(1, "Install", text)])).toBe(
+      "**Install**\n\nInstall it with `npm i`: the package is small. By default it is `quiet`: nothing is printed. [1]"
+    )
+  })
+
+  it("joins lines of scripts without spaces without one, and shows the text of a footnote without its mark", () => {
+    const text =
+      "貸出期間の延長は\n1回のみ可能です。予約が入っている本は延長で\nきません。API\nもあります。\nSee it\nhere.\n本[^1]\n\n[^1]: 延長の注。"
+    expect(answer("貸出期間の延長", [passage(1, "案内", text)])).toBe(
+      "**案内**\n\n貸出期間の延長は1回のみ可能です。予約が入っている本は延長できません。APIもあります。See it here. 本\n\n延長の注。 [1]"
+    )
+  })
+
+  it("shows links by reference as their text, without their addresses, and no badges", () => {
+    const text =
+      "[![Install][ci-img]][ci-url] [![Install](https://ci.example/a.svg)](https://ci.example/)\n\n" +
+      "Install it with [`npm`][npm] as the [install guide][] says, see matrix[i][j] and [the notes][1].\n" +
+      'Also <a name="x">#</a> by hand.\n\n' +
+      '<a name="install" href="#install">#</a> install.<b>all</b>()\n\n' +
+      "[npm]: https://npm.example/\n[1]: #notes\n[`x()`]:\n  https://x.example/\n[Note]: it is free."
+    expect(answer("How do I install it?", [passage(1, "Install", text)])).toBe(
+      "**Install**\n\nInstall it with `npm` as the install guide says, see matrix[i][j] and the notes. Also # by hand.\n\n" +
+        "install.all()\n\n[Note]: it is free. [1]"
+    )
+  })
+
   it("says so when the sources hold nothing on the question", () => {
     const nothing = "I found nothing on that in the sources."
     const weak = all.map((found) => ({ ...found, score: 0.3 }))
@@ -176,6 +226,22 @@ describe("Extractive", () => {
     expect(answer("退款要多久？", passages)).toContain("退款需要五个工作日。营业时间是九点到五点。 [1]")
     const german = [passage(1, "Lieferzeiten", "Bestellungen verlassen das Lager nach drei Tagen.", 0.3)]
     expect(answer("Wie lange dauert die Lieferung?", german)).toContain("nach drei Tagen. [1]")
+  })
+
+  it("counts what is asked for in scripts without spaces, not how it is asked", () => {
+    const weak = [passage(1, "時間", "土曜日は17:00に閉館します。", 0.22)]
+    expect(answer("土曜日は何時まで開いていますか？", weak)).toContain("土曜日は17:00に閉館します。 [1]")
+    expect(
+      answer("いつ生まれましたか？", [passage(1, "時間", "いつでもどうぞ。質問はありますか。", 0.22)])
+    ).toBe("I found nothing on that in the sources.")
+  })
+
+  it("finds an Arabic word with and without its article, also in a row of a table", () => {
+    const table =
+      "| الخدمة | الرسوم |\n|---|---|\n| إصدار البطاقة | مجاناً |\n| بطاقة بديلة | 25 ريالاً |\n| تحويل | 3 |"
+    expect(answer("كم رسوم البطاقة البديلة؟", [passage(1, "الرسوم", table)])).toBe(
+      "**الرسوم**\n\n| الخدمة | الرسوم |\n|---|---|\n| إصدار البطاقة | مجاناً |\n| بطاقة بديلة | 25 ريالاً |\n\n[1]"
+    )
   })
 
   it("closes a fence that was cut when the document was chunked", () => {
@@ -310,6 +376,25 @@ describe("Extractive", () => {
     const shell = { ...cut(2, ["make"]), text: "```sh\nmake\n```" }
     expect(answer(question, [first, shell])).toContain("```\n\n[1]\n\n```sh\nmake\n```")
     expect(answer(question, [first, cut(3, lines.slice(20, 40))])).not.toContain("line 20")
+  })
+
+  it("quotes a table that chunking has cut as one, under one header", () => {
+    const within = (ordinal: number) => ({ documentId: "doc_options", ordinal })
+    const passages = [
+      passage(
+        1,
+        "Options",
+        "| Option   | Effect  |\n|----------|---------|\n| strict option | on |",
+        0.6,
+        within(0)
+      ),
+      passage(1, "Options", "| Option | Effect |\n|---|---|\n| loose option | off |", 0.5, within(1)),
+      passage(1, "Options", "| Option | Other |\n|---|---|\n| third option | x |", 0.5, within(2))
+    ]
+    expect(answer("Which option?", passages)).toBe(
+      "**Options**\n\n| Option | Effect |\n|----------|---------|\n| strict option | on |\n| loose option | off |\n\n[1]\n\n" +
+        "| Option | Other |\n|---|---|\n| third option | x |\n\n[1]"
+    )
   })
 
   it("shows a pre element as code", () => {

@@ -21,6 +21,29 @@ describe("The statements that marks stand for", () => {
     ])
   })
 
+  it("end with the signs of other scripts, and with the marks after a blank", () => {
+    expect(shown("本は10冊まで借りられます。 [1] 貸出期間は2週間です。 [2]")).toEqual([
+      ["本は10冊まで借りられます。", 1],
+      ["貸出期間は2週間です。", 2]
+    ])
+    expect(shown("यह 8 बार होता है [1]। सीमा 100 है। [2]")).toEqual([
+      ["यह 8 बार होता है।", 1],
+      ["सीमा 100 है।", 2]
+    ])
+    expect(shown("کیا یہ سچ ہے؟ ہاں [1]۔ نہیں [2]۔")).toEqual([
+      ["ہاں۔", 1],
+      ["نہیں۔", 2]
+    ])
+  })
+
+  it("begin with a word or a sign, also within a sentence", () => {
+    const reply = "It costs 10 euros [1] and it ships in 3 days [2]."
+    expect(claimsOf(reply, numbers).map(({ end, start }) => reply.slice(start, end))).toEqual([
+      "It costs 10 euros [1]",
+      "and it ships in 3 days [2]."
+    ])
+  })
+
   it("are parts of a sentence where each of them has its own marks, and the whole where one has no words", () => {
     expect(shown("It costs 10 euros [1], and it ships in 3 days [2].")).toEqual([
       ["It costs 10 euros", 1],

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
+import { layerExtractive } from "../../../src/capabilities/ModelRuntime/extractive/Extractive.ts"
 import type { ModelRequest } from "../../../src/capabilities/ModelRuntime.ts"
 import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
@@ -319,6 +320,32 @@ eachEngineLive("A turn of an agent with sources", (it) => {
       expectReply(told, "10 euros [2]; a page of 2024 still says 8 [1].")
       expect(told.result.citations.map(({ index }) => index)).toEqual([1, 2])
     }).pipe(onFreshData(turnLayer()))
+  )
+})
+
+const offline = Layer.fresh(ChatTurn.Default).pipe(
+  Layer.provide(layerExtractive),
+  Layer.provideMerge(turnLayer())
+)
+
+eachEngineLive("A reply of extracts", (it) => {
+  it.scoped("has marks of its own alone: a list of numbers in a source is not one", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const prices = yield* written(scope, "Speeds", [
+        "The speed of the fan is in the range [1, 2].",
+        "The speed of the pump is in the range [0, 9]."
+      ])
+      const pump = { ...prices(1), heading: "Pump", documentId: DocumentId.make("doc_pump") }
+      const told = yield* ask(scope, [prices(0), pump], [], { message: "What is the range of the speed?" })
+      expect(told.result.reply).toContain("is in the range [1, 2]. [1]\n\n")
+      expect(told.result.reply).toContain("is in the range [0, 9]. [2]\n\n")
+      expectReply(told, told.result.reply)
+      const only = yield* ask(scope, [prices(0), pump], [], { message: "What is the speed of the fan?" })
+      expect(only.result.citations.map(({ index }) => index)).toEqual(
+        Array.from(new Set(only.result.reply.match(/(?<=\[)\d(?=\])/gu)), Number)
+      )
+    }).pipe(onFreshData(offline))
   )
 })
 

@@ -41,6 +41,12 @@ describe("The marks of a text", () => {
     )
   })
 
+  it("are no texts of links", () => {
+    const text = "See [404](https://example.com/404) and [7](https://example.com/7)."
+    expect(scanned([text])).toBe(text)
+    expect(scanned(["So [9] (as said)."])).toBe("So (as said).")
+  })
+
   it("are no links, notes or empty brackets", () => {
     const text = "A [link](https://example.com/), a [x] box, a note[^1] and []."
     expect(scanned([text])).toBe(text)
@@ -64,6 +70,7 @@ describe("The marks of a text", () => {
         "```",
         "~",
         ".",
+        "(",
         "["
       ),
       { maxLength: 24 }

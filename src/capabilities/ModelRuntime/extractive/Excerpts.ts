@@ -4,6 +4,7 @@
  */
 import { type Block, sections } from "../../../search/Blocks.ts"
 import { plainText } from "../../../search/Heading.ts"
+import { indentOf as columnOf } from "../../../search/MarkdownLines.ts"
 import { labelOf } from "./NoteLabels.ts"
 
 export interface Excerpt {
@@ -18,25 +19,75 @@ const isHeading = (line: string): boolean => /^ {0,3}#{1,6}\s/.test(line)
 const isImport = (line: string): boolean =>
   /^import\s[^'"]{1,300}\sfrom\s+['"][^'"]{1,300}['"];?\s*$/.test(line)
 
-const withoutMarks = (line: string): string =>
-  line.replace(/^\s*>\s?/, "").replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
+/** The address of links elsewhere in the document: `[name]: https://example.com/`. */
+const isLinkTarget = (line: string): boolean =>
+  /^ {0,3}\[[^\][^]{1,200}\]:\s{0,3}<?(?:[a-z][a-z0-9+.-]{1,20}:|www\.|[#/]|\.{1,2}\/)\S/i.test(line)
 
-/** Joins hard-wrapped lines; list items keep their lines. The first line of a note becomes its label. */
+const withoutMarks = (line: string): string =>
+  line
+    .replace(/^\s*>\s?/, "")
+    .replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
+    .replace(/^\s{0,3}\[\^[^\]\s]{1,40}\]:\s{0,3}/, "")
+
+/** A letter or a punctuation mark of a script without spaces. */
+const unspaced =
+  /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}、。，．：；！？（）]/u
+const letter = /^[\p{L}\p{N}]/u
+
+/** A line goes on without a space in a script that has none. */
+const joinedLines = (before: string, next: string): string => {
+  const last = Array.from(before.slice(-2)).at(-1) ?? ""
+  const isUnspaced = unspaced.test(last)
+    ? unspaced.test(next) || letter.test(next)
+    : letter.test(last) && unspaced.test(next)
+  return isUnspaced ? before + next : `${before} ${next}`
+}
+
+/** The name of a column or of a member: at most four words, without what a sentence has. */
+const field =
+  /^[\p{L}\p{N}][\p{L}\p{M}\p{N}_.()[\]/%#-]{0,39}(?: [\p{L}\p{M}\p{N}_.()[\]/%#-]{1,20}){0,3}: \S/u
+
+/** Fields such as those of a record of CSV or JSON. */
+const isRecord = (lines: ReadonlyArray<string>): boolean =>
+  lines.length > 1 && lines.every((line) => field.test(line))
+
+/**
+ * Joins hard-wrapped lines; list items and the fields of a record keep their lines. The first line of a note becomes
+ * its label.
+ */
 const unwrapped = (paragraph: string): string => {
+  // The address of a link may stand on the next line.
+  const written = paragraph.replace(/\]:[ \t]{0,3}\n\s{0,8}(?=https?:)/g, "]: ").split("\n")
+  if (isRecord(written)) return written.map((line) => `- ${line}`).join("\n")
   const lines: Array<string> = []
-  for (const line of paragraph.split("\n")) {
-    if (isHeading(line) || isImport(line)) continue
+  for (const line of written) {
+    if (isHeading(line) || isImport(line) || isLinkTarget(line)) continue
     const words = withoutMarks(line)
     const label = labelOf(words)
     if (label === "") continue
     if (lines.length === 0 || label !== undefined || itemStart.test(words))
       lines.push(label ?? words.trimEnd())
-    else lines.push(`${lines.pop() ?? ""} ${words.trim()}`)
+    else lines.push(joinedLines(lines.pop() ?? "", words.trim()))
   }
   return lines.join("\n")
 }
 
 const indentOf = (line: string): number => line.length - line.trimStart().length
+
+/** `1` for any number. */
+const markerOf = (line: string): string | undefined => itemStart.exec(line)?.[0].trim().replace(/^\d.*/, "1")
+
+/**
+ * The indentation of each line. The first line of a block has lost its own, so that of the others is relative to the
+ * next item with the same marker.
+ */
+const indentsOf = (lines: ReadonlyArray<string>): ReadonlyArray<number> => {
+  const [first = "", ...others] = lines
+  const marker = markerOf(first)
+  const alike = others.filter((line) => marker !== undefined && markerOf(line) === marker)
+  const lost = alike.length === 0 ? 0 : Math.min(...alike.map(columnOf))
+  return [0, ...others.map((line) => Math.max(0, columnOf(line) - lost))]
+}
 
 const entities: Readonly<Record<string, string>> = {
   "&lt;": "<",
@@ -69,11 +120,13 @@ const fenced = (text: string): string => {
   return [first, ...rest, ...(closed ? [] : [fence])].join("\n")
 }
 
-const image = /!\[[^\]]{0,200}\]\([^)]{0,2000}\)/g
+const image = /!\[[^\][]{0,200}\](?:\([^)]{0,2000}\)|\[[^\][]{0,200}\])/g
+/** What is left of a link around a picture. */
+const emptyLink = /\[\s{0,9}\](?:\([^()]{0,2000}\)|\[[^\][]{0,200}\])/g
 
 /** True for a block without text, such as a picture. */
 const isBlank = ({ kind, text }: Block): boolean =>
-  !/[\p{L}\p{N}]/u.test(kind === "code" ? text : text.replace(image, ""))
+  !/[\p{L}\p{N}]/u.test(kind === "code" ? text : text.replace(image, "").replace(emptyLink, ""))
 
 const contentsItem = /^\s*[-*+]\s+\[[^\][]{1,300}\]\(#[^()]{0,300}\)\s*$/
 
@@ -85,8 +138,24 @@ const isContents = ({ kind, text }: Block): boolean => {
 
 const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|\/\/)[^()]{0,2000}\)/gi
 
-/** Relative links do not work in a reply, so only their text is kept. */
-const displayedText = (text: string): string => plainText(text).replace(relativeLink, "$1$2")
+/** A link whose address stands elsewhere in the document. Text without a letter is a note or an index. */
+const referenceLink = /(?<![\p{L}\p{N}\])])\[([^\][]{0,300})\]\[[^\][]{0,200}\]/gu
+
+/**
+ * Relative links and links by reference do not work in a reply, so only their text is kept. Nor is text a heading that
+ * had its mark within a tag.
+ */
+const displayedText = (text: string): string =>
+  plainText(text.replace(referenceLink, (link, words: string) => (/\p{L}/u.test(words) ? words : link)))
+    .replace(relativeLink, "$1$2")
+    .replace(/^#{1,6}\s+/, "")
+
+/** {@link displayedText} of each line, with its indentation: nested lists stay nested. */
+const displayedLines = (text: string): string => {
+  const lines = text.split("\n")
+  const indents = indentsOf(lines)
+  return lines.map((line, place) => " ".repeat(indents[place] ?? 0) + displayedText(line)).join("\n")
+}
 
 /** A row of a table with pipes at its sides. */
 const piped = (row: string): string => {
@@ -96,7 +165,7 @@ const piped = (row: string): string => {
 
 const excerptOf = ({ kind, text }: Block): Excerpt => {
   if (kind === "code") return { kind, text: fenced(text) }
-  if (kind === "prose") return { kind, text: displayedText(unwrapped(text)) }
+  if (kind === "prose") return { kind, text: displayedLines(unwrapped(text)) }
   return { kind, text: displayedText(text.split("\n").map(piped).join("\n")) }
 }
 
@@ -133,13 +202,26 @@ const maxRows = 8
 /** A table with its header and only those rows for which `answers` is true, because a chat cannot show large tables. */
 export const narrowed = (table: string, answers: (row: string) => boolean): string => {
   const [head = "", rule = "", ...rows] = table.split("\n")
-  if (!/^[\s|:-]+$/.test(rule)) return table
+  if (!tableRule.test(rule)) return table
   const chosen = rows.filter(answers)
   return [head, rule, ...(chosen.length === 0 ? rows : chosen).slice(0, maxRows)].join("\n")
 }
 
-/** Code that chunking has cut in two, as one block; undefined if it is not the same code. */
-export const joinedCode = (one: Excerpt | undefined, other: Excerpt | undefined): string | undefined => {
+const tableRule = /^[\s|:-]+$/
+const withoutPadding = (row: string): string => row.replace(/\s/g, "").replace(/-+/g, "-")
+
+/** The rows of `other` below those of `one`, if both are pieces of one table. */
+const joinedTable = (one: Excerpt, other: Excerpt): string | undefined => {
+  const [head = "", rule = "", ...rows] = other.text.split("\n")
+  const [ownHead = "", ownRule = ""] = one.text.split("\n", 2)
+  const isSame =
+    withoutPadding(head) === withoutPadding(ownHead) && withoutPadding(rule) === withoutPadding(ownRule)
+  return isSame && tableRule.test(rule) ? [one.text, ...rows].join("\n") : undefined
+}
+
+/** Code or a table that chunking has cut in two, as one block; undefined if it is not the same. */
+export const joinedCut = (one: Excerpt | undefined, other: Excerpt | undefined): string | undefined => {
+  if (one?.kind === "table" && other?.kind === "table") return joinedTable(one, other)
   if (one?.kind !== "code" || other?.kind !== "code") return undefined
   const [opening = "", ...lines] = other.text.split("\n")
   if (one.text.split("\n", 1)[0] !== opening) return undefined

@@ -9,7 +9,7 @@ import { estimateTokens } from "../../../domain/Tokens.ts"
 import { cleanHeading } from "../../../search/Heading.ts"
 import { terms } from "../../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../../ModelRuntime.ts"
-import { type Excerpt, excerpts, joinedCode, narrowed, shortened } from "./Excerpts.ts"
+import { type Excerpt, excerpts, joinedCut, narrowed, shortened } from "./Excerpts.ts"
 import { type AskedWord, askedWords, has, termsOf, weightsOf } from "./Relevance.ts"
 import { estimatePrompt } from "../Tokens.ts"
 
@@ -92,19 +92,19 @@ const quotablesOf = ({ index, isFound = true, ordinal, text }: Passage): Readonl
     terms: termsOf(excerpt.text)
   }))
 
-/** The blocks of `before` and of the chunk after it, in which code that the end of the chunk has cut is one block. */
+/** The blocks of `before` and of the chunk after it. Code or a table that the end of the chunk has cut is one block. */
 const joinedBlocks = (
   before: ReadonlyArray<Quotable>,
   next: ReadonlyArray<Quotable>
 ): ReadonlyArray<Quotable> => {
   const one = before.at(-1)
   const [other, ...others] = next
-  const code = isAdjacent(one, other) && one?.index === other?.index ? joinedCode(one, other) : undefined
-  if (one === undefined || other === undefined || code === undefined) return [...before, ...next]
+  const text = isAdjacent(one, other) && one?.index === other?.index ? joinedCut(one, other) : undefined
+  if (one === undefined || other === undefined || text === undefined) return [...before, ...next]
   const whole: Quotable = {
     ...one,
     lastOrdinal: other.lastOrdinal,
-    text: code,
+    text,
     isFound: one.isFound || other.isFound,
     terms: new Set([...one.terms, ...other.terms])
   }

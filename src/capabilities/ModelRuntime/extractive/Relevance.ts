@@ -1,5 +1,11 @@
 /** The share of a question's words that occur in a text, by the same terms as search. */
-import { isForeignWord, isFunctionWord, isQuestionWord, isVague } from "../../../search/FunctionWords.ts"
+import {
+  isForeignWord,
+  isFunctionWord,
+  isQuestionWord,
+  isVague,
+  withoutQuestionPhrases
+} from "../../../search/FunctionWords.ts"
 import { isEnglish } from "../../../search/Language.ts"
 import { pieces, terms, word } from "../../../search/Tokenizer.ts"
 
@@ -17,11 +23,15 @@ interface AskedWord {
 const maxWords = 64
 const hanPair = /^\p{Script=Han}{2}$/u
 
+/** The Arabic article, which is written as a part of the word. */
+const article = /^ال(?=\p{L}{3})/u
+
 /** The distinct content words of a question. Text without spaces is split into pairs of characters. */
 export const askedWords = (question: string): ReadonlyArray<AskedWord> => {
   const found = new Map<string, AskedWord>()
   const foreign = isEnglish(question) === false
-  for (const [run] of question.matchAll(word)) {
+  for (const [written] of withoutQuestionPhrases(question).matchAll(word)) {
+    const run = written.replace(article, "")
     const lower = run.toLowerCase()
     if (isQuestionWord(lower) || isVague(lower)) continue
     if (isForeignWord(lower) || (foreign && isFunctionWord(lower))) continue

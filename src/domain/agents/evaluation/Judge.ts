@@ -1,6 +1,7 @@
 /** The result of one case: the agent's reply, and whether it meets the case's expectations. */
 import * as Schema from "effect/Schema"
 import { Supported } from "../../chat/ChatTurn.ts"
+import * as Notices from "../../chat/Notices.ts"
 import type { Case } from "../TestCaseFile.ts"
 import { Count } from "../../Count.ts"
 
@@ -118,9 +119,14 @@ export const names = (expected: string, { sourceId, sourceName, title, url }: Ci
   )
 }
 
-/** The words of a text, without citation marks, emphasis and code marks. */
+/** The words of a text, without citation marks, emphasis and code marks, with one kind of apostrophe. */
 const words = (text: string): string =>
-  folded(text.replace(/\[\d{1,3}\]/g, "").replace(/[*`_]/g, "")).replace(/ (?=[.,;:!?])/g, "")
+  folded(
+    text
+      .replace(/\[\d{1,3}\]/g, "")
+      .replace(/[*`_]/g, "")
+      .replaceAll("’", "'")
+  ).replace(/ (?=[.,;:!?])/g, "")
 
 /** Whether `text` contains `fact` word for word. A number does not match within a longer one. */
 export const containsFact = (text: string, fact: string): boolean => {
@@ -141,20 +147,21 @@ export const containsFact = (text: string, fact: string): boolean => {
 const undone =
   "know find found answer contain mention cover include say state tell provide have able sure available help enough"
 
-/** English phrases that say that the sources do not answer. */
+/** English phrases that say that the sources do not answer, and what replaces a reply that is withheld. */
 const refusals = [
   ...undone.split(" ").flatMap((verb) => [`not ${verb}`, `n't ${verb}`]),
   ..."found nothing|find nothing|nothing on|nothing about|no information|no answer|no mention|no source|no passage".split(
     "|"
   ),
   "unable to",
-  "sorry"
+  "sorry",
+  ...Notices.refusals.map(words)
 ]
 
 /** Whether a reply declines to answer: it cites nothing, and it contains a known refusal or one of the `phrases`. */
 export const refuses = (reply: Reply, phrases: ReadonlyArray<string>): boolean => {
   if (marked(reply).length > 0) return false
-  const replyWords = words(reply.text).replaceAll("’", "'")
+  const replyWords = words(reply.text)
   const given = phrases.map(words).filter((phrase) => phrase !== "")
   return [...refusals, ...given].some((phrase) => replyWords.includes(phrase))
 }

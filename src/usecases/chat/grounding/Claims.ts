@@ -59,7 +59,7 @@ const withoutMarks = (reply: string, { end, start }: Span, marks: ReadonlyArray<
     text += reply.slice(at, mark.start)
     at = mark.end
   }
-  return (text + reply.slice(at, end)).replaceAll(/[ \t]{1,8}(?=[.,;:!?]|$)/gu, "").trim()
+  return (text + reply.slice(at, end)).replaceAll(/[ \t]{1,8}(?=[.,;:!?。！？।॥۔؟]|$)/gu, "").trim()
 }
 
 /** The first {@link maxClaims} statements, in order. */
@@ -87,6 +87,7 @@ export const claimsOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyA
       before = { span: sentence, own }
       let start = sentence.start
       for (const [at, group] of groups.entries()) {
+        while (start < sentence.end && /\s/u.test(reply.charAt(start))) start++
         const end = at === groups.length - 1 ? sentence.end : (group.at(-1)?.end ?? sentence.end)
         const part = { start, end }
         const isPart = groups.length > 1 && wordCount(withoutMarks(reply, part, own)) >= minWords

@@ -65,6 +65,8 @@ export class MarkScanner {
   private blanks = ""
   /** True right after a mark was removed. */
   private removed = false
+  /** The mark that was just removed, until the next character shows that it is not the text of a link. */
+  private mayBeLink: string | null = null
   private last = "\n"
   private pieces: Array<Piece> = []
   private text = ""
@@ -121,6 +123,12 @@ export class MarkScanner {
   }
 
   private read(character: string): void {
+    const text = this.mayBeLink
+    this.mayBeLink = null
+    if (text !== null && character === "(") {
+      this.release()
+      return this.show(`${text}](`)
+    }
     const top = this.open.at(-1)
     if (top !== undefined && character === "]") return this.close(top)
     if (top !== undefined && continues(top, character)) {
@@ -169,6 +177,7 @@ export class MarkScanner {
     if (isMark && isAlone && this.removesOthers) {
       this.open.pop()
       this.removed = true
+      this.mayBeLink = top
       return
     }
     this.release()

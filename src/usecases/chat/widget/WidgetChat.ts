@@ -15,7 +15,7 @@ import { ConversationStore } from "../../../store/conversations/Conversations.ts
 import { WidgetMessageStore } from "../../../store/chat/WidgetMessages.ts"
 import { RealtimeAccess } from "../RealtimeAccess.ts"
 import { TurnSettings } from "../TurnSettings.ts"
-import * as HandoffNotice from "../HandoffNotice.ts"
+import * as Notices from "../../../domain/chat/Notices.ts"
 import { Handoff } from "../../conversations/Handoff.ts"
 import { RealtimeFeed } from "../../conversations/RealtimeFeed.ts"
 import type { CallerAccess } from "./Callers.ts"
@@ -104,9 +104,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
           ...message,
           // A model that hands over without text gets the same sentence, so the author is irrelevant.
           notice:
-            message.role === "assistant" && HandoffNotice.isNotice(message.content)
-              ? ("handoff" as const)
-              : null,
+            message.role === "assistant" && Notices.isNotice(message.content) ? ("handoff" as const) : null,
           media: attachments.map(mediaOf)
         })),
         next: rows.length > limit ? (shown.at(-1)?.position ?? null) : null

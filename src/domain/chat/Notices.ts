@@ -122,6 +122,9 @@ export const noticeFor = (message: string, language = ""): string => {
 /** Replaces a reply that the sources do not support. */
 export const refusalFor = (message: string): string => languageOf(message).refusal
 
+/** Every {@link refusalFor}. */
+export const refusals: ReadonlyArray<string> = [english, ...languages].map(({ refusal }) => refusal)
+
 const sentences = new Set([english, ...languages].map(({ sentence }) => sentence))
 
 /** True when `text` is one of these notices, in any language. */
