@@ -83,6 +83,7 @@ describe("A correction of a group", () => {
   const group: typeof InsightGroup.Encoded = {
     id: "grp_1",
     title: "Why?",
+    name: null,
     count: 3,
     kinds: { unanswered: 0, thumbsDown: 0, handedOver: 0, stopped: 0, failed: 3 },
     people: 2,

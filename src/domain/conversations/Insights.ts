@@ -24,6 +24,8 @@ export const InsightGroup = Schema.Struct({
   id: Schema.String,
   /** The question that is most similar to all others of the group. */
   title: Schema.String,
+  /** The subject, named by the language model; null without a model, for one turn, or if it is not known yet. */
+  name: Schema.NullOr(Schema.String),
   /** Number of turns. */
   count: Count,
   /** A turn counts once for each of its kinds. */

@@ -39,6 +39,7 @@ const series: Readonly<Record<ModelCallKind, ReturnType<typeof seriesOf>>> = {
   experiment: seriesOf("experiment"),
   image: seriesOf("image"),
   judge: seriesOf("judge"),
+  name: seriesOf("name"),
   replay: seriesOf("replay")
 }
 

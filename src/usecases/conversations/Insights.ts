@@ -24,6 +24,7 @@ import {
   type WrongRow
 } from "../../store/conversations/Insights.ts"
 import { Masking } from "../chat/masking/Masking.ts"
+import { GroupNames, type UnnamedGroup } from "./GroupNames.ts"
 import { afterOf, placeOf, reportTime } from "./ReportTime.ts"
 
 /** Maximum failed turns of a report; the newest are used. */
@@ -153,10 +154,24 @@ const sentOf = (rows: ReadonlyArray<WrongRow>) => {
   }
 }
 
+/** The group for the model, if it has several turns. One question names itself. */
+const unnamedOf = (
+  { tenantId }: TenantScope,
+  { id, rows, title }: TurnGroup
+): ReadonlyArray<UnnamedGroup> => {
+  const [newest] = rows
+  if (newest === undefined || rows.length < 2) return []
+  // What several agents were asked is named by the agent of the newest turn, from its questions alone.
+  const own = rows.filter(({ agentId }) => agentId === newest.agentId).map(({ question }) => question)
+  const questions = [...new Set(own.includes(title) ? [title, ...own] : own)]
+  return [{ tenantId, agentId: newest.agentId, id, masking: newest.masking, questions }]
+}
+
 export class Insights extends Effect.Service<Insights>()("usecases/conversations/Insights", {
   effect: Effect.gen(function* () {
     const store = yield* InsightStore
     const embedder = yield* Embedder
+    const { namesOf } = yield* GroupNames
     const inTurn = Effect.unsafeMakeSemaphore(maxReports).withPermits(1)
 
     /** The time range and the agent of a report. The default is the last 30 days. */
@@ -260,6 +275,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       return {
         id,
         title: shortened(title),
+        name: null,
         count: rows.length,
         kinds: {
           unanswered: count(({ unanswered }) => unanswered),
@@ -301,8 +317,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       })
     }, inTurn)
 
-    /** One page of the groups of the newest {@link maxTurns} failed turns, the largest first. */
-    const groups = Effect.fn("Insights.groups")(function* (
+    const pageOf = Effect.fn("Insights.pageOf")(function* (
       scope: TenantScope,
       request: ReportRequest,
       page: GroupPage
@@ -322,9 +337,24 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         isCut,
         withoutVector: rows.filter(({ question }) => isKnown(question) && !vectors.has(question)).length,
         groups: paged.map((group) => toInsightGroup(report, group, sources(group))),
+        unnamed: paged.flatMap((group) => unnamedOf(scope, group)),
         next: last !== undefined && start + paged.length < all.length ? afterOf(report, last.id) : null
       }
     }, inTurn)
+
+    /**
+     * One page of the groups of the newest {@link maxTurns} failed turns, the largest first. Waits for their names, but
+     * keeps no other report waiting.
+     */
+    const groups = Effect.fn("Insights.groups")(function* (
+      scope: TenantScope,
+      request: ReportRequest,
+      page: GroupPage
+    ) {
+      const { groups: found, unnamed, ...rest } = yield* pageOf(scope, request, page)
+      const names = yield* namesOf(unnamed)
+      return { ...rest, groups: found.map((group) => ({ ...group, name: names.get(group.id) ?? null })) }
+    })
 
     /** The newest turns of one agent in a group. NOT_FOUND when the time range has no such group. */
     const turnsOf = Effect.fn("Insights.turnsOf")(function* (
@@ -373,7 +403,8 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     }, inTurn)
 
     return { unanswered, groups, turnsOf, measures } as const
-  })
+  }),
+  dependencies: [GroupNames.Default]
 }) {}
 
 const emptyMeasures: MeasuredRow = {

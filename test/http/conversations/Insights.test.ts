@@ -135,7 +135,74 @@ const broken = Effect.gen(function* () {
 const kindsOf = (group: { readonly kinds: unknown }) => group.kinds
 const none = { unanswered: 0, thumbsDown: 0, handedOver: 0, stopped: 0, failed: 0 }
 
+/** What the model is asked for names, and names that it gives. */
+const namesGroups = (name: string) =>
+  Effect.gen(function* () {
+    const { reply, requests } = yield* Script
+    yield* Ref.set(requests, [])
+    yield* Ref.set(reply, says(JSON.stringify({ names: [{ group: 0, name }] })))
+    return Effect.map(Ref.get(requests), (all) => all.map(({ prompt }) => JSON.stringify(prompt)))
+  })
+
+const named = (groups: ReadonlyArray<{ readonly name: string | null }>) => groups.map(({ name }) => name)
+
 eachEngineLive("What went wrong", (it) => {
+  it.scoped("is named by the model, once, where several turns are about one subject", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      yield* notFound
+      yield* ask(scope, "Where is my invoice?", "ada")
+      yield* ask(scope, "where is my invoice", "bob")
+      yield* ask(scope, "Do you sell umbrellas?", "bob")
+      const asked = yield* namesGroups("  Invoices and\n receipts ")
+      const first = yield* data("/api/insights")
+      expect(first.groups.map(({ title }: { readonly title: string }) => title)).toContain(
+        "Do you sell umbrellas?"
+      )
+      expect(named(first.groups)).toEqual(["Invoices and receipts", null])
+      expect(named((yield* data("/api/insights")).groups)).toEqual(["Invoices and receipts", null])
+      const [prompt, ...others] = yield* asked
+      expect(others).toEqual([])
+      expect(prompt).toContain("invoice")
+      expect(prompt).not.toContain("umbrellas")
+      const sql = yield* SqlClient.SqlClient
+      expect(yield* sql`select kind, calls::int as calls from other_model_usage`).toEqual([
+        { kind: "name", calls: 1 }
+      ])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("is named without telling the model what an agent masks", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      const sql = yield* SqlClient.SqlClient
+      yield* notFound
+      yield* ask(scope, "Where is the parcel for canary@mail.example?", "ada")
+      yield* ask(scope, "where is the parcel for canary@mail.example", "bob")
+      const masking = { kinds: ["email"], patterns: [], sources: false, tools: [] }
+      yield* sql`update agents set masking = ${JSON.stringify(masking)}::jsonb where id = ${scope.agentId}`
+      const asked = yield* namesGroups("Parcels")
+      expect(named((yield* data("/api/insights")).groups)).toEqual(["Parcels"])
+      const [prompt] = yield* asked
+      expect(prompt).toContain("Where is the parcel for [email-1]?")
+      expect(prompt).not.toContain("canary")
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("has no names if the model gives none, and does not ask for them again at once", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      yield* notFound
+      yield* ask(scope, "Where is my invoice?", "ada")
+      yield* ask(scope, "where is my invoice", "bob")
+      const asked = yield* namesGroups("unused")
+      yield* broken
+      expect(named((yield* data("/api/insights")).groups)).toEqual([null])
+      expect(named((yield* data("/api/insights")).groups)).toEqual([null])
+      expect(yield* asked).toHaveLength(1)
+    }).pipe(onFreshData)
+  )
+
   it.scoped("is grouped without telling the embedder what an agent masks", () =>
     Effect.gen(function* () {
       const scope = yield* agent

@@ -108,7 +108,7 @@ interface GroupProps {
 const Group = ({ correctable, group }: GroupProps) => {
   const t = useText(words)
   const { ago, moment, number } = useFormat()
-  const { count, examples, lastAt, people, sources, title, trend } = group
+  const { count, examples, lastAt, name, people, sources, title, trend } = group
   const direction = trend.later > trend.earlier ? t.rising : trend.later < trend.earlier ? t.falling : null
   const asked = t.asked(number(count), people === 1 ? t.person : t.people(number(people)))
   return (
@@ -117,8 +117,13 @@ const Group = ({ correctable, group }: GroupProps) => {
         <div className={css["head"]}>
           <div>
             <h3 lang="" className={css["said"]}>
-              {title}
+              {name ?? title}
             </h3>
+            {name === null ? null : (
+              <p lang="" className={css["said"]}>
+                {title}
+              </p>
+            )}
             <span className={css["soft"]}>
               {[asked, direction, t.last(ago(lastAt))].filter((part) => part !== null).join(" · ")}
             </span>
