@@ -112,20 +112,18 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
         parameters,
         Answer
       )
-      return new Map(value.names.map(({ group, name }) => [group, nameOf(restored(name))]))
+      return new Map(value.names.map(({ group, name }) => [group, nameOf(restored(name))] as const))
     }, Effect.scoped)
 
     /** Asks for the names of one agent's groups. Groups without a name are asked about again after a time. */
-    const name = (scope: AgentScope, groups: ReadonlyArray<UnnamedGroup>) =>
+    const name = (scope: AgentScope, groups: ReadonlyArray<UnnamedGroup>): Effect.Effect<void> =>
       ask(scope, groups).pipe(
-        Effect.catchTags({
-          NoAnswer: ({ reason }) =>
-            Effect.as(Effect.logDebug("Groups have no names", reason), new Map<number, string>()),
-          TurnLimitExceeded: ({ message }) =>
-            Effect.as(Effect.logDebug("Groups have no names", message), new Map<number, string>())
-        }),
+        // The report is complete without names.
+        Effect.catchAllCause((cause) =>
+          Effect.as(Effect.logDebug("Groups have no names", cause), new Map<number, string>())
+        ),
         Effect.zip(Clock.currentTimeMillis),
-        Effect.map(([names, at]: readonly [ReadonlyMap<number, string>, number]) => {
+        Effect.map(([names, at]) => {
           for (const [place, group] of groups.entries())
             known.put(keyOf(group), { name: names.get(place) ?? "", at })
           known.keep(maxNames)

@@ -15,12 +15,10 @@ import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { request, says, Script, turnLayer } from "../chat/TurnHarness.ts"
 
-const layer = Layer.merge(
-  GapSearch.Default.pipe(
-    Layer.provide(Insights.Default),
-    Layer.provide([Layer.succeed(Embedder, makeHashing()), InsightStore.Default, ReportedGapStore.Default])
-  ),
-  turnLayer()
+const layer = GapSearch.Default.pipe(
+  Layer.provide(Insights.Default),
+  Layer.provide([Layer.succeed(Embedder, makeHashing()), InsightStore.Default, ReportedGapStore.Default]),
+  Layer.provideMerge(turnLayer())
 )
 
 const onFreshData = <A, E, R>(test: Effect.Effect<A, E, R>) =>
