@@ -7,7 +7,7 @@ import {
   type Reply,
   containsFact
 } from "../../src/domain/agents/evaluation/Judge.ts"
-import { refusalFor } from "../../src/domain/chat/Notices.ts"
+import { extractWords, refusalFor } from "../../src/domain/chat/Notices.ts"
 import { words } from "../../src/app/cli/eval/Words.ts"
 import { compare, isRegression, summarize } from "../../src/domain/agents/evaluation/Report.ts"
 
@@ -134,7 +134,7 @@ describe("A refusal", () => {
     expect(refuses(reply("Je n'en sais rien."), ["n’en sais rien"])).toBe(true)
   })
 
-  it("is what the service says in place of a reply that it withholds, in every language", () => {
+  it("is what the service itself says, in every language", () => {
     for (const question of [
       "How much?",
       "Wie bitte kann ich das mit Karte?",
@@ -143,7 +143,8 @@ describe("A refusal", () => {
       "いくらですか",
       "كم؟"
     ])
-      expect(refuses(reply(refusalFor(question)), [])).toBe(true)
+      for (const said of [refusalFor(question), extractWords(question).nothingFound])
+        expect(refuses(reply(said), [])).toBe(true)
   })
 
   it("passes where it is expected, and fails where an answer is", () => {

@@ -1,6 +1,6 @@
 /**
- * Fixed notices to a customer: when a human takes over and the model wrote nothing, and when a reply is withheld. The
- * language is that of the message where it is one of these, else English.
+ * Fixed sentences for a customer: when a human takes over and the model wrote nothing, when a reply is withheld, and in
+ * replies without a model. The language is that of the message where it is one of these, else English.
  */
 
 interface Language {
@@ -9,6 +9,10 @@ interface Language {
   readonly sentence: string
   /** Replaces a reply that the sources do not support. */
   readonly refusal: string
+  /** The reply without a model when no passage answers. */
+  readonly nothingFound: string
+  /** Introduces passages that may not answer, in a reply without a model. */
+  readonly closest: string
   /** Matches frequent short words of the language, or its script. */
   readonly words: RegExp
 }
@@ -21,18 +25,24 @@ const languages: ReadonlyArray<Language> = [
     code: "de",
     sentence: "Ein Mensch aus unserem Team übernimmt und antwortet hier, sobald es geht.",
     refusal: "Dazu habe ich in den Quellen keine verlässliche Antwort gefunden.",
+    nothingFound: "Dazu habe ich in den Quellen nichts gefunden.",
+    closest: "Ich bin nicht sicher, dass die Quellen das beantworten. Diese Stellen kommen dem am nächsten:",
     words: words("ich und der die das ist nicht ein eine mit bitte wie kann mir möchte für auf")
   },
   {
     code: "fr",
     sentence: "Une personne de notre équipe prend le relais et vous répondra ici dès que possible.",
     refusal: "Je n’ai pas trouvé de réponse fiable à cette question dans les sources.",
+    nothingFound: "Je n’ai rien trouvé à ce sujet dans les sources.",
+    closest: "Je ne suis pas sûr que les sources y répondent. Ces passages s’en rapprochent le plus :",
     words: words("je vous et le la les est une des pas pour bonjour avec mon ma puis voudrais")
   },
   {
     code: "es",
     sentence: "Una persona de nuestro equipo se hará cargo y responderá aquí en cuanto sea posible.",
     refusal: "No he encontrado una respuesta fiable a esto en las fuentes.",
+    nothingFound: "No he encontrado nada sobre esto en las fuentes.",
+    closest: "No estoy seguro de que las fuentes respondan a esto. Estos pasajes son los más cercanos:",
     words: words("el los las y es una por qué con mi quiero puedo hola para cómo usted")
   },
   {
@@ -40,48 +50,64 @@ const languages: ReadonlyArray<Language> = [
     sentence:
       "Una persona del nostro team prende in carico la conversazione e risponderà qui appena possibile.",
     refusal: "Non ho trovato una risposta affidabile a questo nelle fonti.",
+    nothingFound: "Non ho trovato nulla su questo nelle fonti.",
+    closest: "Non sono sicuro che le fonti rispondano a questo. Questi passaggi sono i più vicini:",
     words: words("il lo gli è non di che per una con vorrei posso ciao come mio sono")
   },
   {
     code: "pt",
     sentence: "Uma pessoa da nossa equipe vai assumir e responder aqui assim que possível.",
     refusal: "Não encontrei uma resposta fiável a isto nas fontes.",
+    nothingFound: "Não encontrei nada sobre isto nas fontes.",
+    closest: "Não tenho certeza de que as fontes respondam a isto. Estes trechos são os mais próximos:",
     words: words("o os é não uma você por com meu minha quero posso olá como em preciso")
   },
   {
     code: "nl",
     sentence: "Een medewerker van ons team neemt het over en antwoordt hier zo snel mogelijk.",
     refusal: "Ik heb hierop geen betrouwbaar antwoord in de bronnen gevonden.",
+    nothingFound: "Ik heb hierover niets gevonden in de bronnen.",
+    closest: "Ik weet niet zeker of de bronnen dit beantwoorden. Deze passages komen er het dichtst bij:",
     words: words("ik het een en niet van voor met kan graag mijn wil hoe alstublieft dat")
   },
   {
     code: "zh",
     sentence: "我们的工作人员会接手，并尽快在这里回复您。",
     refusal: "我在资料中没有找到对此可靠的答案。",
+    nothingFound: "我在资料中没有找到相关内容。",
+    closest: "我不确定资料是否回答了这个问题。以下内容最为接近：",
     words: /\p{Script=Han}/gu
   },
   {
     code: "ja",
     sentence: "担当者が引き継ぎ、できるだけ早くここでお返事します。",
     refusal: "この件について、資料の中に確かな答えは見つかりませんでした。",
+    nothingFound: "これについて資料には何も見つかりませんでした。",
+    closest: "資料がこの質問に答えているか確かではありません。最も近い箇所は次のとおりです。",
     words: /[\p{Script=Hiragana}\p{Script=Katakana}]{1,2}/gu
   },
   {
     code: "ko",
     sentence: "담당자가 이어받아 최대한 빨리 여기에서 답변드리겠습니다.",
     refusal: "자료에서 이에 대한 믿을 만한 답을 찾지 못했습니다.",
+    nothingFound: "이에 대한 내용을 자료에서 찾지 못했습니다.",
+    closest: "자료가 이 질문에 답하는지 확실하지 않습니다. 가장 가까운 내용은 다음과 같습니다.",
     words: /\p{Script=Hangul}/gu
   },
   {
     code: "ru",
     sentence: "Сотрудник нашей команды ответит вам здесь как можно скорее.",
     refusal: "В источниках я не нашёл надёжного ответа на это.",
+    nothingFound: "Я ничего не нашёл об этом в источниках.",
+    closest: "Я не уверен, что источники отвечают на этот вопрос. Ближе всего эти отрывки:",
     words: /\p{Script=Cyrillic}+/gu
   },
   {
     code: "ar",
     sentence: "سيتولى أحد أعضاء فريقنا المحادثة ويرد عليك هنا في أقرب وقت ممكن.",
     refusal: "لم أجد في المصادر إجابة موثوقة عن هذا.",
+    nothingFound: "لم أجد شيئًا عن هذا في المصادر.",
+    closest: "لست متأكدًا من أن المصادر تجيب عن هذا. هذه المقاطع هي الأقرب:",
     words: /\p{Script=Arabic}+/gu
   }
 ]
@@ -90,6 +116,8 @@ const english: Language = {
   code: "en",
   sentence: "A member of our team is taking over and will answer here as soon as possible.",
   refusal: "I did not find a reliable answer to that in the sources.",
+  nothingFound: "I found nothing on that in the sources.",
+  closest: "I am not sure that the sources answer this. These passages come closest:",
   words: words("i the and is to a you my of can want with please how not it for hello")
 }
 
@@ -122,8 +150,14 @@ export const noticeFor = (message: string, language = ""): string => {
 /** Replaces a reply that the sources do not support. */
 export const refusalFor = (message: string): string => languageOf(message).refusal
 
-/** Every {@link refusalFor}. */
-export const refusals: ReadonlyArray<string> = [english, ...languages].map(({ refusal }) => refusal)
+/** What a reply without a model says when no passage answers, or when passages only may. */
+export const extractWords = (message: string): Pick<Language, "nothingFound" | "closest"> =>
+  languageOf(message)
+
+/** Every {@link refusalFor}, and every `nothingFound`. */
+export const refusals: ReadonlyArray<string> = [english, ...languages].flatMap(
+  ({ nothingFound, refusal }) => [refusal, nothingFound]
+)
 
 const sentences = new Set([english, ...languages].map(({ sentence }) => sentence))
 

@@ -6,6 +6,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Stream from "effect/Stream"
 import { describe } from "vitest"
 import { ModelRuntime, type Passage } from "../../../src/capabilities/ModelRuntime.ts"
+import { extractWords } from "../../../src/domain/chat/Notices.ts"
 import { extract, layerExtractive } from "../../../src/capabilities/ModelRuntime/extractive/Extractive.ts"
 
 const passage = (
@@ -207,6 +208,18 @@ describe("Extractive", () => {
     expect(answer("How long does a refund take?", [])).toBe(nothing)
   })
 
+  it("says so in the language of the question", () => {
+    expect(answer("Wie lange ist die Lieferzeit nach Norwegen?", [])).toBe(
+      "Dazu habe ich in den Quellen nichts gefunden."
+    )
+    expect(answer("送料はいくらですか？", [])).toBe("これについて資料には何も見つかりませんでした。")
+    const text = "Eine Rückgabe ist innerhalb von dreißig Tagen möglich."
+    const weak = [{ ...passage(1, "Rückgabe", text), score: 0.2 }]
+    expect(answer("Wie ist die Rückgabe innerhalb von dreißig Tagen möglich?", weak)).toMatch(
+      /^Ich bin nicht sicher, dass die Quellen das beantworten\./
+    )
+  })
+
   it("says that passages come closest when the search was not sure, and asks for two words of the question", () => {
     const weak = all.map((found) => ({ ...found, score: 0.2 }))
     expect(answer("Is a refund paid to my card?", weak)).toMatch(
@@ -233,7 +246,7 @@ describe("Extractive", () => {
     expect(answer("土曜日は何時まで開いていますか？", weak)).toContain("土曜日は17:00に閉館します。 [1]")
     expect(
       answer("いつ生まれましたか？", [passage(1, "時間", "いつでもどうぞ。質問はありますか。", 0.22)])
-    ).toBe("I found nothing on that in the sources.")
+    ).toBe("これについて資料には何も見つかりませんでした。")
   })
 
   it("finds an Arabic word with and without its article, also in a row of a table", () => {
@@ -457,7 +470,7 @@ describe("Extractive", () => {
       expect(extract(question.join(" "), passages)).toBe(text)
       const marks = text.match(/\[\d+\](?=\s)/g) ?? []
       expect(new Set(marks).size).toBeLessThanOrEqual(3)
-      expect(text.startsWith("I found nothing") || marks.length > 0).toBe(true)
+      expect(text.startsWith(extractWords(question.join(" ")).nothingFound) || marks.length > 0).toBe(true)
       for (const mark of marks) expect(Number(mark.slice(1, -1))).toBeLessThanOrEqual(passages.length)
     }
   )

@@ -5,6 +5,7 @@
  */
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
+import { extractWords } from "../../../domain/chat/Notices.ts"
 import { estimateTokens } from "../../../domain/Tokens.ts"
 import { cleanHeading } from "../../../search/Heading.ts"
 import { terms } from "../../../search/Tokenizer.ts"
@@ -51,8 +52,6 @@ const fullLength = 500
 
 const notice =
   "_No language model is configured, so replies are extracts from the sources. Set OPENAI_API_KEY for written answers._"
-const nothingFound = "I found nothing on that in the sources."
-const closest = "I am not sure that the sources answer this. These passages come closest:"
 
 /** A quotable block of a passage. */
 interface Quotable extends Excerpt {
@@ -276,6 +275,7 @@ export const extract = (question: string, passages: ReadonlyArray<Passage>): str
     sections.map(({ terms, titleTerms }) => new Set([...terms, ...titleTerms]))
   )
   const chosen = choose(sections, weights)
+  const { closest, nothingFound } = extractWords(question)
   if (chosen.length === 0) return `${nothingFound}\n\n${notice}`
   const unsure = Math.max(...chosen.map(({ score }) => score)) < unsureBelow
   const parts = [...(unsure ? [closest] : []), ...chosen.map((section) => headed(section, weights)), notice]
