@@ -160,7 +160,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
 
     /**
      * One total, and one row for each value of `by` that had turns, in order, up to one row more than a report includes.
-     * A turn counts once it has ended.
+     * A turn counts once it has ended. One from before costs were stored counts as one unpriced call, as in the usage.
      */
     const measures = ({ agentId, from, tenantId, to }: ReportScope, by: MeasuredBy) =>
       sql`
@@ -203,7 +203,6 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
             filter (where t.status = 'complete') as settle,
           coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output,
           sum(t.cost_nano) filter (where t.billed)::float8 as cost,
-          -- A turn from before costs were stored counts as one unpriced call, as in the usage by day.
           coalesce(sum(coalesce(t.unpriced_calls, 1)) filter (where t.billed), 0)::float8 as "unpricedCalls",
           coalesce(sum(g.supported), 0)::float8 as supported, coalesce(sum(g.partly), 0)::float8 as partly,
           coalesce(sum(g.unsupported), 0)::float8 as unsupported
