@@ -5,7 +5,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { Embedder } from "../../capabilities/Embedder.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import type { InsightGroup, MeasuredBy, FailureKind, FailedTurn } from "../../domain/conversations/Insights.ts"
+import type {
+  InsightGroup,
+  MeasuredBy,
+  FailureKind,
+  FailedTurn
+} from "../../domain/conversations/Insights.ts"
 import { invalidField, noSuch } from "../../domain/Errors.ts"
 import type { AgentId, RunId, SourceId } from "../../domain/Ids.ts"
 import { mayBeEnglish } from "../../search/Language.ts"
