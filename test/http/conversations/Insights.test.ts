@@ -23,6 +23,7 @@ import { InsightStore } from "../../../src/store/conversations/Insights.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { Handoff } from "../../../src/usecases/conversations/Handoff.ts"
 import { Insights } from "../../../src/usecases/conversations/Insights.ts"
+import { counted } from "../../Counters.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -392,6 +393,13 @@ eachEngineLive("The measures", (it) => {
       const sql = yield* SqlClient.SqlClient
       const grounding = Effect.map(data("/api/measures"), (report) => report.total.grounding)
       expect(yield* grounding).toEqual({ yes: 0, partly: 0, no: 0, share: null })
+      const metrics = Effect.all([
+        counted("spoke_turn_citations_total", "yes"),
+        counted("spoke_turn_citations_total", "partly"),
+        counted("spoke_turn_citations_total", "no"),
+        counted("spoke_turns_refused_total")
+      ])
+      const before = yield* metrics
       yield* answered
       yield* ask(scope, "What is fact one?", "ada")
       expect(yield* grounding).toEqual({ yes: 1, partly: 0, no: 0, share: 1 })
@@ -401,6 +409,9 @@ eachEngineLive("The measures", (it) => {
       expect(yield* grounding).toEqual({ yes: 1, partly: 0, no: 1, share: 0.5 })
       yield* notFound
       yield* ask(scope, "What is fact nine?", "bob")
+      const added = (yield* metrics).map((count, place) => count - (before[place] ?? 0))
+      // The unsupported reply, and the question of which nothing was found.
+      expect(added).toEqual([1, 0, 1, 2])
       yield* sql`
         update messages set citations = (
           select jsonb_agg(citations -> 0 || given) from unnest(array[
