@@ -381,7 +381,10 @@ eachEngineLive("The widget", (it) => {
         const [question, reply] = messages
         const rate = (fields: Readonly<Record<string, unknown>>) =>
           post("/api/sdk/feedback", { sessionId, messageId: reply.id, rating: 1, ...fields })
-        const before = [yield* counted("spoke_ratings_total", "up"), yield* counted("spoke_ratings_total", "down")]
+        const before = [
+          yield* counted("spoke_ratings_total", "up"),
+          yield* counted("spoke_ratings_total", "down")
+        ]
         expect(expectData(yield* rate({})).feedback).toEqual({
           messageId: reply.id,
           rating: 1,
@@ -395,7 +398,10 @@ eachEngineLive("The widget", (it) => {
         expectError(yield* rate({ messageId: question.id }), 404, "NOT_FOUND")
         expectError(yield* rate({ sessionId: other.sessionId }), 404, "NOT_FOUND")
         for (const rating of [0, 2, "1", null]) expectError(yield* rate({ rating }), 400, "VALIDATION_ERROR")
-        const after = [yield* counted("spoke_ratings_total", "up"), yield* counted("spoke_ratings_total", "down")]
+        const after = [
+          yield* counted("spoke_ratings_total", "up"),
+          yield* counted("spoke_ratings_total", "down")
+        ]
         expect(after).toEqual(before.map((count) => count + 1))
       })
     )
