@@ -1,5 +1,6 @@
 /** Failed turns, grouped by their question, and measures of all turns. */
 import * as Schema from "effect/Schema"
+import { Cost } from "../billing/Cost.ts"
 import { AgentId, ConversationId, RunId, SourceId } from "../Ids.ts"
 import { Count } from "../Count.ts"
 
@@ -91,7 +92,11 @@ export const Measures = Schema.Struct({
   timeToFirstText: Schema.NullOr(Times),
   /** Milliseconds until the turn was stored. */
   timeToSettle: Schema.NullOr(Times),
-  tokens: Schema.Struct({ input: Count, output: Count })
+  tokens: Schema.Struct({ input: Count, output: Count }),
+  /** Cost of the models that the turns called. */
+  cost: Cost,
+  /** Checked citations of the replies, by result, and the share that is supported (`yes`); null without any. */
+  grounding: Schema.Struct({ yes: Count, partly: Count, no: Count, share: Schema.NullOr(Share) })
 })
 export type Measures = typeof Measures.Type
 
@@ -112,6 +117,8 @@ export const MeasuresReport = Schema.Struct({
   to: Schema.DateTimeUtc,
   by: MeasuredBy,
   total: Measures,
+  /** True when there are more rows than a report includes. */
+  isCut: Schema.Boolean,
   rows: Schema.Array(MeasuresRow)
 })
 export type MeasuresReport = typeof MeasuresReport.Type

@@ -60,7 +60,14 @@ const MeasuresRow = Schema.Struct({
   firstText: Schema.NullOr(Schema.Array(Schema.Number)),
   settle: Schema.NullOr(Schema.Array(Schema.Number)),
   input: Schema.Number,
-  output: Schema.Number
+  output: Schema.Number,
+  /** Billionths of a US dollar; null if no turn has a known cost. */
+  cost: Schema.NullOr(Schema.Number),
+  unpricedCalls: Schema.Number,
+  /** Checked citations by result. */
+  supported: Schema.Number,
+  partly: Schema.Number,
+  unsupported: Schema.Number
 })
 export type MeasuredRow = typeof MeasuresRow.Type
 
@@ -68,8 +75,8 @@ export type MeasuredRow = typeof MeasuresRow.Type
 const maxQuestionLength = 1_000
 /** Maximum number of sources of one agent that a report names. */
 const maxSourcesPerAgent = 50
-/** Maximum number of rows of one report of measures. */
-const maxMeasuresRows = 500
+/** Maximum number of rows of one report of measures, without the total. */
+export const maxMeasuresRows = 500
 /** A question that is asked again within this time counts as not resolved. */
 const repeatMillis = 86_400_000
 
@@ -147,16 +154,20 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
       day: sql.literal(`to_char(t.started_at at time zone 'UTC', 'YYYY-MM-DD')`),
       agent: sql.literal("t.agent_id"),
       channel: sql.literal("t.channel"),
-      version: sql.literal("t.agent_version::text"),
+      version: sql.literal("t.agent_version"),
       language: sql.literal("coalesce(t.language, 'unknown')")
     }
 
-    /** One row for each value of `by` that had turns, and one total. A turn counts once it has ended. */
+    /**
+     * One total, and one row for each value of `by` that had turns, in order, up to one row more than a report includes.
+     * A turn counts once it has ended. One from before costs were stored counts as one unpriced call, as in the usage.
+     */
     const measures = ({ agentId, from, tenantId, to }: ReportScope, by: MeasuredBy) =>
       sql`
         with asked as (
           select r.tenant_id, r.id, r.agent_id, a.name, c.channel, c.end_user_id, r.status, r.unanswered, r.handed_over, r.stopped,
             r.rating, r.agent_version, r.language, r.first_text_ms, r.started_at, r.completed_at, r.message_id,
+            r.cost_nano, r.unpriced_calls,
             lead(r.started_at) over (
               partition by r.agent_id, c.end_user_id,
                 md5(lower(regexp_replace(btrim(left(r.user_message, ${maxQuestionLength}::int)), '\\s+', ' ', 'g')))
@@ -171,10 +182,11 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
         t as (
           select asked.*, coalesce(again < started_at + interval '1 day', false) as repeated,
             status = 'complete' and not unanswered as answered,
+            status = 'complete' or unpriced_calls > 0 or cost_nano > 0 as billed,
             round(extract(epoch from completed_at - started_at) * 1000)::int as settle_ms
           from asked where id < ${minIdAt("run", to)}
         )
-        select ${keys[by]} as key, max(t.name) as name, grouping(${keys[by]}) = 1 as "isTotal",
+        select ${keys[by]}::text as key, max(t.name) as name, grouping(${keys[by]}) = 1 as "isTotal",
           count(*)::float8 as turns, count(distinct t.end_user_id)::float8 as people,
           count(*) filter (where t.answered)::float8 as answered,
           count(*) filter (where t.unanswered)::float8 as refused,
@@ -189,10 +201,19 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
           percentile_disc(array[0.5, 0.95]) within group (order by t.first_text_ms) as "firstText",
           percentile_disc(array[0.5, 0.95]) within group (order by t.settle_ms)
             filter (where t.status = 'complete') as settle,
-          coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output
+          coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output,
+          sum(t.cost_nano) filter (where t.billed)::float8 as cost,
+          coalesce(sum(coalesce(t.unpriced_calls, 1)) filter (where t.billed), 0)::float8 as "unpricedCalls",
+          coalesce(sum(g.supported), 0)::float8 as supported, coalesce(sum(g.partly), 0)::float8 as partly,
+          coalesce(sum(g.unsupported), 0)::float8 as unsupported
         from t left join messages m on m.tenant_id = t.tenant_id and m.id = t.message_id and t.status = 'complete'
+        cross join lateral (
+          select count(*) filter (where result = '"yes"') as supported,
+            count(*) filter (where result = '"partly"') as partly, count(*) filter (where result = '"no"') as unsupported
+          from jsonb_path_query(m.citations, '$[*].supported') result
+        ) g
         group by grouping sets ((${keys[by]}), ())
-        order by "isTotal" desc, key limit ${maxMeasuresRows + 1}`.pipe(
+        order by "isTotal" desc, ${keys[by]} limit ${maxMeasuresRows + 2}`.pipe(
         Rows.all(MeasuresRow),
         Effect.withSpan("InsightStore.measures")
       )

@@ -26,6 +26,7 @@ import { ConversationStates } from "../../store/conversations/ConversationStates
 import { InboundEvents } from "../../store/channels/InboundEvents.ts"
 import { UnansweredStore } from "../../store/channels/Unanswered.ts"
 import { ChatTurn } from "../chat/ChatTurn.ts"
+import * as TurnMetrics from "../chat/TurnMetrics.ts"
 import { Handoff } from "../conversations/Handoff.ts"
 import { ConversationControl } from "../conversations/ConversationControl.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
@@ -200,6 +201,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       })
       const stored = yield* inOne(work)
       if (!stored.fresh) return stored
+      if (stored.outcome === "stale") yield* TurnMetrics.handedOver("service")
       yield* event.kind === "echo" || stored.outcome === "stale"
         ? ownership.announce(route.tenantId, stored.conversationId)
         : feed.changed(stored.conversationId, null)
@@ -248,7 +250,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const answer = Effect.fn("Inbound.answer")(function* (job: QueueJob, place: ConversationRef) {
       const outcome = yield* turn(place)
       const forHuman = (reason: string, unanswered: string, told: boolean) =>
-        handoff.request(place, place.conversationId, { reason, unanswered, told })
+        handoff.request(place, place.conversationId, { reason, by: "service", unanswered, told })
       switch (outcome._tag) {
         case "Answered":
         case "Nothing":
@@ -336,6 +338,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
           ? queue.enqueue("channel-inbound", place, { serialKey: place.conversationId })
           : handoff.request(place, place.conversationId, {
               reason: "The agent did not answer in time.",
+              by: "service",
               unanswered: "stale"
             })
       }

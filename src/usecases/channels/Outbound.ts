@@ -39,6 +39,7 @@ import {
 } from "../../store/channels/Outbox.ts"
 import { makeChannelHealth } from "../../store/channels/ChannelHealth.ts"
 import { ConversationStates } from "../../store/conversations/ConversationStates.ts"
+import * as TurnMetrics from "../chat/TurnMetrics.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
 import { accessOf } from "./ChannelAccess.ts"
@@ -256,7 +257,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       conversationId: ConversationId,
       reason: string
     ) {
-      yield* states
+      const changed = yield* states
         .change(scope, conversationId, {
           from: ["AI_ACTIVE"],
           to: "HUMAN_REQUESTED",
@@ -264,6 +265,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
           unanswered: "human"
         })
         .pipe(sql.withTransaction, Effect.orDie)
+      if (Option.isSome(changed)) yield* TurnMetrics.handedOver("service")
     })
 
     const giveUp = Effect.fn("Outbound.giveUp")(function* (

@@ -37,7 +37,7 @@ export const makeSettleTurn = Effect.gen(function* () {
       turn.settled = true
       const unstored = { ...admission, runId: opening.runId }
       yield* turn.counted ? turns.count(scope, unstored, turn.bills) : turns.release(scope, unstored)
-      yield* TurnMetrics.count(turn, outcome.end, tokens)
+      yield* TurnMetrics.count(turn, outcome.end, outcome)
       return { _tag: "Written", epoch: admission.epoch } satisfies Settled
     }
     const settlement: Settlement = {
@@ -61,7 +61,7 @@ export const makeSettleTurn = Effect.gen(function* () {
         : (epoch: number) => post({ ...reply, handedOff: turn.handoff !== null }, epoch)
     const settled = yield* turns.settle(scope, settlement, posting)
     turn.settled = settled._tag !== "Fenced"
-    if (settled._tag === "Written") yield* TurnMetrics.count(turn, outcome.end, tokens)
+    if (settled._tag === "Written") yield* TurnMetrics.count(turn, outcome.end, outcome)
     yield* feed.changed(turn.conversationId, opening.runId)
     return settled
   }, Effect.uninterruptible)

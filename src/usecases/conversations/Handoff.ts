@@ -4,11 +4,14 @@ import * as Option from "effect/Option"
 import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { noticeFor } from "../../domain/chat/Notices.ts"
+import * as TurnMetrics from "../chat/TurnMetrics.ts"
 import { ConversationControl } from "./ConversationControl.ts"
 
 export interface HandoffOptions {
   /** The reason, shown to the team. */
   readonly reason: string
+  /** Who requests the human, for the metrics; `person` by default. */
+  readonly by?: "person" | "service"
   /** Language of the notice to the customer. By default it is detected from the customer's message. */
   readonly language?: string | undefined
   /** False when the customer gets no notice. */
@@ -28,7 +31,7 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/H
     const request = Effect.fn("Handoff.request")(function* (
       scope: ConversationScope,
       id: ConversationId,
-      { language, reason, told = true, unanswered = "human" }: HandoffOptions
+      { by = "person", language, reason, told = true, unanswered = "human" }: HandoffOptions
     ) {
       const done = yield* ownership.change(
         scope,
@@ -45,6 +48,7 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/H
               )
             : Effect.void
       )
+      if (Option.isSome(done)) yield* TurnMetrics.handedOver(by)
       return Option.isSome(done)
     })
 

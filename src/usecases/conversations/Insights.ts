@@ -7,9 +7,7 @@ import { Embedder } from "../../capabilities/Embedder.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type {
   InsightGroup,
-  Measures,
   MeasuredBy,
-  MeasuresReport,
   FailureKind,
   FailedTurn
 } from "../../domain/conversations/Insights.ts"
@@ -17,14 +15,10 @@ import { invalidField, noSuch } from "../../domain/Errors.ts"
 import type { AgentId, RunId, SourceId } from "../../domain/Ids.ts"
 import { mayBeEnglish } from "../../search/Language.ts"
 import * as QuestionGroups from "../../search/QuestionGroups.ts"
-import {
-  type MeasuredRow,
-  InsightStore,
-  type ReportScope,
-  type WrongRow
-} from "../../store/conversations/Insights.ts"
+import { InsightStore, type ReportScope, type WrongRow } from "../../store/conversations/Insights.ts"
 import { Masking } from "../chat/masking/Masking.ts"
 import { GroupNames, type UnnamedGroup } from "./GroupNames.ts"
+import * as Measures from "./Measures.ts"
 import { afterOf, placeOf, reportTime } from "./ReportTime.ts"
 
 /** Maximum failed turns of a report; the newest are used. */
@@ -119,28 +113,6 @@ const groupQuestions = (asked: ReadonlyArray<QuestionGroups.AskedQuestion<WrongR
 const vectorOf = (bytes: Uint8Array): Float32Array => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   return Float32Array.from({ length: bytes.byteLength / 4 }, (_, place) => view.getFloat32(place * 4, true))
-}
-
-const timesOf = ([median = 0, p95 = 0]: ReadonlyArray<number>) => ({ median, p95 })
-
-const measuresOf = (row: MeasuredRow): Measures => {
-  const { answered, failed, handedOver, people, refused, repeated, stopped, turns, up, down } = row
-  return {
-    turns,
-    people,
-    answered,
-    refused,
-    handedOver,
-    stopped,
-    failed,
-    repeated,
-    rated: { up, down },
-    resolutionRate: turns === 0 ? null : row.resolved / turns,
-    satisfaction: up + down === 0 ? null : up / (up + down),
-    timeToFirstText: row.firstText === null ? null : timesOf(row.firstText),
-    timeToSettle: row.settle === null ? null : timesOf(row.settle),
-    tokens: { input: row.input, output: row.output }
-  }
 }
 
 /** The question for the embedder, masked as its agent requires. */
@@ -386,44 +358,10 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
           "Versions are those of one agent. Name it by agentId."
         )
       const report = yield* scopeOf(scope, request)
-      const found = yield* store.measures(report, by)
-      const [total] = found.filter(({ isTotal }) => isTotal)
-      const measured: MeasuresReport = {
-        from: report.from,
-        to: report.to,
-        by,
-        total: measuresOf(total ?? emptyMeasures),
-        rows: found.flatMap((row) =>
-          row.isTotal || row.key === null
-            ? []
-            : [{ key: row.key, name: by === "agent" ? row.name : null, ...measuresOf(row) }]
-        )
-      }
-      return measured
+      return Measures.reportOf(report, by, yield* store.measures(report, by))
     }, inTurn)
 
     return { unanswered, groups, turnsOf, measures } as const
   }),
   dependencies: [GroupNames.Default]
 }) {}
-
-const emptyMeasures: MeasuredRow = {
-  key: null,
-  name: null,
-  isTotal: true,
-  turns: 0,
-  people: 0,
-  answered: 0,
-  refused: 0,
-  handedOver: 0,
-  stopped: 0,
-  failed: 0,
-  repeated: 0,
-  up: 0,
-  down: 0,
-  resolved: 0,
-  firstText: null,
-  settle: null,
-  input: 0,
-  output: 0
-}

@@ -6,6 +6,7 @@ import { WebSocket } from "undici"
 import { expect } from "vitest"
 import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
 import { WidgetSessions } from "../../../src/usecases/chat/widget/Sessions.ts"
+import { counted } from "../../Counters.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { says, Script } from "../../usecases/chat/TurnHarness.ts"
 import { as } from "../PublicServer.ts"
@@ -380,6 +381,10 @@ eachEngineLive("The widget", (it) => {
         const [question, reply] = messages
         const rate = (fields: Readonly<Record<string, unknown>>) =>
           post("/api/sdk/feedback", { sessionId, messageId: reply.id, rating: 1, ...fields })
+        const before = [
+          yield* counted("spoke_ratings_total", "up"),
+          yield* counted("spoke_ratings_total", "down")
+        ]
         expect(expectData(yield* rate({})).feedback).toEqual({
           messageId: reply.id,
           rating: 1,
@@ -393,6 +398,11 @@ eachEngineLive("The widget", (it) => {
         expectError(yield* rate({ messageId: question.id }), 404, "NOT_FOUND")
         expectError(yield* rate({ sessionId: other.sessionId }), 404, "NOT_FOUND")
         for (const rating of [0, 2, "1", null]) expectError(yield* rate({ rating }), 400, "VALIDATION_ERROR")
+        const after = [
+          yield* counted("spoke_ratings_total", "up"),
+          yield* counted("spoke_ratings_total", "down")
+        ]
+        expect(after).toEqual(before.map((count) => count + 1))
       })
     )
 
@@ -506,6 +516,7 @@ eachEngineLive("The widget", (it) => {
       Effect.gen(function* () {
         const sql = yield* begin
         const { sessionId } = yield* init()
+        const before = yield* counted("spoke_handoffs_total", "person")
         const asked = expectData(yield* post("/api/sdk/handoff", { sessionId, reason: "Refund" }))
         expect(asked).toMatchObject({
           conversation: { state: "HUMAN_REQUESTED" },
@@ -513,6 +524,7 @@ eachEngineLive("The widget", (it) => {
         })
         const again = expectData(yield* post("/api/sdk/handoff", { sessionId }))
         expect(again.conversation).toEqual(asked.conversation)
+        expect(yield* counted("spoke_handoffs_total", "person")).toBe(before + 1)
         expect(yield* sql`select handoff_reason from conversations`).toEqual([{ handoff_reason: "Refund" }])
         const { messages } = expectData(yield* get(`/api/sdk/messages?${query(sessionId)}`))
         expect(messages).toMatchObject([{ role: "assistant", author: "system", notice: "handoff" }])

@@ -23,6 +23,7 @@ import { InsightStore } from "../../../src/store/conversations/Insights.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { Handoff } from "../../../src/usecases/conversations/Handoff.ts"
 import { Insights } from "../../../src/usecases/conversations/Insights.ts"
+import { counted } from "../../Counters.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -378,6 +379,7 @@ eachEngineLive("The measures", (it) => {
         const report = yield* data("/api/measures")
         expect(report).toMatchObject({
           by: "day",
+          isCut: false,
           total: {
             turns: 6,
             people: 3,
@@ -420,5 +422,98 @@ eachEngineLive("The measures", (it) => {
         expect(byVersion.rows).toMatchObject([{ key: "1", name: null, turns: 8, answered: 6 }])
         TestServer.expectError(yield* get("/api/measures?by=version"), 400, "VALIDATION_ERROR")
       }).pipe(onFreshData)
+  )
+
+  it.scoped("add up the cost of the turns, as the usage does", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      const sql = yield* SqlClient.SqlClient
+      const cost = Effect.map(data("/api/measures"), (report) => report.total.cost)
+      expect(yield* cost).toEqual({ nanoUsd: 0, unpricedCalls: 0 })
+      yield* answered
+      yield* ask(scope, "What is fact one?", "ada")
+      yield* ask(scope, "What is fact two?", "ada")
+      yield* ask(scope, "What is fact three?", "ada")
+      yield* broken
+      yield* Effect.ignore(ask(scope, "What is fact ten?", "ada"))
+      const price = (question: string, nanoUsd: number | null, unpriced: number | null) => sql`
+        update agent_runs set cost_nano = ${nanoUsd}::bigint, unpriced_calls = ${unpriced}::int
+        where tenant_id = ${scope.tenantId} and user_message = ${question}`
+      // A turn that is older than costs, one of a model without a price, one that was refused before the model.
+      yield* price("What is fact one?", null, null)
+      yield* price("What is fact two?", null, 2)
+      yield* price("What is fact three?", null, 1)
+      yield* price("What is fact ten?", 0, 0)
+      expect(yield* cost).toEqual({ nanoUsd: null, unpricedCalls: 4 })
+      yield* price("What is fact three?", 20_100, 0)
+      yield* price("What is fact ten?", 400, 1)
+      expect(yield* cost).toEqual({ nanoUsd: 20_500, unpricedCalls: 4 })
+      expect((yield* data("/api/measures")).rows).toMatchObject([
+        { cost: { nanoUsd: 20_500, unpricedCalls: 4 } }
+      ])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("count the checked citations of the replies by how far the sources support them", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      const sql = yield* SqlClient.SqlClient
+      const grounding = Effect.map(data("/api/measures"), (report) => report.total.grounding)
+      expect(yield* grounding).toEqual({ yes: 0, partly: 0, no: 0, share: null })
+      const metrics = Effect.all([
+        counted("spoke_turn_citations_total", "yes"),
+        counted("spoke_turn_citations_total", "partly"),
+        counted("spoke_turn_citations_total", "no"),
+        counted("spoke_turns_refused_total")
+      ])
+      const before = yield* metrics
+      yield* answered
+      yield* ask(scope, "What is fact one?", "ada")
+      expect(yield* grounding).toEqual({ yes: 1, partly: 0, no: 0, share: 1 })
+      const { reply } = yield* Script
+      yield* Ref.set(reply, says("Fact number 77 is not what it was. [1]"))
+      yield* ask(scope, "How old is the castle?", "ada")
+      expect(yield* grounding).toEqual({ yes: 1, partly: 0, no: 1, share: 0.5 })
+      yield* notFound
+      yield* ask(scope, "What is fact nine?", "bob")
+      const added = (yield* metrics).map((count, place) => count - (before[place] ?? 0))
+      // The unsupported reply, and the question of which nothing was found.
+      expect(added).toEqual([1, 0, 1, 2])
+      yield* sql`
+        update messages set citations = (
+          select jsonb_agg(citations -> 0 || given) from unnest(array[
+            '{"supported": "yes"}', '{"supported": "partly"}', '{"supported": null}', '{}'
+          ]::jsonb[]) given
+        ) where tenant_id = ${scope.tenantId} and citations @> '[{"supported": "yes"}]'`
+      expect(yield* grounding).toEqual({ yes: 2, partly: 1, no: 1, share: 0.5 })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("have the versions in their order, and tell when there are more than a report includes", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      const sql = yield* SqlClient.SqlClient
+      yield* answered
+      yield* ask(scope, "What is fact one?", "ada")
+      const addVersions = (from: number, to: number) => sql`
+        insert into agent_runs
+        select (jsonb_populate_record(r, jsonb_build_object(
+          'id', r.id || n, 'ticket', n, 'agent_version', n, 'message_id', null, 'user_message_id', r.user_message_id || n
+        ))).*
+        from agent_runs r, generate_series(${from}::int, ${to}::int) n
+        where r.tenant_id = ${scope.tenantId} and r.agent_version = 1`
+      const byVersion = data(`/api/measures?by=version&agentId=${scope.agentId}`)
+      yield* addVersions(2, 500)
+      const whole = yield* byVersion
+      expect(whole).toMatchObject({ isCut: false, total: { turns: 500 } })
+      const versions = Array.from({ length: 500 }, (_, place) => `${place + 1}`)
+      const keysOf = (report: { readonly rows: ReadonlyArray<{ readonly key: string }> }) =>
+        report.rows.map(({ key }) => key)
+      expect(keysOf(whole)).toEqual(versions)
+      yield* addVersions(501, 501)
+      const cut = yield* byVersion
+      expect(cut).toMatchObject({ isCut: true, total: { turns: 501 } })
+      expect(keysOf(cut)).toEqual(versions)
+    }).pipe(onFreshData)
   )
 })

@@ -14,6 +14,7 @@ import { AgentStore } from "../../../store/agents/Agents.ts"
 import { ConversationStore } from "../../../store/conversations/Conversations.ts"
 import { WidgetMessageStore } from "../../../store/chat/WidgetMessages.ts"
 import { RealtimeAccess } from "../RealtimeAccess.ts"
+import * as TurnMetrics from "../TurnMetrics.ts"
 import { TurnSettings } from "../TurnSettings.ts"
 import * as Notices from "../../../domain/chat/Notices.ts"
 import { Handoff } from "../../conversations/Handoff.ts"
@@ -118,8 +119,10 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     ) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
       const feedback = { messageId, rating, comment: comment ?? null }
-      if (conversationId !== null && (yield* messages.rate(scope, conversationId, feedback))) return feedback
-      return yield* new NotFound({ message: "The conversation has no such reply." })
+      if (conversationId === null || !(yield* messages.rate(scope, conversationId, feedback)))
+        return yield* new NotFound({ message: "The conversation has no such reply." })
+      yield* TurnMetrics.rated(rating)
+      return feedback
     })
 
     /** Requests a human, also before the first message. Does nothing when a human was already requested. */

@@ -15,15 +15,18 @@ import { WrongGroups } from "../improve/WrongGroups.tsx"
 import css from "./Insights.module.css"
 import { words } from "./words.ts"
 
+const nanoPerUsd = 1e9
+
 /** The filter that leaves nothing out. */
 const every = "all"
 
 const Totals = ({ total }: { readonly total: Measures }) => {
   const t = useText(words)
-  const { number, percent } = useFormat()
+  const { money, number, percent } = useFormat()
   const share = (value: number | null) => (value === null ? "–" : percent(value))
   const seconds = (milliseconds: number) => t.seconds(number(Math.round(milliseconds / 100) / 10))
-  const { answered, rated, refused, resolutionRate, satisfaction, timeToFirstText, turns } = total
+  const { answered, cost, grounding, rated, refused, resolutionRate, satisfaction, timeToFirstText, turns } =
+    total
   return (
     <Figures>
       <Figure title={t.resolved} value={share(resolutionRate)} note={t.resolvedNote} />
@@ -38,13 +41,29 @@ const Totals = ({ total }: { readonly total: Measures }) => {
         value={timeToFirstText === null ? "–" : seconds(timeToFirstText.median)}
         note={timeToFirstText === null ? "" : t.speedNote(seconds(timeToFirstText.p95))}
       />
+      <Figure
+        title={t.supported}
+        value={share(grounding.share)}
+        note={
+          grounding.share === null
+            ? t.unchecked
+            : t.supportedNote(number(grounding.yes), number(grounding.partly), number(grounding.no))
+        }
+      />
+      <Figure
+        title={t.cost}
+        value={cost.nanoUsd === null ? t.unknown : money(cost.nanoUsd)}
+        note={
+          cost.unpricedCalls === 0 ? t.costNote : t.unpriced(cost.unpricedCalls, number(cost.unpricedCalls))
+        }
+      />
     </Figures>
   )
 }
 
 const Charts = ({ report }: { readonly report: MeasuresReport }) => {
   const t = useText(words)
-  const { number, percent } = useFormat()
+  const { money, number, percent } = useFormat()
   const found = new Map(report.rows.map((row) => [row.key, row]))
   const days = daysBetween(report.from, report.to)
   const daysOf = (values: (day: Measures | undefined) => Readonly<Record<string, number | null>>) =>
@@ -100,7 +119,31 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
           shown={number}
         />
       </Card>
-      <Card title={t.tokensByDay} actions={<Link href="/usage">{t.toCost}</Link>}>
+      <Card title={t.supportedByDay}>
+        <Chart
+          title={t.supportedByDay}
+          name="supported-by-day"
+          kind="line"
+          max={1}
+          series={[{ key: "supported", title: t.supported }]}
+          days={daysOf((day) => ({ supported: day?.grounding.share ?? null }))}
+          shown={percent}
+        />
+      </Card>
+      <Card title={t.costByDay} actions={<Link href="/usage">{t.toUsage}</Link>}>
+        <Chart
+          title={t.costByDay}
+          name="turn-cost-by-day"
+          kind="bar"
+          series={[{ key: "usd", title: t.costInUsd }]}
+          days={daysOf((day) => {
+            const nanoUsd = day === undefined ? 0 : day.cost.nanoUsd
+            return { usd: nanoUsd === null ? null : nanoUsd / nanoPerUsd }
+          })}
+          shown={(usd) => money(usd * nanoPerUsd)}
+        />
+      </Card>
+      <Card title={t.tokensByDay}>
         <Chart
           title={t.tokensByDay}
           name="tokens-by-day"

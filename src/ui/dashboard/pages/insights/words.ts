@@ -15,7 +15,19 @@ export const words = texts(
     speed: "First words",
     speedNote: (p95: string) => `median; 95 % within ${p95}`,
     seconds: (value: string) => `${value} s`,
+    supported: "Supported by sources",
+    supportedNote: (yes: string, partly: string, no: string) =>
+      `checked citations: ${yes} yes, ${partly} partly, ${no} no`,
+    unchecked: "no checked citations",
+    cost: "Model cost",
+    costNote: "of these turns",
+    unknown: "unknown",
+    unpriced: (calls: number, count: string) =>
+      `without ${count} ${calls === 1 ? "call" : "calls"} of unknown price`,
     qualityByDay: "Resolved and satisfied, by day",
+    supportedByDay: "Supported by sources, by day",
+    costByDay: "Model cost by day",
+    costInUsd: "Cost in US dollars",
     speedByDay: "Seconds to the first words, by day",
     median: "Median",
     p95: "95 % within",
@@ -26,7 +38,7 @@ export const words = texts(
     tokensRead: "Read",
     tokensWritten: "Written",
     charts: "Over time",
-    toCost: "What the models cost, by day"
+    toUsage: "Usage of the period"
   },
   {
     title: "Einblicke",
@@ -42,7 +54,19 @@ export const words = texts(
     speed: "Erste Worte",
     speedNote: (p95: string) => `Median; 95 % innerhalb von ${p95}`,
     seconds: (value: string) => `${value} s`,
+    supported: "Durch Quellen gestützt",
+    supportedNote: (yes: string, partly: string, no: string) =>
+      `geprüfte Belege: ${yes} ja, ${partly} teilweise, ${no} nein`,
+    unchecked: "keine geprüften Belege",
+    cost: "Modellkosten",
+    costNote: "dieser Fragen",
+    unknown: "unbekannt",
+    unpriced: (calls: number, count: string) =>
+      `ohne ${count} ${calls === 1 ? "Aufruf" : "Aufrufe"} mit unbekanntem Preis`,
     qualityByDay: "Gelöst und zufrieden, je Tag",
+    supportedByDay: "Durch Quellen gestützt, je Tag",
+    costByDay: "Modellkosten je Tag",
+    costInUsd: "Kosten in US-Dollar",
     speedByDay: "Sekunden bis zu den ersten Worten, je Tag",
     median: "Median",
     p95: "95 % innerhalb von",
@@ -53,6 +77,6 @@ export const words = texts(
     tokensRead: "Gelesen",
     tokensWritten: "Geschrieben",
     charts: "Im Lauf der Zeit",
-    toCost: "Was die Modelle kosten, je Tag"
+    toUsage: "Verbrauch des Zeitraums"
   }
 )
