@@ -111,6 +111,40 @@ describe("An expected fact", () => {
   })
 })
 
+describe("An expected grounding", () => {
+  const grounded = asked({ expectGrounding: true })
+  it.each([
+    [["yes"]],
+    [["partly"]],
+    // A statement in another language than its source has no verdict.
+    [[undefined]],
+    [["yes", "partly", undefined]]
+  ] as const)("is met by citations that are %j", (verdicts) => {
+    const citations = verdicts.map((supported, place) =>
+      citation(place + 1, supported === undefined ? {} : { supported })
+    )
+    expect(judge(grounded, reply("So [1].", citations), [])).toMatchObject({ passed: true, problems: [] })
+  })
+
+  it("is not met by a reply without citations, or with one that is not supported", () => {
+    expect(judge(grounded, reply("So."), [])).toMatchObject({
+      passed: false,
+      problems: ["cites nothing, and was expected to be supported by sources"]
+    })
+    const citations = [citation(1, { supported: "yes" }), citation(2, { supported: "no", title: "Terms" })]
+    expect(judge(grounded, reply("So [1]. Then [2].", citations), [])).toMatchObject({
+      passed: false,
+      problems: ["not supported by what it cites: Terms"],
+      grounding: 0.5
+    })
+    expect(judge(grounded, { error: "TURN_FAILED" }, [])).toMatchObject({ passed: false })
+  })
+
+  it("is not asked for by false", () => {
+    expect(judge(asked({ expectGrounding: false }), reply("So."), [])).toMatchObject({ passed: true })
+  })
+})
+
 describe("A refusal", () => {
   it.each([
     "I found nothing on that in the sources.",

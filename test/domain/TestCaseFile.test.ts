@@ -35,6 +35,23 @@ describe("A file of cases", () => {
     ])
   })
 
+  it("may expect that sources support the reply, in both formats; null is a missing field", () => {
+    const expected = [
+      { line: 2, question: "a", expectSources: [], expectFacts: [], expectGrounding: true },
+      { line: 3, question: "b", expectSources: [], expectFacts: [], expectGrounding: false },
+      { line: 4, question: "c", expectSources: [], expectFacts: [] }
+    ]
+    const csv = "question,expectGrounding\na,yes\nb,false\nc,\n"
+    const lines = [
+      { question: "a", expectGrounding: true },
+      { question: "b", expectGrounding: false },
+      { question: "c", expectGrounding: null }
+    ]
+    expect(casesOf(csv, "csv")).toEqual(expected)
+    const jsonl = lines.map((line) => `\n${JSON.stringify(line)}`).join("")
+    expect(casesOf(jsonl, "jsonl")).toEqual(expected)
+  })
+
   it.each([
     ["jsonl", '{"question": "a"}\n{"question": }', "line 2: it is not valid JSON", '"expectFacts"'],
     ["jsonl", `{"question": ${"[".repeat(9_999)}${"]".repeat(9_999)}}`, "line 1: it is nested", '"question"'],
@@ -46,6 +63,7 @@ describe("A file of cases", () => {
     ["jsonl", '{"question": "a", "expectFacts": "b"}', "line 1: expectFacts: ", '["…"]'],
     ["jsonl", '{"question": "a", "expectRefusal": "no"}', "line 1: expectRefusal: ", "false"],
     ["jsonl", '{"question": "a", "expectRefusal": true, "expectSources": ["b"]}', "line 1: ", "exclude"],
+    ["jsonl", '{"question": "a", "expectRefusal": true, "expectGrounding": true}', "line 1: ", "exclude"],
     ["jsonl", "[1]\n", "line 1: ", '"question"'],
     ["jsonl", " \n", "has no case", '"question"'],
     ["jsonl", '{"input": [], "ideal": "a"}', "line 1: input: ", "one message of the user"],
@@ -67,6 +85,7 @@ describe("A file of cases", () => {
     ["csv", "question\na\nb,c", "line 3: 2 fields for 1 columns", "quotes"],
     ["csv", 'question\n"a\nb', "line 2: a quote is not closed", "columns"],
     ["csv", "question,expectRefusal\na,maybe", "line 2: expectRefusal: ", "true or false"],
+    ["csv", "question,expectGrounding\na,maybe", "line 2: expectGrounding: ", "true or false"],
     ["csv", "question,expectFacts\n,b", "line 2: question: ", "columns"]
   ] as const)("of %s that reads %j is refused: %s … %s", (format, text, ...words) => {
     for (const word of words) expect(problemOf(text, format)).toContain(word)
@@ -110,7 +129,13 @@ describe("A file of cases", () => {
     [
       FastCheck.array(
         FastCheck.record(
-          { question: word, expectSources: words, expectFacts: words, note: word },
+          {
+            question: word,
+            expectSources: words,
+            expectFacts: words,
+            expectGrounding: FastCheck.boolean(),
+            note: word
+          },
           { requiredKeys: ["question", "expectSources", "expectFacts"] }
         ),
         { minLength: 1, maxLength: 5 }

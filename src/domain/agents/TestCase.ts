@@ -25,15 +25,19 @@ const omissible = <A, I>(schema: Schema.Schema<A, I>) =>
 const question = trimmed(32_000)
 
 const fitsTogether = ({
+  expectGrounding,
   expectRefusal,
   expectSources
 }: {
+  readonly expectGrounding?: boolean
   readonly expectRefusal?: boolean
   readonly expectSources: ReadonlyArray<string>
-}) =>
-  expectRefusal !== true ||
-  expectSources.length === 0 ||
-  "a refusal cites nothing: expectRefusal and expectSources exclude each other"
+}) => {
+  if (expectRefusal !== true) return true
+  const excluded =
+    expectSources.length > 0 ? "expectSources" : expectGrounding === true ? "expectGrounding" : null
+  return excluded === null || `a refusal cites nothing: expectRefusal and ${excluded} exclude each other`
+}
 
 /** One case, as in files and requests. */
 export const TestCaseFields = Schema.Struct({
@@ -42,6 +46,8 @@ export const TestCaseFields = Schema.Struct({
   expectFacts: emptyList,
   /** If omitted, both kinds of reply are accepted. */
   expectRefusal: omissible(Schema.Boolean),
+  /** True: the reply cites something, and no citation of it is unsupported. False expects nothing. */
+  expectGrounding: omissible(Schema.Boolean),
   /** A language model judges the reply by it. Without a model the case does not pass. */
   criterion: omissible(note),
   /** For people only; it is not checked. */
@@ -60,6 +66,7 @@ export const TestCase = Schema.Struct({
   expectSources: Schema.Array(Schema.String),
   expectFacts: Schema.Array(Schema.String),
   expectRefusal: Schema.NullOr(Schema.Boolean),
+  expectGrounding: Schema.NullOr(Schema.Boolean),
   criterion: Schema.NullOr(Schema.String),
   note: Schema.NullOr(Schema.String),
   origin: TestCaseOrigin,

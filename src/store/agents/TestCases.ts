@@ -39,8 +39,8 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
     const sql = yield* SqlClient.SqlClient
     const columns = sql`
       id, agent_id as "agentId", question, expect_sources as "expectSources", expect_facts as "expectFacts",
-      expect_refusal as "expectRefusal", criterion, note, origin, run_id as "runId", created_at as "createdAt",
-      updated_at as "updatedAt"`
+      expect_refusal as "expectRefusal", expect_grounding as "expectGrounding", criterion, note, origin,
+      run_id as "runId", created_at as "createdAt", updated_at as "updatedAt"`
 
     /**
      * Stores all of them, in order, or none: none when the agent is not the tenant's, or would have too many. Locks the
@@ -55,13 +55,14 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
         yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for update`
         return yield* sql`
           insert into test_cases (
-            id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, criterion, note, origin,
-            run_id
+            id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, expect_grounding, criterion,
+            note, origin, run_id
           )
-          select c.id, a.tenant_id, a.id, c.question, c."expectSources", c."expectFacts", c."expectRefusal", c.criterion, c.note,
-            c.origin, c."runId"
+          select c.id, a.tenant_id, a.id, c.question, c."expectSources", c."expectFacts", c."expectRefusal",
+            c."expectGrounding", c.criterion, c.note, c.origin, c."runId"
           from agents a, jsonb_to_recordset(${toJsonb(rows)}::jsonb) as c (id text, question text,
-            "expectSources" jsonb, "expectFacts" jsonb, "expectRefusal" boolean, criterion text, note text, origin text, "runId" text)
+            "expectSources" jsonb, "expectFacts" jsonb, "expectRefusal" boolean, "expectGrounding" boolean,
+            criterion text, note text, origin text, "runId" text)
           where a.tenant_id = ${tenantId} and a.id = ${agentId}
             and (select count(*) from test_cases t
               where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) + ${cases.length}::int
@@ -73,12 +74,20 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
     const update = (
       { tenantId }: TenantScope,
       id: TestCaseId,
-      { criterion, expectFacts, expectRefusal, expectSources, note, question }: TestCaseFields
+      {
+        criterion,
+        expectFacts,
+        expectGrounding,
+        expectRefusal,
+        expectSources,
+        note,
+        question
+      }: TestCaseFields
     ): Effect.Effect<Option.Option<TestCase>> =>
       sql`
         update test_cases set question = ${question}, expect_sources = ${toJsonb(expectSources)}::jsonb,
           expect_facts = ${toJsonb(expectFacts)}::jsonb, expect_refusal = ${expectRefusal ?? null}::boolean,
-          criterion = ${criterion ?? null}, note = ${note ?? null}, updated_at = now()
+          expect_grounding = ${expectGrounding ?? null}::boolean, criterion = ${criterion ?? null}, note = ${note ?? null}, updated_at = now()
         where tenant_id = ${tenantId} and id = ${id} returning ${columns}`.pipe(
         Rows.first(Row),
         Effect.withSpan("TestCaseStore.update")

@@ -26,6 +26,7 @@ export const casesHash = (cases: ReadonlyArray<TestCaseFields>): string =>
 export const fieldsOf = ({
   criterion,
   expectFacts,
+  expectGrounding,
   expectRefusal,
   expectSources,
   note,
@@ -35,6 +36,7 @@ export const fieldsOf = ({
   expectSources,
   expectFacts,
   ...(expectRefusal === null ? {} : { expectRefusal }),
+  ...(expectGrounding === null ? {} : { expectGrounding }),
   ...(criterion === null ? {} : { criterion }),
   ...(note === null ? {} : { note })
 })

@@ -54,7 +54,8 @@ describe("spoke eval at a running server", () => {
     model.script.push(
       { text: "Add it with POST /v1/sources [1]." },
       { text: "I do not know." },
-      { text: "Paris is the capital of France." }
+      { text: "Paris is the capital of France." },
+      { text: "A source is refreshed every 977 years [1]." }
     )
     const cases = file(
       "cases.jsonl",
@@ -65,15 +66,16 @@ describe("spoke eval at a running server", () => {
           expectFacts: ["post /v1/sources"]
         },
         { question: "How do I delete a source for good?", expectRefusal: true },
-        { question: "How do I change a source?", expectRefusal: true }
+        { question: "How do I change a source?", expectRefusal: true },
+        { question: "How often is a source refreshed?", expectGrounding: true }
       )
     )
     const { code, stderr, stdout } = await evaluate(cases, "--json", "--concurrency", "1")
-    expect([code, stderr]).toEqual([0, expect.stringContaining("Asked 3 questions")])
+    expect([code, stderr]).toEqual([0, expect.stringContaining("Asked 4 questions")])
     expect(JSON.parse(stdout)).toMatchObject({
-      cases: 3,
+      cases: 4,
       passed: 2,
-      failed: 1,
+      failed: 2,
       errors: 0,
       figures: { sourceAt1: { value: 1, of: 1 }, facts: { value: 1, of: 1 }, refusal: { value: 0.5, of: 2 } },
       latencyMs: { p50: expect.any(Number), p95: expect.any(Number) },
@@ -81,7 +83,13 @@ describe("spoke eval at a running server", () => {
       results: [
         { line: 1, passed: true, sourceAt1: true, facts: true },
         { line: 2, passed: true, refusal: true },
-        { line: 3, passed: false, problems: ["answered, and was expected to refuse"] }
+        { line: 3, passed: false, problems: ["answered, and was expected to refuse"] },
+        {
+          line: 4,
+          passed: false,
+          problems: [expect.stringContaining("not supported by what it cites: ")],
+          grounding: 0
+        }
       ]
     })
     // Nothing of it is kept.

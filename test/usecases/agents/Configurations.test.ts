@@ -100,6 +100,7 @@ const testCase = FastCheck.record(
     expectSources: FastCheck.constantFrom([], ["guide.md"]),
     expectFacts: FastCheck.constantFrom([], ["from nine to five", "on Monday"]),
     expectRefusal: FastCheck.constant(false),
+    expectGrounding: FastCheck.boolean(),
     note: FastCheck.constant("Often asked.")
   },
   { requiredKeys: ["question", "expectSources", "expectFacts"] }

@@ -462,6 +462,34 @@ eachEngineLive("A version is published", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("only when the sources support the replies, where a case expects it", () =>
+    Effect.gen(function* () {
+      const { scope, script } = yield* prepared({ question: "Which number?", expectGrounding: true })
+      yield* threshold(scope, 1, false)
+      const asked = (reply: string) =>
+        Effect.gen(function* () {
+          yield* Ref.set(script.reply, says(reply))
+          const { experiment } = yield* ran(scope, { version: 1 })
+          return (yield* resultsOf(scope, experiment.id)).rows[0]?.result
+        })
+      expect(yield* asked("Fact number 7. [1]")).toMatchObject({
+        passed: false,
+        problems: ["not supported by what it cites: Chapter 1"],
+        grounding: 0
+      })
+      expect(yield* refusal(scope, 1)).toMatchObject({ _tag: "CONFLICT" })
+      expect(yield* asked("Fact number 1.")).toMatchObject({ passed: false, grounding: null })
+      expect(yield* asked("Fact number 1. [1]")).toMatchObject({ passed: true, grounding: 1 })
+      expect(yield* publish(scope, 1)).toMatchObject({ publishedVersion: 1 })
+      // A case that no longer expects it is another case.
+      const { list, update } = yield* TestCases
+      const [stored] = (yield* list(scope, scope.agentId, { limit: 1 })).rows
+      if (stored === undefined) return expect(stored).toBeDefined()
+      yield* update(scope, stored.id, caseOf({ question: "Which number?" }))
+      expect(yield* refusal(scope, 1)).toMatchObject({ message: expect.stringMatching(/not been tested/u) })
+    }).pipe(onFreshData)
+  )
+
   it.scoped("when exactly the share passes that is asked for", () =>
     Effect.gen(function* () {
       const missed = { ...both, expectFacts: ["call us"] }

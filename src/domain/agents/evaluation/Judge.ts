@@ -164,6 +164,15 @@ const groundingOf = (citations: ReadonlyArray<Citation>): number | null => {
   return judged.length === 0 ? null : judged.filter((supported) => supported === "yes").length / judged.length
 }
 
+/** Why the sources do not support the reply. A citation that is partly supported, or was not checked, is accepted. */
+const ungrounded = ({ citations }: Reply): ReadonlyArray<string> => {
+  if (citations.length === 0) return ["cites nothing, and was expected to be supported by sources"]
+  const unsupported = documents(citations.filter(({ supported }) => supported === "no"))
+  return unsupported.length === 0
+    ? []
+    : [`not supported by what it cites: ${unsupported.map(({ title }) => title).join(", ")}`]
+}
+
 const unanswered = (
   { expectFacts, expectRefusal, expectSources, line, question }: Case,
   error: string
@@ -207,7 +216,7 @@ export const judge = (
 ): CaseResult => {
   if ("error" in reply) return unanswered(asked, reply.error)
   const verdict = asked.criterion === undefined ? null : given
-  const { expectFacts, expectRefusal, expectSources, line, question } = asked
+  const { expectFacts, expectGrounding, expectRefusal, expectSources, line, question } = asked
   const cited = documents(marked(reply))
   const among = (first: number) =>
     expectSources.length === 0
@@ -225,6 +234,7 @@ export const judge = (
     ...missing.map((fact) => `does not say: ${fact}`),
     ...(expectRefusal === true && !refused ? ["answered, and was expected to refuse"] : []),
     ...(expectRefusal === false && refused ? ["refused, and was expected to answer"] : []),
+    ...(expectGrounding === true ? ungrounded(reply) : []),
     ...(verdict === null ? [] : ofVerdict(verdict))
   ]
   return {

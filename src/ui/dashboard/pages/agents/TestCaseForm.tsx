@@ -34,13 +34,17 @@ const words = texts(
     any: "Either is fine",
     refuses: "It has to decline to answer",
     answers: "It has to answer",
+    grounding: "Support by sources",
+    groundingHelp: "The reply has to cite a source, and none of its citations may be unsupported.",
+    anyGrounding: "Not checked",
+    grounded: "Required",
     criterion: "Criterion",
     criterionHelp: "Judged by the language model. Without one the case does not pass.",
     note: "Note",
     noteHelp: "For people. Nothing checks it.",
     file: "File",
     fileHelp:
-      "JSON Lines, or CSV with the columns question, expectSources, expectFacts, expectRefusal, criterion and note. At most 1 MB.",
+      "JSON Lines, or CSV with the columns question, expectSources, expectFacts, expectRefusal, expectGrounding, criterion and note. At most 1 MB.",
     import: "Import"
   },
   {
@@ -55,18 +59,23 @@ const words = texts(
     any: "Beides ist recht",
     refuses: "Der Agent muss ablehnen",
     answers: "Der Agent muss antworten",
+    grounding: "Beleg durch Quellen",
+    groundingHelp: "Die Antwort muss eine Quelle zitieren, und keines ihrer Zitate darf unbelegt sein.",
+    anyGrounding: "Nicht geprüft",
+    grounded: "Erforderlich",
     criterion: "Kriterium",
     criterionHelp: "Das Sprachmodell beurteilt es. Ohne Modell ist der Testfall nicht bestanden.",
     note: "Notiz",
     noteHelp: "Für Menschen. Nichts prüft sie.",
     file: "Datei",
     fileHelp:
-      "JSON Lines, oder CSV mit den Spalten question, expectSources, expectFacts, expectRefusal, criterion und note. Höchstens 1 MB.",
+      "JSON Lines, oder CSV mit den Spalten question, expectSources, expectFacts, expectRefusal, expectGrounding, criterion und note. Höchstens 1 MB.",
     import: "Importieren"
   }
 )
 
 type Refusal = "any" | "refuses" | "answers"
+type Grounding = "any" | "grounded"
 
 /** Values of the fields, as typed. */
 interface CaseForm {
@@ -75,6 +84,7 @@ interface CaseForm {
   readonly sources: string
   readonly facts: string
   readonly refusal: Refusal
+  readonly grounding: Grounding
   readonly criterion: string
   readonly note: string
 }
@@ -84,6 +94,7 @@ const emptyForm: CaseForm = {
   sources: "",
   facts: "",
   refusal: "any",
+  grounding: "any",
   criterion: "",
   note: ""
 }
@@ -91,6 +102,7 @@ const emptyForm: CaseForm = {
 const formOf = ({
   criterion,
   expectFacts,
+  expectGrounding,
   expectRefusal,
   expectSources,
   note,
@@ -100,15 +112,25 @@ const formOf = ({
   sources: expectSources.join("\n"),
   facts: expectFacts.join("\n"),
   refusal: expectRefusal === null ? "any" : expectRefusal ? "refuses" : "answers",
+  grounding: expectGrounding === true ? "grounded" : "any",
   criterion: criterion ?? "",
   note: note ?? ""
 })
 
-const inputOf = ({ criterion, facts, note, question, refusal, sources }: CaseForm): TestCaseInput => ({
+const inputOf = ({
+  criterion,
+  facts,
+  grounding,
+  note,
+  question,
+  refusal,
+  sources
+}: CaseForm): TestCaseInput => ({
   question,
   expectSources: linesOf(sources),
   expectFacts: linesOf(facts),
   ...(refusal === "any" ? {} : { expectRefusal: refusal === "refuses" }),
+  ...(grounding === "any" ? {} : { expectGrounding: true }),
   ...(criterion.trim() === "" ? {} : { criterion }),
   ...(note.trim() === "" ? {} : { note })
 })
@@ -182,6 +204,16 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
           ["any", t.any],
           ["answers", t.answers],
           ["refuses", t.refuses]
+        ]}
+      />
+      <Select
+        label={t.grounding}
+        help={t.groundingHelp}
+        value={value.grounding}
+        onChange={(grounding) => change({ grounding })}
+        options={[
+          ["any", t.anyGrounding],
+          ["grounded", t.grounded]
         ]}
       />
       <LongText
