@@ -145,6 +145,41 @@ describe("An expected grounding", () => {
   })
 })
 
+describe("A reply that must fit a schema", () => {
+  const structured = asked({ responseSchema: { type: "object" } })
+
+  it("says what its texts say, and cites all of its citations, without marks", () => {
+    const text = JSON.stringify({ steps: [{ does: 'Run "npm start"\nnow.' }], ports: [80] })
+    const expected = {
+      ...structured,
+      expectFacts: ['run "npm start" now', "80"],
+      expectSources: ["page-2.md"]
+    }
+    expect(judge(expected, reply(text, [citation(1), citation(2)]), [])).toMatchObject({
+      passed: true,
+      facts: true,
+      sourceAt1: false,
+      sourceAt3: true
+    })
+    const refusing = { ...structured, expectRefusal: true }
+    expect(judge(refusing, reply('{"answer":"I do not know."}'), [])).toMatchObject({ passed: true })
+    expect(judge(refusing, reply('{"answer":"I do not know."}', [citation(1)]), [])).toMatchObject({
+      passed: false
+    })
+  })
+
+  it("does not pass without an object, and says why", () => {
+    for (const text of ["A colleague will reply here.", "[1]", "null", ""])
+      expect(judge(structured, reply(text), []).problems).toEqual([
+        "is no object that fits the responseSchema"
+      ])
+    expect(judge(structured, { error: "TURN_FAILED" }, [])).toMatchObject({
+      passed: false,
+      problems: ["no reply that fits the responseSchema: TURN_FAILED"]
+    })
+  })
+})
+
 describe("A refusal", () => {
   it.each([
     "I found nothing on that in the sources.",

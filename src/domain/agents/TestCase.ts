@@ -2,8 +2,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { ResponseSchema } from "../chat/ResponseSchema.ts"
 import { AgentId, RunId, typeId } from "../Ids.ts"
-import { Text, trimmed } from "../Text.ts"
+import { JsonObject, Text, trimmed } from "../Text.ts"
 
 export const TestCaseId = Text.pipe(Schema.minLength(1), Schema.brand("TestCaseId"))
 export type TestCaseId = typeof TestCaseId.Type
@@ -48,6 +49,8 @@ export const TestCaseFields = Schema.Struct({
   expectRefusal: omissible(Schema.Boolean),
   /** True: the reply cites something, and no citation of it is unsupported. False expects nothing. */
   expectGrounding: omissible(Schema.Boolean),
+  /** The question is asked with it, as in a turn: the reply is an object that fits it. */
+  responseSchema: omissible(ResponseSchema),
   /** A language model judges the reply by it. Without a model the case does not pass. */
   criterion: omissible(note),
   /** For people only; it is not checked. */
@@ -67,6 +70,7 @@ export const TestCase = Schema.Struct({
   expectFacts: Schema.Array(Schema.String),
   expectRefusal: Schema.NullOr(Schema.Boolean),
   expectGrounding: Schema.NullOr(Schema.Boolean),
+  responseSchema: Schema.NullOr(JsonObject),
   criterion: Schema.NullOr(Schema.String),
   note: Schema.NullOr(Schema.String),
   origin: TestCaseOrigin,

@@ -30,13 +30,15 @@ export const fieldsOf = ({
   expectRefusal,
   expectSources,
   note,
-  question
+  question,
+  responseSchema
 }: TestCase): TestCaseFields => ({
   question,
   expectSources,
   expectFacts,
   ...(expectRefusal === null ? {} : { expectRefusal }),
   ...(expectGrounding === null ? {} : { expectGrounding }),
+  ...(responseSchema === null ? {} : { responseSchema }),
   ...(criterion === null ? {} : { criterion }),
   ...(note === null ? {} : { note })
 })

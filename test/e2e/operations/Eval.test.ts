@@ -97,6 +97,45 @@ describe("spoke eval at a running server", () => {
     expect(JSON.stringify(kept.body)).not.toContain("cnv_")
   })
 
+  it("asks for objects where a case has a schema, and says why a reply does not fit", async () => {
+    model.reset()
+    const wrong = { text: '{"path": 1}' }
+    model.script.push({ text: '{"path": "Use POST /v1/sources [1]."}' }, wrong, wrong, { text: "Hello." })
+    const responseSchema = {
+      type: "object",
+      properties: { path: { type: "string" } },
+      required: ["path"]
+    }
+    const cases = file(
+      "objects.jsonl",
+      lines(
+        {
+          question: "How do I add a source?",
+          responseSchema,
+          expectSources: ["spoke documentation"],
+          expectFacts: ["use post /v1/sources"]
+        },
+        { question: "How do I delete a source?", responseSchema },
+        { question: "How do I change a source?" }
+      )
+    )
+    const { code, stdout } = await evaluate(cases, "--json", "--concurrency", "1")
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({
+      cases: 3,
+      passed: 2,
+      errors: 1,
+      results: [
+        { passed: true, sourceAt1: true, facts: true },
+        {
+          passed: false,
+          problems: [expect.stringMatching(/^no reply that fits the responseSchema: TURN_FAILED: .*string/u)]
+        },
+        { passed: true, reply: "Hello." }
+      ]
+    })
+  })
+
   it("asks the stored test cases of an agent, which is named, and keeps to the agent of the key", async () => {
     model.reset()
     model.script.push({ text: "Add it with POST /v1/sources [1]." })
@@ -280,6 +319,13 @@ describe("spoke eval on a data folder", () => {
     expect(JSON.parse(stdout)).toMatchObject({
       passed: 3,
       results: [{ sourceCited: true, facts: true }, { sourceCited: true, facts: true }, { refusal: true }]
+    })
+    // Without a language model there is no object, and nothing waits for one.
+    const object = file("object.jsonl", lines({ question: "How?", responseSchema: { type: "object" } }))
+    const unanswered = await run(["eval", object, "--data", dataDir, "--json"], {})
+    expect(JSON.parse(unanswered.stdout)).toMatchObject({
+      passed: 0,
+      results: [{ problems: [expect.stringContaining("responseSchema: NOT_CONFIGURED: ")] }]
     })
     const other = await run(["eval", cases, "--data", dataDir, "--agent", "agt_none"], {})
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("agt_none is no agent")])

@@ -99,6 +99,7 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
         expectFacts: ["npm start"],
         expectRefusal: null,
         expectGrounding: null,
+        responseSchema: null,
         criterion: null,
         note: "Often asked.",
         origin: "written",
@@ -112,11 +113,15 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
       const rest = yield* ask("GET", `${cases}?limit=1&cursor=${page.data.nextCursor}`)
       expect([texts(rest), rest.data.nextCursor]).toEqual([["Who?"], null])
       const one = `/api/cases/${first.data.case.id}`
-      const changed = yield* ask("PUT", one, { body: { question: "How so?", expectGrounding: true } })
+      const schema = { type: "object", properties: { why: { type: "string" }, a: { type: "integer" } } }
+      const body = { question: "How so?", expectGrounding: true, responseSchema: schema }
+      const changed = yield* ask("PUT", one, { body })
+      expect(changed.text).toContain(JSON.stringify(schema))
       expect(changed.data.case).toMatchObject({
         question: "How so?",
         expectSources: [],
         expectGrounding: true,
+        responseSchema: schema,
         note: null
       })
       // What was read can be written.
@@ -145,6 +150,8 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
         { question: "  " },
         { question: "How?", expectRefusal: true, expectSources: ["guide.md"] },
         { question: "How?", expectRefusal: true, expectGrounding: true },
+        { question: "How?", responseSchema: { type: "string" } },
+        { question: "How?", responseSchema: { type: "object", $ref: "#/$defs/a" } },
         { question: "How?", expectFacts: "one" }
       ]
       for (const body of refused) {

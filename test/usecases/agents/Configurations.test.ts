@@ -101,6 +101,7 @@ const testCase = FastCheck.record(
     expectFacts: FastCheck.constantFrom([], ["from nine to five", "on Monday"]),
     expectRefusal: FastCheck.constant(false),
     expectGrounding: FastCheck.boolean(),
+    responseSchema: FastCheck.constant({ type: "object", properties: { why: {}, a: { type: "string" } } }),
     note: FastCheck.constant("Often asked.")
   },
   { requiredKeys: ["question", "expectSources", "expectFacts"] }

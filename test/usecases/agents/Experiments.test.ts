@@ -354,6 +354,49 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped(
+    "asks with the schema of a case: a reply that does not fit fails the case, and the run goes on",
+    () =>
+      Effect.gen(function* () {
+        // The longer name first: jsonb would store it last.
+        const properties = { reason: { type: "string" }, a: { type: "integer" } }
+        const responseSchema = { type: "object", properties, required: ["reason", "a"] }
+        const { scope, script } = yield* prepared(
+          { question: "First?", responseSchema, expectGrounding: true, expectFacts: ["fact number 1"] },
+          { question: "Second?", responseSchema },
+          { question: "Third?" }
+        )
+        const stored = yield* (yield* TestCases).exportAll(scope, scope.agentId)
+        expect(stored.split("\n")[0]).toContain(JSON.stringify(responseSchema))
+        yield* Ref.set(script.reply, (asked) =>
+          says(
+            JSON.stringify(asked.prompt).includes("Second?")
+              ? '{"reason": 7}'
+              : '{"reason": "It is fact number 1 [1].", "a": 1}'
+          )(asked)
+        )
+        const { experiment, report } = yield* ran(scope)
+        expect(experiment).toMatchObject({ status: "complete", asked: 3, passed: 2 })
+        expect(report).toMatchObject({ failed: 1, errors: 1 })
+        const { rows } = yield* resultsOf(scope, experiment.id)
+        expect(rows[0]?.result).toMatchObject({
+          passed: true,
+          grounding: 1,
+          reply: '{"reason":"It is fact number 1.","a":1}',
+          citations: [{ title: "Chapter 1" }]
+        })
+        expect(rows[1]?.result).toMatchObject({
+          passed: false,
+          problems: [
+            "no reply that fits the responseSchema: TURN_FAILED: The model's reply did not match the responseSchema, also not at the second attempt."
+          ]
+        })
+        const [first, , , last] = yield* Ref.get(script.requests)
+        expect(JSON.stringify(first?.responseSchema)).toBe(JSON.stringify(responseSchema))
+        expect(last).not.toHaveProperty("responseSchema.type")
+      }).pipe(onFreshData)
+  )
+
   it.scoped("loses a case that is deleted and what was asked by a person that is erased", () =>
     Effect.gen(function* () {
       const { made, scope } = yield* prepared(both)

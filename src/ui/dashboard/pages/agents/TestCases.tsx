@@ -31,6 +31,7 @@ const words = texts(
     refuses: "declines to answer",
     answers: "answers",
     grounded: "supported by sources",
+    object: "a JSON object",
     nothing: "an answer",
     actions: "Actions",
     removal: "Delete test case",
@@ -58,6 +59,7 @@ const words = texts(
     refuses: "lehnt ab",
     answers: "antwortet",
     grounded: "belegt durch Quellen",
+    object: "ein JSON-Objekt",
     nothing: "eine Antwort",
     actions: "Aktionen",
     removal: "Testfall löschen",
@@ -103,12 +105,14 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
   )
 }
 
-const Expected = ({ criterion, expectFacts, expectGrounding, expectRefusal, expectSources }: TestCase) => {
+const Expected = (found: TestCase) => {
   const t = useText(words)
+  const { criterion, expectFacts, expectGrounding, expectRefusal, expectSources, responseSchema } = found
   const all = [...expectSources, ...expectFacts, ...(criterion === null ? [] : [criterion])]
   const kinds = [
     ...(expectRefusal === null ? [] : [expectRefusal ? t.refuses : t.answers]),
-    ...(expectGrounding === true ? [t.grounded] : [])
+    ...(expectGrounding === true ? [t.grounded] : []),
+    ...(responseSchema === null ? [] : [t.object])
   ]
   return (
     <Cell notes={all.length === 0 && kinds.length === 0 ? [t.nothing] : all}>
