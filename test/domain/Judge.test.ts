@@ -112,6 +112,75 @@ describe("An expected fact", () => {
   })
 })
 
+describe("An expected grounding", () => {
+  const grounded = asked({ expectGrounding: true })
+  it.each([
+    [["yes"]],
+    [["partly"]],
+    // A statement in another language than its source has no verdict.
+    [[undefined]],
+    [["yes", "partly", undefined]]
+  ] as const)("is met by citations that are %j", (verdicts) => {
+    const citations = verdicts.map((supported, place) =>
+      citation(place + 1, supported === undefined ? {} : { supported })
+    )
+    expect(judge(grounded, reply("So [1].", citations), [])).toMatchObject({ passed: true, problems: [] })
+  })
+
+  it("is not met by a reply without citations, or with one that is not supported", () => {
+    expect(judge(grounded, reply("So."), [])).toMatchObject({
+      passed: false,
+      problems: ["cites nothing, and was expected to be supported by sources"]
+    })
+    const citations = [citation(1, { supported: "yes" }), citation(2, { supported: "no", title: "Terms" })]
+    expect(judge(grounded, reply("So [1]. Then [2].", citations), [])).toMatchObject({
+      passed: false,
+      problems: ["not supported by what it cites: Terms"],
+      grounding: 0.5
+    })
+    expect(judge(grounded, { error: "TURN_FAILED" }, [])).toMatchObject({ passed: false })
+  })
+
+  it("is not asked for by false", () => {
+    expect(judge(asked({ expectGrounding: false }), reply("So."), [])).toMatchObject({ passed: true })
+  })
+})
+
+describe("A reply that must fit a schema", () => {
+  const structured = asked({ responseSchema: { type: "object" } })
+
+  it("says what its texts say, and cites all of its citations, without marks", () => {
+    const text = JSON.stringify({ steps: [{ does: 'Run "npm start"\nnow.' }], ports: [80] })
+    const expected = {
+      ...structured,
+      expectFacts: ['run "npm start" now', "80"],
+      expectSources: ["page-2.md"]
+    }
+    expect(judge(expected, reply(text, [citation(1), citation(2)]), [])).toMatchObject({
+      passed: true,
+      facts: true,
+      sourceAt1: false,
+      sourceAt3: true
+    })
+    const refusing = { ...structured, expectRefusal: true }
+    expect(judge(refusing, reply('{"answer":"I do not know."}'), [])).toMatchObject({ passed: true })
+    expect(judge(refusing, reply('{"answer":"I do not know."}', [citation(1)]), [])).toMatchObject({
+      passed: false
+    })
+  })
+
+  it("does not pass without an object, and says why", () => {
+    for (const text of ["A colleague will reply here.", "[1]", "null", ""])
+      expect(judge(structured, reply(text), []).problems).toEqual([
+        "is no object that fits the responseSchema"
+      ])
+    expect(judge(structured, { error: "TURN_FAILED" }, [])).toMatchObject({
+      passed: false,
+      problems: ["no reply that fits the responseSchema: TURN_FAILED"]
+    })
+  })
+})
+
 describe("A refusal", () => {
   it.each([
     "I found nothing on that in the sources.",

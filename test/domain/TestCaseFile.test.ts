@@ -35,6 +35,49 @@ describe("A file of cases", () => {
     ])
   })
 
+  it("may expect that sources support the reply, in both formats; null is a missing field", () => {
+    const expected = [
+      { line: 2, question: "a", expectSources: [], expectFacts: [], expectGrounding: true },
+      { line: 3, question: "b", expectSources: [], expectFacts: [], expectGrounding: false },
+      { line: 4, question: "c", expectSources: [], expectFacts: [] }
+    ]
+    const csv = "question,expectGrounding\na,yes\nb,false\nc,\n"
+    const lines = [
+      { question: "a", expectGrounding: true },
+      { question: "b", expectGrounding: false },
+      { question: "c", expectGrounding: null }
+    ]
+    expect(casesOf(csv, "csv")).toEqual(expected)
+    const jsonl = lines.map((line) => `\n${JSON.stringify(line)}`).join("")
+    expect(casesOf(jsonl, "jsonl")).toEqual(expected)
+  })
+
+  it("may have the schema of the reply, as an object or in CSV as its JSON", () => {
+    const schema = {
+      type: "object",
+      properties: { reason: { type: "string" }, a: { type: "integer" } },
+      required: ["a"]
+    }
+    const csv = `question,responseSchema\na,"${JSON.stringify(schema).replaceAll('"', '""')}"\nb,\n`
+    const [first, second] = casesOf(csv, "csv")
+    expect(first).toEqual({
+      line: 2,
+      question: "a",
+      expectSources: [],
+      expectFacts: [],
+      responseSchema: schema
+    })
+    expect(second).not.toHaveProperty("responseSchema")
+    const line = JSON.stringify({ question: "a", responseSchema: schema })
+    const nothing = JSON.stringify({ question: "b", responseSchema: null })
+    expect(casesOf(`${line}\n${nothing}`, "jsonl")).toEqual([
+      { ...first, line: 1 },
+      { ...second, line: 2 }
+    ])
+    // The order of the members is that in which a model writes them.
+    expect(formatCases(casesOf(line, "jsonl"))).toContain(JSON.stringify(schema))
+  })
+
   it.each([
     ["jsonl", '{"question": "a"}\n{"question": }', "line 2: it is not valid JSON", '"expectFacts"'],
     ["jsonl", `{"question": ${"[".repeat(9_999)}${"]".repeat(9_999)}}`, "line 1: it is nested", '"question"'],
@@ -46,6 +89,19 @@ describe("A file of cases", () => {
     ["jsonl", '{"question": "a", "expectFacts": "b"}', "line 1: expectFacts: ", '["…"]'],
     ["jsonl", '{"question": "a", "expectRefusal": "no"}', "line 1: expectRefusal: ", "false"],
     ["jsonl", '{"question": "a", "expectRefusal": true, "expectSources": ["b"]}', "line 1: ", "exclude"],
+    ["jsonl", '{"question": "a", "expectRefusal": true, "expectGrounding": true}', "line 1: ", "exclude"],
+    [
+      "jsonl",
+      '{"question": "a", "responseSchema": {"type": "array"}}',
+      "line 1: responseSchema.type: ",
+      "object"
+    ],
+    [
+      "jsonl",
+      '{"question": "a", "responseSchema": {"type": "object", "not": {}}}',
+      "line 1: responseSchema.not: ",
+      "not supported"
+    ],
     ["jsonl", "[1]\n", "line 1: ", '"question"'],
     ["jsonl", " \n", "has no case", '"question"'],
     ["jsonl", '{"input": [], "ideal": "a"}', "line 1: input: ", "one message of the user"],
@@ -67,6 +123,9 @@ describe("A file of cases", () => {
     ["csv", "question\na\nb,c", "line 3: 2 fields for 1 columns", "quotes"],
     ["csv", 'question\n"a\nb', "line 2: a quote is not closed", "columns"],
     ["csv", "question,expectRefusal\na,maybe", "line 2: expectRefusal: ", "true or false"],
+    ["csv", "question,expectGrounding\na,maybe", "line 2: expectGrounding: ", "true or false"],
+    ["csv", "question,responseSchema\na,{type", "line 2: responseSchema: ", "JSON object"],
+    ["csv", "question,responseSchema\na,[]", "line 2: responseSchema: ", "JSON object"],
     ["csv", "question,expectFacts\n,b", "line 2: question: ", "columns"]
   ] as const)("of %s that reads %j is refused: %s … %s", (format, text, ...words) => {
     for (const word of words) expect(problemOf(text, format)).toContain(word)
@@ -110,7 +169,13 @@ describe("A file of cases", () => {
     [
       FastCheck.array(
         FastCheck.record(
-          { question: word, expectSources: words, expectFacts: words, note: word },
+          {
+            question: word,
+            expectSources: words,
+            expectFacts: words,
+            expectGrounding: FastCheck.boolean(),
+            note: word
+          },
           { requiredKeys: ["question", "expectSources", "expectFacts"] }
         ),
         { minLength: 1, maxLength: 5 }

@@ -350,16 +350,22 @@ describe("A model as judge", () => {
   })
 })
 
-it("A case with a criterion is not passed by a server without a model", async () => {
+it("Cases with a criterion or a schema are not passed by a server without a model", async () => {
   const hosted = await makeHosted(layerHashing())
   const { ended, path } = await hosted.agent()
   await hosted.good("POST", `${path}/cases`, { question: "When?", criterion: "The reply is polite." })
+  const responseSchema = { type: "object" }
+  await hosted.good("POST", `${path}/cases`, { question: "When?", responseSchema })
   const { experiment } = await hosted.good("POST", `${path}/experiments`, {})
   await ended(experiment.id)
   const { results } = await hosted.good("GET", `/api/experiments/${experiment.id}/results`)
   expect(results[0].result).toMatchObject({
     passed: false,
     problems: ["cannot be judged: no language model is configured"]
+  })
+  expect(results[1].result).toMatchObject({
+    passed: false,
+    error: expect.stringMatching(/^NOT_CONFIGURED: A responseSchema needs a language model/u)
   })
   await hosted.close()
 })

@@ -75,7 +75,7 @@ const measure = (cases: ReadonlyArray<Case>, flags: Flags) =>
       cases,
       (asked) =>
         Effect.gen(function* () {
-          const result = judge(asked, yield* ask(asked.question), flags.refusal)
+          const result = judge(asked, yield* ask(asked), flags.refusal)
           if (!result.passed) yield* Ref.update(failed, (count) => count + 1)
           const count = yield* Ref.updateAndGet(done, (before) => before + 1)
           yield* Output.draw(`${count} of ${cases.length} asked, ${yield* Ref.get(failed)} failed`)

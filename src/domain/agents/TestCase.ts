@@ -2,8 +2,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { ResponseSchema } from "../chat/ResponseSchema.ts"
 import { AgentId, RunId, typeId } from "../Ids.ts"
-import { Text, trimmed } from "../Text.ts"
+import { JsonObject, Text, trimmed } from "../Text.ts"
 
 export const TestCaseId = Text.pipe(Schema.minLength(1), Schema.brand("TestCaseId"))
 export type TestCaseId = typeof TestCaseId.Type
@@ -25,15 +26,19 @@ const omissible = <A, I>(schema: Schema.Schema<A, I>) =>
 const question = trimmed(32_000)
 
 const fitsTogether = ({
+  expectGrounding,
   expectRefusal,
   expectSources
 }: {
+  readonly expectGrounding?: boolean
   readonly expectRefusal?: boolean
   readonly expectSources: ReadonlyArray<string>
-}) =>
-  expectRefusal !== true ||
-  expectSources.length === 0 ||
-  "a refusal cites nothing: expectRefusal and expectSources exclude each other"
+}) => {
+  if (expectRefusal !== true) return true
+  const excluded =
+    expectSources.length > 0 ? "expectSources" : expectGrounding === true ? "expectGrounding" : null
+  return excluded === null || `a refusal cites nothing: expectRefusal and ${excluded} exclude each other`
+}
 
 /** One case, as in files and requests. */
 export const TestCaseFields = Schema.Struct({
@@ -42,6 +47,10 @@ export const TestCaseFields = Schema.Struct({
   expectFacts: emptyList,
   /** If omitted, both kinds of reply are accepted. */
   expectRefusal: omissible(Schema.Boolean),
+  /** True: the reply cites something, and no citation of it is unsupported. False expects nothing. */
+  expectGrounding: omissible(Schema.Boolean),
+  /** The question is asked with it, as in a turn: the reply is an object that fits it. */
+  responseSchema: omissible(ResponseSchema),
   /** A language model judges the reply by it. Without a model the case does not pass. */
   criterion: omissible(note),
   /** For people only; it is not checked. */
@@ -60,6 +69,8 @@ export const TestCase = Schema.Struct({
   expectSources: Schema.Array(Schema.String),
   expectFacts: Schema.Array(Schema.String),
   expectRefusal: Schema.NullOr(Schema.Boolean),
+  expectGrounding: Schema.NullOr(Schema.Boolean),
+  responseSchema: Schema.NullOr(JsonObject),
   criterion: Schema.NullOr(Schema.String),
   note: Schema.NullOr(Schema.String),
   origin: TestCaseOrigin,

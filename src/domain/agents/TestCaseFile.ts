@@ -17,9 +17,9 @@ export type Case = TestCaseFields & {
 }
 
 const expected =
-  'A line is {"question": "…", "expectSources": ["…"], "expectFacts": ["…"], "expectRefusal": false, "criterion": "…", "note": "…"}, of which only the question is required.'
+  'A line is {"question": "…", "expectSources": ["…"], "expectFacts": ["…"], "expectRefusal": false, "expectGrounding": true, "responseSchema": {"type": "object"}, "criterion": "…", "note": "…"}, of which only the question is required.'
 const expectedColumns =
-  "The first line of a CSV file names its columns: question, and any of expectSources, expectFacts (several separated by |), expectRefusal (true or false), criterion and note."
+  "The first line of a CSV file names its columns: question, and any of expectSources, expectFacts (several separated by |), expectRefusal and expectGrounding (true or false), responseSchema (as JSON), criterion and note."
 
 const decode = Schema.decodeUnknownEither(TestCaseFields, { onExcessProperty: "error" })
 
@@ -69,13 +69,20 @@ const listOf = (text: string): ReadonlyArray<string> =>
 const yes = /^(?:true|yes|1)$/i
 const no = /^(?:false|no|0)$/i
 
+/** Any other text is refused when it is decoded. */
+const booleanOf = (text: string): unknown =>
+  yes.test(text.trim()) ? true : no.test(text.trim()) ? false : text
+
 const columns = new Map<string, (text: string) => unknown>([
   ["question", (text) => text],
   ["note", (text) => text],
   ["criterion", (text) => text],
   ["expectSources", listOf],
   ["expectFacts", listOf],
-  ["expectRefusal", (text) => (yes.test(text.trim()) ? true : no.test(text.trim()) ? false : text)]
+  ["expectRefusal", booleanOf],
+  ["expectGrounding", booleanOf],
+  // A text that is no JSON is refused when it is decoded.
+  ["responseSchema", (text) => Either.getOrElse(parseJson(text), () => text)]
 ])
 
 /** The problem of the names of the columns; undefined where there is none. */
@@ -124,15 +131,19 @@ export const parse = (text: string, format: "csv" | "jsonl"): Parsed => {
 /** `cases` as JSON Lines that {@link parse} reads as the same cases. */
 export const formatCases = (cases: ReadonlyArray<TestCaseFields>): string =>
   cases
-    .map(({ criterion, expectFacts, expectRefusal, expectSources, note, question }) =>
-      JSON.stringify({
+    .map((fields) => {
+      const { criterion, expectFacts, expectGrounding, expectRefusal, expectSources } = fields
+      const { note, question, responseSchema } = fields
+      return JSON.stringify({
         question,
         ...(expectSources.length === 0 ? {} : { expectSources }),
         ...(expectFacts.length === 0 ? {} : { expectFacts }),
         ...(expectRefusal === undefined ? {} : { expectRefusal }),
+        ...(expectGrounding === undefined ? {} : { expectGrounding }),
+        ...(responseSchema === undefined ? {} : { responseSchema }),
         ...(criterion === undefined ? {} : { criterion }),
         ...(note === undefined ? {} : { note })
       })
-    )
+    })
     .map((line) => `${line}\n`)
     .join("")

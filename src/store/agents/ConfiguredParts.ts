@@ -51,7 +51,8 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
             union all
             select true, length(profile::text) from channels where tenant_id = ${tenantId}
             union all
-            select false, length(question) + length(expect_sources::text) + length(expect_facts::text) from test_cases
+            select false, length(question) + length(expect_sources::text) + length(expect_facts::text)
+              + coalesce(length(response_schema), 0) from test_cases
             where tenant_id = ${tenantId} and run_id is null
           ) parts`.pipe(Rows.one(Size))
 

@@ -12,8 +12,10 @@ import {
   type ExperimentResult
 } from "../../domain/agents/Experiment.ts"
 import { TestCaseFields, TestCaseId } from "../../domain/agents/TestCase.ts"
+import { ResponseSchema } from "../../domain/chat/ResponseSchema.ts"
 import { AgentId, RunId } from "../../domain/Ids.ts"
 import { QaPair } from "../../domain/knowledge/CuratedSource.ts"
+import { optional } from "../../domain/Optional.ts"
 import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
@@ -47,6 +49,12 @@ export interface NewQuestion {
   readonly asked: TestCaseFields
 }
 
+/** The case of a question. Its schema is text, which keeps the order of the members, which jsonb does not. */
+const Asked = Schema.Struct({
+  ...TestCaseFields.from.fields,
+  responseSchema: optional(Schema.parseJson(ResponseSchema))
+})
+
 /** The fields that its worker needs. */
 const Work = Schema.Struct({
   agentId: AgentId,
@@ -60,7 +68,7 @@ const Work = Schema.Struct({
 const Waiting = Schema.Struct({
   position: Schema.Int,
   runId: Schema.NullOr(RunId),
-  asked: TestCaseFields
+  asked: Asked
 })
 export type WaitingQuestion = typeof Waiting.Type
 
@@ -87,7 +95,7 @@ const Measured = Schema.Struct({ position: Schema.Int, question: Schema.String, 
 
 const authorJson = jsonbOf(Schema.NullOr(Actor))
 const curatedJson = jsonbOf(Schema.NullOr(QaPair))
-const askedJson = jsonbOf(TestCaseFields)
+const askedJson = jsonbOf(Asked)
 const resultJson = jsonbOf(ExperimentOutcome)
 
 export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/agents/Experiments", {

@@ -9,12 +9,14 @@ import { maxTestCases, TestCase, type TestCaseFields, type TestCaseId } from "..
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
+import { JsonObject } from "../../domain/Text.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   ...TestCase.fields,
+  responseSchema: Schema.NullOr(Schema.parseJson(JsonObject)),
   createdAt: Schema.DateTimeUtcFromDate,
   updatedAt: Schema.DateTimeUtcFromDate
 })
@@ -30,6 +32,10 @@ const AskedRow = Schema.Struct({
   human: Schema.NullOr(Schema.String)
 })
 
+/** Text keeps the order of the members, which jsonb does not. */
+const schemaText = ({ responseSchema }: TestCaseFields): string | null =>
+  responseSchema === undefined ? null : toJsonb(responseSchema)
+
 interface NewTestCase extends Pick<TestCase, "id" | "origin" | "runId"> {
   readonly fields: TestCaseFields
 }
@@ -39,8 +45,8 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
     const sql = yield* SqlClient.SqlClient
     const columns = sql`
       id, agent_id as "agentId", question, expect_sources as "expectSources", expect_facts as "expectFacts",
-      expect_refusal as "expectRefusal", criterion, note, origin, run_id as "runId", created_at as "createdAt",
-      updated_at as "updatedAt"`
+      expect_refusal as "expectRefusal", expect_grounding as "expectGrounding",
+      response_schema as "responseSchema", criterion, note, origin, run_id as "runId", created_at as "createdAt", updated_at as "updatedAt"`
 
     /**
      * Stores all of them, in order, or none: none when the agent is not the tenant's, or would have too many. Locks the
@@ -51,17 +57,22 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
       cases: ReadonlyArray<NewTestCase>
     ): Effect.Effect<ReadonlyArray<TestCase>> =>
       Effect.gen(function* () {
-        const rows = cases.map(({ fields, ...row }) => ({ ...row, ...fields }))
+        const rows = cases.map(({ fields, ...row }) => ({
+          ...row,
+          ...fields,
+          responseSchema: schemaText(fields)
+        }))
         yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for update`
         return yield* sql`
           insert into test_cases (
-            id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, criterion, note, origin,
-            run_id
+            id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, expect_grounding,
+            response_schema, criterion, note, origin, run_id
           )
-          select c.id, a.tenant_id, a.id, c.question, c."expectSources", c."expectFacts", c."expectRefusal", c.criterion, c.note,
-            c.origin, c."runId"
+          select c.id, a.tenant_id, a.id, c.question, c."expectSources", c."expectFacts", c."expectRefusal",
+            c."expectGrounding", c."responseSchema", c.criterion, c.note, c.origin, c."runId"
           from agents a, jsonb_to_recordset(${toJsonb(rows)}::jsonb) as c (id text, question text,
-            "expectSources" jsonb, "expectFacts" jsonb, "expectRefusal" boolean, criterion text, note text, origin text, "runId" text)
+            "expectSources" jsonb, "expectFacts" jsonb, "expectRefusal" boolean, "expectGrounding" boolean,
+            "responseSchema" text, criterion text, note text, origin text, "runId" text)
           where a.tenant_id = ${tenantId} and a.id = ${agentId}
             and (select count(*) from test_cases t
               where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) + ${cases.length}::int
@@ -73,16 +84,19 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
     const update = (
       { tenantId }: TenantScope,
       id: TestCaseId,
-      { criterion, expectFacts, expectRefusal, expectSources, note, question }: TestCaseFields
-    ): Effect.Effect<Option.Option<TestCase>> =>
-      sql`
+      fields: TestCaseFields
+    ): Effect.Effect<Option.Option<TestCase>> => {
+      const { criterion, expectFacts, expectGrounding, expectRefusal, expectSources, note, question } = fields
+      return sql`
         update test_cases set question = ${question}, expect_sources = ${toJsonb(expectSources)}::jsonb,
           expect_facts = ${toJsonb(expectFacts)}::jsonb, expect_refusal = ${expectRefusal ?? null}::boolean,
+          expect_grounding = ${expectGrounding ?? null}::boolean, response_schema = ${schemaText(fields)},
           criterion = ${criterion ?? null}, note = ${note ?? null}, updated_at = now()
         where tenant_id = ${tenantId} and id = ${id} returning ${columns}`.pipe(
         Rows.first(Row),
         Effect.withSpan("TestCaseStore.update")
       )
+    }
 
     /** Oldest first. */
     const page = (

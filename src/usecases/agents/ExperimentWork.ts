@@ -26,7 +26,7 @@ const Payload = Schema.Struct({ tenantId: TenantId, experimentId: ExperimentId }
 
 /** Maximum concurrent questions of one experiment: they use the same model as customers. */
 const maxConcurrentQuestions = 2
-type Replayed = ReplayedRun & { readonly latency: number }
+type Replayed = ReplayedRun & { readonly latency: number; readonly problem: string | null }
 
 /** The agent that is asked, and its setting of masking. */
 interface Asker {
@@ -34,12 +34,16 @@ interface Asker {
   readonly masking: Masking | null
 }
 
-const replyOf = ({ after, latency, reason }: Replayed): Reply | NoReply => {
+const replyOf = (
+  { responseSchema }: TestCaseFields,
+  { after, latency, problem, reason }: Replayed
+): Reply | NoReply => {
   if (after === null) return { error: reason ?? "no reply" }
   const { citations, failure, inputTokens: input, outputTokens: output, reply } = after
-  return reply === null
-    ? { error: failure ?? "no reply" }
-    : { text: reply, citations, latency, tokens: { input, output } }
+  if (reply !== null) return { text: reply, citations, latency, tokens: { input, output } }
+  const code = failure ?? "no reply"
+  // The code alone does not tell that the reply did not fit the schema.
+  return { error: responseSchema === undefined || problem === null ? code : `${code}: ${problem}` }
 }
 
 const judgedAs = (asked: TestCaseFields, reply: Reply | NoReply, verdict?: Verdict): ExperimentOutcome => {
@@ -57,7 +61,7 @@ const compared = (asked: TestCaseFields, replayed: Replayed): ExperimentOutcome 
   const { before, outcome, reason } = replayed
   const problems = outcome === "same" ? [] : [reason ?? changed]
   return {
-    ...judgedAs(asked, replyOf(replayed)),
+    ...judgedAs(asked, replyOf(asked, replayed)),
     passed: outcome === "same",
     problems,
     outcome,
@@ -77,7 +81,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       replayed: Replayed
     ) {
       const { criterion, question } = asked
-      const reply = replyOf(replayed)
+      const reply = replyOf(asked, replayed)
       if (criterion === undefined || "error" in reply) return judgedAs(asked, reply)
       return judgedAs(
         asked,
@@ -95,9 +99,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       { asked, runId }: WaitingQuestion
     ): Effect.Effect<ExperimentOutcome, TurnLimitExceeded> => {
       if (kind === "cases" || runId === null)
-        return Effect.flatMap(asking.question(asked.question, runId), (replayed) =>
-          judgeReply(asker, asked, replayed)
-        )
+        return Effect.flatMap(asking.question(asked, runId), (replayed) => judgeReply(asker, asked, replayed))
       return Effect.map(asking.turn(runId), (replayed) =>
         replayed === null ? judgedAs(asked, { error: "The turn is gone." }) : compared(asked, replayed)
       )

@@ -26,15 +26,19 @@ export const casesHash = (cases: ReadonlyArray<TestCaseFields>): string =>
 export const fieldsOf = ({
   criterion,
   expectFacts,
+  expectGrounding,
   expectRefusal,
   expectSources,
   note,
-  question
+  question,
+  responseSchema
 }: TestCase): TestCaseFields => ({
   question,
   expectSources,
   expectFacts,
   ...(expectRefusal === null ? {} : { expectRefusal }),
+  ...(expectGrounding === null ? {} : { expectGrounding }),
+  ...(responseSchema === null ? {} : { responseSchema }),
   ...(criterion === null ? {} : { criterion }),
   ...(note === null ? {} : { note })
 })

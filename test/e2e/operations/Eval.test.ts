@@ -54,7 +54,8 @@ describe("spoke eval at a running server", () => {
     model.script.push(
       { text: "Add it with POST /v1/sources [1]." },
       { text: "I do not know." },
-      { text: "Paris is the capital of France." }
+      { text: "Paris is the capital of France." },
+      { text: "A source is refreshed every 977 years [1]." }
     )
     const cases = file(
       "cases.jsonl",
@@ -65,15 +66,16 @@ describe("spoke eval at a running server", () => {
           expectFacts: ["post /v1/sources"]
         },
         { question: "How do I delete a source for good?", expectRefusal: true },
-        { question: "How do I change a source?", expectRefusal: true }
+        { question: "How do I change a source?", expectRefusal: true },
+        { question: "How often is a source refreshed?", expectGrounding: true }
       )
     )
     const { code, stderr, stdout } = await evaluate(cases, "--json", "--concurrency", "1")
-    expect([code, stderr]).toEqual([0, expect.stringContaining("Asked 3 questions")])
+    expect([code, stderr]).toEqual([0, expect.stringContaining("Asked 4 questions")])
     expect(JSON.parse(stdout)).toMatchObject({
-      cases: 3,
+      cases: 4,
       passed: 2,
-      failed: 1,
+      failed: 2,
       errors: 0,
       figures: { sourceAt1: { value: 1, of: 1 }, facts: { value: 1, of: 1 }, refusal: { value: 0.5, of: 2 } },
       latencyMs: { p50: expect.any(Number), p95: expect.any(Number) },
@@ -81,12 +83,57 @@ describe("spoke eval at a running server", () => {
       results: [
         { line: 1, passed: true, sourceAt1: true, facts: true },
         { line: 2, passed: true, refusal: true },
-        { line: 3, passed: false, problems: ["answered, and was expected to refuse"] }
+        { line: 3, passed: false, problems: ["answered, and was expected to refuse"] },
+        {
+          line: 4,
+          passed: false,
+          problems: [expect.stringContaining("not supported by what it cites: ")],
+          grounding: 0
+        }
       ]
     })
     // Nothing of it is kept.
     const kept = await spoke.request("GET", "/v1/conversations")
     expect(JSON.stringify(kept.body)).not.toContain("cnv_")
+  })
+
+  it("asks for objects where a case has a schema, and says why a reply does not fit", async () => {
+    model.reset()
+    const wrong = { text: '{"path": 1}' }
+    model.script.push({ text: '{"path": "Use POST /v1/sources [1]."}' }, wrong, wrong, { text: "Hello." })
+    const responseSchema = {
+      type: "object",
+      properties: { path: { type: "string" } },
+      required: ["path"]
+    }
+    const cases = file(
+      "objects.jsonl",
+      lines(
+        {
+          question: "How do I add a source?",
+          responseSchema,
+          expectSources: ["spoke documentation"],
+          expectFacts: ["use post /v1/sources"]
+        },
+        { question: "How do I delete a source?", responseSchema },
+        { question: "How do I change a source?" }
+      )
+    )
+    const { code, stdout } = await evaluate(cases, "--json", "--concurrency", "1")
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({
+      cases: 3,
+      passed: 2,
+      errors: 1,
+      results: [
+        { passed: true, sourceAt1: true, facts: true },
+        {
+          passed: false,
+          problems: [expect.stringMatching(/^no reply that fits the responseSchema: TURN_FAILED: .*string/u)]
+        },
+        { passed: true, reply: "Hello." }
+      ]
+    })
   })
 
   it("asks the stored test cases of an agent, which is named, and keeps to the agent of the key", async () => {
@@ -272,6 +319,13 @@ describe("spoke eval on a data folder", () => {
     expect(JSON.parse(stdout)).toMatchObject({
       passed: 3,
       results: [{ sourceCited: true, facts: true }, { sourceCited: true, facts: true }, { refusal: true }]
+    })
+    // Without a language model there is no object, and nothing waits for one.
+    const object = file("object.jsonl", lines({ question: "How?", responseSchema: { type: "object" } }))
+    const unanswered = await run(["eval", object, "--data", dataDir, "--json"], {})
+    expect(JSON.parse(unanswered.stdout)).toMatchObject({
+      passed: 0,
+      results: [{ problems: [expect.stringContaining("responseSchema: NOT_CONFIGURED: ")] }]
     })
     const other = await run(["eval", cases, "--data", dataDir, "--agent", "agt_none"], {})
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining("agt_none is no agent")])

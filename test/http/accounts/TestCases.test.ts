@@ -98,6 +98,8 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
         expectSources: ["guide.md"],
         expectFacts: ["npm start"],
         expectRefusal: null,
+        expectGrounding: null,
+        responseSchema: null,
         criterion: null,
         note: "Often asked.",
         origin: "written",
@@ -111,8 +113,17 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
       const rest = yield* ask("GET", `${cases}?limit=1&cursor=${page.data.nextCursor}`)
       expect([texts(rest), rest.data.nextCursor]).toEqual([["Who?"], null])
       const one = `/api/cases/${first.data.case.id}`
-      const changed = yield* ask("PUT", one, { body: { question: "How so?" } })
-      expect(changed.data.case).toMatchObject({ question: "How so?", expectSources: [], note: null })
+      const schema = { type: "object", properties: { why: { type: "string" }, a: { type: "integer" } } }
+      const body = { question: "How so?", expectGrounding: true, responseSchema: schema }
+      const changed = yield* ask("PUT", one, { body })
+      expect(changed.text).toContain(JSON.stringify(schema))
+      expect(changed.data.case).toMatchObject({
+        question: "How so?",
+        expectSources: [],
+        expectGrounding: true,
+        responseSchema: schema,
+        note: null
+      })
       // What was read can be written.
       const { updatedAt: _, ...read } = changed.data.case
       expect((yield* ask("PUT", one, { body: changed.data.case })).data.case).toMatchObject(read)
@@ -138,6 +149,9 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
         {},
         { question: "  " },
         { question: "How?", expectRefusal: true, expectSources: ["guide.md"] },
+        { question: "How?", expectRefusal: true, expectGrounding: true },
+        { question: "How?", responseSchema: { type: "string" } },
+        { question: "How?", responseSchema: { type: "object", $ref: "#/$defs/a" } },
         { question: "How?", expectFacts: "one" }
       ]
       for (const body of refused) {
@@ -166,11 +180,11 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
     Effect.gen(function* () {
       const { ask, cases } = yield* begun
       const csv =
-        'question,expectSources,expectRefusal,note\n"How, then?",guide.md | Docs,,Why\nWho?,,true,\n'
+        'question,expectSources,expectRefusal,expectGrounding,note\n"How, then?",guide.md | Docs,,true,Why\nWho?,,true,,\n'
       const csvMade = yield* ask("POST", `${cases}/import`, { body: { format: "csv", text: csv } })
       expect([csvMade.status, csvMade.data]).toEqual([201, { imported: 2 }])
       const lines =
-        '{"question":"How, then?","expectSources":["guide.md","Docs"],"note":"Why"}\n{"question":"Who?","expectRefusal":true}\n'
+        '{"question":"How, then?","expectSources":["guide.md","Docs"],"expectGrounding":true,"note":"Why"}\n{"question":"Who?","expectRefusal":true}\n'
       const exported = yield* ask("GET", `${cases}/export`)
       expect(exported.text).toBe(lines)
       const again = yield* ask("POST", `${cases}/import`, { body: { format: "jsonl", text: lines } })

@@ -100,6 +100,8 @@ const testCase = FastCheck.record(
     expectSources: FastCheck.constantFrom([], ["guide.md"]),
     expectFacts: FastCheck.constantFrom([], ["from nine to five", "on Monday"]),
     expectRefusal: FastCheck.constant(false),
+    expectGrounding: FastCheck.boolean(),
+    responseSchema: FastCheck.constant({ type: "object", properties: { why: {}, a: { type: "string" } } }),
     note: FastCheck.constant("Often asked.")
   },
   { requiredKeys: ["question", "expectSources", "expectFacts"] }

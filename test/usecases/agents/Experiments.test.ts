@@ -354,6 +354,49 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped(
+    "asks with the schema of a case: a reply that does not fit fails the case, and the run goes on",
+    () =>
+      Effect.gen(function* () {
+        // The longer name first: jsonb would store it last.
+        const properties = { reason: { type: "string" }, a: { type: "integer" } }
+        const responseSchema = { type: "object", properties, required: ["reason", "a"] }
+        const { scope, script } = yield* prepared(
+          { question: "First?", responseSchema, expectGrounding: true, expectFacts: ["fact number 1"] },
+          { question: "Second?", responseSchema },
+          { question: "Third?" }
+        )
+        const stored = yield* (yield* TestCases).exportAll(scope, scope.agentId)
+        expect(stored.split("\n")[0]).toContain(JSON.stringify(responseSchema))
+        yield* Ref.set(script.reply, (asked) =>
+          says(
+            JSON.stringify(asked.prompt).includes("Second?")
+              ? '{"reason": 7}'
+              : '{"reason": "It is fact number 1 [1].", "a": 1}'
+          )(asked)
+        )
+        const { experiment, report } = yield* ran(scope)
+        expect(experiment).toMatchObject({ status: "complete", asked: 3, passed: 2 })
+        expect(report).toMatchObject({ failed: 1, errors: 1 })
+        const { rows } = yield* resultsOf(scope, experiment.id)
+        expect(rows[0]?.result).toMatchObject({
+          passed: true,
+          grounding: 1,
+          reply: '{"reason":"It is fact number 1.","a":1}',
+          citations: [{ title: "Chapter 1" }]
+        })
+        expect(rows[1]?.result).toMatchObject({
+          passed: false,
+          problems: [
+            "no reply that fits the responseSchema: TURN_FAILED: The model's reply did not match the responseSchema, also not at the second attempt."
+          ]
+        })
+        const [first, , , last] = yield* Ref.get(script.requests)
+        expect(JSON.stringify(first?.responseSchema)).toBe(JSON.stringify(responseSchema))
+        expect(last).not.toHaveProperty("responseSchema.type")
+      }).pipe(onFreshData)
+  )
+
   it.scoped("loses a case that is deleted and what was asked by a person that is erased", () =>
     Effect.gen(function* () {
       const { made, scope } = yield* prepared(both)
@@ -459,6 +502,34 @@ eachEngineLive("A version is published", (it) => {
       yield* ran(scope, { version: good })
       expect(yield* patch(scope, scope.agentId, { greeting: "Hello" })).toMatchObject({ greeting: "Hello" })
       expect(yield* publish(scope, worse, true)).toMatchObject({ publishedVersion: worse })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("only when the sources support the replies, where a case expects it", () =>
+    Effect.gen(function* () {
+      const { scope, script } = yield* prepared({ question: "Which number?", expectGrounding: true })
+      yield* threshold(scope, 1, false)
+      const asked = (reply: string) =>
+        Effect.gen(function* () {
+          yield* Ref.set(script.reply, says(reply))
+          const { experiment } = yield* ran(scope, { version: 1 })
+          return (yield* resultsOf(scope, experiment.id)).rows[0]?.result
+        })
+      expect(yield* asked("Fact number 7. [1]")).toMatchObject({
+        passed: false,
+        problems: ["not supported by what it cites: Chapter 1"],
+        grounding: 0
+      })
+      expect(yield* refusal(scope, 1)).toMatchObject({ _tag: "CONFLICT" })
+      expect(yield* asked("Fact number 1.")).toMatchObject({ passed: false, grounding: null })
+      expect(yield* asked("Fact number 1. [1]")).toMatchObject({ passed: true, grounding: 1 })
+      expect(yield* publish(scope, 1)).toMatchObject({ publishedVersion: 1 })
+      // A case that no longer expects it is another case.
+      const { list, update } = yield* TestCases
+      const [stored] = (yield* list(scope, scope.agentId, { limit: 1 })).rows
+      if (stored === undefined) return expect(stored).toBeDefined()
+      yield* update(scope, stored.id, caseOf({ question: "Which number?" }))
+      expect(yield* refusal(scope, 1)).toMatchObject({ message: expect.stringMatching(/not been tested/u) })
     }).pipe(onFreshData)
   )
 

@@ -9,6 +9,7 @@ import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Citation, type NoReply, type Reply } from "../../../domain/agents/evaluation/Judge.ts"
+import type { TestCaseFields } from "../../../domain/agents/TestCase.ts"
 import { retryAfter } from "../../../domain/RetryAfter.ts"
 import { CommandFailed, refused } from "../Connection.ts"
 
@@ -33,6 +34,13 @@ const Frame = Schema.parseJson(
       })
     }),
     Schema.Struct({
+      type: Schema.Literal("data-agent-run-event"),
+      data: Schema.Struct({
+        type: Schema.Literal("model.completed"),
+        payload: Schema.Struct({ problem: Schema.String })
+      })
+    }),
+    Schema.Struct({
       type: Schema.Literal("data-done"),
       data: Schema.Struct({
         result: Schema.Struct({ reply: Schema.String, citations: Schema.Array(Citation) })
@@ -49,15 +57,22 @@ const unfinished: NoReply = { error: "the reply was cut off" }
 /** The state of a stream so far. */
 interface StreamState {
   readonly reply: Reply | NoReply
+  /** Why the reply cannot be used: it does not fit the schema. */
+  readonly problem: string | null
   readonly tokens: Reply["tokens"]
 }
 
 /** Token counts come before the reply is complete, once per round with the model. */
 const withFrame = (told: StreamState, frame: typeof Frame.Type, latency: number): StreamState => {
-  if ("errorText" in frame) return { ...told, reply: { error: frame.errorText } }
+  if ("errorText" in frame) {
+    const { errorText: code } = frame
+    return { ...told, reply: { error: told.problem === null ? code : `${code}: ${told.problem}` } }
+  }
   if (!("data" in frame)) return told
   if ("payload" in frame.data) {
-    const { inputTokens: input, outputTokens: output } = frame.data.payload
+    const { payload } = frame.data
+    if ("problem" in payload) return { ...told, problem: payload.problem }
+    const { inputTokens: input, outputTokens: output } = payload
     const before = told.tokens ?? { input: 0, output: 0 }
     return { ...told, tokens: { input: before.input + input, output: before.output + output } }
   }
@@ -73,7 +88,7 @@ const readReply = (response: HttpClientResponse.HttpClientResponse, started: num
     Stream.filter((line) => line.startsWith("data: {")),
     Stream.mapEffect((line) => Schema.decode(Frame)(line.slice("data: ".length))),
     Stream.runFoldEffect<StreamState, typeof Frame.Type, never, never>(
-      { reply: unfinished, tokens: null },
+      { reply: unfinished, problem: null, tokens: null },
       (told, frame) => Effect.map(Clock.currentTimeMillis, (now) => withFrame(told, frame, now - started))
     ),
     Effect.map(({ reply }) => reply),
@@ -87,7 +102,9 @@ const readReply = (response: HttpClientResponse.HttpClientResponse, started: num
 const endsRun = (status: number, code: string): boolean =>
   status === 401 || status === 403 || status === 404 || code === "TURN_LIMIT_EXCEEDED"
 
-const isBusy = (status: number): boolean => status === 429 || status === 503
+/** A server without a language model answers 503 to a question with a schema, and waiting does not help. */
+const isBusy = (status: number, code: string): boolean =>
+  status === 429 || (status === 503 && code !== "NOT_CONFIGURED")
 
 const codeOf = (response: HttpClientResponse.HttpClientResponse) =>
   response.json.pipe(
@@ -95,6 +112,8 @@ const codeOf = (response: HttpClientResponse.HttpClientResponse) =>
     Effect.map(({ error }) => error),
     Effect.orElseSucceed(() => ({ code: `status ${response.status}`, message: "" }))
   )
+
+type Question = Pick<TestCaseFields, "question" | "responseSchema">
 
 export interface AskOptions {
   /** Time-out of one attempt, from the request to the end of the reply. */
@@ -121,7 +140,7 @@ export const make = (send: Send, { timeout }: AskOptions) =>
         )
       )
 
-    const attempt = (question: string) =>
+    const attempt = ({ question, responseSchema }: Question) =>
       Effect.gen(function* () {
         const until = yield* Ref.get(pausedUntil)
         const now = yield* Clock.currentTimeMillis
@@ -130,7 +149,7 @@ export const make = (send: Send, { timeout }: AskOptions) =>
         return yield* Effect.gen(function* () {
           const reached = yield* reach(
             HttpClientRequest.post("/chat/stream").pipe(
-              HttpClientRequest.bodyUnsafeJson({ message: question, persist: false })
+              HttpClientRequest.bodyUnsafeJson({ message: question, persist: false, responseSchema })
             )
           )
           if (Option.isNone(reached)) return unreachable
@@ -139,7 +158,7 @@ export const make = (send: Send, { timeout }: AskOptions) =>
           if (status >= 200 && status < 300) return Option.some(yield* readReply(response, started))
           const { code, message } = yield* codeOf(response)
           if (endsRun(status, code)) return yield* refused(response)
-          if (!isBusy(status))
+          if (!isBusy(status, code))
             return Option.some<NoReply>({ error: message === "" ? code : `${code}: ${message}` })
           const at = yield* Clock.currentTimeMillis
           const pause = Option.getOrElse(retryAfter(response.headers, at), () => defaultPause)
@@ -154,7 +173,7 @@ export const make = (send: Send, { timeout }: AskOptions) =>
         )
       })
 
-    return (question: string): Effect.Effect<Reply | NoReply, CommandFailed> =>
+    return (question: Question): Effect.Effect<Reply | NoReply, CommandFailed> =>
       attempt(question).pipe(
         Effect.repeat({ until: Option.isSome }),
         Effect.map(Option.getOrElse((): NoReply => unfinished)),

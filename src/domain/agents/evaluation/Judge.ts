@@ -1,9 +1,13 @@
 /** The result of one case: the agent's reply, and whether it meets the case's expectations. */
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { Supported } from "../../chat/ChatTurn.ts"
 import * as Notices from "../../chat/Notices.ts"
 import type { Case } from "../TestCaseFile.ts"
 import { Count } from "../../Count.ts"
+import { parse } from "../../Json.ts"
+import { isList, isObject } from "../../JsonValue.ts"
+import type { JsonObject, JsonValue } from "../../Text.ts"
 
 export const Citation = Schema.Struct({
   index: Schema.Number,
@@ -158,9 +162,16 @@ const refusals = [
   ...Notices.refusals.map(words)
 ]
 
-/** Whether a reply declines to answer: it cites nothing, and it contains a known refusal or one of the `phrases`. */
-export const refuses = (reply: Reply, phrases: ReadonlyArray<string>): boolean => {
-  if (marked(reply).length > 0) return false
+/**
+ * Whether a reply declines to answer: it cites nothing, and it contains a known refusal or one of the `phrases`. `cited`
+ * is what it cites.
+ */
+export const refuses = (
+  reply: Reply,
+  phrases: ReadonlyArray<string>,
+  cited: ReadonlyArray<Citation> = marked(reply)
+): boolean => {
+  if (cited.length > 0) return false
   const replyWords = words(reply.text)
   const given = phrases.map(words).filter((phrase) => phrase !== "")
   return [...refusals, ...given].some((phrase) => replyWords.includes(phrase))
@@ -171,8 +182,34 @@ const groundingOf = (citations: ReadonlyArray<Citation>): number | null => {
   return judged.length === 0 ? null : judged.filter((supported) => supported === "yes").length / judged.length
 }
 
+/** The object of a reply; null for any other text. */
+const objectOf = (text: string): JsonObject | null => {
+  const value = Either.getOrNull(parse(text))
+  return isObject(value) ? value : null
+}
+
+const valuesOf = (value: JsonValue): ReadonlyArray<string> =>
+  typeof value === "object" && value !== null
+    ? (isList(value) ? value : Object.values(value)).flatMap(valuesOf)
+    : [String(value)]
+
+/** What a reply says and cites. An object says its values. It has no marks, so all of its citations count. */
+const contentOf = (reply: Reply, object: JsonObject | null) =>
+  object === null
+    ? { text: reply.text, citations: marked(reply) }
+    : { text: valuesOf(object).join("\n"), citations: reply.citations }
+
+/** Why the sources do not support the reply. A citation that is partly supported, or was not checked, is accepted. */
+const ungrounded = ({ citations }: Reply): ReadonlyArray<string> => {
+  if (citations.length === 0) return ["cites nothing, and was expected to be supported by sources"]
+  const unsupported = documents(citations.filter(({ supported }) => supported === "no"))
+  return unsupported.length === 0
+    ? []
+    : [`not supported by what it cites: ${unsupported.map(({ title }) => title).join(", ")}`]
+}
+
 const unanswered = (
-  { expectFacts, expectRefusal, expectSources, line, question }: Case,
+  { expectFacts, expectRefusal, expectSources, line, question, responseSchema }: Case,
   error: string
 ): CaseResult => {
   const missed = (expected: boolean) => (expected ? false : null)
@@ -180,7 +217,7 @@ const unanswered = (
     line,
     question,
     passed: false,
-    problems: [`no reply: ${error}`],
+    problems: [`no reply${responseSchema === undefined ? "" : " that fits the responseSchema"}: ${error}`],
     sourceAt1: missed(expectSources.length > 0),
     sourceAt3: missed(expectSources.length > 0),
     sourceCited: missed(expectSources.length > 0),
@@ -214,16 +251,20 @@ export const judge = (
 ): CaseResult => {
   if ("error" in reply) return unanswered(asked, reply.error)
   const verdict = asked.criterion === undefined ? null : given
-  const { expectFacts, expectRefusal, expectSources, line, question } = asked
-  const cited = documents(marked(reply))
+  const { expectFacts, expectGrounding, expectRefusal, expectSources, line, question, responseSchema } = asked
+  const object = responseSchema === undefined ? null : objectOf(reply.text)
+  const { citations, text } = contentOf(reply, object)
+  const cited = documents(citations)
   const among = (first: number) =>
     expectSources.length === 0
       ? null
       : cited.slice(0, first).some((citation) => expectSources.some((source) => names(source, citation)))
-  const missing = expectFacts.filter((fact) => !containsFact(reply.text, fact))
-  const refused = refuses(reply, phrases)
+  const missing = expectFacts.filter((fact) => !containsFact(text, fact))
+  const refused = refuses(reply, phrases, citations)
   const sourceCited = among(Infinity)
   const problems = [
+    // The turn checks every object. A notice that a human takes over is none.
+    ...(responseSchema !== undefined && object === null ? ["is no object that fits the responseSchema"] : []),
     ...(sourceCited === false
       ? [
           `expected ${expectSources.join(" or ")}, cited ${cited.map(({ title }) => title).join(", ") || "nothing"}`
@@ -232,6 +273,7 @@ export const judge = (
     ...missing.map((fact) => `does not say: ${fact}`),
     ...(expectRefusal === true && !refused ? ["answered, and was expected to refuse"] : []),
     ...(expectRefusal === false && refused ? ["refused, and was expected to answer"] : []),
+    ...(expectGrounding === true ? ungrounded(reply) : []),
     ...(verdict === null ? [] : ofVerdict(verdict))
   ]
   return {

@@ -87,6 +87,26 @@ const translations: ReadonlyArray<Translation> = [
     "Das Zugriffstoken des Anbieters, ohne Leerzeichen."
   ],
   [
+    /^a refusal cites nothing: expectRefusal and \w+ exclude each other$/u,
+    "A refusal cites nothing: expect no sources with it, and no support by sources.",
+    "Eine Ablehnung zitiert nichts: bitte dazu weder Quellen noch Beleg durch Quellen erwarten."
+  ],
+  [
+    /^Expected "object": a reply is an object$/u,
+    'A reply is an object: the schema needs "type": "object".',
+    'Eine Antwort ist ein Objekt: das Schema braucht "type": "object".'
+  ],
+  [
+    /^The keyword (\S+) is not supported$/u,
+    "The keyword $1 is not supported.",
+    "Das Schlüsselwort $1 wird nicht unterstützt."
+  ],
+  [
+    /^It has a keyword that is not one of JSON Schema$/u,
+    "It has a keyword that is not one of JSON Schema.",
+    "Es hat ein Schlüsselwort, das nicht zu JSON Schema gehört."
+  ],
+  [
     /^Another server was named: send the secret again$/u,
     "Another server was named: enter the secret again.",
     "Die Adresse führt zu einem anderen Server: bitte das Geheimnis noch einmal eingeben."

@@ -20,12 +20,18 @@ import type { RecordedRun } from "../../../store/chat/RecordedRuns.ts"
 import * as Answer from "../Answer.ts"
 import { runtimeTimeout } from "../ModelStep.ts"
 import type { Masking } from "../masking/Masking.ts"
+import * as StructuredReply from "../StructuredReply.ts"
 import * as Trace from "../Trace.ts"
 import { newTurnState, type Turn } from "../Turn.ts"
 import * as TurnCancellation from "../TurnCancellation.ts"
 import { noFiles } from "../TurnOptions.ts"
 import * as TurnParts from "../TurnParts.ts"
 import * as RecordedTools from "./RecordedTools.ts"
+
+interface Ended {
+  readonly outcome: TurnOutcome
+  readonly problem: string | null
+}
 
 /** The services of a replay: no tools, no channels, no mail, no writes. */
 export type ReplayEnvironment = Omit<Answer.TurnServices, "tools">
@@ -58,16 +64,21 @@ const outcomeOf = (run: RecordedRun): TurnOutcome => ({
 
 const Searched = Schema.Struct({ filter: Schema.optionalWith(RetrieveFilter, { exact: true }) })
 
-const requestOf = (run: RecordedRun): ChatTurnRequest => {
+/** A run to be repeated, or a question with the schema of its reply. Runs are recorded without a schema. */
+export type Replayable = RecordedRun & Pick<ChatTurnRequest, "responseSchema">
+
+const requestOf = (run: Replayable): ChatTurnRequest => {
   const payload = run.events.find(({ type }) => type === "retrieval.completed")?.payload
   const searched = Option.getOrElse(Schema.decodeUnknownOption(Searched)(payload), () => ({}))
-  return { message: run.question, conversationId: run.conversationId, persist: true, ...searched }
+  const { conversationId, question: message, responseSchema } = run
+  const schema = responseSchema === undefined ? {} : { responseSchema }
+  return { message, conversationId, persist: true, ...searched, ...schema }
 }
 
 /** The turn in its state right after it began. Its parts are not read, and nothing is settled. */
 const turnOf = (
   scope: AgentScope,
-  run: RecordedRun,
+  run: Replayable,
   agent: ReplayAgent,
   timeout: Duration.Duration,
   bills: Array<Bill>
@@ -161,19 +172,26 @@ const unmasked = (masking: Masking | null, outcome: TurnOutcome): TurnOutcome =>
 const isSame = (masking: Masking | null, before: TurnOutcome, after: TurnOutcome): boolean =>
   isEqual(unmasked(masking, before), unmasked(masking, after))
 
-const diverged = (run: RecordedRun, reason: string): ReplayedRun => ({
-  runId: run.id,
-  outcome: "diverged",
-  reason,
-  before: outcomeOf(run),
-  after: null
+/** A replay, and the message of its failure; null if it has none. */
+export interface Replay {
+  readonly replayed: ReplayedRun
+  readonly problem: string | null
+}
+
+const diverged = (run: RecordedRun, reason: string): Replay => ({
+  replayed: { runId: run.id, outcome: "diverged", reason, before: outcomeOf(run), after: null },
+  problem: null
 })
+
+/** What a turn with a schema is refused for before it begins. */
+const refusal = ({ runtime }: ReplayEnvironment, { responseSchema }: Replayable) =>
+  responseSchema !== undefined && runtime.readsPassages ? StructuredReply.notConfigured() : Effect.void
 
 /** Runs `run` again, for at most `timeout`. The usage of models is added to `bills`. */
 export const replay = Effect.fn("ReplayTurn.replay")(function* (
   environment: ReplayEnvironment,
   scope: AgentScope,
-  run: RecordedRun,
+  run: Replayable,
   agent: ReplayAgent,
   timeout: Duration.Duration,
   bills: Array<Bill>
@@ -184,37 +202,28 @@ export const replay = Effect.fn("ReplayTurn.replay")(function* (
   const divergence = yield* Deferred.make<never, RecordedTools.Divergence>()
   const tools = RecordedTools.make(run.events, agent.declarations, divergence)
   const services: Answer.TurnServices = { ...environment, tools: { forTurn: () => Effect.succeed(tools) } }
-  const answering = Answer.run(services, turn, run.history).pipe(
+  const answering = refusal(environment, run).pipe(
+    Effect.zipRight(Answer.run(services, turn, run.history)),
     Effect.catchAll((failure) =>
       turn.handoff === null ? Effect.fail(failure) : Answer.addHandoffNotice(turn)
     ),
     Effect.timeoutFail({ duration: timeout, onTimeout: runtimeTimeout }),
-    Effect.map(({ citations, inputTokens, outputTokens, reply }): TurnOutcome => ({
-      reply,
-      citations,
-      failure: null,
-      inputTokens,
-      outputTokens
+    Effect.map(({ citations, inputTokens, outputTokens, reply }): Ended => ({
+      outcome: { reply, citations, failure: null, inputTokens, outputTokens },
+      problem: null
     })),
-    Effect.catchAll(({ _tag }) =>
-      Effect.succeed<TurnOutcome>({
-        reply: null,
-        citations: [],
-        failure: _tag,
-        inputTokens: 0,
-        outputTokens: 0
+    Effect.catchAll(({ _tag, message }) =>
+      Effect.succeed<Ended>({
+        outcome: { reply: null, citations: [], failure: _tag, inputTokens: 0, outputTokens: 0 },
+        problem: message
       })
     )
   )
   const ended = yield* Effect.either(Effect.raceFirst(answering, Deferred.await(divergence)))
   if (Either.isLeft(ended)) return diverged(run, ended.left.reason)
   const before = outcomeOf(run)
-  const replayed: ReplayedRun = {
-    runId: run.id,
-    outcome: isSame(turn.masking, before, ended.right) ? "same" : "changed",
-    reason: null,
-    before,
-    after: ended.right
-  }
-  return replayed
+  const { outcome: after, problem } = ended.right
+  const outcome = isSame(turn.masking, before, after) ? "same" : "changed"
+  const replay: Replay = { replayed: { runId: run.id, outcome, reason: null, before, after }, problem }
+  return replay
 })

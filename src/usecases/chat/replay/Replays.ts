@@ -12,6 +12,7 @@ import { ModelRuntime } from "../../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../../capabilities/VectorSearch.ts"
 import type { Actor } from "../../../capabilities/AuditLog.ts"
 import type { AgentScope, Caller, ReadScope } from "../../../domain/accounts/Access.ts"
+import type { TestCaseFields } from "../../../domain/agents/TestCase.ts"
 import type { ReplayedRun, ReplayRequest } from "../../../domain/chat/ReplayedRun.ts"
 import { NotFound, noSuch, orNoSuch } from "../../../domain/Errors.ts"
 import { type AgentId, newId, type RunId } from "../../../domain/Ids.ts"
@@ -19,7 +20,7 @@ import type { QaPair } from "../../../domain/knowledge/CuratedSource.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
 import { shownSettings } from "../../../store/agents/AgentSettings.ts"
 import { ToolStore } from "../../../store/agents/Tools.ts"
-import { type RecordedRun, RecordedRunStore } from "../../../store/chat/RecordedRuns.ts"
+import { RecordedRunStore } from "../../../store/chat/RecordedRuns.ts"
 import { PassageStore } from "../../../store/knowledge/Passages.ts"
 import { OtherModelCalls } from "../../billing/OtherModelCalls.ts"
 import { TurnSettings } from "../TurnSettings.ts"
@@ -111,7 +112,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       kind: "experiment" | "replay",
       given: ReplayTurn.ReplayEnvironment,
       scope: ReadScope,
-      asked: RecordedRun,
+      asked: ReplayTurn.Replayable,
       agent: ReplayTurn.ReplayAgent
     ) =>
       Effect.scoped(
@@ -133,26 +134,26 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       const found = yield* Effect.forEach([...new Set(runIds)], (id) => findRun(scope, id))
       yield* Effect.forEach(found, ({ id }) => told(id), { discard: true })
       const replayed: ReadonlyArray<ReplayedRun> = yield* Effect.forEach(found, (one) =>
-        inTurn(replay("replay", environment, scope, one, agent))
+        inTurn(Effect.map(replay("replay", environment, scope, one, agent), ({ replayed }) => replayed))
       )
       return replayed
     })
 
-    /** The result of `asked`, with its duration in milliseconds. */
+    /** The result of `asked`, with its duration in milliseconds and the message of its failure. */
     const timedReplay = (
       given: ReplayTurn.ReplayEnvironment,
       scope: ReadScope,
-      asked: RecordedRun,
+      asked: ReplayTurn.Replayable,
       agent: ReplayTurn.ReplayAgent
     ) =>
-      Effect.map(Effect.timed(replay("experiment", given, scope, asked, agent)), ([took, replayed]) => ({
-        ...replayed,
-        latency: Duration.toMillis(took)
-      }))
+      Effect.map(
+        Effect.timed(replay("experiment", given, scope, asked, agent)),
+        ([took, { problem, replayed }]) => ({ ...replayed, problem, latency: Duration.toMillis(took) })
+      )
 
     /**
      * Runs questions with the settings `chosen` and read access to all sources of the agent. `question` runs a first
-     * message of a new conversation, with the recorded tool answers of the turn `runId`. `turn` runs that turn again.
+     * message of a new conversation, with the recorded tool answers of the turn `runId`; with a schema its reply is an object. `turn` runs that turn again.
      * Neither is stored. Both fail with TURN_LIMIT_EXCEEDED when a budget is spent. `draft` is a curated answer that is found in addition to the live ones.
      */
     const prepare = Effect.fn("Replays.prepare")(function* (
@@ -165,9 +166,13 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       const agent = draft === null ? known : { ...known, hasCurated: true, hasSources: true }
       const search = draft === null ? environment.search : DraftAnswer.withDraft(environment.search, draft)
       const given = { ...environment, search }
-      const question = Effect.fn("Replays.question")(function* (text: string, runId: RunId | null) {
+      const question = Effect.fn("Replays.question")(function* (
+        { question: text, responseSchema }: Pick<TestCaseFields, "question" | "responseSchema">,
+        runId: RunId | null
+      ) {
         const stored = runId === null ? Option.none() : yield* runs.find(scope, runId)
-        const asked: RecordedRun = {
+        const asked: ReplayTurn.Replayable = {
+          ...(responseSchema === undefined ? {} : { responseSchema }),
           id: yield* newId.run,
           status: "complete",
           conversationId: yield* newId.conversation,

@@ -20,6 +20,7 @@ import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./TestCases.module.css"
 import { linesOf } from "../../forms/lines.ts"
+import { parsedObject } from "../../forms/json.ts"
 
 const words = texts(
   {
@@ -34,13 +35,21 @@ const words = texts(
     any: "Either is fine",
     refuses: "It has to decline to answer",
     answers: "It has to answer",
+    grounding: "Support by sources",
+    groundingHelp: "The reply has to cite a source, and none of its citations may be unsupported.",
+    anyGrounding: "Not checked",
+    grounded: "Required",
+    schema: "JSON Schema of the reply",
+    schemaHelp:
+      "The reply has to be a JSON object that fits it. Without a language model the case does not pass.",
+    badJson: "This is no JSON object.",
     criterion: "Criterion",
     criterionHelp: "Judged by the language model. Without one the case does not pass.",
     note: "Note",
     noteHelp: "For people. Nothing checks it.",
     file: "File",
     fileHelp:
-      "JSON Lines, or CSV with the columns question, expectSources, expectFacts, expectRefusal, criterion and note. At most 1 MB.",
+      "JSON Lines, or CSV with the columns question, expectSources, expectFacts, expectRefusal, expectGrounding, responseSchema, criterion and note. At most 1 MB.",
     import: "Import"
   },
   {
@@ -55,18 +64,27 @@ const words = texts(
     any: "Beides ist recht",
     refuses: "Der Agent muss ablehnen",
     answers: "Der Agent muss antworten",
+    grounding: "Beleg durch Quellen",
+    groundingHelp: "Die Antwort muss eine Quelle zitieren, und keines ihrer Zitate darf unbelegt sein.",
+    anyGrounding: "Nicht geprüft",
+    grounded: "Erforderlich",
+    schema: "JSON-Schema der Antwort",
+    schemaHelp:
+      "Die Antwort muss ein JSON-Objekt sein, das ihm entspricht. Ohne Sprachmodell ist der Testfall nicht bestanden.",
+    badJson: "Das ist kein JSON-Objekt.",
     criterion: "Kriterium",
     criterionHelp: "Das Sprachmodell beurteilt es. Ohne Modell ist der Testfall nicht bestanden.",
     note: "Notiz",
     noteHelp: "Für Menschen. Nichts prüft sie.",
     file: "Datei",
     fileHelp:
-      "JSON Lines, oder CSV mit den Spalten question, expectSources, expectFacts, expectRefusal, criterion und note. Höchstens 1 MB.",
+      "JSON Lines, oder CSV mit den Spalten question, expectSources, expectFacts, expectRefusal, expectGrounding, responseSchema, criterion und note. Höchstens 1 MB.",
     import: "Importieren"
   }
 )
 
 type Refusal = "any" | "refuses" | "answers"
+type Grounding = "any" | "grounded"
 
 /** Values of the fields, as typed. */
 interface CaseForm {
@@ -75,6 +93,8 @@ interface CaseForm {
   readonly sources: string
   readonly facts: string
   readonly refusal: Refusal
+  readonly grounding: Grounding
+  readonly schema: string
   readonly criterion: string
   readonly note: string
 }
@@ -84,6 +104,8 @@ const emptyForm: CaseForm = {
   sources: "",
   facts: "",
   refusal: "any",
+  grounding: "any",
+  schema: "",
   criterion: "",
   note: ""
 }
@@ -91,27 +113,40 @@ const emptyForm: CaseForm = {
 const formOf = ({
   criterion,
   expectFacts,
+  expectGrounding,
   expectRefusal,
   expectSources,
   note,
-  question
+  question,
+  responseSchema
 }: TestCase): CaseForm => ({
   question,
   sources: expectSources.join("\n"),
   facts: expectFacts.join("\n"),
   refusal: expectRefusal === null ? "any" : expectRefusal ? "refuses" : "answers",
+  grounding: expectGrounding === true ? "grounded" : "any",
+  schema: responseSchema === null ? "" : JSON.stringify(responseSchema, null, 2),
   criterion: criterion ?? "",
   note: note ?? ""
 })
 
-const inputOf = ({ criterion, facts, note, question, refusal, sources }: CaseForm): TestCaseInput => ({
-  question,
-  expectSources: linesOf(sources),
-  expectFacts: linesOf(facts),
-  ...(refusal === "any" ? {} : { expectRefusal: refusal === "refuses" }),
-  ...(criterion.trim() === "" ? {} : { criterion }),
-  ...(note.trim() === "" ? {} : { note })
-})
+/** Undefined without a schema; null if it is no JSON object. */
+const schemaOf = ({ schema }: CaseForm) => (schema.trim() === "" ? undefined : parsedObject(schema))
+
+const inputOf = (form: CaseForm): TestCaseInput => {
+  const { criterion, facts, grounding, note, question, refusal, sources } = form
+  const responseSchema = schemaOf(form)
+  return {
+    question,
+    expectSources: linesOf(sources),
+    expectFacts: linesOf(facts),
+    ...(refusal === "any" ? {} : { expectRefusal: refusal === "refuses" }),
+    ...(grounding === "any" ? {} : { expectGrounding: true }),
+    ...(responseSchema === undefined ? {} : { responseSchema }),
+    ...(criterion.trim() === "" ? {} : { criterion }),
+    ...(note.trim() === "" ? {} : { note })
+  }
+}
 
 interface Props {
   readonly agentId: string
@@ -143,11 +178,16 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
     "question",
     "expectSources",
     "expectFacts",
+    "responseSchema",
     "criterion",
     "note"
   ])
+  const isNoObject = schemaOf(value) === null
+  const submit = () => {
+    if (!isNoObject) attempt.mutate()
+  }
   return (
-    <Form onSubmit={() => attempt.mutate()} problem={general}>
+    <Form onSubmit={submit} problem={general}>
       <DraftState draft={draft} />
       <LongText
         label={t.question}
@@ -183,6 +223,26 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
           ["answers", t.answers],
           ["refuses", t.refuses]
         ]}
+      />
+      <Select
+        label={t.grounding}
+        help={t.groundingHelp}
+        value={value.grounding}
+        onChange={(grounding) => change({ grounding })}
+        options={[
+          ["any", t.anyGrounding],
+          ["grounded", t.grounded]
+        ]}
+      />
+      <LongText
+        label={t.schema}
+        help={t.schemaHelp}
+        guide="chat#ask-for-an-object"
+        rows={3}
+        mono
+        value={value.schema}
+        onChange={(schema) => change({ schema })}
+        error={isNoObject ? t.badJson : errorOf("responseSchema")}
       />
       <LongText
         label={t.criterion}

@@ -30,6 +30,8 @@ const words = texts(
     origin: "From",
     refuses: "declines to answer",
     answers: "answers",
+    grounded: "supported by sources",
+    object: "a JSON object",
     nothing: "an answer",
     actions: "Actions",
     removal: "Delete test case",
@@ -56,6 +58,8 @@ const words = texts(
     origin: "Aus",
     refuses: "lehnt ab",
     answers: "antwortet",
+    grounded: "belegt durch Quellen",
+    object: "ein JSON-Objekt",
     nothing: "eine Antwort",
     actions: "Aktionen",
     removal: "Testfall löschen",
@@ -101,12 +105,18 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
   )
 }
 
-const Expected = ({ criterion, expectFacts, expectRefusal, expectSources }: TestCase) => {
+const Expected = (found: TestCase) => {
   const t = useText(words)
+  const { criterion, expectFacts, expectGrounding, expectRefusal, expectSources, responseSchema } = found
   const all = [...expectSources, ...expectFacts, ...(criterion === null ? [] : [criterion])]
+  const kinds = [
+    ...(expectRefusal === null ? [] : [expectRefusal ? t.refuses : t.answers]),
+    ...(expectGrounding === true ? [t.grounded] : []),
+    ...(responseSchema === null ? [] : [t.object])
+  ]
   return (
-    <Cell notes={all.length === 0 && expectRefusal === null ? [t.nothing] : all}>
-      {expectRefusal === null ? null : <Badge tone="neutral">{expectRefusal ? t.refuses : t.answers}</Badge>}
+    <Cell notes={all.length === 0 && kinds.length === 0 ? [t.nothing] : all}>
+      {kinds.length === 0 ? null : <Badge tone="neutral">{kinds.join(", ")}</Badge>}
     </Cell>
   )
 }

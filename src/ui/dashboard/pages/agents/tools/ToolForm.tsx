@@ -1,6 +1,5 @@
 /** Form to create and change a tool. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import type { JsonObject } from "../../../../../domain/Text.ts"
 import {
   type AuthKind,
   authKinds,
@@ -19,6 +18,7 @@ import { LongText, Select, TextField } from "../../../components/Field.tsx"
 import { isOutdated } from "../../../api/Client.ts"
 import { Conflict, DraftState, Theirs } from "../../../forms/DraftNotes.tsx"
 import { Form } from "../../../forms/Form.tsx"
+import { parsedObject } from "../../../forms/json.ts"
 import { useDraft } from "../../../forms/useDraft.ts"
 import { useIssues } from "../../../forms/useIssues.ts"
 import { Parameters } from "./Parameters.tsx"
@@ -92,15 +92,6 @@ const words = texts(
 )
 
 const emptyParameters = '{\n  "type": "object",\n  "properties": {}\n}'
-
-const parsed = (text: string): JsonObject | null => {
-  try {
-    const value: JsonObject | null = JSON.parse(text)
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null
-  } catch {
-    return null
-  }
-}
 
 const isTarget = (text: string): text is Binding["to"] => /^(?:(?:header|query|path):|body:\/)/.test(text)
 
@@ -221,7 +212,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
   })
   const { change, value } = draft
   const { auth, kind } = value
-  const schema = parsed(value.parameters)
+  const schema = parsedObject(value.parameters)
   const bound = bindingsOf(value.bindings)
   const refresh = () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
 
