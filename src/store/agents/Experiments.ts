@@ -12,11 +12,11 @@ import {
   type ExperimentResult
 } from "../../domain/agents/Experiment.ts"
 import { TestCaseFields, TestCaseId } from "../../domain/agents/TestCase.ts"
-import { ResponseSchema } from "../../domain/chat/ResponseSchema.ts"
 import { AgentId, RunId } from "../../domain/Ids.ts"
 import { QaPair } from "../../domain/knowledge/CuratedSource.ts"
 import { optional } from "../../domain/Optional.ts"
 import type { Page } from "../../domain/Page.ts"
+import { JsonObject } from "../../domain/Text.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 import { AgentSettings, settingsJson } from "./AgentSettings.ts"
@@ -52,7 +52,7 @@ export interface NewQuestion {
 /** The case of a question. Its schema is text, which keeps the order of the members, which jsonb does not. */
 const Asked = Schema.Struct({
   ...TestCaseFields.from.fields,
-  responseSchema: optional(Schema.parseJson(ResponseSchema))
+  responseSchema: optional(Schema.parseJson(JsonObject))
 })
 
 /** The fields that its worker needs. */

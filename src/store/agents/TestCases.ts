@@ -46,7 +46,8 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
     const columns = sql`
       id, agent_id as "agentId", question, expect_sources as "expectSources", expect_facts as "expectFacts",
       expect_refusal as "expectRefusal", expect_grounding as "expectGrounding",
-      response_schema as "responseSchema", criterion, note, origin, run_id as "runId", created_at as "createdAt", updated_at as "updatedAt"`
+      response_schema as "responseSchema", criterion, note, origin, run_id as "runId", created_at as "createdAt",
+      updated_at as "updatedAt"`
 
     /**
      * Stores all of them, in order, or none: none when the agent is not the tenant's, or would have too many. Locks the

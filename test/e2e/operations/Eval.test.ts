@@ -55,7 +55,7 @@ describe("spoke eval at a running server", () => {
       { text: "Add it with POST /v1/sources [1]." },
       { text: "I do not know." },
       { text: "Paris is the capital of France." },
-      { text: "A source is refreshed every 977 years [1]." }
+      { text: "A source is added within 977 years [1]." }
     )
     const cases = file(
       "cases.jsonl",
@@ -67,7 +67,7 @@ describe("spoke eval at a running server", () => {
         },
         { question: "How do I delete a source for good?", expectRefusal: true },
         { question: "How do I change a source?", expectRefusal: true },
-        { question: "How often is a source refreshed?", expectGrounding: true }
+        { question: "How do I add a source?", expectGrounding: true }
       )
     )
     const { code, stderr, stdout } = await evaluate(cases, "--json", "--concurrency", "1")
