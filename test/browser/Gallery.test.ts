@@ -80,6 +80,7 @@ const pagesOf = ({ agentId, conversations, documentId, failedId, freshId, museum
       ])
     ),
     insights: "/app/insights",
+    "insights-languages": "/app/insights?by=language",
     usage: "/app/usage",
     people: "/app/people",
     team: "/app/team",

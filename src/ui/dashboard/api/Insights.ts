@@ -1,9 +1,10 @@
 /** Failed turns grouped by question, and measures over all turns. */
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
+import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type {
   InsightGroup as Group,
   InsightPage,
   Measures as Measured,
+  MeasuredBy as By,
   MeasuresReport as Report,
   FailureKind as Kind
 } from "../../../domain/conversations/Insights.ts"
@@ -11,6 +12,7 @@ import { call, firstPage } from "./Client.ts"
 
 export type InsightGroup = typeof Group.Encoded
 export type Measures = typeof Measured.Encoded
+export type MeasuredBy = typeof By.Encoded
 export type MeasuresReport = typeof Report.Encoded
 export type WrongKind = typeof Kind.Encoded
 
@@ -30,4 +32,12 @@ export const measures = (agentId: string | undefined) =>
   queryOptions({
     queryKey: ["measures", agentId],
     queryFn: ({ signal }) => call<MeasuresReport>("GET", "/api/measures", { query: { agentId }, signal })
+  })
+
+/** The same by another dimension than the day. The earlier report stays until this one is there. */
+export const measuresBy = (agentId: string | undefined, by: MeasuredBy) =>
+  queryOptions({
+    queryKey: ["measures", agentId, by],
+    queryFn: ({ signal }) => call<MeasuresReport>("GET", "/api/measures", { query: { agentId, by }, signal }),
+    placeholderData: keepPreviousData
   })

@@ -46,6 +46,8 @@ const formatsOf = (locale: string) => {
         maximumSignificantDigits: size < length ? 1 : 3
       }).format(size / length)
     },
+    /** A language by its code of ISO 639-1. */
+    language: (code: string) => new Intl.DisplayNames(locale, { type: "language" }).of(code) ?? code,
     /** A month, written as YYYY-MM. */
     month: (month: string) =>
       new Intl.DateTimeFormat(locale, { month: "long", year: "numeric", timeZone: "UTC" }).format(

@@ -2,7 +2,7 @@
 import { useInfiniteQuery, usePrefetchInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { Link, useSearchParams } from "wouter"
 import { agents } from "../../api/Agents.ts"
-import { insights, type Measures, measures, type MeasuresReport } from "../../api/Insights.ts"
+import { insights, type Measures, measures, measuresBy, type MeasuresReport } from "../../api/Insights.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Chart } from "../../components/charts/Chart.tsx"
 import { Figure, Figures } from "../../components/charts/Figures.tsx"
@@ -12,6 +12,7 @@ import { Card, Loaded, Page } from "../../components/Page.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
 import { WrongGroups } from "../improve/WrongGroups.tsx"
+import { Comparison, dimensionsOf } from "./Comparison.tsx"
 import css from "./Insights.module.css"
 import { words } from "./words.ts"
 
@@ -165,7 +166,16 @@ const Insights = ({ user }: { readonly user: User }) => {
   const [parameters, setParameters] = useSearchParams()
   const known = useInfiniteQuery(agents).data?.pages.flatMap((page) => page.agents) ?? []
   const agentId = known.find(({ id }) => id === parameters.get("agent"))?.id
+  const dimensions = dimensionsOf(agentId)
+  const by = dimensions.find((one) => one === parameters.get("by")) ?? dimensions[0]
   const query = useQuery(measures(agentId))
+  const compared = useQuery(measuresBy(agentId, by))
+  const show = (changed: Readonly<Record<string, string | undefined>>) => {
+    const given = Object.entries({ agent: agentId, by, ...changed })
+    setParameters(
+      new URLSearchParams(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+    )
+  }
   usePrefetchInfiniteQuery(insights(agentId))
   return (
     <Page
@@ -178,7 +188,7 @@ const Insights = ({ user }: { readonly user: User }) => {
           label={t.agent}
           options={[[every, t.everyAgent], ...known.map(({ id, name }) => [id, name] as const)]}
           value={agentId ?? every}
-          onChange={(value) => setParameters(new URLSearchParams(value === every ? "" : { agent: value }))}
+          onChange={(value) => show({ agent: value === every ? undefined : value, by: undefined })}
         />
       }
     >
@@ -190,8 +200,16 @@ const Insights = ({ user }: { readonly user: User }) => {
           </>
         )}
       </Loaded>
+      {compared.data === undefined || query.isPending || compared.data.rows.length === 0 ? null : (
+        <Comparison
+          report={compared.data}
+          dimensions={dimensions}
+          by={by}
+          onBy={(value) => show({ by: value })}
+        />
+      )}
       {/* Not before the measures above it, whose height is not known: it would move. */}
-      {query.isPending ? null : (
+      {query.isPending || compared.isPending ? null : (
         <WrongGroups agentId={agentId} mayChange={atLeast(user.role, "admin")} titled />
       )}
     </Page>

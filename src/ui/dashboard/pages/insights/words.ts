@@ -38,7 +38,16 @@ export const words = texts(
     tokensRead: "Read",
     tokensWritten: "Written",
     charts: "Over time",
-    toUsage: "Usage of the period"
+    toUsage: "Usage of the period",
+    compared: "Compared",
+    by: "Compare by",
+    byAgent: "Agents",
+    byVersion: "Versions",
+    byChannel: "Channels",
+    byLanguage: "Languages",
+    version: (number: string) => `Version ${number}`,
+    otherLanguage: "Not recognised",
+    cut: (rows: string) => `Only ${rows} are shown.`
   },
   {
     title: "Einblicke",
@@ -77,6 +86,15 @@ export const words = texts(
     tokensRead: "Gelesen",
     tokensWritten: "Geschrieben",
     charts: "Im Lauf der Zeit",
-    toUsage: "Verbrauch des Zeitraums"
+    toUsage: "Verbrauch des Zeitraums",
+    compared: "Im Vergleich",
+    by: "Vergleichen nach",
+    byAgent: "Agenten",
+    byVersion: "Versionen",
+    byChannel: "Kanäle",
+    byLanguage: "Sprachen",
+    version: (number: string) => `Version ${number}`,
+    otherLanguage: "Nicht erkannt",
+    cut: (rows: string) => `Nur ${rows} werden gezeigt.`
   }
 )
