@@ -316,8 +316,8 @@ const reader = { markdown: markdownReader, text: textReader } as const
 
 /**
  * Yields the sections of a document. Headings outside code, marked with `#` or underlined, begin sections; blank lines
- * end paragraphs. Plain text is one section of paragraphs. Yields undefined when no section is ready yet, so that other work can run during a long
- * document.
+ * end paragraphs. Plain text is one section of paragraphs. Yields undefined when no section is ready yet, so that
+ * other work can run during a long document.
  */
 export function* outlining(
   title: string,
