@@ -65,14 +65,14 @@ export const start = async (command, args, variables = {}, { within = 60_000 } =
 export const startScript = (file, args = [], variables = {}) =>
   start(process.execPath, [path.join(import.meta.dirname, file), ...args], variables)
 
-/** `spoke serve` on a free port, as built in `folder`. */
-export const startSpoke = (variables, args = [], folder = root) =>
-  start(process.execPath, [path.join(folder, "dist/main.js"), "serve", ...args], {
-    PORT: "0",
-    SPOKE_DRAIN_DELAY: "10 millis",
-    LOG_LEVEL: "warning",
-    ...variables
-  })
+/** `spoke serve` on a free port, as built in `folder`. `options` are those of {@link start}. */
+export const startSpoke = (variables, args = [], folder = root, options = {}) =>
+  start(
+    process.execPath,
+    [path.join(folder, "dist/main.js"), "serve", ...args],
+    { PORT: "0", SPOKE_DRAIN_DELAY: "10 millis", LOG_LEVEL: "warning", ...variables },
+    options
+  )
 
 export const freePort = () =>
   new Promise((resolve) => {
