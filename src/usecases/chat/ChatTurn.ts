@@ -171,13 +171,15 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       const { ticket } = admission
       if (conversationId === null) return admission.history
       if (ticket === null) return yield* Identity.notActive()
+      // The end of a turn in another process is noticed by polling.
       for (let wait = 20; ; wait = Math.min(wait * 2, 250)) {
+        const nextEnd = yield* live.nextEnd(conversationId)
         const place = yield* turns.place(scope, conversationId, ticket, turn.opening)
         const ours = place.state === "AI_ACTIVE" && place.epoch === admission.epoch
         if (place.clear && !ours) return yield* Identity.notActive()
         if (place.clear) return place.history
         if (place.dead) yield* instance.sweep
-        yield* Effect.sleep(wait)
+        yield* Effect.timeoutOption(nextEnd, wait)
       }
     })
 
@@ -201,7 +203,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return Deferred.done(ready, exit).pipe(
         Effect.zipRight(Effect.sync(() => turn.replay.close(ended))),
         Effect.zipRight(turn.parts.end(ended)),
-        Effect.zipRight(live.remove(turn.opening.runId)),
+        Effect.zipRight(live.remove(turn.opening.runId, turn.conversationId)),
         Effect.zipRight(turn.files.release),
         Effect.zipRight(Deferred.succeed(turn.ended, undefined))
       )

@@ -3,14 +3,16 @@
  * while they run; those of short turns only at settlement.
  */
 import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { RunEvent } from "../../domain/chat/AgentRun.ts"
-import type { RunId } from "../../domain/Ids.ts"
+import type { ConversationId, RunId } from "../../domain/Ids.ts"
 import { AgentRunStore, type RunEvents } from "../../store/chat/AgentRuns.ts"
 import { ProcessLease, warnOnFailure } from "./ProcessLease.ts"
 import type { Replay } from "./Replay.ts"
@@ -40,10 +42,29 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
     const store = yield* AgentRunStore
     const instance = yield* ProcessLease
     const runs = new Map<RunId, LiveRun & { readonly since: number }>()
+    /** By conversation, what its waiting turns wait for. A turn that stops waiting ends, which removes its entry. */
+    const nextEnds = new Map<ConversationId, Deferred.Deferred<void>>()
 
     const add = (run: LiveRun) =>
       Effect.map(monotonicMillis, (since) => void runs.set(run.runId, { ...run, since }))
-    const remove = (runId: RunId) => Effect.sync(() => void runs.delete(runId))
+
+    /** Call when a turn has ended, also if it was not added. */
+    const remove = (runId: RunId, conversationId: ConversationId | null) =>
+      Effect.suspend(() => {
+        runs.delete(runId)
+        const waited = conversationId === null ? undefined : nextEnds.get(conversationId)
+        if (conversationId === null || waited === undefined) return Effect.void
+        nextEnds.delete(conversationId)
+        return Effect.asVoid(Deferred.succeed(waited, undefined))
+      })
+
+    /** The next end of one of the conversation's turns in this process. Only turns of the conversation may ask. */
+    const nextEnd = (conversationId: ConversationId): Effect.Effect<Effect.Effect<void>> =>
+      Effect.sync(() => {
+        const waited = nextEnds.get(conversationId) ?? Deferred.unsafeMake<void>(FiberId.none)
+        nextEnds.set(conversationId, waited)
+        return Deferred.await(waited)
+      })
 
     /** None when the run belongs to another agent or another process. */
     const find = (scope: AgentScope, runId: RunId): Effect.Effect<Option.Option<LiveRun>> =>
@@ -92,6 +113,6 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
     })
     yield* look.pipe(Effect.repeat(Schedule.spaced(pollInterval)), Effect.forkScoped)
 
-    return { add, remove, find } as const
+    return { add, remove, find, nextEnd } as const
   })
 }) {}

@@ -10,8 +10,8 @@ import { ConversationControl } from "./ConversationControl.ts"
 export interface HandoffOptions {
   /** The reason, shown to the team. */
   readonly reason: string
-  /** Who requests the human, for the metrics; `person` by default. */
-  readonly by?: "person" | "service"
+  /** Who requests the human, for the metrics. */
+  readonly by: "person" | "service"
   /** Language of the notice to the customer. By default it is detected from the customer's message. */
   readonly language?: string | undefined
   /** False when the customer gets no notice. */
@@ -31,7 +31,7 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/H
     const request = Effect.fn("Handoff.request")(function* (
       scope: ConversationScope,
       id: ConversationId,
-      { by = "person", language, reason, told = true, unanswered = "human" }: HandoffOptions
+      { by, language, reason, told = true, unanswered = "human" }: HandoffOptions
     ) {
       const done = yield* ownership.change(
         scope,

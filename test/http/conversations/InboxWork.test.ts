@@ -129,7 +129,10 @@ eachEngineLive("The inbox of a team", (it) => {
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       expect(yield* unread).toBe(0)
-      yield* (yield* Handoff).request(scope, conversationId, { reason: "The person asked for a human." })
+      yield* (yield* Handoff).request(scope, conversationId, {
+        by: "person",
+        reason: "The person asked for a human."
+      })
       expect(yield* unread).toBe(1)
       yield* call("PUT", `${path}/assignee`, { userId: "mbr_2" })
       expect(yield* unread).toBe(0)
@@ -167,7 +170,10 @@ eachEngineLive("The inbox of a team", (it) => {
   it.scoped("tells in the thread who took over, gave back, assigned and closed, each after its message", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
-      yield* (yield* Handoff).request(scope, conversationId, { reason: "The person asked for a human." })
+      yield* (yield* Handoff).request(scope, conversationId, {
+        by: "person",
+        reason: "The person asked for a human."
+      })
       yield* call("PUT", `${path}/assignee`, { userId: "mbr_2" })
       yield* call("PUT", `${path}/assignee`, { userId: "mbr_2" })
       yield* call("POST", `${path}/takeover`)

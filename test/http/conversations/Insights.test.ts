@@ -204,6 +204,27 @@ eachEngineLive("What went wrong", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("has no names, and calls no model for them, once a budget is spent", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      const sql = yield* SqlClient.SqlClient
+      yield* notFound
+      yield* ask(scope, "Where is my invoice?", "ada")
+      yield* ask(scope, "where is my invoice", "bob")
+      yield* sql`update subscriptions set has_budgets = true where tenant_id = ${scope.tenantId}`
+      yield* sql`insert into budgets (tenant_id, id, period, limit_nano) values (${scope.tenantId}, 'bud_1', 'month', 1)`
+      yield* sql`
+        insert into budget_periods (tenant_id, budget_id, period_start, spent_nano)
+        select ${scope.tenantId}, 'bud_1', date_trunc('month', now(), 'UTC'), 1`
+      const asked = yield* namesGroups("Invoices")
+      const { groups } = yield* data("/api/insights")
+      expect(groups).toHaveLength(1)
+      expect(named(groups)).toEqual([null])
+      expect(yield* asked).toEqual([])
+      expect(yield* sql`select kind from other_model_usage`).toEqual([])
+    }).pipe(onFreshData)
+  )
+
   it.scoped("is grouped without telling the embedder what an agent masks", () =>
     Effect.gen(function* () {
       const scope = yield* agent
@@ -280,7 +301,10 @@ eachEngineLive("What went wrong", (it) => {
         yield* rate(rated, -1)
         const handoff = yield* Handoff
         if (asked.conversationId !== undefined)
-          yield* handoff.request(scope, asked.conversationId, { reason: "The customer asked for it." })
+          yield* handoff.request(scope, asked.conversationId, {
+            by: "person",
+            reason: "The customer asked for it."
+          })
         const { groups } = yield* data("/api/insights?limit=10")
         expect(
           new Map(groups.map((group: { title: string; kinds: unknown }) => [group.title, kindsOf(group)]))

@@ -244,8 +244,12 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
       const { conversationId, path, scope } = yield* talked
       if (conversationId === undefined) return expect.unreachable()
       const handoff = yield* Handoff
-      expect(yield* handoff.request(scope, conversationId, { reason: "Pressed the button" })).toBe(true)
-      expect(yield* handoff.request(scope, conversationId, { reason: "Pressed again" })).toBe(false)
+      expect(
+        yield* handoff.request(scope, conversationId, { by: "person", reason: "Pressed the button" })
+      ).toBe(true)
+      expect(yield* handoff.request(scope, conversationId, { by: "person", reason: "Pressed again" })).toBe(
+        false
+      )
       const read = yield* call("GET", path)
       expect(read.json.data).toMatchObject({ state: "HUMAN_REQUESTED", handoffReason: "Pressed the button" })
       expect(read.json.data.messages.slice(2)).toMatchObject([

@@ -431,6 +431,36 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped("of one conversation begins when the turn before it ends, without a pause", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const chat = yield* ChatTurn
+      const { reply } = yield* Script
+      const { conversationId } = yield* chat.complete(scope, request())
+      const mayEnd = yield* Deferred.make<void>()
+      yield* Ref.set(reply, (sent) =>
+        Stream.unwrap(Effect.as(Deferred.await(mayEnd), says(`re: ${sent.question}`)(sent)))
+      )
+      const first = yield* Effect.fork(chat.complete(scope, request({ message: "first", conversationId })))
+      const sql = yield* SqlClient.SqlClient
+      const taken = (tickets: number) =>
+        sql<{ readonly n: number }>`select tickets::int as n from conversations`.pipe(
+          Effect.repeat({ until: ([row]) => row?.n === tickets })
+        )
+      yield* taken(2)
+      // A turn whose pauses never end cannot poll.
+      const second = yield* Effect.clockWith((clock) =>
+        chat
+          .complete(scope, request({ message: "second", conversationId }))
+          .pipe(Effect.withClock(Object.create(clock, { sleep: { value: () => Effect.never } })))
+      ).pipe(Effect.fork)
+      yield* taken(3)
+      yield* Deferred.succeed(mayEnd, undefined)
+      expect((yield* Fiber.join(first)).reply).toBe("re: first")
+      expect((yield* Fiber.join(second)).reply).toBe("re: second")
+    }).pipe(onFreshData(turnLayer()))
+  )
+
   it.scoped("of a process that died is ended by the next turn, which reads what was asked there", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()

@@ -133,7 +133,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     ) {
       const { channel, scope } = caller
       const { conversationId } = yield* sessions.place(scope, channel, sessionId)
-      yield* handoffs.request(scope, conversationId, { reason, language })
+      yield* handoffs.request(scope, conversationId, { by: "person", reason, language })
       return yield* conversation(caller, sessionId)
     })
 

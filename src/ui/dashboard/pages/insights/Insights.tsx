@@ -6,6 +6,7 @@ import { insights, type Measures, measures, measuresBy, type MeasuresReport } fr
 import { atLeast, type User } from "../../api/Session.ts"
 import { Chart } from "../../components/charts/Chart.tsx"
 import { Figure, Figures } from "../../components/charts/Figures.tsx"
+import { UsageByDay } from "../../components/charts/UsageByDay.tsx"
 import { daysBetween } from "../../components/charts/days.ts"
 import { Select } from "../../components/Field.tsx"
 import { Card, Loaded, Page } from "../../components/Page.tsx"
@@ -15,8 +16,6 @@ import { WrongGroups } from "../improve/WrongGroups.tsx"
 import { Comparison, dimensionsOf } from "./Comparison.tsx"
 import css from "./Insights.module.css"
 import { words } from "./words.ts"
-
-const nanoPerUsd = 1e9
 
 /** The filter that leaves nothing out. */
 const every = "all"
@@ -64,11 +63,11 @@ const Totals = ({ total }: { readonly total: Measures }) => {
 
 const Charts = ({ report }: { readonly report: MeasuresReport }) => {
   const t = useText(words)
-  const { money, number, percent } = useFormat()
+  const { number, percent } = useFormat()
   const found = new Map(report.rows.map((row) => [row.key, row]))
-  const days = daysBetween(report.from, report.to)
+  const dates = daysBetween(report.from, report.to)
   const daysOf = (values: (day: Measures | undefined) => Readonly<Record<string, number | null>>) =>
-    days.map((date) => ({ date, values: values(found.get(date)) }))
+    dates.map((date) => ({ date, values: values(found.get(date)) }))
   const seconds = (milliseconds: number) => Math.round(milliseconds / 10) / 100
   return (
     <section aria-label={t.charts} className={css["charts"]}>
@@ -131,32 +130,7 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
           shown={percent}
         />
       </Card>
-      <Card title={t.costByDay} actions={<Link href="/usage">{t.toUsage}</Link>}>
-        <Chart
-          title={t.costByDay}
-          name="turn-cost-by-day"
-          kind="bar"
-          series={[{ key: "usd", title: t.costInUsd }]}
-          days={daysOf((day) => {
-            const nanoUsd = day === undefined ? 0 : day.cost.nanoUsd
-            return { usd: nanoUsd === null ? null : nanoUsd / nanoPerUsd }
-          })}
-          shown={(usd) => money(usd * nanoPerUsd)}
-        />
-      </Card>
-      <Card title={t.tokensByDay}>
-        <Chart
-          title={t.tokensByDay}
-          name="tokens-by-day"
-          kind="bar"
-          series={[
-            { key: "input", title: t.tokensRead },
-            { key: "output", title: t.tokensWritten }
-          ]}
-          days={daysOf((day) => ({ input: day?.tokens.input ?? 0, output: day?.tokens.output ?? 0 }))}
-          shown={number}
-        />
-      </Card>
+      <UsageByDay dates={dates} days={found} actions={<Link href="/usage">{t.toUsage}</Link>} />
     </section>
   )
 }
