@@ -1,8 +1,8 @@
 /**
  * How good the replies without a model are, asked by `spoke eval` of a data folder.
  *
- * - `npm run bench:replies`: the questions of bench/retrieval/questions, and questions on other subjects. Prints the figures
- *   and keeps them in bench/replies.json.
+ * - `npm run bench:replies`: the questions of bench/retrieval/questions and of bench/retrieval/languages, and questions on
+ *   other subjects. Prints the figures and keeps them in bench/replies.json.
  * - `npm run bench:replies -- FOLDER`: passages, queries and judgements of another folder. Keeps nothing.
  * - `npm run bench:replies -- documentation FOLDER [OWNER/NAME …]`: the questions of bench/replies/documentation.jsonl, and
  *   questions on other subjects, of the Markdown files of those repositories, which are cloned in FOLDER as OWNER/NAME. Keeps
@@ -14,7 +14,8 @@ import * as path from "node:path"
 import { buildAll } from "../scripts/build.mjs"
 import { root, temporaryFolder, until } from "./machine.mjs"
 
-const own = path.join(root, "bench/retrieval/questions")
+const ownFolder = (name) => path.join(root, "bench/retrieval", name)
+const own = ownFolder("questions")
 
 const linesOf = (file) =>
   fs
@@ -22,7 +23,11 @@ const linesOf = (file) =>
     .split("\n")
     .filter((line) => line !== "")
 
-const offTopic = linesOf(path.join(own, "off-topic.jsonl"))
+/** Questions on other subjects: those of the folder, or our own. */
+const offTopicOf = (folder) => {
+  const file = path.join(folder, "off-topic.jsonl")
+  return linesOf(fs.existsSync(file) ? file : path.join(own, "off-topic.jsonl"))
+}
 
 /** Uploads `documents`, each as a source of its own, and waits for their vectors. */
 const learn = async (agent, documents) => {
@@ -98,11 +103,13 @@ const passages = async (folder) => {
     const { _id: id, text } = JSON.parse(line)
     return JSON.stringify({ question: text, expectSources: relevant.get(id) })
   })
-  const result = await measure(documents, [...questions, ...offTopic])
-  console.table(result)
-  if (folder === own) {
-    fs.writeFileSync(path.join(root, "bench/replies.json"), `${JSON.stringify(result, null, 2)}\n`)
-  }
+  return await measure(documents, [...questions, ...offTopicOf(folder)])
+}
+
+const ownQuestions = async () => {
+  const figures = { questions: await passages(own), languages: await passages(ownFolder("languages")) }
+  console.table(figures)
+  fs.writeFileSync(path.join(root, "bench/replies.json"), `${JSON.stringify(figures, null, 2)}\n`)
 }
 
 const markdownBelow = (folder) =>
@@ -128,7 +135,7 @@ const documentation = async (folder, chosen) => {
       .map(({ expectFacts, expectSources, question }) =>
         JSON.stringify({ question, expectSources, expectFacts })
       )
-    figures[repository] = await measure(documents, [...cases, ...offTopic])
+    figures[repository] = await measure(documents, [...cases, ...offTopicOf(own)])
   }
   const sums = {}
   for (const row of Object.values(figures))
@@ -137,7 +144,8 @@ const documentation = async (folder, chosen) => {
 }
 
 await buildAll()
-const [first = own, ...others] = process.argv.slice(2)
-if (first === "documentation") await documentation(others[0] ?? ".", others.slice(1))
-else await passages(first)
+const [first, ...others] = process.argv.slice(2)
+if (first === undefined) await ownQuestions()
+else if (first === "documentation") await documentation(others[0] ?? ".", others.slice(1))
+else console.table(await passages(first))
 process.exit(0)

@@ -119,6 +119,8 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
      * Minimum score of a passage, for a runtime that judges passages itself. Default: the embedder's recommendation.
      */
     readonly minScore?: number
+    /** The same where words alone decide. */
+    readonly minWordScore?: number
     /** True when a prompt may contain images. Only the answer shows whether the model can read them. */
     readonly acceptsImages: boolean
     /** Files that a prompt for this model (null: the default one) may contain; none for a text-only model. */

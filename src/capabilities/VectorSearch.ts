@@ -15,6 +15,8 @@ export interface SearchQuery {
   readonly topK: number
   /** 0..1. Chunks with a lower score are left out. A chunk with score 0 is never a hit. */
   readonly minScore: number
+  /** In place of `minScore` where words alone decide, because the query or all chunks have no vector. */
+  readonly minWordScore?: number | undefined
   /**
    * Only chunks of visible sources that meet it. Scores are those of the same search without it: a filter leaves chunks
    * out, and term weights are those of the whole agent.
@@ -22,6 +24,28 @@ export interface SearchQuery {
   readonly filter?: RetrieveFilter | undefined
   /** English terms that are added to those of `text`, with their occurrences. */
   readonly further?: QueryForm | undefined
+}
+
+/**
+ * Minimum for a chat turn where words alone decide. It is low: few passages have a third of a question's words, and the
+ * language model judges what it reads.
+ */
+const maxMinWordScore = 0.08
+
+/** What may recommend minimums: the runtime, then the embedder. */
+interface Recommending {
+  readonly minScore?: number
+  readonly minWordScore?: number
+}
+
+/** The minimums of a chat turn: the agent's own, or the recommended ones. */
+export const minScores = (
+  own: number | null,
+  runtime: Recommending,
+  embedder: { readonly minScore: number }
+) => {
+  const minScore = own ?? runtime.minScore ?? embedder.minScore
+  return { minScore, minWordScore: own ?? runtime.minWordScore ?? Math.min(minScore, maxMinWordScore) }
 }
 
 export interface FoundChunk {

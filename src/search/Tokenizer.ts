@@ -19,7 +19,7 @@ export const maxFrequency = 255
 const stackedMarks = /(\p{M}{16})\p{M}+/gu
 /** A word begins with a letter or digit. Marks alone, such as a variation selector after a symbol, are not words. */
 export const word = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu
-const unspacedCharacter =
+export const unspacedCharacter =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u
 const characters = /\P{M}?\p{M}*/gu
 const latin = /^\p{Script=Latin}+$/u
@@ -119,7 +119,7 @@ export const terms = (text: string): ReadonlyArray<string> => {
 }
 
 /** Letters of a word piece. */
-const pieceLength = 4
+export const pieceLength = 4
 /** Number of leading pieces of a word. They match most inflected forms; the last piece is added to match compounds. */
 const maxLeadingPieces = 3
 /** Prefix of pieces of words in Latin script, which keeps them apart from English stems. No word contains it. */

@@ -37,17 +37,23 @@ it("The documentation has the measured figures", () => {
 })
 
 it("The documentation has the measured scores of replies without a model, and none answers a question without a source", () => {
-  const replies: Readonly<Record<string, number>> = JSON.parse(
+  const replies: Readonly<Record<string, Readonly<Record<string, number>>>> = JSON.parse(
     fs.readFileSync(path.join(root, "bench/replies.json"), "utf8")
   )
   const page = fs.readFileSync(path.join(root, "docs/retrieval.md"), "utf8")
-  const [row = ""] = /^\| our 103 \|.*$/mu.exec(page) ?? []
-  expect(Array.from(row.matchAll(/now (\d+)/gu), ([, figure]) => Number(figure))).toEqual([
-    replies["citedFirst"],
-    replies["cited"],
-    replies["nothingFound"]
-  ])
-  expect([replies["questions"], replies["offTopic"], replies["offTopicAnswered"]]).toEqual([103, 32, 0])
+  for (const [name, asked, others, start] of [
+    ["questions", 103, 32, "our 103"],
+    ["languages", 80, 40, "80 in eight languages"]
+  ] as const) {
+    const [row = ""] = new RegExp(`^\\| ${start} \\|.*$`, "mu").exec(page) ?? []
+    const { cited, citedFirst, nothingFound, offTopic, offTopicAnswered, questions } = replies[name] ?? {}
+    expect(Array.from(row.matchAll(/now (\d+)/gu), ([, figure]) => Number(figure))).toEqual([
+      citedFirst,
+      cited,
+      nothingFound
+    ])
+    expect([questions, offTopic, offTopicAnswered]).toEqual([asked, others, 0])
+  }
 })
 
 it("nDCG@10 is 1 for the best order, falls with the place, and counts gains", () => {

@@ -81,7 +81,7 @@ const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: Offl
       dimensions,
       englishOnly: true,
       lexicalWeight,
-      minScore: 0.25,
+      minScore: 0.2,
       maxBatch,
       queryTimeout: "2 seconds",
       prepare: Effect.asVoid(embedSlice("background", [" "])),

@@ -92,6 +92,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         lexicalWeight: embedder.lexicalWeight(asked.words.termCount),
         topK: query.topK,
         minScore: query.minScore,
+        minWordScore: query.minWordScore,
         sources: asked.sources
       })
 

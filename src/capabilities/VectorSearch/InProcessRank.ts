@@ -20,6 +20,8 @@ export interface RankQuery {
   readonly lexicalWeight: number
   readonly topK: number
   readonly minScore: number
+  /** Minimum where words alone decide; default: `minScore`. */
+  readonly minWordScore?: number | undefined
   /** Only chunks of these sources; default: all. */
   readonly sources?: ReadonlySet<string> | undefined
 }
@@ -160,12 +162,13 @@ const candidateSlots = (
 /** Best first; ties by id. */
 export const rank = (query: RankQuery, ranking: Ranking): ReadonlyArray<Ranked> => {
   const { ids, lexical, slots, vectors } = ranking
-  const { lexicalWeight, vector } = query
-  const best = new Best(query.topK, query.minScore)
+  const { lexicalWeight, minScore, minWordScore = minScore, topK, vector } = query
   if (vector === undefined || vectors.count === 0) {
+    const best = new Best(topK, minWordScore)
     for (const slot of slots) best.offer(ids[slot] ?? "", fuse(lexicalWeight, lexical[slot] ?? 0, undefined))
     return best.all
   }
+  const best = new Best(topK, minScore)
   const expected = expectedOf(vectors, vector, lexical.length)
   for (const slot of candidateSlots(query, vector, ranking, expected)) {
     const words = lexical[slot] ?? 0

@@ -154,7 +154,7 @@ const make = (options: PgvectorOptions) =>
       })
 
     const search = CheapSpans.fn("VectorSearch.search")(function* (scope: ReadScope, query: SearchQuery) {
-      const { minScore, text, topK } = query
+      const { minScore, minWordScore = minScore, text, topK } = query
       yield* CheapSpans.annotate({ agentId: scope.agentId })
       const none = { chunks: [], degraded: false }
       if (text.trim() === "") return none
@@ -192,7 +192,7 @@ const make = (options: PgvectorOptions) =>
         incomplete: agent.waiting || vectorCount < agent.chunks,
         lexicalWeight: Option.getOrElse(model, () => embedder).lexicalWeight(words.termCount),
         topK,
-        minScore,
+        minScore: Option.isSome(vector) ? minScore : minWordScore,
         filters: filtersOf(scope, query),
         approximate: indexes.has(agent.index) && agent.chunks > exactUpTo && Option.isSome(vector)
       })

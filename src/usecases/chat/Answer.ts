@@ -5,7 +5,7 @@ import type { Context } from "effect"
 import type { Embedder } from "../../capabilities/Embedder.ts"
 import type { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
 import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
-import type { VectorSearch } from "../../capabilities/VectorSearch.ts"
+import { minScores, type VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { Citation, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import * as ResponseSchema from "../../domain/chat/ResponseSchema.ts"
 import { TurnFailed } from "../../domain/Errors.ts"
@@ -64,7 +64,7 @@ const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
   const searching = search.search(scope, {
     text: MaskedTurn.searchable(turn, query),
     topK: admission.topK,
-    minScore: admission.minScore ?? runtime.minScore ?? embedder.minScore,
+    ...minScores(admission.minScore, runtime, embedder),
     filter: request.filter
   })
   const [found, curated] =

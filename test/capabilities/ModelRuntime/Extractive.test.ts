@@ -234,6 +234,18 @@ describe("Extractive", () => {
     expect(answer("When does the second delay end?", weak)).toContain("after an hour. [1]")
   })
 
+  it("is content with one word of a question that is not English, which the search compares by its words alone", () => {
+    const helmets = passage(1, "Mit Kindern", "Helme in allen Größen leihen wir ohne Aufpreis.", 0.15)
+    const unsure =
+      "Ich bin nicht sicher, dass die Quellen das beantworten. Diese Stellen kommen dem am nächsten:"
+    expect(answer("Müssen wir für die Helme zahlen?", [helmets])).toBe(
+      `${unsure}\n\n**Mit Kindern**\n\nHelme in allen Größen leihen wir ohne Aufpreis. [1]`
+    )
+    expect(answer("Was kostet eine Pizza?", [helmets])).toBe("Dazu habe ich in den Quellen nichts gefunden.")
+    const short = passage(1, "Z dziećmi", "Kaski pożyczamy bez dopłaty.", 0.15)
+    expect(answer("Czy za kask trzeba płacić?", [short])).toContain("Kaski pożyczamy bez dopłaty. [1]")
+  })
+
   it("answers in other languages by the forms of their words", () => {
     const passages = [passage(1, "退款", "退款需要五个工作日。营业时间是九点到五点。", 0.2)]
     expect(answer("退款要多久？", passages)).toContain("退款需要五个工作日。营业时间是九点到五点。 [1]")

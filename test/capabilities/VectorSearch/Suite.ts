@@ -422,6 +422,23 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
       }).pipe(Effect.provide(live))
     )
 
+    it.scoped("has a minimum of its own for scores that words alone decide", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const id = yield* source(scope)
+        yield* ingest(scope, id, [page("Restoring backups", "Page one")]).pipe(Effect.provide(live))
+        const found = Effect.all([
+          texts(scope, "restoring", { minScore: 1, minWordScore: 0 }),
+          texts(scope, "restoring", { minScore: 0, minWordScore: 1 })
+        ])
+        expect(yield* Effect.provide(found, live)).toEqual([["Restoring backups"], []])
+        yield* embed(scope, id).pipe(Effect.provide(live))
+        expect(yield* Effect.provide(found, live)).toEqual([[], ["Restoring backups"]])
+        expect(yield* Effect.provide(found, over(broken))).toEqual([["Restoring backups"], []])
+      })
+    )
+
     it.scoped("shows a source's new name at once", () =>
       Effect.gen(function* () {
         yield* reset

@@ -10,10 +10,13 @@ import * as Schedule from "effect/Schedule"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
+import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
+import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import * as Fixtures from "../../Fixtures.ts"
+import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { chunk, request, says, Script, turnLayer } from "./TurnHarness.ts"
 
@@ -429,6 +432,40 @@ eachEngineLive("A chat turn", (it) => {
       expect(asked.map((line) => line.split(": ")[1])).toEqual(["Hello?", "m0", "m1", "m2", "m3", "m4", "m5"])
       expect((yield* transcript).length).toBe(14)
     }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped(
+    "searches with its agent's minimum, or its model's, which is lower where words alone decide",
+    () => {
+      const asked: Array<readonly [minScore: number, minWordScore: number | undefined]> = []
+      const search: typeof VectorSearch.Service.search = (_, { minScore, minWordScore }) =>
+        Effect.sync(() => {
+          asked.push([minScore, minWordScore])
+          return { chunks: [], degraded: false }
+        })
+      const knowledge = (minScore: number) =>
+        Layer.mergeAll(
+          Layer.succeed(VectorSearch, { search, warm: Effect.succeed(true) }),
+          Layer.succeed(Embedder, { ...makeHashing(), minScore })
+        )
+      return Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const sql = yield* SqlClient.SqlClient
+        const ask = (minScore: number) =>
+          Effect.flatMap(ChatTurn, (chat) => chat.complete(scope, request())).pipe(
+            Effect.provide(Layer.fresh(turnLayer(undefined, undefined, knowledge(minScore))))
+          )
+        yield* ask(0.35)
+        yield* ask(0.16)
+        yield* sql`update agents set min_score = 0.3`
+        yield* ask(0.35)
+        expect(asked).toEqual([
+          [0.35, 0.25],
+          [0.16, 0.16],
+          [0.3, 0.3]
+        ])
+      }).pipe((test) => Effect.zipRight(reset, test))
+    }
   )
 
   it.scoped("of one conversation begins when the turn before it ends, without a pause", () =>

@@ -8,6 +8,7 @@ import * as Stream from "effect/Stream"
 import { extractWords } from "../../../domain/chat/Notices.ts"
 import { estimateTokens } from "../../../domain/Tokens.ts"
 import { cleanHeading } from "../../../search/Heading.ts"
+import { mayBeEnglish } from "../../../search/Language.ts"
 import { terms } from "../../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../../ModelRuntime.ts"
 import { type Excerpt, excerpts, joinedCut, narrowed, shortened } from "./Excerpts.ts"
@@ -19,13 +20,15 @@ const contextWindow = 128_000
 
 /** Minimum score of a passage that is considered. Words are compared again here. */
 const minScore = 0.16
+/** The same where the search compares words alone, as for a question that is not English. */
+const minWordScore = 0.12
 /**
  * Below this score a passage must contain {@link minCommonWords} of the question's words, and the reply says that it is
  * not sure.
  */
 const unsureBelow = 0.25
 const minCommonWords = 2
-/** Below this score a section must contain more than half of the weight of the question's words. */
+/** Below this score a section must contain more than half of the weight of the words of an English question. */
 const weakBelow = 0.2
 /** Minimum score at which a passage needs no common word with the question. */
 const sureFrom = 0.35
@@ -164,7 +167,11 @@ const carried = (
 const shareIn = (others: ReadonlySet<string>, words: ReadonlySet<string>): number =>
   [...words].filter((word) => others.has(word)).length / Math.max(1, words.size)
 
-const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): ReadonlyArray<FoundSection> => {
+const choose = (
+  sections: ReadonlyArray<FoundSection>,
+  weights: Weights,
+  isByWords: boolean
+): ReadonlyArray<FoundSection> => {
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
   const wordsIn = ({ terms, titleTerms }: FoundSection): number =>
     [...weights.keys()]
@@ -173,7 +180,8 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
   const isAnswer = (section: FoundSection): boolean => {
     const { score } = section
     const words = wordsIn(section)
-    if (score < weakBelow && carried(weights, section.terms, section.titleTerms) * 2 <= total) return false
+    if (score < weakBelow && !isByWords && carried(weights, section.terms, section.titleTerms) * 2 <= total)
+      return false
     if (score < unsureBelow) return words >= minCommonWords
     return words > 0 || score >= sureFrom
   }
@@ -274,7 +282,7 @@ export const extract = (question: string, passages: ReadonlyArray<Passage>): str
     askedWords(question),
     sections.map(({ terms, titleTerms }) => new Set([...terms, ...titleTerms]))
   )
-  const chosen = choose(sections, weights)
+  const chosen = choose(sections, weights, !mayBeEnglish(question))
   const { closest, nothingFound } = extractWords(question)
   if (chosen.length === 0) return `${nothingFound}\n\n${notice}`
   const unsure = Math.max(...chosen.map(({ score }) => score)) < unsureBelow
@@ -305,6 +313,7 @@ export const layerExtractive = Layer.succeed(ModelRuntime, {
   readsPassages: true,
   acceptsImages: false,
   minScore,
+  minWordScore,
   readable: () => [],
   reply: (request) => Stream.suspend(() => Stream.fromIterable(partsOf(request)))
 })

@@ -7,14 +7,15 @@ import {
   withoutQuestionPhrases
 } from "../../../search/FunctionWords.ts"
 import { isEnglish } from "../../../search/Language.ts"
-import { pieces, terms, word } from "../../../search/Tokenizer.ts"
+import { pieceLength, pieces, terms, unspacedCharacter, word } from "../../../search/Tokenizer.ts"
 
 /** A word of the question, which is matched by its English stem, or by most of its pieces. */
 interface AskedWord {
   readonly stem: string
   readonly pieces: ReadonlyArray<string>
   /**
-   * A pair of Han characters counts as two words: without spaces it is usually a word, and rarely matches by chance.
+   * A pair of Han characters counts as two words: without spaces it is usually a word, and rarely matches by chance. So
+   * does a word of a question that is not English: the search has compared words alone.
    */
   readonly count: number
 }
@@ -37,9 +38,16 @@ export const askedWords = (question: string): ReadonlyArray<AskedWord> => {
     if (isForeignWord(lower) || (foreign && isFunctionWord(lower))) continue
     const stems = terms(run)
     const parts = stems.length === 1 ? pieces(run, { english: false }) : []
+    const isForeign = foreign && !unspacedCharacter.test(run)
+    // A word of four letters is a piece of its longer forms. In English it begins other words, too.
+    const hasPieces = parts.length > 1 || (foreign && lower.length === pieceLength)
     for (const stem of stems) {
       if (!isVague(stem) && found.size < maxWords)
-        found.set(stem, { stem, pieces: parts, count: hanPair.test(stem) ? 2 : 1 })
+        found.set(stem, {
+          stem,
+          pieces: hasPieces ? parts : [],
+          count: hanPair.test(stem) || isForeign ? 2 : 1
+        })
     }
   }
   return [...found.values()]
@@ -50,7 +58,7 @@ export const termsOf = (text: string): ReadonlySet<string> =>
   new Set([...terms(text), ...pieces(text, { english: false })])
 
 export const has = (text: ReadonlySet<string>, { pieces: parts, stem }: AskedWord): boolean =>
-  text.has(stem) || (parts.length > 1 && parts.filter((part) => text.has(part)).length * 2 > parts.length)
+  text.has(stem) || (parts.length > 0 && parts.filter((part) => text.has(part)).length * 2 > parts.length)
 
 /**
  * The weight of each word: higher for rare ones. A word that all texts contain still counts, because the search found
