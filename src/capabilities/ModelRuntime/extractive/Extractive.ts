@@ -167,6 +167,7 @@ const carried = (
 const shareIn = (others: ReadonlySet<string>, words: ReadonlySet<string>): number =>
   [...words].filter((word) => others.has(word)).length / Math.max(1, words.size)
 
+/** `isByWords`: the question is not English, so the search has compared words alone. */
 const choose = (
   sections: ReadonlyArray<FoundSection>,
   weights: Weights,
