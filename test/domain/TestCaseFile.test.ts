@@ -35,6 +35,22 @@ describe("A file of cases", () => {
     ])
   })
 
+  it("or CSV as spreadsheets write it: with semicolons or tabs, as in its first line", () => {
+    const expected = [
+      { line: 2, question: "What, and why?", expectSources: ["Docs; more"], expectFacts: [] },
+      { line: 3, question: "Who?", expectSources: [], expectFacts: [], expectRefusal: true }
+    ]
+    for (const separator of [";", "\t"]) {
+      const rows = [
+        ["question", "expectSources", "expectRefusal"],
+        ["What, and why?", '"Docs; more"', ""],
+        ["Who?", "", "true"]
+      ]
+      expect(casesOf(rows.map((row) => row.join(separator)).join("\r\n"), "csv")).toEqual(expected)
+    }
+    expect(casesOf("question\nWhat; and why?", "csv")).toMatchObject([{ question: "What; and why?" }])
+  })
+
   it("may expect that sources support the reply, in both formats; null is a missing field", () => {
     const expected = [
       { line: 2, question: "a", expectSources: [], expectFacts: [], expectGrounding: true },
@@ -207,10 +223,10 @@ describe("A file of cases", () => {
   )
 
   it.prop(
-    "CSV of any text is read or refused, and nothing but quotes and commas is lost",
+    "CSV of any text is read or refused, and nothing but quotes and separators is lost",
     [field],
     ([text]) => {
-      const visible = (all: string) => all.replace(/[\s",]/g, "")
+      const visible = (all: string) => all.replace(/[\s",;]/g, "")
       const fields = [...Csv.records(text)].flatMap((record) => record.fields ?? [])
       const whole = [...Csv.records(text)].every((record) => record.fields !== null)
       if (whole) expect(visible(fields.join(""))).toBe(visible(text))

@@ -105,7 +105,7 @@ const csv = (text: string): Parsed => {
       if (fields === null) return Either.left(`line ${line}: a quote is not closed\n${expectedColumns}`)
       if (fields.length > names.length) {
         return Either.left(
-          `line ${line}: ${fields.length} fields for ${names.length} columns; a field with a comma needs quotes\n${expectedColumns}`
+          `line ${line}: ${fields.length} fields for ${names.length} columns; a field with the separator in it needs quotes\n${expectedColumns}`
         )
       }
       const given = names.flatMap((name, place) => {
