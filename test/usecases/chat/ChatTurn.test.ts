@@ -456,12 +456,12 @@ eachEngineLive("A chat turn", (it) => {
             Effect.provide(Layer.fresh(turnLayer(undefined, undefined, knowledge(minScore))))
           )
         yield* ask(0.35)
-        yield* ask(0.16)
+        yield* ask(0.05)
         yield* sql`update agents set min_score = 0.3`
         yield* ask(0.35)
         expect(asked).toEqual([
-          [0.35, 0.25],
-          [0.16, 0.16],
+          [0.35, 0.08],
+          [0.05, 0.05],
           [0.3, 0.3]
         ])
       }).pipe((test) => Effect.zipRight(reset, test))
