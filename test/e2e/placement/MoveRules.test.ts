@@ -237,6 +237,7 @@ describe.skipIf(skipped)("A tenant that moves", () => {
     const first = await ask(origin.spoke, "POST", "/v1/chat", idempotent)
     await command()
     const second = await ask(destination.spoke, "POST", "/v1/chat", idempotent)
+    expect([first, second].map(({ status, text }) => (status === 200 ? "" : text))).toEqual(["", ""])
     expect(JSON.parse(second.text).data.runId).toBe(JSON.parse(first.text).data.runId)
     const before = turns.acknowledged()
     await until(
