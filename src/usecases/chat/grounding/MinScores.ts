@@ -1,0 +1,23 @@
+/** The minimum scores of the passages that a chat turn reads. */
+
+/**
+ * Minimum for a chat turn where words alone decide. It is low: few passages have a third of a question's words, and the
+ * language model judges what it reads.
+ */
+const maxMinWordScore = 0.08
+
+/** What may recommend minimums: the runtime, then the embedder. */
+interface Recommending {
+  readonly minScore?: number
+  readonly minWordScore?: number
+}
+
+/** The minimums of a chat turn: the agent's own, or the recommended ones. */
+export const minScores = (
+  own: number | null,
+  runtime: Recommending,
+  embedder: { readonly minScore: number }
+) => {
+  const minScore = own ?? runtime.minScore ?? embedder.minScore
+  return { minScore, minWordScore: own ?? runtime.minWordScore ?? Math.min(minScore, maxMinWordScore) }
+}
