@@ -8,6 +8,7 @@
  * loaded first; it is searched by them until its vectors are loaded.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -24,7 +25,7 @@ import { makeAgents } from "./InProcessAgents.ts"
 import type { InProcessIndex } from "./InProcessIndex.ts"
 import { makeQueryVectors } from "./InProcessQueryVectors.ts"
 import { type Hit, makeRows } from "./InProcessRows.ts"
-import { warmUp, type WarmUpOptions } from "./WarmUp.ts"
+import { warmUp } from "./InProcessWarmUp.ts"
 import { filtersOf } from "./Visible.ts"
 
 export interface InProcessOptions {
@@ -175,8 +176,8 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
   })
 
 export interface LayerOptions extends InProcessOptions {
-  /** See {@link WarmUpOptions.timeout}. */
-  readonly warmUpTimeout?: WarmUpOptions["timeout"]
+  /** Maximum time for loading the busiest agents, after which the search counts as warm; default: 30 seconds. */
+  readonly warmUpTimeout?: Duration.DurationInput
 }
 
 /**
@@ -184,14 +185,14 @@ export interface LayerOptions extends InProcessOptions {
  * agents.
  */
 export const layerInProcess = ({
-  warmUpTimeout,
+  warmUpTimeout = "30 seconds",
   ...options
 }: LayerOptions): Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder> =>
   Layer.scoped(
     VectorSearch,
     Effect.gen(function* () {
       const { agents, search } = yield* makeInProcess(options)
-      const warm = yield* warmUp({ agents, maxBytes: options.maxBytes, timeout: warmUpTimeout })
+      const warm = yield* warmUp(agents, { maxBytes: options.maxBytes, timeout: warmUpTimeout })
       return VectorSearch.of({ search, warm })
     })
   )

@@ -29,7 +29,6 @@ import { makeIndexes } from "./PgvectorIndexes.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
 import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
 import { filtersOf } from "./Visible.ts"
-import { warmUp } from "./WarmUp.ts"
 
 export interface PgvectorOptions extends InProcessOptions {
   /** Number of chunks, by `agent_stats`, up to which an agent is searched exactly; default: 20,000. */
@@ -201,7 +200,7 @@ const make = (options: PgvectorOptions) =>
       return { chunks, degraded: agent.waiting || lacking }
     }, Effect.orDie)
 
-    return VectorSearch.of({ search, warm: yield* warmUp({ maxBytes: options.maxBytes }) })
+    return VectorSearch.of({ search, warm: Effect.succeed(true) })
   })
 
 /** Hybrid search in PostgreSQL. */

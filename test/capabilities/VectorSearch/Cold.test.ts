@@ -1,15 +1,13 @@
 /** A search in process right after a start, when no agent's chunks are in memory. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
-import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as Pg from "pg"
-import { Embedder, EmbedderError, type EmbedderService } from "../../../src/capabilities/Embedder.ts"
+import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { layerInProcess, type LayerOptions } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import type { AgentScope, ReadScope } from "../../../src/domain/accounts/Access.ts"
@@ -18,12 +16,10 @@ import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset, serverUrl } from "../../TestDatabase.ts"
 import { corpus, known, stores } from "./Knowledge.ts"
 
-const hashing = makeHashing({ lexicalWeight: 0.5 })
-
-const started = (options: Partial<LayerOptions> = {}, embedder: EmbedderService = hashing) =>
+const started = (options: Partial<LayerOptions> = {}) =>
   Layer.provideMerge(
     Layer.merge(layerInProcess({ maxBytes: 1e8, wordsFirstAbove: 10, ...options }), stores),
-    Layer.succeed(Embedder, embedder)
+    Layer.succeed(Embedder, makeHashing({ lexicalWeight: 0.5 }))
   )
 
 const query = { text: "rotate the secret token of the webhook", topK: 5, minScore: 0 }
@@ -82,39 +78,6 @@ eachEngineLive("A search of an agent that is not in memory", (it, engine) => {
         yield* eventually(Effect.map(search(scope), ({ degraded }) => !degraded))
         expect((yield* search(scope)).chunks).toEqual(inMemory.chunks)
       }).pipe(Effect.provide(started()))
-    })
-  )
-
-  it.scoped("finds the embedder prepared: the server is warm then, also if it could not be", () =>
-    Effect.gen(function* () {
-      yield* written
-      const ends = [
-        Effect.void,
-        Effect.fail(new EmbedderError({ message: "The model cannot be read.", retryable: false }))
-      ]
-      for (const end of ends) {
-        const mayEnd = yield* Deferred.make<void, EmbedderError>()
-        const begun = yield* Deferred.make<void>()
-        const prepare = Effect.zipRight(Deferred.succeed(begun, undefined), Deferred.await(mayEnd))
-        yield* Effect.gen(function* () {
-          yield* Deferred.await(begun)
-          expect(yield* warm).toBe(false)
-          yield* Deferred.complete(mayEnd, end)
-          yield* eventually(warm)
-        }).pipe(Effect.provide(started({}, { ...hashing, prepare })))
-      }
-    })
-  )
-
-  it.scoped("is not waited for by an embedder that no agent is searched with", () =>
-    Effect.gen(function* () {
-      yield* written
-      const prepared = yield* Ref.make(false)
-      const prepare = Ref.set(prepared, true)
-      yield* Effect.provide(eventually(warm), started({}, { ...hashing, profile: "other/128", prepare }))
-      yield* reset
-      yield* Effect.provide(eventually(warm), started({}, { ...hashing, prepare }))
-      expect(yield* Ref.get(prepared)).toBe(false)
     })
   )
 

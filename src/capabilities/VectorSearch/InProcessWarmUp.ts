@@ -1,14 +1,12 @@
 /**
- * What the server does when it starts, so that the first searches take no longer than later ones. It prepares the
- * embedder, and loads the busiest agents: first those with the most turns in this period and the last, then those whose
- * keys were used last, for callers that only retrieve. Both are recorded anyway.
+ * Loads the busiest agents when the server starts: first those with the most turns in this period and the last, then
+ * those whose keys were used last, for callers that only retrieve. Both are recorded anyway.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import { Embedder } from "../Embedder.ts"
 import type { Agents } from "./InProcessAgents.ts"
 
 /** Maximum number of agents that are looked up. Usually the memory is full, or the time is over, before. */
@@ -22,12 +20,10 @@ const memoryShare = 0.8
 const maxConcurrentAgents = 2
 
 export interface WarmUpOptions {
-  /** Where agents are loaded; none where the database searches. */
-  readonly agents?: Agents
   /** Memory for all agents, in bytes. */
   readonly maxBytes: number
-  /** Time after which the server counts as warm; default: 30 seconds. The work continues after it. */
-  readonly timeout?: Duration.DurationInput | undefined
+  /** Time after which the server is ready. Loading continues after it. */
+  readonly timeout: Duration.DurationInput
 }
 
 const busiest = Effect.flatMap(
@@ -49,39 +45,22 @@ const busiest = Effect.flatMap(
     group by a.id, a.tenant_id order by sum(turns) desc, max(used) desc nulls last, a.id limit ${maxAgents}::int`
 )
 
-const loadBusiest = (agents: Agents, maxBytes: number) => {
-  const read = (scope: AgentScope) =>
-    Effect.suspend(() => (agents.bytes() > memoryShare * maxBytes ? Effect.void : agents.readWhole(scope)))
-  return Effect.flatMap(busiest, (scopes) =>
-    Effect.forEach(scopes, read, { concurrency: maxConcurrentAgents, discard: true })
-  ).pipe(
-    Effect.catchAllCause((cause) =>
-      Effect.logWarning("The busiest agents could not be read into memory", cause)
-    )
-  )
-}
-
-/** Prepares the embedder if an agent is searched with it. */
-const prepareEmbedder = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const { prepare, profile } = yield* Embedder
-  if (prepare === undefined) return
-  const searched = yield* sql`/* every tenant: sweep */
-    select 1 from agent_stats where profile = ${profile} and chunk_count > 0 limit 1`
-  if (searched.length > 0) yield* prepare
-}).pipe(
-  Effect.catchAllCause((cause) => Effect.logWarning("The embedding model could not be prepared", cause))
-)
-
 /**
- * Prepares the embedder and loads `agents`, for the life of the scope. Returns whether the server is warm. A failure is
- * logged and counts as warm.
+ * Starts loading, for the life of the scope. Returns whether the server is warm. A failure is logged and counts as
+ * warm.
  */
-export const warmUp = ({ agents, maxBytes, timeout = "30 seconds" }: WarmUpOptions) =>
+export const warmUp = (agents: Agents, { maxBytes, timeout }: WarmUpOptions) =>
   Effect.gen(function* () {
     const warm = yield* Ref.make(false)
-    const load = agents === undefined ? Effect.void : loadBusiest(agents, maxBytes)
-    yield* Effect.all([prepareEmbedder, load], { concurrency: 2 }).pipe(
+    const read = (scope: AgentScope) =>
+      Effect.suspend(() => (agents.bytes() > memoryShare * maxBytes ? Effect.void : agents.readWhole(scope)))
+    const all = Effect.flatMap(busiest, (scopes) =>
+      Effect.forEach(scopes, read, { concurrency: maxConcurrentAgents, discard: true })
+    )
+    yield* all.pipe(
+      Effect.catchAllCause((cause) =>
+        Effect.logWarning("The busiest agents could not be read into memory", cause)
+      ),
       Effect.zipRight(Ref.set(warm, true)),
       Effect.withSpan("VectorSearch.warmUp", { root: true }),
       Effect.forkScoped
