@@ -103,11 +103,13 @@ const reranker = ({ rerank }: Settings) =>
 
 const chunkSearch = (settings: Settings) =>
   Layer.unwrapEffect(
-    Effect.map(vectorOf(settings), ({ backend }) =>
-      backend === "pgvector"
-        ? Pgvector.layerPgvector({ maxBytes: heldBytes })
-        : InProcess.layerInProcess({ maxBytes: indexBytes })
-    )
+    Effect.map(vectorOf(settings), ({ backend }) => {
+      // The embedded database has one process, which answers by words until its embedding model is loaded.
+      const prepareEmbedder = settings.database !== null
+      return backend === "pgvector"
+        ? Pgvector.layerPgvector({ maxBytes: heldBytes, prepareEmbedder })
+        : InProcess.layerInProcess({ maxBytes: indexBytes, prepareEmbedder })
+    })
   )
 
 const vectorSearch = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) =>

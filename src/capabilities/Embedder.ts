@@ -31,6 +31,8 @@ export class Embedder extends Context.Tag("capabilities/Embedder")<
     readonly maxBatch: number
     /** Recommended time-out for one query. After it, retrieval uses words only. */
     readonly queryTimeout: Duration.DurationInput
+    /** Loads what the first text needs. Undefined when the first takes no longer than others. */
+    readonly prepare?: Effect.Effect<void, EmbedderError>
     /** A unit vector of `dimensions` floats. */
     readonly embedQuery: (text: string) => Effect.Effect<Float32Array, EmbedderError>
     /** Unit vectors in the order of `texts`, which may have at most `maxBatch` texts. */

@@ -152,7 +152,8 @@ const directory = {
 const everyTenant = {
   "app/Lifecycle.ts checks": ["agent_usage"],
   "app/Lifecycle.ts oldestWaiting": ["ingestion_jobs"],
-  "capabilities/VectorSearch/InProcessWarmUp.ts busiest": ["agent_usage", "api_keys"],
+  "capabilities/VectorSearch/WarmUp.ts busiest": ["agent_usage", "api_keys"],
+  "capabilities/VectorSearch/WarmUp.ts prepareEmbedder": ["agent_stats"],
   "store/IdempotencyKeys.ts prune": ["idempotency_keys"],
   "store/MasterKeys.ts usedKeyIds": [
     "tools",

@@ -84,6 +84,7 @@ const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: Offl
       minScore: 0.2,
       maxBatch,
       queryTimeout: "2 seconds",
+      prepare: Effect.asVoid(embedSlice("background", [" "])),
       embedQuery: (text) =>
         embedSlice("urgent", [text]).pipe(
           Effect.flatMap(([vector]) =>
@@ -99,6 +100,6 @@ const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: Offl
     })
   })
 
-/** Nothing is loaded before the first text. Queries have priority over documents. */
+/** Nothing is loaded before the first text, or `prepare`. Queries have priority over documents. */
 export const layerUniversalSentenceEncoder = (options: OfflineOptions) =>
   Layer.scoped(Embedder, make(options))

@@ -8,7 +8,6 @@
  * loaded first; it is searched by them until its vectors are loaded.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -25,8 +24,8 @@ import { makeAgents } from "./InProcessAgents.ts"
 import type { InProcessIndex } from "./InProcessIndex.ts"
 import { makeQueryVectors } from "./InProcessQueryVectors.ts"
 import { type Hit, makeRows } from "./InProcessRows.ts"
-import { warmUp } from "./InProcessWarmUp.ts"
 import { filtersOf } from "./Visible.ts"
+import { loadBusiest, warmUp, type WarmUpOptions } from "./WarmUp.ts"
 
 export interface InProcessOptions {
   /** Memory for the indexes of all agents, in bytes. The most recently used index stays even if it is larger. */
@@ -175,24 +174,20 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
     return { agents, search, queryVector, searchInMemory, remember, holds, forget: agents.forget } as const
   })
 
-export interface LayerOptions extends InProcessOptions {
-  /** Maximum time for loading the busiest agents, after which the search counts as warm; default: 30 seconds. */
-  readonly warmUpTimeout?: Duration.DurationInput
-}
+export interface LayerOptions extends InProcessOptions, WarmUpOptions {}
 
 /**
  * Hybrid search of the rows of `chunks` and `chunk_embeddings`, ranked in this process. Starts loading the busiest
  * agents.
  */
-export const layerInProcess = ({
-  warmUpTimeout = "30 seconds",
-  ...options
-}: LayerOptions): Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder> =>
+export const layerInProcess = (
+  options: LayerOptions
+): Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder> =>
   Layer.scoped(
     VectorSearch,
     Effect.gen(function* () {
       const { agents, search } = yield* makeInProcess(options)
-      const warm = yield* warmUp(agents, { maxBytes: options.maxBytes, timeout: warmUpTimeout })
+      const warm = yield* warmUp(loadBusiest(agents, options.maxBytes), options)
       return VectorSearch.of({ search, warm })
     })
   )

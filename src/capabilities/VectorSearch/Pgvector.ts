@@ -29,8 +29,9 @@ import { makeIndexes } from "./PgvectorIndexes.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
 import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
 import { filtersOf } from "./Visible.ts"
+import { warmUp, type WarmUpOptions } from "./WarmUp.ts"
 
-export interface PgvectorOptions extends InProcessOptions {
+export interface PgvectorOptions extends InProcessOptions, WarmUpOptions {
   /** Number of chunks, by `agent_stats`, up to which an agent is searched exactly; default: 20,000. */
   readonly exactUpTo?: number
   /** Share of approximate searches that are repeated exactly to measure recall, 0..1; default: 0.01. */
@@ -200,7 +201,7 @@ const make = (options: PgvectorOptions) =>
       return { chunks, degraded: agent.waiting || lacking }
     }, Effect.orDie)
 
-    return VectorSearch.of({ search, warm: Effect.succeed(true) })
+    return VectorSearch.of({ search, warm: yield* warmUp(Effect.void, options) })
   })
 
 /** Hybrid search in PostgreSQL. */

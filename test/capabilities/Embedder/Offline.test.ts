@@ -6,10 +6,12 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
+import { once } from "node:events"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { pathToFileURL } from "node:url"
+import { Worker } from "node:worker_threads"
 import { describe } from "vitest"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { makePriorityQueue } from "../../../src/capabilities/Embedder/PriorityQueue.ts"
@@ -79,6 +81,26 @@ describe("Offline embedder", () => {
         const before = yield* threadNow
         expect(yield* Effect.flip(embedQuery("refuse"))).toMatchObject({ retryable: false })
         expect(yield* threadNow).toBe(before)
+      })
+    )
+  )
+
+  it.live("the first text finds the thread that `prepare` has started", () =>
+    withThread(
+      {},
+      Effect.gen(function* () {
+        const { prepare } = yield* Embedder
+        // Threads are numbered in the order of their start.
+        const nextNumber = Effect.promise(async () => {
+          const worker = new Worker("", { eval: true })
+          const number = worker.threadId
+          await once(worker, "exit")
+          return number + 1
+        })
+        const number = yield* nextNumber
+        yield* prepare ?? Effect.die("There is nothing to prepare")
+        expect(yield* nextNumber).toBe(number + 2)
+        expect(yield* threadNow).toBe(number)
       })
     )
   )

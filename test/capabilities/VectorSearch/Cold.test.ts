@@ -1,13 +1,15 @@
 /** A search in process right after a start, when no agent's chunks are in memory. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as Pg from "pg"
-import { Embedder } from "../../../src/capabilities/Embedder.ts"
+import { Embedder, EmbedderError, type EmbedderService } from "../../../src/capabilities/Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { layerInProcess, type LayerOptions } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import type { AgentScope, ReadScope } from "../../../src/domain/accounts/Access.ts"
@@ -16,10 +18,12 @@ import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset, serverUrl } from "../../TestDatabase.ts"
 import { corpus, known, stores } from "./Knowledge.ts"
 
-const started = (options: Partial<LayerOptions> = {}) =>
+const hashing = makeHashing({ lexicalWeight: 0.5 })
+
+const started = (options: Partial<LayerOptions> = {}, embedder: EmbedderService = hashing) =>
   Layer.provideMerge(
     Layer.merge(layerInProcess({ maxBytes: 1e8, wordsFirstAbove: 10, ...options }), stores),
-    Layer.succeed(Embedder, makeHashing({ lexicalWeight: 0.5 }))
+    Layer.succeed(Embedder, embedder)
   )
 
 const query = { text: "rotate the secret token of the webhook", topK: 5, minScore: 0 }
@@ -79,6 +83,46 @@ eachEngineLive("A search of an agent that is not in memory", (it, engine) => {
         expect((yield* search(scope)).chunks).toEqual(inMemory.chunks)
       }).pipe(Effect.provide(started()))
     })
+  )
+
+  it.scoped("finds the embedder prepared: the server is warm then, also if it could not be", () =>
+    Effect.gen(function* () {
+      yield* written
+      const ends = [
+        Effect.void,
+        Effect.fail(new EmbedderError({ message: "The model cannot be read.", retryable: false }))
+      ]
+      for (const end of ends) {
+        const mayEnd = yield* Deferred.make<void, EmbedderError>()
+        const begun = yield* Deferred.make<void>()
+        const prepare = Effect.zipRight(Deferred.succeed(begun, undefined), Deferred.await(mayEnd))
+        yield* Effect.gen(function* () {
+          yield* Deferred.await(begun)
+          expect(yield* warm).toBe(false)
+          yield* Deferred.complete(mayEnd, end)
+          yield* eventually(warm)
+        }).pipe(Effect.provide(started({ prepareEmbedder: true }, { ...hashing, prepare })))
+      }
+    })
+  )
+
+  it.scoped(
+    "finds the embedder unprepared where no agent is searched with it, or no other process answers",
+    () =>
+      Effect.gen(function* () {
+        yield* written
+        const prepared = yield* Ref.make(false)
+        const unprepared = { ...hashing, prepare: Ref.set(prepared, true) }
+        const prepareEmbedder = true
+        yield* Effect.provide(eventually(warm), started({}, unprepared))
+        yield* Effect.provide(
+          eventually(warm),
+          started({ prepareEmbedder }, { ...unprepared, profile: "other/128" })
+        )
+        yield* reset
+        yield* Effect.provide(eventually(warm), started({ prepareEmbedder }, unprepared))
+        expect(yield* Ref.get(prepared)).toBe(false)
+      })
   )
 
   if (engine === "embedded") return
