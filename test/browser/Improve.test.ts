@@ -49,6 +49,25 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
     removeFolder(dataDir)
   })
 
+  it("is a group under the name that the model gave it, above its most typical question", async () => {
+    await page.route("**/api/insights?*", async (route) => {
+      const response = await route.fetch()
+      const body = await response.json()
+      const groups = body.data.groups.map((group: object) => ({ ...group, name: "Umbrella stand" }))
+      await route.fulfill({ response, json: { ...body, data: { ...body.data, groups } } })
+    })
+    await page.goto(`${spoke.url}/app/agents/${agentId}/improve?part=wrong`)
+    const group = page
+      .getByRole("listitem")
+      .filter({ has: page.getByRole("heading", { name: "Umbrella stand" }) })
+    await group
+      .getByRole("paragraph")
+      .getByText(/^Where is the umbrella stand of/u)
+      .waitFor()
+    await look(page, "improve-named")
+    await page.unroute("**/api/insights?*")
+  })
+
   it("is the right answer to a group: drafted from the team's reply, previewed, and live once approved", async () => {
     await page.goto(`${spoke.url}/app/agents/${agentId}`)
     await openPart(page, "Improve")
