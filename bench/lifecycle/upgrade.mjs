@@ -186,6 +186,8 @@ const onServer = async () => {
   )
   const report = pause(seconds * 1_000).then(() => client.query("rollback"))
   const after = await startSpoke(variables, [], root, { within: 600_000 })
+  // A load balancer sends nothing to it before.
+  while (!(await fetch(`${after.url}/readyz`)).ok) await pause(100)
   const ready = performance.now()
   await report
   current = after
