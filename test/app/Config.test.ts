@@ -167,6 +167,12 @@ describe("The configuration", () => {
         ])
         const model = { SPOKE_GROUNDING_CHECKER: "model", OPENAI_API_KEY: "sk-hidden" }
         expect((yield* fromRecord(model, false)).grounding).toEqual({ checker: "model" })
+        const own = {
+          SPOKE_GROUNDING_CHECKER: "model",
+          SPOKE_PROVIDERS: JSON.stringify({ local: { baseUrl: "http://localhost:11434/v1" } }),
+          SPOKE_CHAT_MODEL: "local/qwen3"
+        }
+        expect((yield* fromRecord(own, false)).grounding).toEqual({ checker: "model" })
         const service = { SPOKE_GROUNDING_URL: url, SPOKE_GROUNDING_API_KEY: "sk-hidden" }
         const { grounding } = yield* fromRecord(service, false)
         expect(grounding).toMatchObject({ checker: "http", url })

@@ -39,8 +39,14 @@ export const brokenConstraints = (given: Readonly<Record<string, string | undefi
     ? [{ variable: "SPOKE_RERANK_URL", message: "Required with SPOKE_RERANK_MODEL" }]
     : []),
   ...(given["SPOKE_GROUNDING_CHECKER"]?.trim().toLowerCase() === "model" &&
-  given["OPENAI_API_KEY"] === undefined
-    ? [{ variable: "OPENAI_API_KEY", message: "Required with SPOKE_GROUNDING_CHECKER=model" }]
+  given["OPENAI_API_KEY"] === undefined &&
+  given["SPOKE_PROVIDERS"] === undefined
+    ? [
+        {
+          variable: "OPENAI_API_KEY",
+          message: "Required with SPOKE_GROUNDING_CHECKER=model, unless SPOKE_PROVIDERS is set"
+        }
+      ]
     : []),
   ...(given["SPOKE_GROUNDING_API_KEY"] !== undefined && given["SPOKE_GROUNDING_URL"] === undefined
     ? [{ variable: "SPOKE_GROUNDING_URL", message: "Required with SPOKE_GROUNDING_API_KEY" }]

@@ -15,12 +15,13 @@ import {
   type Normalized
 } from "../../capabilities/ChannelAdapters.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { unsigned } from "../../channels/Refusals.ts"
 import type { Arrival, Delivered, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import {
   Forbidden,
   NotConfigured,
   ServiceUnavailable,
-  Unauthorized,
+  type Unauthorized,
   ValidationError,
   noSuch
 } from "../../domain/Errors.ts"
@@ -44,8 +45,6 @@ const digest = (text: string) => createHash("sha256").update(text).digest()
 const unverifiable = () =>
   new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_VERIFY_TOKEN to be set." })
 const mismatch = () => new Forbidden({ message: "The subscription's mode or verify token is wrong." })
-/** The same error for an unknown account and for a wrong signature. */
-const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
 const unreadable = () =>
   new ValidationError({ message: "The body is not valid JSON, or is nested too deeply." })
 
