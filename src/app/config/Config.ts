@@ -107,7 +107,7 @@ export const Variables = Schema.Struct({
   ),
   OPENAI_API_KEY: variable(
     hidden,
-    "Key of any OpenAI-compatible provider; without it replies are offline extracts."
+    "Key of any OpenAI-compatible provider; without it, and without SPOKE_PROVIDERS, replies are offline extracts."
   ),
   OPENAI_BASE_URL: variable(httpUrl, `The provider's address; ${providerUrl} by default.`),
   SPOKE_OPENAI_API: variable(
@@ -133,7 +133,7 @@ export const Variables = Schema.Struct({
   ),
   SPOKE_EMBEDDING_MODEL: variable(
     Value,
-    "Embedding model; text-embedding-3-small by default, `offline` keeps the built-in one."
+    "Embedding model; text-embedding-3-small with OPENAI_API_KEY, else the built-in one, as with `offline`."
   ),
   SPOKE_EMBEDDING_DIMENSIONS: variable(
     count(1, 4_096),
@@ -210,7 +210,7 @@ export const Variables = Schema.Struct({
   ),
   SPOKE_FETCH_ALLOW: variable(
     allowList,
-    "Private hosts, host:port, addresses or CIDRs that crawling may reach, separated by commas; none by default."
+    "Private hosts, host:port, addresses or CIDRs that addresses given by tenants may reach, separated by commas; none by default."
   ),
   SPOKE_TRUSTED_PROXIES: variable(
     proxyList,
