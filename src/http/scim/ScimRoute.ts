@@ -19,6 +19,7 @@ import {
   ScimError
 } from "../../domain/accounts/Scim.ts"
 import * as Json from "../../domain/Json.ts"
+import { sanitize } from "../../domain/Text.ts"
 import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
 import { Scim } from "../../usecases/accounts/Scim.ts"
 import { ScimAccess } from "../../usecases/accounts/ScimAccess.ts"
@@ -76,7 +77,7 @@ const body = Effect.gen(function* () {
       })
 })
 
-const idOf = Effect.map(HttpRouter.params, ({ id = "" }) => id)
+const idOf = Effect.map(HttpRouter.params, ({ id = "" }) => sanitize(id))
 
 /** Adds the routes. `appUrl` is `{app_url}`. */
 export const layer = (appUrl: string) =>

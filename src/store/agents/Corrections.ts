@@ -144,7 +144,8 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
 
     /**
      * The newest source of curated answers called `name`, or with an approved answer, because a correction is deleted
-     * with its turn. Locks the agent's sources of that kind until the transaction ends.
+     * with its turn. Until the transaction ends, it is locked, so that no other change of its pairs is lost, and further
+     * calls for the agent wait.
      */
     const sourceOf = Effect.fn("CorrectionStore.sourceOf")(function* (
       { agentId, tenantId }: AgentScope,
@@ -159,7 +160,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
             where k.tenant_id = s.tenant_id and k.agent_id = s.agent_id and k.source_id = s.id
           )
         )
-        order by s.id desc limit 1`
+        order by s.id desc limit 1 for update of s`
       return Option.map(Option.fromNullable(found), ({ id }) => SourceId.make(id))
     }, Effect.orDie)
 

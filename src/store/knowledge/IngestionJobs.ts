@@ -108,28 +108,25 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
 
     /**
      * Makes the job `RUNNING`, and the source `PROCESSING`. A source has one running job, so an older one has died. The
-     * source is locked first: a concurrent removal either sees the job running, or has removed both. Returns the task
-     * again, because a waiting job could be told to read everything again until now.
+     * source is locked first: a concurrent removal either sees the job running, or has removed both. Returns the task as
+     * it is then, because until now a change of the source relied on the waiting job to read it.
      */
     const start = Effect.fn("IngestionJobStore.start")(
-      function* (task: IngestionTask) {
-        yield* sql`select id from sources where tenant_id = ${task.tenantId} and id = ${task.sourceId} for update`
+      function* (waiting: IngestionTask) {
+        const { jobId, sourceId, tenantId } = waiting
+        yield* sql`select id from sources where tenant_id = ${tenantId} and id = ${sourceId} for update`
         yield* sql`
           update ingestion_jobs set status = 'FAILED', completed_at = now(), error = 'worker_stopped: The worker stopped before the job ended.'
-          where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and status = 'RUNNING' and id <> ${task.jobId}`
-        const [job] = yield* sql<{ readonly type: IngestionJobType }>`
+          where tenant_id = ${tenantId} and source_id = ${sourceId} and status = 'RUNNING' and id <> ${jobId}`
+        yield* sql`
           with job as (
             update ingestion_jobs set status = 'RUNNING', started_at = coalesce(started_at, now()),
               progress = greatest(progress, 1)
-            where tenant_id = ${task.tenantId} and id = ${task.jobId} returning tenant_id, source_id, type
-          ),
-          source as (
-            update sources s set status = 'PROCESSING', updated_at = now()
-            from job where s.tenant_id = job.tenant_id and s.id = job.source_id
+            where tenant_id = ${tenantId} and id = ${jobId} returning tenant_id, source_id
           )
-          select type from job`
-        const started: IngestionTask = { ...task, jobType: job?.type ?? task.jobType }
-        return started
+          update sources s set status = 'PROCESSING', updated_at = now()
+          from job where s.tenant_id = job.tenant_id and s.id = job.source_id`
+        return Option.getOrElse(yield* task({ tenantId }, jobId), () => waiting)
       },
       sql.withTransaction,
       Effect.orDie

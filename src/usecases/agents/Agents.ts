@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import { offeredNames, type ToolSource, ToolSources } from "../../capabilities/ToolSources.ts"
+import { afterCommit } from "../../concurrency/AfterCommit.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
 import type { CreateAgent, PatchAgent } from "../../domain/agents/Agent.ts"
@@ -205,8 +206,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
       Effect.uninterruptibleMask((restore) =>
         // Also when the request is interrupted: a removed agent's key must not stay cached.
         Effect.ensuring(restore(removeAll(scope, id)), keyStore.invalidate({ agentId: id })).pipe(
-          Effect.flatten,
-          Effect.flatMap(restore)
+          Effect.flatMap((revoke) => afterCommit(Effect.flatMap(revoke, restore)))
         )
       ).pipe(Effect.withSpan("Agents.remove", { attributes: { agentId: id } }))
 

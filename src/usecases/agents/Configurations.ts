@@ -5,6 +5,7 @@ import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
+import { withCommit } from "../../concurrency/AfterCommit.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
 import type { AgentId } from "../../domain/Ids.ts"
@@ -372,7 +373,8 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         sql.withTransaction,
         Effect.catchTags({ SqlError: Effect.die, NOT_FOUND: () => outdatedPlan() }),
         // Includes keys of removed agents, so that none stays cached.
-        Effect.ensuring(keyStore.invalidate(scope))
+        Effect.ensuring(keyStore.invalidate(scope)),
+        withCommit
       )
     })
 

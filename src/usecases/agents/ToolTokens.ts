@@ -17,6 +17,7 @@ import {
   type ToolTokens as Tokens
 } from "../../capabilities/IdentityProvider.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { afterCommit } from "../../concurrency/AfterCommit.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { connectionBasis } from "../../domain/agents/Tool.ts"
 import { allScopes, noScopes, scopesIn, type ToolScopes } from "../../domain/agents/ToolConnection.ts"
@@ -372,11 +373,11 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       )
     })
 
-    /** Removes the tokens, and revokes them where the server can. False when there were none. */
+    /** Removes the tokens, and revokes them after the commit where the server can. False when there were none. */
     const disconnect = Effect.fn("ToolTokens.disconnect")(function* (owner: TenantScope, tool: StoredTool) {
       const revoke = yield* revocation(owner, tool)
       if (!(yield* store.remove(owner, tool.id))) return false
-      yield* revoke
+      yield* afterCommit(revoke)
       return true
     })
 

@@ -169,7 +169,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
         return version === before.version ? yield* nameTaken() : yield* patch(scope, id, change, expected)
       }).pipe(Effect.withSpan("Tools.patch"))
 
-    /** Revokes the tool's tokens first, if it has any. */
+    /** Revokes the tool's tokens, too, if it has any. */
     const remove = Effect.fn("Tools.remove")(function* (scope: TenantScope, id: ToolId) {
       const found = yield* own(scope, id)
       if (found.connection !== null) yield* tokens.disconnect(scope, found)

@@ -3,6 +3,10 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { withCommit } from "../../../src/concurrency/AfterCommit.ts"
+import { AgentId, TenantId } from "../../../src/domain/Ids.ts"
+import { ToolStore } from "../../../src/store/agents/Tools.ts"
+import { ToolTokens } from "../../../src/usecases/agents/ToolTokens.ts"
 import { TestDatabase } from "../../TestDatabase.ts"
 import { call } from "../accounts/AccountsServer.ts"
 import { begin, client, connect, found, inTurn, needed, shown, used, world } from "./ConnectionWorld.ts"
@@ -178,6 +182,24 @@ live("Connections of tools", (it) => {
       yield* call("DELETE", made.path, { cookie: made.cookie })
       expect(made.asked.filter((path) => path === "/token/revocation").length).toBe(2)
     })
+  )
+
+  it.scoped("disconnecting that is rolled back revokes nothing, and the tool goes on", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      const sql = yield* SqlClient.SqlClient
+      const tokens = yield* ToolTokens
+      const scope = { tenantId: TenantId.make(made.tenantId), agentId: AgentId.make(made.agentId) }
+      const [tool] = yield* (yield* ToolStore).list(scope)
+      if (tool === undefined) return yield* Effect.dieMessage("There is no tool.")
+      const removed = tokens.disconnect(scope, tool)
+      yield* Effect.flip(withCommit(sql.withTransaction(Effect.zipRight(removed, Effect.fail("refused")))))
+      expect(made.asked).not.toContain("/token/revocation")
+      expect(yield* used(made)).toBe(found)
+      yield* withCommit(sql.withTransaction(removed))
+      expect(made.asked).toContain("/token/revocation")
+    }).pipe(Effect.provide(ToolStore.Default))
   )
 
   it.scoped("deleting an agent revokes the tokens of its tools, and does not depend on the server", () =>

@@ -37,6 +37,7 @@ import { ConfiguredChannels } from "../../../src/usecases/agents/ConfiguredChann
 import { ConfiguredParts } from "../../../src/usecases/agents/ConfiguredParts.ts"
 import { TestCases } from "../../../src/usecases/agents/TestCases.ts"
 import { tokens } from "../chat/TurnHarness.ts"
+import { ToolRevocations } from "../../../src/usecases/agents/ToolRevocations.ts"
 import { Tools } from "../../../src/usecases/agents/Tools.ts"
 import { Widgets } from "../../../src/usecases/agents/Widgets.ts"
 import { ChannelProof } from "../../../src/usecases/channels/ChannelProof.ts"
@@ -46,7 +47,6 @@ import { SourceScopes } from "../../../src/usecases/knowledge/SourceScopes.ts"
 import { channelSettings } from "../../channels/Settings.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
-import { layerNoConnections } from "../../NoConnections.ts"
 import { reset } from "../../TestDatabase.ts"
 import { layerSettings } from "../knowledge/ConnectorLayers.ts"
 
@@ -102,6 +102,26 @@ export const asked: Array<string> = []
 /** Questions to providers: those that wait for an answer, and how many that were at most. */
 export const underWay = { now: 0, most: 0 }
 
+/** Agents whose tokens were revoked, and one whose tokens cannot be read. */
+export const revocations: { readonly revoked: Array<string>; unreadable: string | null } = {
+  revoked: [],
+  unreadable: null
+}
+
+const layerRevocations = Layer.succeed(
+  ToolRevocations,
+  ToolRevocations.make({
+    ofAgent: ({ agentId }) =>
+      Effect.suspend(() =>
+        agentId === revocations.unreadable
+          ? Effect.dieMessage("The tokens cannot be read.")
+          : Effect.succeed(
+              Effect.sync(() => Effect.asVoid(Effect.sync(() => revocations.revoked.push(agentId))))
+            )
+      )
+  })
+)
+
 export const live = Configurations.Default.pipe(
   Layer.provide(ConfiguredParts.Default),
   Layer.provide(ConfiguredChannels.Default),
@@ -119,7 +139,7 @@ export const live = Configurations.Default.pipe(
   Layer.provide(SqlAudit.layerSql),
   Layer.provide(channelSettings()),
   Layer.provide(SourceScopes.Default),
-  Layer.provide([layerArtifacts, layerNoConnections]),
+  Layer.provide([layerArtifacts, layerRevocations]),
   Layer.provide(layerSettings()),
   Layer.provideMerge(
     Layer.mergeAll(

@@ -10,7 +10,7 @@ import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { Configurations } from "../../../src/usecases/agents/Configurations.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
-import { decode, empty, live } from "./ConfigurationWorld.ts"
+import { decode, empty, live, revocations } from "./ConfigurationWorld.ts"
 
 const name = FastCheck.stringMatching(/^[A-Za-zäß][\w '"-]{0,20}[\wé]$/)
 const some = <A>(values: FastCheck.Arbitrary<A>, usual: A) => values.filter((value) => value !== usual)
@@ -268,6 +268,26 @@ eachEngineLive("A file of agents", (it) => {
         yield* configurations.apply(scope, { config: said("Two."), force: true })
         expect((yield* configurations.read(scope)).config.agents["Shop"]?.instructions).toBe("Two.")
       }).pipe(Effect.provide(live))
+  )
+
+  it.effect("revokes the tokens of removed agents when all of it is applied, and none when it fails", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      yield* configurations.apply(scope, { config: decode({ agents: { One: {}, Two: {}, Three: {} } }) })
+      const { changes } = yield* configurations.plan(scope, { config: decode({ agents: {} }), prune: true })
+      const ids = changes.map(({ id }) => id)
+      revocations.revoked.length = 0
+      for (const [unreadable, revoked] of [
+        [ids.at(-1) ?? null, []],
+        [null, ids]
+      ] as const) {
+        revocations.unreadable = unreadable
+        yield* Effect.exit(configurations.apply(scope, { config: decode({ agents: {} }), prune: true }))
+        expect(revocations.revoked).toEqual(revoked)
+      }
+      expect((yield* configurations.read(scope)).config.agents).toEqual({})
+    }).pipe(Effect.provide(live))
   )
 
   it.effect("reads a source again whose content or address has changed, and no other", () =>

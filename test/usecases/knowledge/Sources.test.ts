@@ -163,7 +163,9 @@ eachEngineLive("Knowledge sources", (it) => {
         expect(yield* sources.job(key, jobId)).toMatchObject({ type: "REINDEX", status: "QUEUED" })
       }
       expect(yield* rows("ingestion_jobs")).toBe(1)
-      expect(yield* jobs.start(seen)).toEqual({ ...seen, jobType: "REINDEX" })
+      const config = { url: "https://docs.example/two" }
+      yield* sources.patch(key, source.id, { config })
+      expect(yield* jobs.start(seen)).toEqual({ ...seen, jobType: "REINDEX", config })
     }).pipe(Effect.provide(live))
   )
 

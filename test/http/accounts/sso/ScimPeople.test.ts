@@ -238,6 +238,8 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
         ["GET", "/Users?filter=password+eq+%22a%22", undefined, 400, "invalidFilter"],
         ["GET", "/Users?startIndex=x", undefined, 400, "invalidValue"],
         ["GET", "/Users/mbr_nobody", undefined, 404, undefined],
+        ["GET", "/Users/mbr%00nobody", undefined, 404, undefined],
+        ["DELETE", "/Groups/%00", undefined, 404, undefined],
         ["PATCH", "/Groups/grp_none", patch(), 404, undefined],
         ["POST", "/Groups", { displayName: "" }, 400, "invalidValue"]
       ]
