@@ -98,11 +98,13 @@ const sourcesOf = ({ call }: Transport) => {
     for (;;) {
       const source = await get(id, options)
       const { progress: reached = 0, status = "SUCCEEDED" } = source.latestJob ?? {}
-      const ready = source.status === "READY" && status !== "QUEUED" && status !== "RUNNING"
+      // The source keeps the status of its last job until the next one begins.
+      const isMoving = status === "QUEUED" || status === "RUNNING"
+      const ready = source.status === "READY" && !isMoving
       const progress = ready ? 100 : reached
       if (progress !== told) options.onProgress?.((told = progress))
       if (ready) return source
-      if (source.status === "FAILED") {
+      if (source.status === "FAILED" && !isMoving) {
         throw new SpokeError({ code: "SOURCE_FAILED", message: source.error ?? "The source has failed." })
       }
       await pause(options.every ?? 250, options.signal)

@@ -1,4 +1,5 @@
 /** Reader `notion`: the pages shared with a Notion integration. */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import {
@@ -17,6 +18,11 @@ const pagesPerStep = 10
 /** Maximum number of blocks of one page. Further ones are skipped. */
 const maxBlocks = 5_000
 const maxDepth = 8
+/**
+ * Age in milliseconds below which the time of an edit is no revision: Notion rounds it down to the minute, so that a
+ * later edit may have the same.
+ */
+const unsettledMillis = 120_000
 
 const Settings = Schema.Struct({
   token: trimmed(1_000).annotations(
@@ -127,6 +133,7 @@ export const notion = (origin = "https://api.notion.com"): SourceReader => {
     position: Schema.Struct({ after: Schema.String }),
     step: ({ token }, { known, position }) =>
       Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
         // Sorted by time of edit, so a page that is edited meanwhile moves to the end. It may be read twice, but is
         // never missed.
         const found = yield* requestJson(
@@ -162,7 +169,7 @@ export const notion = (origin = "https://api.notion.com"): SourceReader => {
                 title: title === "" ? uri : title,
                 format: "markdown",
                 content: content === "" ? title : content,
-                revision
+                ...(now - Date.parse(revision) < unsettledMillis ? {} : { revision })
               })
           }
         }

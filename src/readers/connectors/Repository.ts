@@ -1,5 +1,6 @@
 /** Reader `git`: the Markdown files of a repository on GitHub, GitLab or Gitea, from the archive of one commit. */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { Gunzip } from "fflate"
 import type { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
@@ -120,6 +121,9 @@ const Sha = Schema.String.pipe(Schema.pattern(/^[0-9a-f]{7,64}$/u))
 
 const encoded = (path: string): string => path.split("/").map(encodeURIComponent).join("/")
 
+/** Null where a percent sign encodes nothing. */
+const decoded = (path: string): string | null => Either.getOrNull(Either.try(() => decodeURIComponent(path)))
+
 const service = "The repository's server"
 
 const Commit = Schema.Struct({ sha: Sha })
@@ -135,7 +139,8 @@ const serverOf = (settings: Settings): Effect.Effect<Server, ReaderError> => {
     .join("/")
     .replace(/\.git$/u, "")
   const provider = settings.provider ?? providers[hostname]
-  if (path.split("/").length < 2) return notARepository
+  const name = decoded(path)
+  if (name === null || name.split("/").length < 2) return notARepository
   if (provider === undefined) return unknownServer
   const repo = `${origin}/${path}`
   const ref = branch ?? "HEAD"
@@ -152,7 +157,7 @@ const serverOf = (settings: Settings): Effect.Effect<Server, ReaderError> => {
       })
     }
     case "gitlab": {
-      const api = `${origin}/api/v4/projects/${encodeURIComponent(decodeURIComponent(path))}/repository`
+      const api = `${origin}/api/v4/projects/${encodeURIComponent(name)}/repository`
       const headers = token === undefined ? {} : { "private-token": token }
       const url = `${api}/commits/${encodeURIComponent(ref)}`
       return Effect.succeed({

@@ -10,7 +10,7 @@ import { connect } from "./Socket.ts"
 import { refusalIn, textsFor } from "./Texts.ts"
 import { Transcript } from "./Transcript.ts"
 import { Typing } from "./Typing.ts"
-import { empty, type View } from "./View.ts"
+import { type Draft, empty, type View } from "./View.ts"
 
 interface Look {
   readonly reached: boolean
@@ -40,6 +40,8 @@ export class Chat {
   texts
   settings: Settings
   readonly client: Client
+  /** Outlives the composer, which is gone while the panel is closed. */
+  draft: Draft = { text: "", files: [] }
   private view: View = empty
   private readonly memory
   private readonly listeners = new Set<() => void>()
@@ -50,6 +52,8 @@ export class Chat {
   /** Result of the last poll; `reached` is false when the service did not answer. */
   private found: Look = { reached: false, messages: [], turn: null }
   private missed = 0
+  /** Files of the live message. */
+  private sentFiles: ReadonlyArray<File> = []
   /** Messages that were retried automatically. */
   private readonly repeated = new Set<string>()
   private starting: Promise<void> | null = null
@@ -139,7 +143,9 @@ export class Chat {
   async send(message: string, files: ReadonlyArray<File>): Promise<void> {
     if (this.view.live !== null) return
     await this.start()
-    if (this.sessionId === null) return this.set({ draft: message })
+    // Another message may have come first while the session began.
+    if (this.sessionId === null || this.view.live !== null) return this.set(this.returned(message, files))
+    this.sentFiles = files
     const after = this.view.messages.at(-1)?.id ?? null
     this.keep({ message, after, at: Date.now() })
     this.set({
@@ -272,9 +278,10 @@ export class Chat {
     this.offer()
   }
 
-  private refused(failure: Refusal, { message, retryOf }: Outgoing): void {
+  private refused(failure: Refusal, { files, message, retryOf }: Outgoing): void {
     this.keep()
-    if (retryOf === null) return this.set({ live: null, draft: message, problem: this.reason(failure) })
+    if (retryOf === null)
+      return this.set({ live: null, problem: this.reason(failure), ...this.returned(message, files) })
     // A human has answered it, or will.
     this.set({ live: null, problem: failure.status === 409 ? null : this.reason(failure) })
     void this.refresh(true)
@@ -320,7 +327,16 @@ export class Chat {
 
   private giveBack(problem: string): void {
     this.keep()
-    this.set({ live: null, draft: this.view.live?.message ?? null, problem })
+    const message = this.view.live?.message ?? null
+    this.set({ live: null, problem, ...(message === null ? {} : this.returned(message, this.sentFiles)) })
+  }
+
+  /** Puts a message that was not accepted into the composer, before what was written meanwhile. */
+  private returned(message: string, files: ReadonlyArray<File>): Pick<View, "draft"> {
+    const { draft } = this
+    const text = draft.text === "" ? message : `${message}\n${draft.text}`
+    this.draft = { text, files: [...files, ...draft.files] }
+    return { draft: this.draft }
   }
 
   /** Shows that the last message has no answer, and offers a retry. */

@@ -133,7 +133,11 @@ export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
         credentials: "omit",
         signal
       })
-      if (!response.ok) throw await refusalOf(response)
+      if (!response.ok) {
+        const refusal = await refusalOf(response)
+        // A gateway's own error: the message may have reached the service.
+        throw refusal.status >= 500 && refusal.code === "" ? new Error("A gateway has failed.") : refusal
+      }
       if (response.body === null) throw new Error("An answer without a body.")
       return response.body
     }

@@ -6,7 +6,7 @@ import { acceptedTypes } from "../AttachmentLimits.ts"
 import { added } from "./Files.ts"
 import { Icon } from "./Icon.tsx"
 import { Picture } from "./Picture.tsx"
-import type { View } from "./View.ts"
+import type { Draft, View } from "./View.ts"
 
 const maxCharacters = 32_000
 
@@ -20,28 +20,23 @@ export const Composer = ({
   readonly view: View
 }) => {
   const { texts } = chat
-  const [text, setText] = useState("")
-  const [files, setFiles] = useState<ReadonlyArray<File>>([])
+  const [{ files, text }, setDraft] = useState(chat.draft)
   const [problem, setProblem] = useState<string | null>(null)
   const picker = useRef<HTMLInputElement>(null)
-  /** Files of the message on its way: they come back with it when it was refused. */
-  const sent = useRef<ReadonlyArray<File>>([])
-  useEffect(() => {
-    if (view.draft === null) return
-    setText((now) => (now === "" ? (view.draft ?? "") : now))
-    setFiles(sent.current)
-  }, [view.draft])
+  useEffect(() => setDraft(chat.draft), [view.draft])
+  const keep = (change: Partial<Draft>) => {
+    chat.draft = { ...chat.draft, ...change }
+    setDraft(chat.draft)
+  }
   const add = (more: ReadonlyArray<File>) => {
     const next = added(files, more, texts)
-    setFiles(next.files)
+    keep({ files: next.files })
     setProblem(next.problem)
   }
   const send = () => {
     if (text.trim() === "" || view.live !== null) return
-    sent.current = files
+    keep({ text: "", files: [] })
     void chat.send(text.trim(), files)
-    setText("")
-    setFiles([])
     setProblem(null)
     field.current?.focus()
   }
@@ -73,7 +68,7 @@ export const Composer = ({
                 type="button"
                 class="icon"
                 aria-label={texts.remove(file.name)}
-                onClick={() => setFiles(files.filter((other) => other !== file))}
+                onClick={() => keep({ files: files.filter((other) => other !== file) })}
               >
                 <Icon name="close" />
               </button>
@@ -106,7 +101,7 @@ export const Composer = ({
           placeholder={texts.placeholder}
           value={text}
           onInput={(event) => {
-            setText(event.currentTarget.value)
+            keep({ text: event.currentTarget.value })
             chat.visitorTypes()
           }}
           onPaste={(event) => {

@@ -15,6 +15,12 @@ export interface Live {
   readonly phase: "streaming" | "unsure"
 }
 
+/** What the visitor has written and not sent. */
+export interface Draft {
+  readonly text: string
+  readonly files: ReadonlyArray<File>
+}
+
 export interface View {
   readonly agent: Session["agent"] | null
   /** Null until it is loaded, and where the page's content policy blocks it. */
@@ -26,8 +32,8 @@ export interface View {
   readonly problem: string | null
   /** The person's last message, when it has no answer and another one can be requested. */
   readonly failed: string | null
-  /** A text that was rejected, for the person to send again. */
-  readonly draft: string | null
+  /** Set when a message was not accepted: what is in the composer then, the message first. */
+  readonly draft: Draft | null
   readonly ready: boolean
 }
 

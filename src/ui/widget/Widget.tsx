@@ -141,7 +141,7 @@ const Panel = ({
       role="dialog"
       aria-labelledby="title"
       onKeyDown={(event) => {
-        if (event.key === "Escape") close()
+        if (event.key === "Escape" && !event.isComposing) close()
       }}
     >
       <header>

@@ -26,6 +26,7 @@ import { Form } from "../../forms/Form.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { numberOf } from "../../text/numberOf.ts"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { ExperimentResults } from "./ExperimentResults.tsx"
 
@@ -160,7 +161,7 @@ const ThresholdForm = ({
   const attempt = useMutation({
     mutationFn: () =>
       setThreshold(agentId, {
-        minPass: least.trim() === "" ? null : Number(least) / 100,
+        minPass: least.trim() === "" ? null : numberOf(least) / 100,
         noRegression: regression
       }),
     onSuccess: ({ threshold: stored }) => queries.setQueryData(threshold(agentId).queryKey, stored)
@@ -173,7 +174,7 @@ const ThresholdForm = ({
         guide="evaluation#thresholds-of-publishing"
         type="text"
         inputMode="decimal"
-        pattern="\d{1,3}([.]\d)?"
+        pattern="\d{1,3}([.,]\d)?"
         value={least}
         onChange={setLeast}
       />

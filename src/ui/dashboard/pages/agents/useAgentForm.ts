@@ -8,6 +8,7 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { isSame } from "../../forms/merge.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { numberOf } from "../../text/numberOf.ts"
 import { maskingFieldsOf, maskingOf } from "./MaskingFields.tsx"
 
 const words = texts(
@@ -15,7 +16,7 @@ const words = texts(
   { title: (name: string) => `Einstellungen von ${name}` }
 )
 
-const numberOrNull = (text: string) => (text.trim() === "" ? null : Number(text.replace(",", ".")))
+const numberOrNull = (text: string) => (text.trim() === "" ? null : numberOf(text))
 
 const settingsOf = ({
   greeting,

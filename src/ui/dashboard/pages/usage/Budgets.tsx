@@ -17,15 +17,16 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
+import { numberOf } from "../../text/numberOf.ts"
 import { words } from "./budgetWords.ts"
 import css from "./Usage.module.css"
 
 type Agents = Usage["agents"]
 
 const nanoPerUsd = 1e9
-const nanoOf = (usd: string) => Math.round(Number(usd) * nanoPerUsd)
+const nanoOf = (usd: string) => Math.round(numberOf(usd) * nanoPerUsd)
 /** A positive amount with up to nine decimals. */
-const amount = "[0-9]+([.][0-9]{1,9})?"
+const amount = "[0-9]+([.,][0-9]{1,9})?"
 
 /** For the whole organisation, and for all keys. */
 const all = "all"

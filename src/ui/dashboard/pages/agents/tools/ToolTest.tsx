@@ -12,6 +12,7 @@ import { Loaded } from "../../../components/Page.tsx"
 import { Form } from "../../../forms/Form.tsx"
 import { useFormat } from "../../../text/Format.ts"
 import { texts, useText } from "../../../text/Language.tsx"
+import { numberOf } from "../../../text/numberOf.ts"
 import { type Argument, argumentsOf, choicesOf, isObject } from "./parameters.ts"
 import css from "./ToolTest.module.css"
 
@@ -60,7 +61,7 @@ type Typed = Readonly<Record<string, string>>
 const valueOf = ({ isRequired, type }: Argument, typed: string): JsonValue | undefined => {
   if (type === "boolean") return typed === "true"
   if (typed === "") return isRequired && type === "string" ? "" : undefined
-  return type === "number" || type === "integer" ? Number(typed) : typed
+  return type === "number" || type === "integer" ? numberOf(typed) : typed
 }
 
 const objectOf = (text: string): JsonObject | null => {
@@ -111,7 +112,7 @@ const ArgumentField = ({ argument, onChange, value }: FieldProps) => {
       label={name}
       help={help}
       required={isRequired}
-      {...(type === "string" ? {} : { inputMode: "decimal", pattern: "-?[0-9]+([.][0-9]+)?" })}
+      {...(type === "string" ? {} : { inputMode: "decimal", pattern: "-?[0-9]+([.,][0-9]+)?" })}
       value={value}
       onChange={onChange}
     />

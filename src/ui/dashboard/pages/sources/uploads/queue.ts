@@ -172,7 +172,7 @@ export const cancel = (keys: ReadonlyArray<number>): void => {
 
 /** Sends a file again, or has its source read again. */
 export const retry = ({ key, sourceId, state }: Upload): void => {
-  if (state.tag !== "unread" || sourceId === null || state.error === null) {
+  if (sourceId === null || (state.tag === "unread" && state.error === null)) {
     change(key, { sourceId: null, state: { tag: "waiting" } })
     return pump()
   }
