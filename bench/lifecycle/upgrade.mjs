@@ -187,7 +187,10 @@ const onServer = async () => {
   const report = pause(seconds * 1_000).then(() => client.query("rollback"))
   const after = await startSpoke(variables, [], root, { within: 600_000 })
   // A load balancer sends nothing to it before.
-  while (!(await fetch(`${after.url}/readyz`)).ok) await pause(100)
+  for (let tries = 0; !(await fetch(`${after.url}/readyz`)).ok; tries++) {
+    if (tries === 600) throw new Error("The new version is not ready after a minute.")
+    await pause(100)
+  }
   const ready = performance.now()
   await report
   current = after

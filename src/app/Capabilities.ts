@@ -104,7 +104,7 @@ const reranker = ({ rerank }: Settings) =>
 const chunkSearch = (settings: Settings) =>
   Layer.unwrapEffect(
     Effect.map(vectorOf(settings), ({ backend }) => {
-      // The embedded database has one process, which answers by words until its embedding model is loaded.
+      // The embedded database has one process: none would answer while it is not ready.
       const prepareEmbedder = settings.database !== null
       return backend === "pgvector"
         ? Pgvector.layerPgvector({ maxBytes: heldBytes, prepareEmbedder })

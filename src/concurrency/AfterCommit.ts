@@ -18,12 +18,17 @@ export const afterCommit = (effect: Effect.Effect<void>): Effect.Effect<void> =>
     effects === null ? effect : Effect.sync(() => void effects.push(effect))
   )
 
-/** Runs `transaction`, and then the effects that were left for it. A transaction that fails drops them. */
+/**
+ * Runs `transaction`, and then the effects that were left for it; inside of another one they are left for that. A
+ * transaction that fails drops them.
+ */
 export const withCommit = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.suspend(() => {
     const effects: Array<Effect.Effect<void>> = []
     return Effect.tap(
       Effect.locally(transaction, following, effects),
-      Effect.suspend(() => Effect.all(effects, { concurrency: maxConcurrent, discard: true }))
+      Effect.suspend(() =>
+        Effect.forEach(effects, afterCommit, { concurrency: maxConcurrent, discard: true })
+      )
     )
   })

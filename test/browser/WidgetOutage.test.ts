@@ -119,6 +119,37 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
     await page.context().close()
   })
 
+  it("loses nothing of what is written: in a closed panel, in refused messages, behind a gateway that fails", async () => {
+    const page = await visit()
+    const field = page.getByLabel("Message", { exact: true })
+    await field.fill("Half a question")
+    await page.keyboard.press("Escape")
+    await page.getByRole("button", { name: "Open chat" }).click()
+    expect(await field.inputValue()).toBe("Half a question")
+
+    const stream = "**/api/v1/chat/stream"
+    const error = { code: "RATE_LIMITED", message: "Too many." }
+    await page.route(stream, async (route) => {
+      await field.fill("And this")
+      await route.fulfill({ status: 429, json: { error } })
+    })
+    for (const text of ["Half a question", "Half a question", "Another"]) {
+      await say(page, text)
+      await until(
+        () => field.inputValue(),
+        (value) => value === `${text}\nAnd this`
+      )
+    }
+
+    // Nobody knows whether the message has arrived, so the widget looks.
+    await page.unroute(stream)
+    await page.route(stream, (route) => route.fulfill({ status: 502, body: "<h1>Bad gateway</h1>" }))
+    await say(page, "Through the gateway")
+    await page.getByText("Your message did not arrive.").waitFor({ timeout: recovery })
+    expect(await field.inputValue()).toBe("Through the gateway")
+    await page.context().close()
+  })
+
   it("offers to ask again where a turn failed, and shows the question and the reply once", async () => {
     const page = await visit()
     stub.script.push({ status: 401 })

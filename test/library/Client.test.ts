@@ -60,6 +60,21 @@ const all = async <A>(parts: AsyncIterable<A>) => {
 }
 
 describe("The HTTP client", () => {
+  it("waits for the job that is queued, also where the one before has failed", async () => {
+    const states = [
+      ["FAILED", "QUEUED"],
+      ["PROCESSING", "RUNNING"],
+      ["READY", "SUCCEEDED"]
+    ]
+    const client = against(() => {
+      const [status, job] = states.shift() ?? []
+      return Response.json({
+        data: { id: "src_1", status, error: "Before.", latestJob: { status: job, progress: 0 } }
+      })
+    })
+    expect(await client.sources.ready("src_1", { every: 1 })).toMatchObject({ status: "READY" })
+  })
+
   it("knows each declared public route by its method and path", () => {
     expect(routes).toEqual(declared())
   })

@@ -1,7 +1,7 @@
 /**
  * What the server does when it starts, so that the first searches take no longer than later ones. It prepares the
  * embedder, and loads the busiest agents: first those with the most turns in this period and the last, then those whose
- * keys were used last, for callers that only retrieve. Both are recorded anyway.
+ * keys were used last, for callers that only retrieve. Turns and uses of keys are recorded anyway.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -23,8 +23,8 @@ const maxConcurrentAgents = 2
 
 export interface WarmUpOptions {
   /**
-   * Whether the embedder is prepared, if an agent is searched with it; default: false. It takes a second, in which other
-   * processes can answer.
+   * Whether the embedder is prepared, if an agent is searched with it; default: false. The server is ready about a second
+   * later.
    */
   readonly prepareEmbedder?: boolean | undefined
   /** Time after which the server counts as warm; default: 30 seconds. The work continues after it. */

@@ -1,5 +1,6 @@
 /** The conversation of a page: its messages, the current turn, and its state. */
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
+import { type Draft, withReturned } from "./Draft.ts"
 import { read, type Source, sourceOf } from "../EventStream.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
 import { type SavedState, memoryOf } from "./Memory.ts"
@@ -10,7 +11,7 @@ import { connect } from "./Socket.ts"
 import { refusalIn, textsFor } from "./Texts.ts"
 import { Transcript } from "./Transcript.ts"
 import { Typing } from "./Typing.ts"
-import { type Draft, empty, type View } from "./View.ts"
+import { empty, type View } from "./View.ts"
 
 interface Look {
   readonly reached: boolean
@@ -144,15 +145,14 @@ export class Chat {
     if (this.view.live !== null) return
     await this.start()
     // Another message may have come first while the session began.
-    if (this.sessionId === null || this.view.live !== null) return this.set(this.returned(message, files))
+    if (this.sessionId === null || this.view.live !== null) return this.putBack(message, files)
     this.sentFiles = files
     const after = this.view.messages.at(-1)?.id ?? null
     this.keep({ message, after, at: Date.now() })
     this.set({
       live: { ...nothingSaid, message, files: files.map(({ name }) => name), phase: "streaming" },
       problem: null,
-      failed: null,
-      draft: null
+      failed: null
     })
     await this.deliver({ message, files, retryOf: null })
   }
@@ -280,11 +280,10 @@ export class Chat {
 
   private refused(failure: Refusal, { files, message, retryOf }: Outgoing): void {
     this.keep()
-    if (retryOf === null)
-      return this.set({ live: null, problem: this.reason(failure), ...this.returned(message, files) })
-    // A human has answered it, or will.
-    this.set({ live: null, problem: failure.status === 409 ? null : this.reason(failure) })
-    void this.refresh(true)
+    // A stored message that cannot be retried has been answered by a human, or will be.
+    const isAnswered = retryOf !== null && failure.status === 409
+    this.set({ live: null, problem: isAnswered ? null : this.reason(failure) })
+    return retryOf === null ? this.putBack(message, files) : void this.refresh(true)
   }
 
   /** The connection broke: polls until the outcome of the message is known. */
@@ -328,15 +327,14 @@ export class Chat {
   private giveBack(problem: string): void {
     this.keep()
     const message = this.view.live?.message ?? null
-    this.set({ live: null, problem, ...(message === null ? {} : this.returned(message, this.sentFiles)) })
+    this.set({ live: null, problem })
+    if (message !== null) this.putBack(message, this.sentFiles)
   }
 
   /** Puts a message that was not accepted into the composer, before what was written meanwhile. */
-  private returned(message: string, files: ReadonlyArray<File>): Pick<View, "draft"> {
-    const { draft } = this
-    const text = draft.text === "" ? message : `${message}\n${draft.text}`
-    this.draft = { text, files: [...files, ...draft.files] }
-    return { draft: this.draft }
+  private putBack(message: string, files: ReadonlyArray<File>): void {
+    this.draft = withReturned(message, files, this.draft)
+    this.set({})
   }
 
   /** Shows that the last message has no answer, and offers a retry. */

@@ -1,12 +1,13 @@
 /** @jsxImportSource preact */
 import type { RefObject } from "preact"
-import { useEffect, useRef, useState } from "preact/hooks"
+import { useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
+import type { Draft } from "./Draft.ts"
 import { acceptedTypes } from "../AttachmentLimits.ts"
 import { added } from "./Files.ts"
 import { Icon } from "./Icon.tsx"
 import { Picture } from "./Picture.tsx"
-import type { Draft, View } from "./View.ts"
+import type { View } from "./View.ts"
 
 const maxCharacters = 32_000
 
@@ -20,13 +21,14 @@ export const Composer = ({
   readonly view: View
 }) => {
   const { texts } = chat
-  const [{ files, text }, setDraft] = useState(chat.draft)
+  // Typing draws the composer alone.
+  const [, setDrawn] = useState(chat.draft)
+  const { files, text } = chat.draft
   const [problem, setProblem] = useState<string | null>(null)
   const picker = useRef<HTMLInputElement>(null)
-  useEffect(() => setDraft(chat.draft), [view.draft])
   const keep = (change: Partial<Draft>) => {
     chat.draft = { ...chat.draft, ...change }
-    setDraft(chat.draft)
+    setDrawn(chat.draft)
   }
   const add = (more: ReadonlyArray<File>) => {
     const next = added(files, more, texts)

@@ -15,12 +15,6 @@ export interface Live {
   readonly phase: "streaming" | "unsure"
 }
 
-/** What the visitor has written and not sent. */
-export interface Draft {
-  readonly text: string
-  readonly files: ReadonlyArray<File>
-}
-
 export interface View {
   readonly agent: Session["agent"] | null
   /** Null until it is loaded, and where the page's content policy blocks it. */
@@ -32,8 +26,6 @@ export interface View {
   readonly problem: string | null
   /** The person's last message, when it has no answer and another one can be requested. */
   readonly failed: string | null
-  /** Set when a message was not accepted: what is in the composer then, the message first. */
-  readonly draft: Draft | null
   readonly ready: boolean
 }
 
@@ -46,6 +38,5 @@ export const empty: View = {
   typing: false,
   problem: null,
   failed: null,
-  draft: null,
   ready: false
 }

@@ -57,6 +57,13 @@ it.scopedLive("pages of Gitea name the branch", () =>
   }).pipe(Effect.provide(layerReaders))
 )
 
+it.scopedLive("an address that encodes nothing is refused with a reason", () =>
+  Effect.gen(function* () {
+    const refused = yield* Effect.flip(read({ url: "https://gitlab.com/acme/do%zzcs" }))
+    expect(refused).toMatchObject({ code: "no_repository", retryable: false })
+  }).pipe(Effect.provide(layerReaders))
+)
+
 const servers = [
   ["gitlab", "private-token", `${api.gitlab}/acme%2Fdocs/repository/archive.tar.gz?sha=${sha}`],
   ["gitea", "authorization", `${api.gitea}/acme/docs/archive/${sha}.tar.gz`],

@@ -3,6 +3,7 @@
  * something was not sent. A few are sent at a time.
  */
 import { useSyncExternalStore } from "react"
+import { isUnknownId } from "../../../api/Client.ts"
 import { isMoving, type SourceItem, syncSource } from "../../../api/Sources.ts"
 import { sourcesOf, sourceWithContent, uploadSource } from "../../../api/sources/Uploads.ts"
 import { contentOf, isZip, type Refusal, refusalOf, type Selection } from "./files.ts"
@@ -177,7 +178,9 @@ export const retry = ({ key, sourceId, state }: Upload): void => {
     return pump()
   }
   move(key, { tag: "reading", progress: 0 })
-  syncSource(sourceId, false).then(watch, (problem: unknown) => move(key, { tag: "failed", problem }))
+  syncSource(sourceId, false).then(watch, (problem: unknown) =>
+    move(key, isUnknownId(problem) ? { tag: "unread", error: null } : { tag: "failed", problem })
+  )
 }
 
 /** Sends a file whose content is there already. */
