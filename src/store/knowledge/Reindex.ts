@@ -75,9 +75,13 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
           update chunks c set tsv = f.tsv, length = f.length, english = f.english,
             version = case when f.live then ${version}::bigint end
           from changed f where c.tenant_id = ${tenantId} and c.id = f.id`
-        yield* sql`
-          delete from chunk_embeddings e using chunks c
-          where c.tenant_id = ${tenantId} and c.document_id = ${id} and e.tenant_id = c.tenant_id and e.chunk_id = c.id and not c.english and e.profile = ${englishProfile}`
+        const noEnglish = rows.flatMap(({ english, id }) => (english ? [] : [id]))
+        if (englishProfile !== null && noEnglish.length > 0) {
+          yield* sql`
+            delete from chunk_embeddings
+            where tenant_id = ${opaque(sql, tenantId)} and profile = ${englishProfile}
+              and chunk_id in (select jsonb_array_elements_text(${toJsonb(noEnglish)}::jsonb))`
+        }
         yield* sql`update documents set index_format = ${indexFormat} where tenant_id = ${tenantId} and id = ${id}`
       },
       sql.withTransaction,
