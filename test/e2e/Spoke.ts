@@ -69,6 +69,12 @@ export interface RequestOptions {
 const readJson = (file: string): Readonly<Record<string, string>> =>
   Fs.existsSync(file) ? JSON.parse(Fs.readFileSync(file, "utf8")) : {}
 
+/** A request that is not answered by then fails, so that a test says which. */
+const maxAnswerMs = 60_000
+
+/** Likewise a start. */
+const maxStartMs = 120_000
+
 /** Requests to `url`, with `apiKey` unless they name another. */
 export const requester =
   (url: string, apiKey: string): Spoke["request"] =>
@@ -76,6 +82,7 @@ export const requester =
     const key = options.key === undefined ? apiKey : options.key
     const response = await fetch(`${url}${path}`, {
       method,
+      signal: AbortSignal.timeout(maxAnswerMs),
       headers: {
         ...(key === null ? {} : { "x-api-key": key }),
         ...(options.body === undefined ? {} : { "content-type": "application/json" }),
@@ -129,6 +136,7 @@ const startProcess = async (
   })
   const ended = once(child, "exit")
   let output = ""
+  let limit: NodeJS.Timeout | undefined
   const listening = new Promise<string>((resolve, reject) => {
     const read = (chunk: Buffer) => {
       output += chunk.toString()
@@ -140,8 +148,9 @@ const startProcess = async (
     child.stdout.on("data", read)
     child.stderr.on("data", read)
     void ended.then(() => reject(new Error(`The server ended before it listened:\n${output}`)))
+    limit = setTimeout(() => reject(new Error(`The server does not listen:\n${output}`)), maxStartMs)
   })
-  const printed = await listening
+  const printed = await listening.finally(() => clearTimeout(limit))
   const url = port === 0 || printed === "" ? printed : `http://127.0.0.1:${port}`
   const { apiKey = "" } = readJson(Path.join(dataDir, "credentials.json"))
   const kept = readJson(Path.join(dataDir, "secrets.json"))
