@@ -225,26 +225,32 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
       /**
        * Records a failed attempt; `isOver` when it was the last one. An endpoint that keeps failing is not called again
        * before `pause` has passed: all its waiting jobs but one are delayed until after that call. None when the endpoint
-       * was deleted.
+       * was deleted or has another address than `url`, which was called: its delivery stays pending.
        */
       const recordFailure = (
         { endpointId, eventId, tenantId }: DeliveryKey,
         answer: Answer,
-        { isOver, pause }: { readonly isOver: boolean; readonly pause: Duration.Duration }
+        {
+          isOver,
+          pause,
+          url
+        }: { readonly isOver: boolean; readonly pause: Duration.Duration; readonly url: string }
       ) =>
         sql`
-          with delivery as (
-            update webhook_deliveries set ${answerColumns(answer)},
-              status = ${isOver ? "failed" : "pending"}, settled_at = ${isOver ? sql`now()` : null}
-            where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
-          ),
-          endpoint as (
+          with endpoint as (
             update webhook_endpoints set failures = failures + 1, failing_since = coalesce(failing_since, now()),
               retry_at = case when failures + 1 >= ${failuresBeforePause}::int
                 then clock_timestamp() + make_interval(secs => ${Duration.toSeconds(pause)}) end
-            where tenant_id = ${tenantId} and id = ${endpointId}
+            where tenant_id = ${tenantId} and id = ${endpointId} and url = ${url}
             returning failures, status = 'active' as active, retry_at,
               (extract(epoch from clock_timestamp() - failing_since) * 1000)::float8 as failing
+          ),
+          over as (select ${isOver}::boolean and exists (select from endpoint) as is_over),
+          delivery as (
+            update webhook_deliveries set ${answerColumns(answer)},
+              status = case when is_over then 'failed' else 'pending' end, settled_at = case when is_over then now() end
+            from over
+            where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
           ),
           early as (
             select id, row_number() over (order by seq) = 1 as tries from (
@@ -268,14 +274,18 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         )
 
       /**
-       * Disables an active endpoint and cancels its pending deliveries. False when it was not active. Needs a
-       * transaction.
+       * Disables an active endpoint of this address and cancels its pending deliveries. False when it was not active.
+       * Needs a transaction.
        */
-      const disable = ({ tenantId }: TenantScope, endpointId: WebhookId, reason: "gone" | "failing") =>
+      const disable = (
+        { tenantId, url }: TenantScope & { readonly url: string },
+        endpointId: WebhookId,
+        reason: "gone" | "failing"
+      ) =>
         sql`
           update webhook_endpoints set status = 'disabled', disabled_reason = ${reason}, version = version + 1,
             updated_at = now()
-          where tenant_id = ${tenantId} and id = ${endpointId} and status = 'active' returning id`.pipe(
+          where tenant_id = ${tenantId} and id = ${endpointId} and url = ${url} and status = 'active' returning id`.pipe(
           Rows.any,
           Effect.tap((was) => (was ? cancel({ tenantId }, endpointId) : Effect.void))
         )

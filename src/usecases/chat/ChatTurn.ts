@@ -307,7 +307,11 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       request: ChatTurnRequest,
       channel: ConversationChannel = "api",
       options: TurnOptions = noTurnOptions
-    ) => Effect.map(runTurn(scope, request, channel, options, startTurn.admit), toRunningTurn)
+    ) => {
+      const { prepare } = options
+      const admit = prepare === undefined ? startTurn.admit : startTurn.admitAfter(prepare)
+      return Effect.map(runTurn(scope, request, channel, options, admit), toRunningTurn)
+    }
 
     /** {@link start} for the API. Only the first request with its Idempotency-Key starts a turn. */
     const startOnce = (

@@ -12,7 +12,7 @@ import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/conversations/Conversation.ts"
 import type { ChatPlace } from "../../domain/chat/UiChat.ts"
-import { Conflict, invalidField } from "../../domain/Errors.ts"
+import { Conflict, type ConversationNotActive, invalidField } from "../../domain/Errors.ts"
 import { type ConversationId, newId, type RunId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { type TurnClaim, TurnClaimStore } from "../../store/chat/TurnClaims.ts"
@@ -173,6 +173,15 @@ export const makeStartTurn = Effect.gen(function* () {
       Effect.map(Identity.checkAdmission(opening.target, started), (admission) => ({ opening, admission }))
     )
 
+  /** `prepare` and turn are one transaction: a refused request changes nothing. */
+  const admitAfter =
+    (prepare: Effect.Effect<void, ConversationNotActive>): Admit<never> =>
+    (scope, opening) =>
+      Effect.zipRight(prepare, admit(scope, opening)).pipe(
+        sql.withTransaction,
+        Effect.catchTag("SqlError", Effect.die)
+      )
+
   /** Claim and turn are one transaction: a refused request does not use its key. */
   const admitOnce =
     (claim: TurnClaim): Admit<TurnAlreadyStarted | Conflict> =>
@@ -233,5 +242,5 @@ export const makeStartTurn = Effect.gen(function* () {
     return admission.left._tag === "TURN_LIMIT_EXCEEDED" ? ("Exhausted" as const) : ("Inactive" as const)
   })
 
-  return { open, beginStored, admit, admitOnce, releaseClaim } as const
+  return { open, beginStored, admit, admitAfter, admitOnce, releaseClaim } as const
 })

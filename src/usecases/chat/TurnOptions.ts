@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { TrialSettings } from "../../domain/agents/Agent.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
-import type { TurnFailed } from "../../domain/Errors.ts"
+import type { ConversationNotActive, TurnFailed } from "../../domain/Errors.ts"
 import type { ChatPlace } from "../../domain/chat/UiChat.ts"
 import type { EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { HistoryMessage, StartedTurn } from "../../store/chat/Turns.ts"
@@ -40,6 +40,8 @@ export interface TurnOptions {
   readonly version?: number
   /** Settings for this turn only, in place of those of its version. */
   readonly draft?: TrialSettings
+  /** Runs before the turn's first rows, in their transaction: a refused turn undoes it. */
+  readonly prepare?: Effect.Effect<void, ConversationNotActive>
 }
 
 export const noTurnOptions: TurnOptions = { files: noFiles }

@@ -191,9 +191,17 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       const isOver = outcome.isGone || taken.pendingMs >= Duration.toMillis(maxRetryTime)
       const failed = yield* store.recordFailure(key, outcome, {
         isOver,
-        pause: yield* pauseAfter(Math.max(1, taken.failures + 2 - failuresBeforePause))
+        pause: yield* pauseAfter(Math.max(1, taken.failures + 2 - failuresBeforePause)),
+        url: taken.url
       })
-      if (Option.isNone(failed)) return
+      if (Option.isNone(failed)) {
+        return yield* new JobFailure({
+          message: "The webhook's address was changed during the call.",
+          fatal: false,
+          expected: true,
+          retryAfter: Duration.seconds(1)
+        })
+      }
       if (outcome.isGone) return yield* disable(key, taken, "gone")
       if (failed.value.failingMs >= Duration.toMillis(maxRetryTime))
         return yield* disable(key, taken, "failing")

@@ -256,6 +256,11 @@ eachEngineLive("The hosted stream", (it, engine) => {
           400,
           "VALIDATION_ERROR"
         )
+        // A refused turn takes nothing back.
+        const before = yield* stored
+        yield* sql`update subscriptions set turns_limit = 0, overage_enabled = false`
+        expectError(yield* say({ message: "x", replaces: runOf(first) }), 429, "TURN_LIMIT_EXCEEDED")
+        expect(yield* stored).toEqual(before)
         yield* sql`update conversations set tickets = tickets + 1 where id = ${conversationId}`
         expectError(yield* say({ message: "x", replaces: runOf(first) }), 409, "CONVERSATION_NOT_ACTIVE")
       })

@@ -499,6 +499,36 @@ eachEngineLive("Events out", (it) => {
   )
 
   it.effect(
+    "what the previous address answers does not disable an endpoint, and its event goes to the new one",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          const { id } = yield* endpoint(scope, ["turn.settled"])
+          yield* turn(scope)
+          const moved = `${url}/moved`
+          answers = [
+            (request) =>
+              Effect.zipRight(
+                Effect.orDie(sql`update webhook_endpoints set url = ${moved} where id = ${id}`),
+                answering(410)(request)
+              )
+          ]
+          yield* attemptAll
+          expect(yield* (yield* WebhookEndpoints).find(scope, id)).toMatchObject({
+            status: "active",
+            failingSince: null
+          })
+          expect(yield* deliveries).toMatchObject([{ status: "pending", attempts: 1 }])
+          yield* attemptAll
+          expect(calls.map((call) => call.url)).toEqual([url, moved])
+          expect(yield* deliveries).toMatchObject([{ status: "delivered", attempts: 2 }])
+        })
+      )
+  )
+
+  it.effect(
     "an endpoint that has failed for three days is disabled; what failed is sent by a replay under its id",
     () =>
       onFreshData(

@@ -69,18 +69,19 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       if (Option.isNone(found)) return yield* noSuchVersion()
     })
 
-    /**
-     * The conversation of the stopped turn `runId`, restored to its state before that turn. Not active while another
-     * turn runs.
-     */
-    const rewind = Effect.fn("HostedTurn.rewind")(function* (scope: ReadScope, runId: RunId) {
-      const conversationId = yield* tests.conversationOf(scope, runId)
-      if (Option.isNone(conversationId)) {
+    /** Stops the turn `runId`. Returns its conversation, and what restores that to its state before the turn. */
+    const stopReplaced = Effect.fn("HostedTurn.stopReplaced")(function* (scope: ReadScope, runId: RunId) {
+      const found = yield* tests.conversationOf(scope, runId)
+      if (Option.isNone(found)) {
         return yield* new NotFound({ message: "No conversation of the team has such a turn." })
       }
       yield* runs.stop(scope, runId)
-      if (!(yield* tests.rewind(scope, conversationId.value, runId))) return yield* Identity.notActive()
-      return conversationId.value
+      const prepare = Effect.filterOrFail(
+        tests.rewind(scope, found.value, runId),
+        Boolean,
+        Identity.notActive
+      )
+      return { place: { conversationId: found.value }, prepare }
     })
 
     /** Stores the message for the human. The page gets a turn that ends at once and says who answers. */
@@ -174,15 +175,16 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
         return yield* startRetry(scope, channel, { ...turn, retryOf, sessionId })
       }
       yield* attachments.check(scope, sent)
-      const place = replaces === undefined ? {} : { conversationId: yield* rewind(scope, replaces) }
+      const replaced = replaces === undefined ? undefined : yield* stopReplaced(scope, replaces)
       const files = yield* attachments.keep(sent)
       const trial = {
         ...(version === undefined ? {} : { version }),
-        ...(draft === undefined ? {} : { draft })
+        ...(draft === undefined ? {} : { draft }),
+        ...(replaced === undefined ? {} : { prepare: replaced.prepare })
       }
       const begun =
         sessionId === undefined
-          ? turns.start(scope, { ...turn, ...place }, channel, { files, ...trial })
+          ? turns.start(scope, { ...turn, ...replaced?.place }, channel, { files, ...trial })
           : turn.persist
             ? inSession(scope, channel, sessionId, turn, files)
             : startUnstored(scope, channel, sessionId, turn, files)
