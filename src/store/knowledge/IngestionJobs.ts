@@ -1,5 +1,6 @@
 /** Ingestion jobs as the API shows them, and the status changes of their sources. */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -20,6 +21,8 @@ const Row = Schema.Struct({
 export const IngestionTask = Schema.Struct({
   jobId: IngestionJobId,
   jobType: IngestionJobType,
+  /** Number of attempts that have begun. */
+  attempt: Schema.Int,
   generation: Schema.NumberFromString,
   tenantId: TenantId,
   agentId: AgentId,
@@ -28,6 +31,29 @@ export const IngestionTask = Schema.Struct({
   config: Schema.Unknown
 })
 export type IngestionTask = typeof IngestionTask.Type
+
+/** Another attempt has begun, or the job has ended: this attempt writes nothing more. */
+export class AttemptSuperseded extends Data.TaggedError("AttemptSuperseded")<{}> {}
+
+/**
+ * Locks the source until the end of the caller's transaction, so that no other attempt begins before it. The check is a
+ * statement of its own: one that waits for a lock reads other rows as they were before.
+ */
+export const holdAttempt = (
+  sql: SqlClient.SqlClient,
+  { attempt, jobId, sourceId, tenantId }: IngestionTask
+) =>
+  Effect.zipRight(
+    sql`select id from sources where tenant_id = ${tenantId} and id = ${sourceId} for key share`,
+    sql`
+      select id from ingestion_jobs
+      where tenant_id = ${tenantId} and id = ${jobId} and status = 'RUNNING' and attempt = ${attempt}`
+  ).pipe(
+    Effect.filterOrFail(
+      ({ length }) => length === 1,
+      () => new AttemptSuperseded()
+    )
+  )
 
 const NewJob = Schema.Struct({ id: IngestionJobId, inserted: Schema.Boolean })
 
@@ -80,7 +106,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
     /** None when the job or its source does not exist, or the job has ended. */
     const task = ({ tenantId }: TenantScope, id: IngestionJobId) =>
       sql`
-        select j.id as "jobId", j.type as "jobType", j.generation, s.tenant_id as "tenantId", s.agent_id as "agentId",
+        select j.id as "jobId", j.type as "jobType", j.attempt, j.generation, s.tenant_id as "tenantId", s.agent_id as "agentId",
           s.id as "sourceId", s.type as "sourceType", s.config
         from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
         where j.tenant_id = ${tenantId} and j.id = ${id} and j.status in ('QUEUED', 'RUNNING')`.pipe(
@@ -121,7 +147,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         yield* sql`
           with job as (
             update ingestion_jobs set status = 'RUNNING', started_at = coalesce(started_at, now()),
-              progress = greatest(progress, 1)
+              progress = greatest(progress, 1), attempt = attempt + 1
             where tenant_id = ${tenantId} and id = ${jobId} returning tenant_id, source_id
           )
           update sources s set status = 'PROCESSING', updated_at = now()
@@ -153,7 +179,8 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       })
 
     /**
-     * Makes the job `SUCCEEDED`, and the source `READY`. Part of the transaction that makes the new generation live.
+     * Makes the job `SUCCEEDED`, and the source `READY`. Part of the transaction that makes the new generation live, and
+     * that begins with {@link holdAttempt}.
      */
     const succeed = (task: IngestionTask, chunksCreated: number) =>
       sql`
@@ -175,26 +202,31 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       sql`jsonb_build_array(jsonb_build_object('at', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'error', ${reason}::text))`
 
-    /** Makes the job `FAILED` with the reason. Chunks of an earlier generation stay live. */
-    const fail = ({ tenantId }: TenantScope, id: IngestionJobId, reason: string) =>
+    /**
+     * Makes the job `FAILED` with the reason. Chunks of an earlier generation stay live. False when another attempt has
+     * begun or the job has ended.
+     */
+    const fail = ({ attempt, jobId, tenantId }: IngestionTask, reason: string) =>
       sql`
         with job as (
           update ingestion_jobs set status = 'FAILED', error = ${reason}, completed_at = now(),
             attempt_errors = attempt_errors || ${attemptError(reason)}
-          where tenant_id = ${tenantId} and id = ${id} and status in ('QUEUED', 'RUNNING') returning tenant_id, source_id
+          where tenant_id = ${tenantId} and id = ${jobId} and attempt = ${attempt} and status in ('QUEUED', 'RUNNING')
+          returning tenant_id, source_id
         ),
         source as (
           update sources s set status = 'FAILED', last_error = ${reason}, updated_at = now()
           from job where s.tenant_id = job.tenant_id and s.id = job.source_id returning s.id, s.tenant_id, s.agent_id
         ),
-        ${reportOf("source.failed", id)}
-        select id from source`.pipe(Rows.none)
+        ${reportOf("source.failed", jobId)}
+        select id from source`.pipe(Rows.any)
 
-    /** Records the failure of an attempt that will be retried. */
-    const noteFailure = ({ tenantId }: TenantScope, id: IngestionJobId, reason: string) =>
+    /** Records the failure of an attempt that will be retried. False as for {@link fail}. */
+    const noteFailure = ({ attempt, jobId, tenantId }: IngestionTask, reason: string) =>
       sql`
         update ingestion_jobs set error = ${reason}, attempt_errors = attempt_errors || ${attemptError(reason)}
-        where tenant_id = ${tenantId} and id = ${id} and status = 'RUNNING'`.pipe(Rows.none)
+        where tenant_id = ${tenantId} and id = ${jobId} and attempt = ${attempt} and status = 'RUNNING'
+        returning id`.pipe(Rows.any)
 
     return {
       find,

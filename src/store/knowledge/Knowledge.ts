@@ -9,7 +9,7 @@ import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChunkId, DocumentId } from "../../domain/Ids.ts"
 import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
-import type { IngestionTask } from "./IngestionJobs.ts"
+import { holdAttempt, type IngestionTask } from "./IngestionJobs.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { hasVectorColumn } from "./VectorEncoding.ts"
 
@@ -68,10 +68,11 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         id text, "documentId" text, ordinal int, heading text, content text, "contentHash" text, tsv text, length int, english boolean
       )`
 
-    /** Adds documents to the generation that is being built, all of them or none. */
+    /** Adds documents to the generation that is being built, all of them or none. Fails for a superseded attempt. */
     const addDocuments = Effect.fn("KnowledgeStore.addDocuments")(
       function* (task: IngestionTask, documents: ReadonlyArray<NewDocument>) {
         if (documents.length === 0) return
+        yield* holdAttempt(sql, task)
         yield* insertDocuments(task, documents)
         let rows: Array<NewChunk & ChunkOf> = []
         for (const { chunks, id: documentId } of documents) {
@@ -85,19 +86,18 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         if (rows.length > 0) yield* insertChunks(task, rows)
       },
       sql.withTransaction,
-      Effect.orDie
+      Effect.catchTag("SqlError", Effect.die)
     )
 
-    /** Removes the documents of an earlier attempt. */
+    /** Removes the documents of this attempt and of earlier ones. No effect for a superseded attempt. */
     const discard = (task: IngestionTask) =>
       sql`
         delete from documents d using sources s
         where d.tenant_id = ${task.tenantId} and d.source_id = ${task.sourceId} and d.generation = ${task.generation}
-          and s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation <> d.generation`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
-        Effect.withSpan("KnowledgeStore.discard")
-      )
+          and s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation <> d.generation
+          and exists (
+            select from ingestion_jobs where tenant_id = ${task.tenantId} and id = ${task.jobId} and attempt = ${task.attempt}
+          )`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("KnowledgeStore.discard"))
 
     const raiseVersion = ({ agentId, tenantId }: AgentScope) =>
       sql<{ readonly version: string }>`
@@ -176,20 +176,18 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
 
     /**
      * Makes the generation live, with the documents `kept` of the old one, and removes the rest of the old one. The
-     * caller's transaction also ends the job. Returns the number of chunks, and of chunks that `model` supports and
-     * that have no vector.
+     * caller's transaction also ends the job. Fails for a superseded attempt. Returns the number of chunks, and of chunks
+     * that `model` supports and that have no vector.
      */
-    const swap = Effect.fn("KnowledgeStore.swap")(function* (
-      task: IngestionTask,
-      model: EmbeddingModel,
-      kept: ReadonlyArray<string> = []
-    ) {
-      const version = yield* raiseVersion(task)
-      yield* leaveOut(task)
-      // Vectors first: what has changed in words alone may find its old neighbour's among documents that stay.
-      if (task.jobType === "INGEST") yield* carryVectors(task, version, yield* hasVectorColumn(sql))
-      yield* carryDocuments(task, kept)
-      yield* sql`
+    const swap = Effect.fn("KnowledgeStore.swap")(
+      function* (task: IngestionTask, model: EmbeddingModel, kept: ReadonlyArray<string> = []) {
+        yield* holdAttempt(sql, task)
+        const version = yield* raiseVersion(task)
+        yield* leaveOut(task)
+        // Vectors first: what has changed in words alone may find its old neighbour's among documents that stay.
+        if (task.jobType === "INGEST") yield* carryVectors(task, version, yield* hasVectorColumn(sql))
+        yield* carryDocuments(task, kept)
+        yield* sql`
         with delta as (
           select coalesce(sum(case when version is null then 1 else -1 end), 0) as chunks,
             coalesce(sum(case when version is null then length else -length end), 0) as length
@@ -198,22 +196,24 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         )
         update agent_stats set chunk_count = chunk_count + delta.chunks, length_sum = length_sum + delta.length
         from delta where tenant_id = ${task.tenantId} and agent_id = ${task.agentId}`
-      yield* sql`
+        yield* sql`
         update chunks set version = ${version}::bigint
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
           and not excluded`
-      yield* sql`
+        yield* sql`
         delete from documents
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation <> ${task.generation}`
-      const [counts] = yield* sql<{ readonly chunks: number; readonly unembedded: number }>`
+        const [counts] = yield* sql<{ readonly chunks: number; readonly unembedded: number }>`
         select count(*)::int as chunks,
           count(*) filter (where e.chunk_id is null and not c.excluded and ${supportsChunk(sql, model)})::int as unembedded
         from chunks c
         left join chunk_embeddings e
           on e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}
         where c.tenant_id = ${opaque(sql, task.tenantId)} and c.source_id = ${task.sourceId} and c.generation = ${task.generation}`
-      return { chunks: counts?.chunks ?? 0, unembedded: counts?.unembedded ?? 0 }
-    }, Effect.orDie)
+        return { chunks: counts?.chunks ?? 0, unembedded: counts?.unembedded ?? 0 }
+      },
+      Effect.catchTag("SqlError", Effect.die)
+    )
 
     return { addDocuments, discard, swap } as const
   })

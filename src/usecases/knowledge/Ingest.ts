@@ -30,7 +30,11 @@ import { type OwnType, read } from "../../readers/Readers.ts"
 import { ReaderError, permanentError } from "../../capabilities/SourceReaders.ts"
 import type { ReaderServices } from "../../readers/Reader.ts"
 import { CrawlEntryStore } from "../../store/knowledge/CrawlEntries.ts"
-import { type IngestionTask, IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
+import {
+  AttemptSuperseded,
+  type IngestionTask,
+  IngestionJobStore
+} from "../../store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore, type NewDocument } from "../../store/knowledge/Knowledge.ts"
 import { OtherModelCalls } from "../billing/OtherModelCalls.ts"
 import { ConnectorPass, type Pass, invalidConfig } from "./ConnectorPass.ts"
@@ -136,7 +140,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
           Stream.runFoldEffect(0, (done, documents) =>
             Effect.as(knowledge.addDocuments(task, documents), done + documents.length)
           ),
-          Effect.tapError((error) => ledger.recordFailure(addressOf(source), error)),
+          Effect.tapErrorTag("ReaderError", (error) => ledger.recordFailure(addressOf(source), error)),
           // The entries of an interrupted attempt are stored too, because they help to find the cause.
           Effect.ensuring(ledger.flush),
           Effect.mapInputContext((context: Context.Context<ReaderServices>) => needed(context)),
@@ -160,8 +164,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
         }
       }).pipe(sql.withTransaction)
 
-    const attempt = Effect.fn("Ingest.attempt")(function* (waiting: IngestionTask) {
-      const task = yield* jobs.start(waiting)
+    const attempt = Effect.fn("Ingest.attempt")(function* (task: IngestionTask) {
       const pass = yield* (isConnector(task) ? connectors.build(task) : build(task)).pipe(
         Effect.timeoutFail({
           duration: deadline,
@@ -185,7 +188,8 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
       Effect.gen(function* () {
         const message = `${code}: ${words}`
         const final = !retryable || job.lastAttempt
-        yield* final ? jobs.fail(task, task.jobId, message) : jobs.noteFailure(task, task.jobId, message)
+        const isNoted = yield* final ? jobs.fail(task, message) : jobs.noteFailure(task, message)
+        if (!isNoted) return yield* new AttemptSuperseded()
         // A connector's next attempt continues after the stored steps, so they are kept.
         if (final || !isConnector(task)) yield* knowledge.discard(task)
         yield* entries.prune(task)
@@ -196,18 +200,23 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
     /** Handler of queue `ingestion`. */
     const process = Effect.fn("Ingest.process")(function* (job: QueueJob) {
       const { jobId, ...scope } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      const task = yield* jobs.task(scope, jobId)
-      if (Option.isNone(task)) return
-      yield* attempt(task.value).pipe(
+      const waiting = yield* jobs.task(scope, jobId)
+      if (Option.isNone(waiting)) return
+      const task = yield* jobs.start(waiting.value)
+      yield* attempt(task).pipe(
         Effect.catchTags({
-          ReaderError: (error) => failAttempt(task.value, job, error),
-          JobQueueError: () => failAttempt(task.value, job, queueUnavailable)
+          ReaderError: (error) => failAttempt(task, job, error),
+          JobQueueError: () => failAttempt(task, job, queueUnavailable)
         }),
         Effect.catchAllDefect((defect) =>
           Effect.zipRight(
             Effect.logError("An ingestion attempt broke", defect),
-            failAttempt(task.value, job, unexpected)
+            failAttempt(task, job, unexpected)
           )
+        ),
+        // The worker had lost its lease.
+        Effect.catchTag("AttemptSuperseded", () =>
+          Effect.logWarning("An ingestion attempt ended, because another has begun")
         )
       )
     })
@@ -216,8 +225,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
       Effect.gen(function* () {
         const task = yield* jobs.task(scope, jobId)
         if (Option.isNone(task)) return
-        yield* jobs.fail(scope, jobId, workerStopped)
-        yield* knowledge.discard(task.value)
+        if (yield* jobs.fail(task.value, workerStopped)) yield* knowledge.discard(task.value)
       })
 
     /** Fails the job whose worker died on its last attempt. */

@@ -269,7 +269,7 @@ eachEngineLive("Events out", (it) => {
         const ingestion = yield* IngestionJobStore
         const jobId = yield* newId.ingestionJob
         yield* ingestion.insert(scope, { id: jobId, sourceId, type: "INGEST" })
-        yield* ingestion.fail(scope, jobId, "It is gone.")
+        yield* ingestion.fail(yield* Effect.flatten(ingestion.task(scope, jobId)), "It is gone.")
         yield* attemptAll
         expect(calls.map((call) => bodyOf(call).type)).toEqual([
           "conversation.started",

@@ -6,11 +6,16 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
+import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { JobQueue } from "../../../src/capabilities/JobQueue.ts"
 import { OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import { newId, type SourceId } from "../../../src/domain/Ids.ts"
-import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
+import {
+  AttemptSuperseded,
+  IngestionJobStore,
+  type IngestionTask
+} from "../../../src/store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore } from "../../../src/store/knowledge/Knowledge.ts"
 import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
 import { Ingest } from "../../../src/usecases/knowledge/Ingest.ts"
@@ -108,6 +113,48 @@ eachEngineLive("An ingestion job", (it) => {
         expect(yield* ingest.sweep).toBe(false)
         expect(yield* states).toEqual(ended)
       }).pipe(Effect.provide(live))
+  )
+
+  it.scoped("whose worker has lost it to another neither adds nor removes nor ends anything", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const source = yield* addSource(scope, "URL", { url: "https://example.com/" })
+      const sql = yield* SqlClient.SqlClient
+      const jobs = yield* IngestionJobStore
+      const knowledge = yield* KnowledgeStore
+      const embedder = yield* Embedder
+      const { id } = yield* jobs.insert(scope, {
+        id: yield* newId.ingestionJob,
+        sourceId: source,
+        type: "INGEST"
+      })
+      const begin = Effect.flatMap(Effect.flatten(jobs.task(scope, id)), jobs.start)
+      const add = (task: IngestionTask, uri: string) =>
+        Effect.flatMap(newId.document, (documentId) =>
+          knowledge.addDocuments(task, [
+            { id: documentId, uri, title: uri, contentHash: "00".repeat(32), chunks: [] }
+          ])
+        )
+      const goLive = (task: IngestionTask) =>
+        Effect.zipRight(knowledge.swap(task, embedder), jobs.succeed(task, 0)).pipe(sql.withTransaction)
+      const first = yield* begin
+      yield* add(first, "first")
+      const second = yield* begin
+      yield* knowledge.discard(second)
+      yield* add(second, "second")
+      expect(yield* Effect.flip(add(first, "late"))).toBeInstanceOf(AttemptSuperseded)
+      expect(yield* Effect.flip(goLive(first))).toBeInstanceOf(AttemptSuperseded)
+      yield* knowledge.discard(first)
+      expect([yield* jobs.noteFailure(first, "late"), yield* jobs.fail(first, "late")]).toEqual([
+        false,
+        false
+      ])
+      yield* goLive(second)
+      expect(yield* Effect.flip(add(second, "too late"))).toBeInstanceOf(AttemptSuperseded)
+      expect(yield* sql`select uri from documents`).toEqual([{ uri: "second" }])
+      expect(yield* seen(scope, source)).toMatchObject({ status: "READY", job: "SUCCEEDED", error: null })
+    }).pipe(Effect.provide(live))
   )
 
   it.scoped(

@@ -135,11 +135,13 @@ eachEngineLive("A source's life", (it) => {
       const sources = yield* Sources
       const jobs = yield* IngestionJobStore
       const { source, ingestionJob } = yield* sources.upload(key, "FILE", document)
-      const task = Option.getOrThrow(yield* jobs.task(key, ingestionJob?.id ?? (yield* newId.ingestionJob)))
-      yield* jobs.start(task)
+      const waiting = Option.getOrThrow(
+        yield* jobs.task(key, ingestionJob?.id ?? (yield* newId.ingestionJob))
+      )
+      const task = yield* jobs.start(waiting)
       expect((yield* Effect.flip(sources.remove(key, source.id)))._tag).toBe("ARTIFACT_DELETE_CONFLICT")
       expect(yield* cleanUp).toBe(0)
-      yield* jobs.fail(task, task.jobId, "It ended.")
+      yield* jobs.fail(task, "It ended.")
       yield* sources.remove(key, source.id)
       expect(yield* cleanUp).toBe(1)
       expect(yield* kept).toBe(false)

@@ -165,7 +165,7 @@ eachEngineLive("Knowledge sources", (it) => {
       expect(yield* rows("ingestion_jobs")).toBe(1)
       const config = { url: "https://docs.example/two" }
       yield* sources.patch(key, source.id, { config })
-      expect(yield* jobs.start(seen)).toEqual({ ...seen, jobType: "REINDEX", config })
+      expect(yield* jobs.start(seen)).toEqual({ ...seen, attempt: 1, jobType: "REINDEX", config })
     }).pipe(Effect.provide(live))
   )
 

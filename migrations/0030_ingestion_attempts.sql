@@ -1,0 +1,2 @@
+-- Number of attempts that have begun. Only the latest may write.
+alter table ingestion_jobs add column attempt integer not null default 0;
