@@ -91,7 +91,7 @@ const sourcesOf = ({ call }: Transport) => {
 
   /**
    * Resolves once the source is `READY` and has no waiting or running job. Rejects with `SOURCE_FAILED` when it is
-   * `FAILED`.
+   * `FAILED`, and with `SOURCE_NOT_SYNCED` when it has no job.
    */
   const awaitReady = async (id: string, options: WaitOptions = {}): Promise<SourceView> => {
     let told = -1
@@ -106,6 +106,12 @@ const sourcesOf = ({ call }: Transport) => {
       if (ready) return source
       if (source.status === "FAILED" && !isMoving) {
         throw new SpokeError({ code: "SOURCE_FAILED", message: source.error ?? "The source has failed." })
+      }
+      if (source.status === "PENDING" && !isMoving) {
+        throw new SpokeError({
+          code: "SOURCE_NOT_SYNCED",
+          message: "The source has no job that reads it. Call sources.sync first."
+        })
       }
       await pause(options.every ?? 250, options.signal)
     }

@@ -6,6 +6,7 @@ import type { ErrorCode } from "../domain/Errors.ts"
  * - `UNREACHABLE`: no answer, or it was interrupted.
  * - `INVALID_RESPONSE`: the answer is not from Spoke, or a reply's object does not fit its whole schema.
  * - `SOURCE_FAILED`: a source that was waited for could not be read; the message says why.
+ * - `SOURCE_NOT_SYNCED`: a source that was waited for was created with `autoSync: false` and never synced.
  * - `INVALID_CONFIG`, `DATA_DIRECTORY_IN_USE`, `DATA_DIRECTORY_UNUSABLE`, `DATABASE_UNAVAILABLE`: the library could not
  *   open.
  * - `CLOSED`: the library was closed.
@@ -14,6 +15,7 @@ export type ClientCode =
   | "UNREACHABLE"
   | "INVALID_RESPONSE"
   | "SOURCE_FAILED"
+  | "SOURCE_NOT_SYNCED"
   | "INVALID_CONFIG"
   | "DATA_DIRECTORY_IN_USE"
   | "DATA_DIRECTORY_UNUSABLE"

@@ -75,6 +75,15 @@ describe("The HTTP client", () => {
     expect(await client.sources.ready("src_1", { every: 1 })).toMatchObject({ status: "READY" })
   })
 
+  it("rejects where no job will ever read the source", async () => {
+    const client = against(() =>
+      Response.json({ data: { id: "src_1", status: "PENDING", error: null, latestJob: null } })
+    )
+    await expect(client.sources.ready("src_1", { every: 1 })).rejects.toMatchObject({
+      code: "SOURCE_NOT_SYNCED"
+    })
+  })
+
   it("knows each declared public route by its method and path", () => {
     expect(routes).toEqual(declared())
   })

@@ -261,16 +261,20 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     })
 
     /** Starts an experiment that replays `runIds` with the draft in addition to the live answers. */
-    const preview = Effect.fn("Corrections.preview")(function* (
-      tenant: TenantScope,
-      { correction, runIds }: { readonly correction: Correction; readonly runIds: ReadonlyArray<RunId> },
-      author: Actor
-    ) {
-      const { agentId, answer, id, question } = correction
-      const started = yield* experiments.start(tenant, agentId, { runIds }, author, { question, answer })
-      yield* store.recordPreview(tenant, correction, started.id)
-      return yield* get(tenant, id)
-    })
+    const preview = Effect.fn("Corrections.preview")(
+      function* (
+        tenant: TenantScope,
+        { correction, runIds }: { readonly correction: Correction; readonly runIds: ReadonlyArray<RunId> },
+        author: Actor
+      ) {
+        const { agentId, answer, id, question } = correction
+        const started = yield* experiments.start(tenant, agentId, { runIds }, author, { question, answer })
+        yield* store.recordPreview(tenant, correction, started.id)
+        return yield* get(tenant, id)
+      },
+      sql.withTransaction,
+      Effect.catchTag("SqlError", Effect.die)
+    )
 
     /**
      * Adds the answer to the source of approved answers, instead of an earlier one to the same question. Creates that
