@@ -233,6 +233,7 @@ export class Chat {
     }
     this.set({ agent: session.agent })
     await this.refresh()
+    if (!this.found.reached) throw new Error("The conversation cannot be read.")
     this.set({ ready: true, problem: null })
     if (this.view.live !== null) this.unsure(this.texts.lost)
     else this.offer()
@@ -282,7 +283,8 @@ export class Chat {
     this.keep()
     // A stored message that cannot be retried has been answered by a human, or will be.
     const isAnswered = retryOf !== null && failure.status === 409
-    this.set({ live: null, problem: isAnswered ? null : this.reason(failure) })
+    const failed = retryOf === null || isAnswered ? {} : { failed: retryOf }
+    this.set({ live: null, problem: isAnswered ? null : this.reason(failure), ...failed })
     return retryOf === null ? this.putBack(message, files) : void this.refresh(true)
   }
 

@@ -1,5 +1,5 @@
 /** The signed-in user. */
-import { queryOptions } from "@tanstack/react-query"
+import { type QueryClient, queryOptions } from "@tanstack/react-query"
 import type { Role as Declared } from "../../../domain/accounts/Access.ts"
 import type { Login } from "../../../domain/accounts/Account.ts"
 import type { SignedIn } from "../../../http/hosted/accounts/SessionsApi.ts"
@@ -32,4 +32,14 @@ export const signIn = (email: string, password: string) =>
     body: { email, password }
   })
 
-export const signOut = () => call("POST", "/api/auth/logout")
+/** A session that has already ended is no failure. */
+export const signOut = () =>
+  call("POST", "/api/auth/logout").catch((problem: unknown) => {
+    if (!(problem instanceof ApiError && problem.status === 401)) throw problem
+  })
+
+/** Changes the user. What was read for the one before is removed. */
+export const changeUser = (queries: QueryClient, user: User | null): void => {
+  queries.setQueryData(session.queryKey, user)
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== session.queryKey[0] })
+}

@@ -34,11 +34,13 @@ export const Choices = <K extends string>({
             type="checkbox"
             checked={value.includes(key)}
             onChange={({ currentTarget: { checked } }) =>
-              onChange(
-                options
+              onChange([
+                // Of a longer list than is shown.
+                ...value.filter((other) => !options.some(([shown]) => shown === other)),
+                ...options
                   .map(([other]) => other)
                   .filter((other) => (other === key ? checked : value.includes(other)))
-              )
+              ])
             }
           />
           <span {...(isNamedByPeople ? { lang: "" } : {})}>

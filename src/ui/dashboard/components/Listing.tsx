@@ -11,6 +11,7 @@ interface ListingProps<Page, Row> extends Omit<TableProps<Row>, "rows"> {
   readonly query: LoadedProps<InfiniteData<Page>>["query"] & {
     readonly hasNextPage: boolean
     readonly isFetchingNextPage: boolean
+    readonly isFetchNextPageError: boolean
     readonly fetchNextPage: () => Promise<unknown>
   }
   readonly rowsOf: (page: Page) => ReadonlyArray<Row>

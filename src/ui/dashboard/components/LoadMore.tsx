@@ -1,11 +1,14 @@
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
+import { Problem } from "./Problem.tsx"
 
 interface Props {
   readonly query: {
     readonly hasNextPage: boolean
     readonly isFetchingNextPage: boolean
+    readonly isFetchNextPageError: boolean
+    readonly error: unknown
     readonly fetchNextPage: () => unknown
   }
 }
@@ -16,6 +19,7 @@ export const LoadMore = ({ query }: Props) => {
   if (!query.hasNextPage) return null
   return (
     <div>
+      {query.isFetchNextPageError ? <Problem problem={query.error} /> : null}
       <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
         {t.loadMore}
       </Button>

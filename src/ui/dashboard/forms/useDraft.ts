@@ -20,8 +20,11 @@ export interface Draft<A extends Fields> {
   readonly take: (name: keyof A) => void
   /** Resets the form to the stored values. */
   readonly discard: () => void
-  /** To be called after the values were stored. */
-  readonly saved: () => void
+  /**
+   * To be called after the values were stored. `sent` are those of the request: what was typed while it ran is kept.
+   * Without them, the form goes back to its stored values.
+   */
+  readonly saved: (sent?: A) => void
 }
 
 interface Options<A extends Fields> {
@@ -34,6 +37,20 @@ interface Options<A extends Fields> {
   /** Secrets: they are not kept. */
   readonly unkept?: ReadonlyArray<keyof A & string>
 }
+
+interface State<A extends Fields> extends Edited<A> {
+  /** The stored values that were taken into account last. */
+  readonly seen: A
+  readonly isRestored: boolean
+}
+
+const clean = <A extends Fields>(stored: A): State<A> => ({
+  base: stored,
+  mine: stored,
+  theirs: {},
+  seen: stored,
+  isRestored: false
+})
 
 const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null
 
@@ -53,17 +70,17 @@ export const useDraft = <A extends Fields>({ name, stored, title, unkept = [] }:
   const { data: user } = useQuery(session)
   const [path] = useLocation()
   const userId = user?.id ?? ""
-  const begun = (): Edited<A> & { readonly isRestored: boolean } => {
+  const begun = (): State<A> => {
     const kept = findDraft(userId, name)
     const mine = formedLike(kept?.value, stored)
     const base = formedLike(kept?.base, stored)
     return mine === null || base === null
-      ? { base: stored, mine: stored, theirs: {}, isRestored: false }
-      : { base, mine, theirs: {}, isRestored: true }
+      ? clean(stored)
+      : { base, mine, theirs: {}, seen: base, isRestored: true }
   }
   const [state, setState] = useState(begun)
   // The stored values have changed: an unedited form follows them.
-  const current = isSame(state.base, stored) ? state : { ...state, ...rebased(state, stored) }
+  const current = isSame(state.seen, stored) ? state : { ...state, ...rebased(state, stored), seen: stored }
   if (current !== state) setState(current)
   const isDirty = isChanged(current)
 
@@ -96,11 +113,18 @@ export const useDraft = <A extends Fields>({ name, stored, title, unkept = [] }:
       }),
     discard: () => {
       dropDraft(userId, name)
-      setState({ base: stored, mine: stored, theirs: {}, isRestored: false })
+      setState(clean(stored))
     },
-    saved: () => {
-      dropDraft(userId, name)
-      setState(({ mine }) => ({ base: mine, mine, theirs: {}, isRestored: false }))
+    saved: (sent) => {
+      // The component may be gone before the effect above runs.
+      if (sent === undefined || isSame(sent, current.mine)) dropDraft(userId, name)
+      setState(({ mine, seen }) => ({
+        base: sent ?? mine,
+        mine,
+        theirs: {},
+        seen: sent === undefined ? mine : seen,
+        isRestored: false
+      }))
     }
   }
 }

@@ -4,7 +4,7 @@ import { type FormEvent, useEffect, useState } from "react"
 import { ApiError } from "../api/Client.ts"
 import { isBrokenOff, knowsPasskeys, signInWithPasskey } from "../api/Passkeys.ts"
 import { beginSignOn, type SignOnProblem } from "../api/SingleSignOn.ts"
-import { session, signIn } from "../api/Session.ts"
+import { changeUser, signIn } from "../api/Session.ts"
 import { Button } from "../components/Button.tsx"
 import { TextField } from "../components/Field.tsx"
 import { Problem } from "../components/Problem.tsx"
@@ -83,7 +83,7 @@ export const SignIn = () => {
   const [password, setPassword] = useState("")
   const attempt = useMutation({
     mutationFn: () => signIn(email, password),
-    onSuccess: ({ user }) => queries.setQueryData(session.queryKey, user)
+    onSuccess: ({ user }) => changeUser(queries, user)
   })
   const [returned] = useState(returnedWith)
   const signOn = useMutation({
@@ -100,7 +100,7 @@ export const SignIn = () => {
       attempt.reset()
       signOn.reset()
     },
-    onSuccess: ({ user }) => queries.setQueryData(session.queryKey, user)
+    onSuccess: ({ user }) => changeUser(queries, user)
   })
   useEffect(() => {
     document.title = `${t.title} · Spoke`

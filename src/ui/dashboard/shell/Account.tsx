@@ -3,15 +3,17 @@ import { useQueryClient } from "@tanstack/react-query"
 import { ChevronsUpDown, LogOut, MonitorSmartphone } from "lucide-react"
 import { useState } from "react"
 import { Link } from "wouter"
-import { session, signOut, type User } from "../api/Session.ts"
+import { changeUser, signOut, type User } from "../api/Session.ts"
 import { Avatar } from "../components/Avatar.tsx"
 import { Button } from "../components/Button.tsx"
 import { Question } from "../components/Dialog.tsx"
+import { toast } from "../components/feedback/Toast.tsx"
 import { Select } from "../components/Field.tsx"
 import { Popover } from "../components/Popover.tsx"
 import { dropDrafts, useKeptDrafts } from "../forms/keptDrafts.ts"
 import { useScheme } from "../Scheme.ts"
 import { type Language, languages, texts, useLanguage, useText } from "../text/Language.tsx"
+import { useReason } from "../text/useReason.ts"
 import css from "./Shell.module.css"
 
 const words = texts(
@@ -51,14 +53,14 @@ export const Account = ({ user }: { readonly user: User }) => {
   const { language, choose } = useLanguage()
   const [scheme, setScheme] = useScheme()
   const queries = useQueryClient()
+  const reason = useReason()
   const kept = useKeptDrafts(user.id)
   const [isAsking, setAsking] = useState(false)
   const leave = () =>
-    signOut().finally(() => {
+    signOut().then(() => {
       // The next user of this browser must not read drafts of this one.
       dropDrafts(user.id)
-      queries.setQueryData(session.queryKey, null)
-      queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" })
+      changeUser(queries, null)
     })
   return (
     <>
@@ -100,7 +102,7 @@ export const Account = ({ user }: { readonly user: User }) => {
               kind="quiet"
               onClick={() => {
                 close()
-                if (kept.length === 0) void leave()
+                if (kept.length === 0) leave().catch((problem: unknown) => toast(reason(problem).sentence))
                 else setAsking(true)
               }}
             >

@@ -41,7 +41,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
     <LoadedPage query={query}>
       {(agent) => (
         <Suspense fallback={<PageSkeleton />}>
-          <Part key={part.part} agent={agent} user={user} />
+          <Part key={`${id} ${part.part}`} agent={agent} user={user} />
         </Suspense>
       )}
     </LoadedPage>

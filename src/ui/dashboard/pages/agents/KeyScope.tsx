@@ -3,6 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query"
 import type { Key } from "../../api/Keys.ts"
 import { sources } from "../../api/Sources.ts"
 import { Choices, Switch } from "../../components/Choices.tsx"
+import { LoadMore } from "../../components/LoadMore.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { Labels, labelsOf, typedLabels } from "../sources/Labels.tsx"
 
@@ -80,6 +81,7 @@ export const KeyScope = ({ agentId, errorOf, help, onChange, value }: Props) => 
               error={errorOf("sourceScope.sourceIds")}
             />
           )}
+          <LoadMore query={query} />
         </>
       ) : null}
     </>

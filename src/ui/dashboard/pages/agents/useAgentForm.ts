@@ -99,7 +99,8 @@ const triedOf = (agent: Agent, typed: Settings): typeof TrialSettings.Encoded | 
   return Object.keys(tried).length === 0 ? undefined : tried
 }
 
-export const useAgentForm = (agent: Agent) => {
+/** `shown` are the fields at which the page shows issues. */
+export const useAgentForm = (agent: Agent, shown: ReadonlyArray<(typeof places)[number]> = places) => {
   const t = useText(words)
   const queries = useQueryClient()
   const draft = useDraft({
@@ -125,10 +126,11 @@ export const useAgentForm = (agent: Agent) => {
         masking: maskingOf(value),
         streamReasoning: value.streamReasoning
       }),
-    onSuccess: ({ agent: saved }, publish) => {
+    onMutate: () => value,
+    onSuccess: ({ agent: saved }, publish, sent) => {
+      if (publish) draft.saved(sent)
       // The input is then in the draft version, and the form shows the published one.
-      if (publish) draft.saved()
-      else draft.discard()
+      else if (isSame(sent, value)) draft.discard()
       setNote("")
       queries.setQueryData(agentQuery(agent.id).queryKey, saved)
       return queries.invalidateQueries({ queryKey: ["agents"] })
@@ -138,7 +140,7 @@ export const useAgentForm = (agent: Agent) => {
         ? queries.invalidateQueries({ queryKey: agentQuery(agent.id).queryKey, exact: true })
         : undefined
   })
-  const { errorOf, general } = useIssues(save.error, places)
+  const { errorOf, general } = useIssues(save.error, shown)
   return { draft, errorOf, general, note, save, setNote, tried: triedOf(agent, value) }
 }
 

@@ -84,13 +84,18 @@ const SearchField = ({ onChange, value }: SearchProps) => {
   const [text, setText] = useState(value)
   const field = useRef<HTMLInputElement>(null)
   useShortcuts({ "/": () => field.current?.focus() })
-  useEffect(() => setText(value), [value])
+  // The value is trimmed: a space behind it may be the beginning of the next word.
+  useEffect(() => setText((typed) => (typed.trim() === value ? typed : value)), [value])
   useEffect(() => {
     const wanted = text.trim()
     if (wanted === value) return
     const timer = setTimeout(() => onChange(wanted), quietMs)
     return () => clearTimeout(timer)
   })
+  const clear = () => {
+    setText("")
+    onChange("")
+  }
   return (
     <div className={css["search"]}>
       <Search aria-hidden size={16} />
@@ -104,7 +109,7 @@ const SearchField = ({ onChange, value }: SearchProps) => {
         onChange={({ target }) => setText(target.value)}
       />
       {text === "" ? null : (
-        <Button kind="quiet" icon aria-label={t.clearSearch} onClick={() => onChange("")}>
+        <Button kind="quiet" icon aria-label={t.clearSearch} onClick={clear}>
           <X aria-hidden size={16} />
         </Button>
       )}

@@ -50,6 +50,10 @@ export const useInbox = (filter: Filter) => {
     first,
     rows,
     query: { data: isPending ? undefined : rows, error, isFetching, isPending, refetch },
-    more: pages.hasNextPage && !pages.isFetchingNextPage ? () => void pages.fetchNextPage() : null
+    // A refused page is not requested again at each render.
+    more:
+      pages.hasNextPage && !pages.isFetchingNextPage && !pages.isFetchNextPageError
+        ? () => void pages.fetchNextPage()
+        : null
   }
 }

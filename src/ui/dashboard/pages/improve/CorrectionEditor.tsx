@@ -141,12 +141,13 @@ const Editing = ({ found, onClose }: EditingProps) => {
   const stored = async () => {
     if (!isDirty) return
     queries.setQueryData(correction(id).queryKey, await updateCorrection(id, value))
-    draft.saved()
+    draft.saved(value)
   }
   const save = useMutation({
     mutationFn: () => updateCorrection(id, value),
-    onSuccess: (next) => {
-      draft.saved()
+    onMutate: () => value,
+    onSuccess: (next, _, sent) => {
+      draft.saved(sent)
       return renew(next)
     }
   })

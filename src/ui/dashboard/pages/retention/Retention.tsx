@@ -107,8 +107,9 @@ const Edit = ({ found, longest, user }: Props) => {
             .map((kind) => [kind, daysOf(draft.value[kind])])
         )
       ),
-    onSuccess: async () => {
-      draft.saved()
+    onMutate: () => draft.value,
+    onSuccess: async (_, __, sent) => {
+      draft.saved(sent)
       await queries.invalidateQueries({ queryKey: retention.queryKey })
     }
   })

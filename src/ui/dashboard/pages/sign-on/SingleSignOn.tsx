@@ -165,8 +165,9 @@ const Edit = ({ found, redirectUri }: EditProps) => {
         trustsEmail: value.trustsEmail,
         allowsPasswords: value.allowsPasswords
       }),
-    onSuccess: async () => {
-      draft.saved()
+    onMutate: () => value,
+    onSuccess: async (_, __, sent) => {
+      draft.saved(sent)
       setSecret("")
       await refresh()
     }

@@ -1,6 +1,6 @@
 /** Step one: the customer's homepage, and the pages to read. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { lazy, Suspense, useState } from "react"
+import { lazy, Suspense, useRef, useState } from "react"
 import { createAgent } from "../../api/Agents.ts"
 import { createSource, dryRun } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
@@ -92,9 +92,13 @@ export const Content = ({ agentId, onAdded }: Props) => {
   )
   const find = useMutation({ mutationFn: () => look(address) })
 
+  /** The agent that was created here. Another attempt uses it too. */
+  const created = useRef<string | null>(null)
   const agentFor = async (name: string) => {
-    if (agentId !== null) return agentId
+    const known = agentId ?? created.current
+    if (known !== null) return known
     const { agent } = await createAgent(name, "")
+    created.current = agent.id
     await queries.invalidateQueries({ queryKey: ["agents"], exact: true })
     return agent.id
   }

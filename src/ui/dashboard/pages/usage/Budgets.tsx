@@ -25,8 +25,8 @@ type Agents = Usage["agents"]
 
 const nanoPerUsd = 1e9
 const nanoOf = (usd: string) => Math.round(numberOf(usd) * nanoPerUsd)
-/** A positive amount with up to nine decimals. */
-const amount = "[0-9]+([.,][0-9]{1,9})?"
+/** A positive amount with up to nine decimals. Three of them could be thousands: 1.000 is one or a thousand. */
+const amount = "[0-9]+([.,]([0-9]{1,2}|[0-9]{4,9}))?|0[.,][0-9]{3}"
 
 /** For the whole organisation, and for all keys. */
 const all = "all"

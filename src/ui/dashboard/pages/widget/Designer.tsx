@@ -127,8 +127,9 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
   const { queryKey } = widgetQuery(agent.id)
   const save = useMutation({
     mutationFn: () => patchWidget(agent.id, stored.version, patchOf(value)),
-    onSuccess: (saved) => {
-      draft.saved()
+    onMutate: () => value,
+    onSuccess: (saved, _, sent) => {
+      draft.saved(sent)
       queries.setQueryData(queryKey, saved)
       return queries.invalidateQueries({ queryKey: ["start"] })
     },

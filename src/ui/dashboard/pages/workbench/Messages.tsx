@@ -139,7 +139,10 @@ export const Messages = ({
             problem={error}
             last={events.at(-1)}
             isStopped={isStopped}
-            onAgain={asked === undefined ? null : () => again(asked.id, asked.text)}
+            onAgain={
+              // Its files are not here any more.
+              asked === undefined || asked.files.length > 0 ? null : () => again(asked.id, asked.text)
+            }
           />
         )}
         {messages.length > 0 || busy || plain ? null : (

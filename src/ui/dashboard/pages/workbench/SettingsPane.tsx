@@ -61,6 +61,16 @@ const Tools = ({ agent }: { readonly agent: Agent }) => {
   )
 }
 
+/** Paths of the validation issues that are shown at its fields. */
+export const shownPlaces = [
+  "instructions",
+  "model",
+  "retrieval.topK",
+  "retrieval.minScore",
+  "grounding.contextTokens",
+  "grounding.maxSearches"
+] as const
+
 interface Props {
   readonly agent: Agent
   readonly form: AgentForm

@@ -15,7 +15,7 @@ import { AskForm } from "./AskForm.tsx"
 import { Compare } from "./Compare.tsx"
 import { Evidence } from "./Evidence.tsx"
 import { Messages } from "./Messages.tsx"
-import { SettingsPane } from "./SettingsPane.tsx"
+import { SettingsPane, shownPlaces } from "./SettingsPane.tsx"
 import { talkOf } from "./Talk.ts"
 import { useTalk, useTurn } from "./useTalk.ts"
 import css from "./Workbench.module.css"
@@ -59,7 +59,7 @@ const Workbench = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const mayChange = atLeast(user.role, "admin")
   const talk = talkOf(user.id, agent.id)
-  const form = useAgentForm(agent)
+  const form = useAgentForm(agent, shownPlaces)
   const versions = useInfiniteQuery(agentVersions(agent.id))
   const [version, setVersion] = useState(talk.version)
   const [pane, setPane] = useState<Pane>("chat")
