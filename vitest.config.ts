@@ -2,12 +2,12 @@ import * as Os from "node:os"
 import { defineConfig } from "vitest/config"
 import { watOfVite } from "./scripts/wat.mjs"
 
-// Most files wait more than they compute, for servers, leases and pauses: two workers for each core. In CI fewer, because
+// Most files wait more than they compute, for servers, leases and pauses: two workers for each core. In CI one, because
 // there all files run, also those that fail when a machine has no time for them. Each worker takes up to 1.5 GB.
-const perCore = process.env["CI"] === "true" ? 1.5 : 2
+const perCore = process.env["CI"] === "true" ? 1 : 2
 const workers = Math.max(
   2,
-  Math.min(8, Math.floor(perCore * Os.availableParallelism()), Math.floor(Os.totalmem() / (2 * 1_024 ** 3)))
+  Math.min(8, perCore * Os.availableParallelism(), Math.floor(Os.totalmem() / (2 * 1_024 ** 3)))
 )
 
 // Files share a worker one after another, and with it one embedded database (0.5 GB each): hence no isolation. So a test

@@ -208,9 +208,12 @@ export const open = Effect.fn("McpSession.open")(function* (
       ({ result }) => result
     )
 
-  /** The headers of a session. `initialize` is sent before everything else. */
-  const session = yield* Effect.cached(
+  /** The headers of a session. `initialize` is sent before everything else, again after a handshake that failed. */
+  let agreed: Headers | null = null
+  const handshakes = yield* Effect.makeSemaphore(1)
+  const session = handshakes.withPermits(1)(
     Effect.gen(function* () {
+      if (agreed !== null) return agreed
       const limit = Math.min(seconds, listTimeoutSeconds)
       const { response, result } = yield* askOnce(
         "initialize",
@@ -220,17 +223,18 @@ export const open = Effect.fn("McpSession.open")(function* (
       )
       const id = response.headers["mcp-session-id"]
       const version = result["protocolVersion"]
-      const agreed: Headers = {
+      const made: Headers = {
         "mcp-protocol-version": typeof version === "string" ? version : withHandshake,
         ...(id === undefined ? {} : { "mcp-session-id": id })
       }
-      yield* post({ method: "notifications/initialized" }, limit, agreed)
-      return agreed
+      yield* post({ method: "notifications/initialized" }, limit, made)
+      agreed = made
+      return made
     })
   )
   const askInSession: Ask = (method, params, limit) =>
-    Effect.flatMap(session, (agreed) =>
-      Effect.map(askOnce(method, params, limit, agreed), ({ result }) => result)
+    Effect.flatMap(session, (headersOfSession) =>
+      Effect.map(askOnce(method, params, limit, headersOfSession), ({ result }) => result)
     )
 
   /** Servers of earlier versions refuse the request in different ways. */

@@ -70,8 +70,12 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
     const endSessions = ({ tenantId }: TenantScope, method: "sso" | "password") => sql`
       delete from user_sessions where tenant_id = ${tenantId} and method = ${method}`
 
+    /** Removes the groups that the provider has told, which give roles. */
+    const forgetGroups = ({ tenantId }: TenantScope) =>
+      sql`delete from scim_groups where tenant_id = ${tenantId}`
+
     /**
-     * Unchanged domains keep their confirmation. A new issuer ends the sessions of the previous one; forbidding
+     * Unchanged domains keep their confirmation. A new issuer ends the sessions and groups of the previous one; forbidding
      * passwords ends sessions opened with passwords. False, without a change, if no owner could sign in afterwards.
      */
     const put = Effect.fn("SingleSignOnStore.put")(
@@ -80,7 +84,8 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         yield* sql`select id from tenants where id = ${tenantId} for no key update`
         const owners = yield* sql`
         select 1 from user_identities i join users u on u.id = i.user_id and u.tenant_id = i.tenant_id
-        where i.tenant_id = ${tenantId} and i.issuer = ${next.issuer} and u.role = 'owner' limit 1`
+        where i.tenant_id = ${tenantId} and i.issuer = ${next.issuer} and u.role = 'owner' and u.active
+        limit 1`
         if (!next.allowsPasswords && owners.length === 0) return false
         const before = yield* find(scope)
         const groupRoles = toJsonb(next.groupRoles)
@@ -101,7 +106,10 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         yield* sql`
         insert into sso_domains (tenant_id, domain)
         select ${tenantId}, jsonb_array_elements_text(${domains}::jsonb) on conflict do nothing`
-        if (Option.isSome(before) && before.value.issuer !== next.issuer) yield* endSessions(scope, "sso")
+        if (Option.isSome(before) && before.value.issuer !== next.issuer) {
+          yield* endSessions(scope, "sso")
+          yield* forgetGroups(scope)
+        }
         if (!next.allowsPasswords) {
           yield* endSessions(scope, "password")
           yield* sql`delete from user_invitations where tenant_id = ${tenantId}`
@@ -121,7 +129,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         Effect.withSpan("SingleSignOnStore.allowPasswords")
       )
 
-    /** Removes the connection with its sessions, domains and identities. False when there was none. */
+    /** Removes the connection with its sessions, domains, identities and groups. False when there was none. */
     const remove = Effect.fn("SingleSignOnStore.remove")(
       function* (scope: TenantScope) {
         const { tenantId } = scope
@@ -129,6 +137,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         yield* sql`delete from sso_domains where tenant_id = ${tenantId}`
         yield* sql`delete from user_identities where tenant_id = ${tenantId}`
         yield* endSessions(scope, "sso")
+        yield* forgetGroups(scope)
         return gone.length === 1
       },
       sql.withTransaction,

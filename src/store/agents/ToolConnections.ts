@@ -118,14 +118,15 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
             version = version + 1, lease_token = null, lease_until = null, updated_at = now()
           where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${token}`.pipe(Rows.none)
 
-      /** Ends the lease. `isRefused`: the tokens are of no use any more, and are removed. */
-      const release = ({ tenantId }: TenantScope, id: ToolId, token: string, isRefused: boolean) =>
+      /** Ends the lease. `refused` is the basis that was refused: the tokens are of no use any more, and are removed. */
+      const release = ({ tenantId }: TenantScope, id: ToolId, token: string, refused: string | null = null) =>
         sql`
         update tool_connections set lease_token = null, lease_until = null
           ${
-            isRefused
-              ? sql`, state = 'refused', tokens = null, expires_at = null, version = version + 1, updated_at = now()`
-              : sql``
+            refused === null
+              ? sql``
+              : sql`, state = 'refused', basis = ${refused}, tokens = null, expires_at = null, version = version + 1,
+                  updated_at = now()`
           }
         where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${token}`.pipe(Rows.none)
 

@@ -223,10 +223,10 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
               reason: error.reason,
               problem: error.message
             }),
-            store.release({ tenantId }, tool.id, lease, error.reason === "Refused" && !staysOn)
+            store.release({ tenantId }, tool.id, lease, error.reason === "Refused" && !staysOn ? basis : null)
           )
         ),
-        Effect.onInterrupt(() => store.release({ tenantId }, tool.id, lease, false))
+        Effect.onInterrupt(() => store.release({ tenantId }, tool.id, lease))
       )
       return Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(store.lease({ tenantId }, tool.id, basis, row?.version ?? null, lease), (isOurs) =>

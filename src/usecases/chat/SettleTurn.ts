@@ -34,9 +34,9 @@ export const makeSettleTurn = Effect.gen(function* () {
     const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
     // A turn without a ticket has no stored run: the conversation was taken over while the turn began.
     if (!turn.request.persist || admission.ticket === null) {
-      turn.settled = true
       const unstored = { ...admission, runId: opening.runId }
       yield* turn.counted ? turns.count(scope, unstored, turn.bills) : turns.release(scope, unstored)
+      turn.settled = true
       yield* TurnMetrics.count(turn, outcome.end, outcome)
       return { _tag: "Written", epoch: admission.epoch } satisfies Settled
     }

@@ -69,6 +69,19 @@ describe("Scrubbing", () => {
     })
   })
 
+  it("leaves the marks of citations and the numbers of schemas alone", () => {
+    const scrubber = new Scrubber(["1", "pro"])
+    expect(scrubber.text("It takes 14 days [1]. It is store 1 [12][1]")).toBe(
+      "It takes 14 days [1]. It is store [redacted] [12][1]"
+    )
+    expect(scrubber.text("[pro] [1, 2]")).toBe("[[redacted]] [[redacted], 2]")
+    const schema = { type: "array", minItems: 1, items: { enum: ["free", "pro"], maxLength: 1 } }
+    expect(scrubber.schema(schema)).toEqual({
+      ...schema,
+      items: { enum: ["free", "[redacted]"], maxLength: 1 }
+    })
+  })
+
   it("finds a value inside of base64, at any offset", () => {
     const secret = "canary-5f0e1d2c3b4a"
     for (const before of ["", "a", "ab", "user:"]) {

@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 
 const mark = "[redacted]"
 
-/** Shorter values also occur in ordinary words: they are removed only where they stand alone. */
+/** Shorter values also occur in ordinary words: they are removed only where they stand alone, and not in `[1]`. */
 const minLengthAnywhere = 4
 /** Values of at least this length are also searched for inside other encoded text. */
 const minLengthEncoded = 6
@@ -278,7 +278,13 @@ class Scan implements Streaming {
     const spans = this.#undecided
     this.#undecided = []
     if (isWord(next)) return
-    for (const span of spans) if (!isWord(this.#last.at(span.from - span.to - 1))) this.#hide(span)
+    for (const span of spans) {
+      const length = span.to - span.from
+      const before = this.#last.at(-length - 1)
+      if (isWord(before)) continue
+      const isCitation = before === "[" && next === "]" && /^\d{1,2}$/.test(this.#last.slice(-length))
+      if (!isCitation) this.#hide(span)
+    }
   }
 
   #hide({ from, to }: Span): void {
@@ -353,18 +359,28 @@ export class Scrubber {
 
   /** Scrubs every string in `value`, including property names. Numbers are compared as they are written. */
   readonly json = (value: JsonValue): JsonValue => {
-    if (typeof value === "string") return this.text(value)
-    if (typeof value === "number") {
-      const written = String(value)
-      const shown = this.text(written)
-      return shown === written ? value : shown
-    }
-    if (typeof value !== "object" || value === null) return value
-    return isList(value) ? value.map(this.json) : this.object(value)
+    if (typeof value !== "number") return this.#walk(value, this.json)
+    const written = String(value)
+    const shown = this.text(written)
+    return shown === written ? value : shown
   }
 
-  readonly object = (value: JsonObject): JsonObject =>
-    Object.fromEntries(Object.entries(value).map(([name, member]) => [this.text(name), this.json(member)]))
+  readonly object = (value: JsonObject): JsonObject => this.#object(value, this.json)
+
+  /** {@link json} of a JSON Schema: its numbers are limits, and stay. */
+  readonly schema = (value: JsonObject): JsonObject => this.#object(value, this.#member)
+
+  readonly #member = (value: JsonValue): JsonValue => this.#walk(value, this.#member)
+
+  #walk(value: JsonValue, inner: (member: JsonValue) => JsonValue): JsonValue {
+    if (typeof value === "string") return this.text(value)
+    if (typeof value !== "object" || value === null) return value
+    return isList(value) ? value.map((member) => inner(member)) : this.#object(value, inner)
+  }
+
+  #object(value: JsonObject, inner: (member: JsonValue) => JsonValue): JsonObject {
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [this.text(name), inner(member)]))
+  }
 
   /** For text that comes in pieces. Text that may begin a needle is held back. */
   readonly streaming = (): Streaming => (this.#automaton === null ? asItIs : new Scan(this.#automaton))

@@ -57,7 +57,10 @@ export interface TurnTools {
 const partsOf = ({ definition: { auth } }: StoredTool, credential: string): ReadonlyArray<string> =>
   auth.kind === "basic" ? [credential, credential.slice(credential.indexOf(":") + 1)] : [credential]
 
-/** The declaration, limited in size: a server may send anything. */
+/**
+ * The declaration, limited in size: a server may send anything. Declarations that the tenant or the host has written are
+ * scrubbed of credentials alone: the values of bindings are often numbers and words of schemas, too.
+ */
 const toDeclaration = (
   { description, name, parameters }: ToolDeclaration,
   scrubber: Scrubber
@@ -67,7 +70,7 @@ const toDeclaration = (
     .replaceAll(/[^\w-]/g, "_")
     .slice(0, maxNameCharacters),
   description: scrubber.text(description).slice(0, maxDescriptionCharacters).toWellFormed(),
-  parameters: scrubber.object(parameters)
+  parameters: scrubber.schema(parameters)
 })
 
 export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/Tools", {
@@ -109,7 +112,8 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       sourceTools: ReadonlyArray<string>,
       turn: CallingTurn
     ) {
-      const secrets = new Set(Object.values(request.toolCredentials ?? {}))
+      const credentials = new Set(Object.values(request.toolCredentials ?? {}))
+      const boundValues = new Set<string>()
       /** Tokens that are renewed in the turn are hidden like those that it began with. */
       const access = (tool: StoredTool): ToolAccess => ({
         renew: (token) =>
@@ -126,16 +130,17 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
           Effect.map(credentialOf(scope, tool, request), (credential): AgentTool => {
             const bound = Bindings.resolve(tool.definition.bindings, request.toolContext)
             if (Either.isRight(credential))
-              for (const part of partsOf(tool, credential.right)) secrets.add(part)
+              for (const part of partsOf(tool, credential.right)) credentials.add(part)
             for (const { value } of Either.getOrElse(bound, () => []))
-              for (const leaf of Bindings.scalarValues(value)) secrets.add(leaf)
+              for (const leaf of Bindings.scalarValues(value)) boundValues.add(leaf)
             const connection = tool.definition.auth.kind === "oauth" ? { connection: access(tool) } : {}
             const { definition, id, name, version } = tool
             return { _tag: "Configured", id, name, version, definition, credential, bound, ...connection }
           }),
         { concurrency: maxConcurrentOpens }
       )
-      const scrubber = new Scrubber(secrets)
+      const scrubber = new Scrubber([...credentials, ...boundValues])
+      const ofCredentials = new Scrubber(credentials)
       const scrubFailure = (failure: ToolFailure): ToolFailure => ({
         ...failure,
         message: scrubber.text(failure.message).slice(0, maxFailureCharacters).toWellFormed()
@@ -145,13 +150,14 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       const unavailable: Array<TurnTools["unavailable"][number]> = []
       const all = yield* Effect.forEach(
         [...configured, ...named],
-        (tool) => Effect.map(Effect.either(openTool(tool, turn)), (found) => ({ name: tool.name, found })),
+        (tool) => Effect.map(Effect.either(openTool(tool, turn)), (found) => ({ tool, found })),
         { concurrency: maxConcurrentOpens }
       )
-      for (const { found, name } of all) {
-        if (Either.isLeft(found)) unavailable.push({ name, failure: scrubFailure(found.left) })
+      for (const { found, tool } of all) {
+        if (Either.isLeft(found)) unavailable.push({ name: tool.name, failure: scrubFailure(found.left) })
+        const isOwn = tool._tag === "Named" || tool.definition.mcp === undefined
         for (const one of Either.getOrElse(found, () => [])) {
-          const declaration = toDeclaration(one.declaration, scrubber)
+          const declaration = toDeclaration(one.declaration, isOwn ? ofCredentials : scrubber)
           if (!callables.has(declaration.name)) callables.set(declaration.name, { ...one, declaration })
         }
       }

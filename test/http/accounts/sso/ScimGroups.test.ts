@@ -68,6 +68,32 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
     })
   )
 
+  it.effect("gives no role any more once its provider is replaced or removed", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { ada, ask, cookie, tenantId } = yield* world
+      const groups = sql`select name from scim_groups where tenant_id = ${tenantId}`
+      const add = ask("POST", "/Groups", {
+        schemas: [groupSchema],
+        displayName: "IT",
+        members: [{ value: ada, display: "ada@acme.example" }]
+      })
+      yield* add
+      expect(yield* groups).toHaveLength(1)
+      const other = yield* falseProvider
+      const replaced = yield* call("PUT", "/api/single-sign-on", {
+        cookie,
+        body: { ...settings(other.issuer), ...roles }
+      })
+      expect(replaced.status).toBe(200)
+      expect(yield* groups).toEqual([])
+      yield* add
+      expect(yield* groups).toHaveLength(1)
+      expect((yield* call("DELETE", "/api/single-sign-on", { cookie })).status).toBe(200)
+      expect(yield* groups).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("gives the highest role of the groups, as Okta changes them", () =>
     Effect.gen(function* () {
       const { ada, ask, bob, roleOf } = yield* world
