@@ -167,6 +167,48 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     expect(await kept.count()).toBe(0)
   })
 
+  it("keep what is typed while they are saved", async () => {
+    await settingsOf(page)
+    const instructions = page.getByLabel("Instructions")
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route("**/api/agents/*", async (route) => {
+      if (route.request().method() === "PATCH") await held
+      await route.continue()
+    })
+    await instructions.fill("Always say thanks.")
+    const saved = page.waitForResponse((response) => response.request().method() === "PATCH")
+    await page.getByRole("button", { name: "Save" }).click()
+    await instructions.fill("Always say thanks. And goodbye.")
+    release()
+    await saved
+    await page.unroute("**/api/agents/*")
+    await until(agent, (found) => found.instructions === "Always say thanks.")
+    await page.getByRole("button", { name: "Save" }).click()
+    await until(agent, (found) => found.instructions === "Always say thanks. And goodbye.")
+    await page.getByText("Saved", { exact: true }).waitFor()
+  })
+
+  it("keep the input for one agent apart from that for another", async () => {
+    const other = (await api("POST", "/api/agents", { name: "Sales" })).agent.id
+    await page.goto(`${spoke.url}/app/agents/${other}/settings`)
+    await page.getByLabel("Instructions").fill("Sell nothing.")
+    await page.getByText("Not saved yet.").waitFor()
+    await page.getByRole("link", { name: "All agents" }).click()
+    await page.getByRole("link", { name: "Support" }).first().click()
+    await page.getByRole("link", { name: "Settings", exact: true }).click()
+    await page.getByLabel("Greeting").waitFor()
+    await page
+      .getByRole("list", { name: "Not saved:" })
+      .getByRole("link", { name: "Settings of Sales" })
+      .click()
+    await page.getByText("What you had typed before is here again").waitFor()
+    expect(await page.getByLabel("Instructions").inputValue()).toBe("Sell nothing.")
+    expect((await agent()).instructions).toBe("Always say thanks. And goodbye.")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Saved", { exact: true }).waitFor()
+  })
+
   it("keep a dialog that was left, but no secret of it, and ask before signing out loses it", async () => {
     await page.goto(`${spoke.url}/app/agents/${agentId}/channels`)
     await page.getByRole("button", { name: "New channel" }).first().click()
