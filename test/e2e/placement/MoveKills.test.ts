@@ -50,7 +50,7 @@ const cuts: ReadonlyArray<Cut> = [
 ]
 const victims: ReadonlyArray<Victim> = ["command", "origin", "destination"]
 const every = cuts.flatMap((cut) => victims.map((victim) => ({ cut, victim })))
-const handOver: ReadonlySet<string> = new Set(["Fence", "HandOver"])
+const handOver: ReadonlySet<string> = new Set(["WriteChanges", "Fence", "HandOver", "Serve"])
 /** The steps of the hand-over once each, with alternating victims. */
 const some = every.filter(
   ({ cut }, place) => handOver.has(cut.tag) && place % 3 === Math.floor(place / 3) % 3
