@@ -1,2 +1,2 @@
--- Number of attempts that have begun. Only the latest may write.
+-- Number of attempts that have begun. Only the latest may change documents.
 alter table ingestion_jobs add column attempt integer not null default 0;

@@ -97,7 +97,7 @@ const nodes = [
 const jest = found("jest")
 const vitest = Path.join(root, "node_modules/vitest/vitest.mjs")
 
-const every: ReadonlyArray<Trial> = [
+const trials: ReadonlyArray<Trial> = [
   ...nodes.flatMap(({ name, program }) => [
     { name: `${name}, imported`, program, args: ["esm.mjs"] },
     { name: `${name}, by require`, program, args: ["require.cjs"] },
@@ -206,11 +206,6 @@ const compiled = async (program: string, options: Readonly<Record<string, unknow
     ({ code, stdout }: { readonly code: number; readonly stdout: string }) => ({ code, stdout })
   )
 }
-
-/** `npm run test:package` starts it in every way; by default as a program and as a test of this Node, and elsewhere. */
-const byDefault = /, imported$|forks$|^Bun$|^Deno$/u
-const trials =
-  process.env["SPOKE_PACKAGE_TRIALS"] === "all" ? every : every.filter(({ name }) => byDefault.test(name))
 
 describe("The package", () => {
   beforeAll(async () => {

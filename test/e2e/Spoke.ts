@@ -70,10 +70,10 @@ const readJson = (file: string): Readonly<Record<string, string>> =>
   Fs.existsSync(file) ? JSON.parse(Fs.readFileSync(file, "utf8")) : {}
 
 /** A request that is not answered by then fails, so that a test says which. */
-const maxAnswerMs = 60_000
+const maxAnswerMs = 120_000
 
 /** Likewise a start. */
-const maxStartMs = 120_000
+const maxStartMs = 180_000
 
 /** Requests to `url`, with `apiKey` unless they name another. */
 export const requester =

@@ -32,7 +32,7 @@ export const IngestionTask = Schema.Struct({
 })
 export type IngestionTask = typeof IngestionTask.Type
 
-/** Another attempt has begun, or the job has ended: this attempt writes nothing more. */
+/** Another attempt has begun, or the job has ended: this attempt changes no documents and no job any more. */
 export class AttemptSuperseded extends Data.TaggedError("AttemptSuperseded")<{}> {}
 
 /**

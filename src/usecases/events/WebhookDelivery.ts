@@ -196,7 +196,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       })
       if (Option.isNone(failed)) {
         return yield* new JobFailure({
-          message: "The webhook's address was changed during the call.",
+          message: "The webhook was changed or removed during the call.",
           fatal: false,
           expected: true,
           retryAfter: Duration.seconds(1)

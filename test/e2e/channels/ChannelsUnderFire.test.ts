@@ -3,7 +3,7 @@
  * one of two workers is killed (-9) every few seconds and a fifth of the provider's calls fail. Afterwards the database and
  * the provider's own record have to agree about every single message.
  *
- * `SPOKE_FIRE` sets the number of messages, 250 by default. `SPOKE_FIRE=2000 npx vitest run` of this file on two busy
+ * `SPOKE_FIRE` sets the number of messages, 500 by default. `SPOKE_FIRE=2000 npx vitest run` of this file on two busy
  * cores: 4,022 deliveries in 25 s, 970 replies, 1,184 calls, 13 workers killed, 70 replies sent twice (112 marked), 1
  * retried by hand, 19 given up as `outcome unknown`, of which the provider had taken 16; 121 s in all.
  */
@@ -86,7 +86,7 @@ interface Part {
 
 for (const { name, redis, skipped } of backends)
   describe.skipIf(skipped)(`Messaging channels under fire ${name}`, () => {
-    const messages = Number(process.env["SPOKE_FIRE"] ?? 250)
+    const messages = Number(process.env["SPOKE_FIRE"] ?? 500)
     const contacts = messages / 2
     /** Longest pause between two deliveries of a connection, in milliseconds. All deliveries last 15 seconds or more. */
     const maxPauseMs = 300_000 / messages

@@ -31,7 +31,7 @@ import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { type Reply, request, says, Script, turnLayer } from "./TurnHarness.ts"
 
 /** Turns on each engine; each is replayed once. */
-const turns = Number(process.env["SPOKE_SCOPE_TURNS"] ?? 30)
+const turns = Number(process.env["SPOKE_SCOPE_TURNS"] ?? 60)
 const seed = Number(process.env["SPOKE_SCOPE_SEED"] ?? 1)
 /** Turns between two changes of labels, all of them at once. */
 const together = 10
