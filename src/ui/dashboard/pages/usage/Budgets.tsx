@@ -27,6 +27,8 @@ const nanoPerUsd = 1e9
 const nanoOf = (usd: string) => Math.round(numberOf(usd) * nanoPerUsd)
 /** A positive amount with up to nine decimals. Three of them could be thousands: 1.000 is one or a thousand. */
 const amount = "[0-9]+([.,]([0-9]{1,2}|[0-9]{4,9}))?|0[.,][0-9]{3}"
+/** A stored amount as it could be typed. */
+const typedAmount = (nanoUsd: number) => String(nanoUsd / nanoPerUsd).replace(/\.\d{3}$/, "$&0")
 
 /** For the whole organisation, and for all keys. */
 const all = "all"
@@ -127,7 +129,7 @@ const Change = ({ budget, onClose }: ChangeProps) => {
   const draft = useDraft({
     name: `budget-${budget.id}`,
     title: t.changeTitle,
-    stored: { usd: String(budget.limitNanoUsd / nanoPerUsd) }
+    stored: { usd: typedAmount(budget.limitNanoUsd) }
   })
   const save = useMutation({
     mutationFn: () => setLimit(budget, nanoOf(draft.value.usd)),
