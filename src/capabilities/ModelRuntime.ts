@@ -40,6 +40,8 @@ export interface ModelRequest {
   /** System instructions, history, the user's message with retrieved passages, and earlier steps. */
   readonly prompt: Prompt.Prompt
   readonly tools: ReadonlyArray<ToolDeclaration>
+  /** Tools of earlier rounds that may not be called now. Some providers require them where the prompt has their calls. */
+  readonly withdrawnTools?: ReadonlyArray<ToolDeclaration>
   /** The user's message as received. */
   readonly question: string
   readonly passages: ReadonlyArray<Passage>

@@ -89,6 +89,16 @@ for (const [name, make, path] of suites) {
       })
     )
 
+    it.effect("declares tools that may not be called only where the provider requires them", () =>
+      Effect.gen(function* () {
+        const { requests } = yield* stub
+        yield* collect(requestOf({ withdrawnTools: [weather] }))
+        const body = requests[0]?.body
+        if (path !== "/messages") return expect(body).not.toHaveProperty("tools")
+        expect(body).toMatchObject({ tools: [{ name: "weather" }], tool_choice: { type: "none" } })
+      })
+    )
+
     it.effect("estimates the usage when the provider sends none", () =>
       Effect.gen(function* () {
         const { script } = yield* stub

@@ -9,19 +9,38 @@ import * as Schema from "effect/Schema"
 import { RunEvent } from "../../src/domain/chat/AgentRun.ts"
 import { newId } from "../../src/domain/Ids.ts"
 import { AgentRunStore } from "../../src/store/chat/AgentRuns.ts"
-import { Turns } from "../../src/store/chat/Turns.ts"
+import { Turns, type TurnStart } from "../../src/store/chat/Turns.ts"
+import { retryDeadlocks } from "../../src/store/Deadlock.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
 const decode = Schema.decodeUnknownSync(RunEvent)
 
-/** Until as many statements on runs wait for a lock. */
-const waiting = (count: number) =>
+/** What a turn of the agent needs to begin. */
+const opening = Effect.gen(function* () {
+  return {
+    target: { _tag: "Anonymous" },
+    persist: true,
+    channel: "api",
+    instanceId: "test",
+    runId: yield* newId.run,
+    endUserId: yield* newId.endUser,
+    conversationId: yield* newId.conversation,
+    userMessageId: yield* newId.message,
+    message: "Hello?",
+    startedAt: yield* DateTime.now,
+    startedLabel: "Started",
+    timeout: "1 minute"
+  } satisfies TurnStart
+})
+
+/** Until as many statements that contain the text wait for a lock. */
+const waiting = (count: number, text = "agent_runs") =>
   Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql<{ readonly n: number }>`
       select count(*)::int as n from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like '%agent_runs%'`
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${text}%`}`
   ).pipe(Effect.repeat({ until: ([row]) => row?.n === count }), Effect.timeout("20 seconds"))
 
 eachEngineLive("The statements of a turn", (it, engine) => {
@@ -34,21 +53,9 @@ eachEngineLive("The statements of a turn", (it, engine) => {
         const sql = yield* SqlClient.SqlClient
         const turns = yield* Turns
         const scope = yield* Fixtures.agent({ turns: 10 })
-        const runId = yield* newId.run
-        yield* turns.begin(scope, {
-          target: { _tag: "Anonymous" },
-          persist: true,
-          channel: "api",
-          instanceId: "test",
-          runId,
-          endUserId: yield* newId.endUser,
-          conversationId: yield* newId.conversation,
-          userMessageId: yield* newId.message,
-          message: "Hello?",
-          startedAt: yield* DateTime.now,
-          startedLabel: "Started",
-          timeout: "1 minute"
-        })
+        const begun = yield* opening
+        const { runId } = begun
+        yield* turns.begin(scope, begun)
         const event = decode({
           id: `${runId}:2`,
           runId,
@@ -84,5 +91,50 @@ eachEngineLive("The statements of a turn", (it, engine) => {
           yield* sql`select sequence from agent_run_events where run_id = ${runId} order by sequence`
         expect(rows).toEqual([{ sequence: 1 }, { sequence: 2 }])
       }).pipe(Effect.provide([Turns.Default, AgentRunStore.Default]))
+  )
+
+  it.effect.skipIf(engine === "embedded")(
+    "begin a turn inside a larger transaction, although the database ended that in a deadlock",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const turns = yield* Turns
+        const scope = yield* Fixtures.agent({ turns: 10 })
+        const first = yield* opening
+        yield* turns.begin(scope, first)
+        const next = {
+          ...(yield* opening),
+          target: { _tag: "Conversation", id: first.conversationId }
+        } satisfies TurnStart
+        const ready = yield* Deferred.make<void>()
+        const crossing = yield* Deferred.make<void>()
+        // It locks the conversation, and then the quota, which the turn has locked. Only the turn looks for a deadlock.
+        const other = yield* Effect.gen(function* () {
+          yield* sql`set local deadlock_timeout = '1min'`
+          yield* sql`select id from conversations where id = ${first.conversationId} for update`
+          yield* Deferred.succeed(ready, undefined)
+          yield* Deferred.await(crossing)
+          yield* sql`select from tenant_usage where tenant_id = ${scope.tenantId} for update`
+        }).pipe(sql.withTransaction, Effect.fork)
+        yield* Deferred.await(ready)
+        let tries = 0
+        const beginning = yield* Effect.suspend(() => {
+          tries += 1
+          return turns.begin(scope, next)
+        }).pipe(
+          sql.withTransaction,
+          Effect.catchTag("SqlError", Effect.die),
+          (whole) => retryDeadlocks(whole),
+          Effect.fork
+        )
+        yield* waiting(1, "period_start_of")
+        yield* Deferred.succeed(crossing, undefined)
+        yield* Fiber.join(other)
+        expect((yield* Fiber.join(beginning)).reserved).toBe(true)
+        expect(tries).toBe(2)
+        const [used] = yield* sql`select turns::int from tenant_usage where tenant_id = ${scope.tenantId}`
+        expect(used).toEqual({ turns: 2 })
+      }).pipe(Effect.provide(Turns.Default))
   )
 })

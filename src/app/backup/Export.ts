@@ -6,6 +6,7 @@ import * as path from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
+import * as Ref from "effect/Ref"
 import { AuditLog } from "../../capabilities/AuditLog.ts"
 import * as SqlAudit from "../../capabilities/AuditLog/Sql.ts"
 import * as DerivedKeys from "../../capabilities/SecretBox/DerivedKeys.ts"
@@ -56,6 +57,17 @@ const tenantOf = (id: TenantId) =>
       })
     return { id, name: found.name }
   })
+
+/** Rows of a tenant that another installation serves, or that are arriving, would be served where they are restored. */
+const refuseAway = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [away] = yield* sql<{ readonly tenant: string }>`
+    select tenant from tenant_moves where state = 'away' and tenant in (select id from tenants) limit 1`
+  if (away === undefined) return
+  return yield* new ArchiveError({
+    message: `The tenant ${away.tenant} is being moved and is not served here. End its move first with spoke tenant move --confirm or --rollback.`
+  })
+})
 
 /** The audit entry, which is part of the export. */
 const recordExport = (tenantId: TenantId) =>
@@ -126,7 +138,7 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
     const { masters } = yield* Secrets.Secrets
     const [current] = masters
     const sealKey = tenant?.sealKey ?? null
-    const named = tenant === null ? null : yield* tenantOf(tenant.id)
+    const named = tenant === null ? yield* Effect.as(refuseAway, null) : yield* tenantOf(tenant.id)
     if (named !== null) yield* recordExport(named.id)
     const given: Manifest.NewHeader = {
       spoke: "archive",
@@ -155,7 +167,14 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
                 : Effect.map(reseal(table, rows, box, box.under(sealKey)), (resealed) => resealed.rows),
       rowsPerPart: Parts.rowsPerPart
     })
-    yield* onSnapshot(streams, stream)
+    const lists = yield* Ref.make<Effect.Effect.Success<ReturnType<typeof writeLists>> | null>(null)
+    // In the same snapshot: a job that is processed meanwhile changes rows.
+    const writeOnce = yield* Effect.once(
+      named === null
+        ? Effect.void
+        : Effect.flatMap(writeLists(folder, named.id), (written) => Ref.set(lists, written))
+    )
+    yield* onSnapshot(streams, Effect.zipRight(writeOnce, stream))
     const counts = countsOf(parts.values())
     for (const { table } of tables) yield* ArchivedStore.reportCount(table, counts.get(table) ?? 0)
     const { list, missing } = yield* Originals.saveAll(folder, tenant?.id ?? null)
@@ -165,7 +184,7 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
       tables: tables.map(({ columns, table, types }) => ({ table, columns, types })),
       parts: [...parts.values()],
       originals: list,
-      ...(named === null ? {} : yield* writeLists(folder, named.id))
+      ...(yield* Ref.get(lists))
     })
     const totals: ArchivedStore.Totals = {
       rows: [...counts.values()].reduce((total, rows) => total + rows, 0),

@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import { unfinishedFolder } from "../../capabilities/ArtifactStore/Disk.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import type { Settings } from "../config/Settings.ts"
@@ -25,20 +26,31 @@ const snapshotName = /^(\d{4}-\d{2}-\d{2}T)(\d{2})-(\d{2})-(\d{2})Z$/
 const retryDelay = Duration.minutes(10)
 
 class SnapshotFailed extends Schema.TaggedError<SnapshotFailed>()("SnapshotFailed", {
-  message: Schema.String
+  message: Schema.String,
+  /** True where a file was missing. */
+  isGone: Schema.Boolean
 }) {}
 
 const attempt = <A>(what: string, run: () => Promise<A>) =>
   Effect.tryPromise({
     try: run,
     catch: (cause) =>
-      new SnapshotFailed({ message: `${what} failed${codeOf(cause) && ` (${codeOf(cause)})`}.` })
+      new SnapshotFailed({
+        message: `${what} failed${codeOf(cause) && ` (${codeOf(cause)})`}.`,
+        isGone: codeOf(cause) === "ENOENT"
+      })
   })
 
+/** Copies a folder without uploads that are being written. Files may be removed meanwhile: the copy then goes on. */
 const copied = (from: string, to: string) =>
   attempt(`Copying ${from}`, () =>
-    fs.cp(from, to, { recursive: true, mode: constants.COPYFILE_FICLONE, preserveTimestamps: true })
-  )
+    fs.cp(from, to, {
+      recursive: true,
+      mode: constants.COPYFILE_FICLONE,
+      preserveTimestamps: true,
+      filter: (file) => file !== path.join(from, unfinishedFolder)
+    })
+  ).pipe(Effect.retry({ times: 10, while: ({ isGone }) => isGone }))
 
 const isThere = (file: string) =>
   Effect.promise(() =>

@@ -225,10 +225,14 @@ export const rollback = (installations: Installations, options: CutOverOptions) 
       yield* installations.tell("comparing")
       yield* Transfer.compare(back)
       pausedMillis = yield* cutOver(back, options)
-      yield* carryOver(back)
-      // Requests that wait there are told, too.
-      yield* Effect.sleep(redirectTime)
     } else yield* origin.ask(new Wire.Release({ driver }))
+    const wasAway = pausedMillis !== null || current.atDestination.handovers > 0
+    if (wasAway) {
+      yield* carryOver(back)
+      // Requests that wait there are told, too, and the origin's processes read that they serve the tenant again. An
+      // earlier command may have ended before this.
+      yield* Effect.sleep(redirectTime)
+    }
     yield* removeAll(destination, driver)
     yield* forgotten(destination, driver, carryJobs(back))
     yield* forgotten(origin, driver)

@@ -17,6 +17,8 @@ import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 import { makeSpoolSpace } from "./SpoolSpace.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
+/** Folder of files that are being written. */
+export const unfinishedFolder = "unfinished"
 /** Age after which an unfinished file is removed, because its writer must have died. */
 const maxUploadAge = Duration.hours(24)
 
@@ -97,7 +99,7 @@ const removeAbandoned = async (unfinished: string, now: number) => {
 const make = (directory: string) =>
   Effect.gen(function* () {
     const counted = makeSpoolSpace()
-    const unfinished = path.join(directory, "unfinished")
+    const unfinished = path.join(directory, unfinishedFolder)
     yield* attempt("given a directory", () => fs.mkdir(unfinished, { recursive: true, mode: 0o700 }))
     const now = yield* Clock.currentTimeMillis
     yield* attempt("tidied up", () => removeAbandoned(unfinished, now))

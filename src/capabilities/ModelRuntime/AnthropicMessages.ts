@@ -200,13 +200,21 @@ const toTool = ({ name, description, parameters }: ToolDeclaration) => ({
   input_schema: parameters
 })
 
+/** The API refuses tool calls in the prompt of a request that declares no tools. */
+const toolsOf = ({ tools, withdrawnTools = [] }: ModelRequest) => {
+  if (tools.length > 0) return { tools: tools.map(toTool) }
+  return withdrawnTools.length === 0
+    ? {}
+    : { tools: withdrawnTools.map(toTool), tool_choice: { type: "none" } }
+}
+
 // A `responseSchema` is requested in the prompt, and the reply is checked against it.
 const bodyOf = (request: ModelRequest, defaultModel: string) => ({
   model: request.model ?? defaultModel,
   max_tokens: maxOutputTokens,
   ...anthropicInput(request.prompt),
   stream: true,
-  ...(request.tools.length > 0 && { tools: request.tools.map(toTool) })
+  ...toolsOf(request)
 })
 
 /** Streams directly from the provider, with the time-outs in the options. */

@@ -15,6 +15,8 @@ export const jobsFailed = (queue: string) => `job_failed:${queue}`
 const commitDelay = "2 seconds"
 /** Older failures are not reported. */
 const maxReportedAge = "24 hours"
+/** More than the time-outs of a mail that is being sent. */
+const maxSendingTime = "5 minutes"
 
 const Failures = Schema.Struct({
   queue: QueueName,
@@ -63,13 +65,17 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
         update email_logs set status = 'failed', last_error = ${reason}, updated_at = now() where id = ${id}`
     }, Effect.orDie)
 
-    /** Jobs that failed permanently since the last mail about their queue, by queue. */
+    /**
+     * Jobs that failed permanently since the last mail about their queue, by queue. A mail that has long been `queued` was
+     * not sent, because its process ended.
+     */
     const failures = sql`
       with cut as (select date_trunc('milliseconds', clock_timestamp() - ${commitDelay}::interval) as until)
       select name as queue, count(*)::int as failed, (array_agg(id order by finished_at desc))[1:5] as ids, until
       from cut cross join unnest(${[...QueueName.literals]}::text[]) as names (name)
         join lateral (
           select max(created_at) as at from email_logs where kind = 'job_failed:' || name and status <> 'failed'
+            and (status <> 'queued' or updated_at > clock_timestamp() - ${maxSendingTime}::interval)
         ) told on true
         join queue_jobs on queue = name and state = 'failed' and finished_at <= until
           and finished_at > greatest(told.at, until - ${maxReportedAge}::interval)

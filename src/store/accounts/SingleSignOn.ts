@@ -129,16 +129,27 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         Effect.withSpan("SingleSignOnStore.allowPasswords")
       )
 
-    /** Removes the connection with its sessions, domains, identities and groups. False when there was none. */
+    /**
+     * Removes the connection with its sessions, domains, identities and groups. Without a change it is `missing`, or no
+     * owner has a password or a passkey (`noWayIn`).
+     */
     const remove = Effect.fn("SingleSignOnStore.remove")(
       function* (scope: TenantScope) {
         const { tenantId } = scope
-        const gone = yield* sql`delete from sso_connections where tenant_id = ${tenantId} returning tenant_id`
+        // As a sign-in does, which would open a session afterwards.
+        yield* sql`select id from tenants where id = ${tenantId} for no key update`
+        if (Option.isNone(yield* find(scope))) return "missing" as const
+        const owners = yield* sql`
+        select 1 from users u where u.tenant_id = ${tenantId} and u.role = 'owner' and u.active
+          and (u.password_hash is not null
+            or exists (select from passkeys p where p.tenant_id = u.tenant_id and p.user_id = u.id)) limit 1`
+        if (owners.length === 0) return "noWayIn" as const
+        yield* sql`delete from sso_connections where tenant_id = ${tenantId}`
         yield* sql`delete from sso_domains where tenant_id = ${tenantId}`
         yield* sql`delete from user_identities where tenant_id = ${tenantId}`
         yield* endSessions(scope, "sso")
         yield* forgetGroups(scope)
-        return gone.length === 1
+        return "removed" as const
       },
       sql.withTransaction,
       Effect.orDie

@@ -11,7 +11,8 @@ import { LruCache } from "../../concurrency/LruCache.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { RunPassage } from "../../domain/chat/AgentRun.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { isDeadlock, isSqlError } from "../knowledge/Sources.ts"
+import { isDeadlock } from "../Deadlock.ts"
+import { isSqlError } from "../knowledge/Sources.ts"
 
 /** Maximum number of passages that a process remembers as stored. One takes about 200 bytes. */
 const maxRemembered = 20_000

@@ -295,18 +295,18 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     /**
      * Checks the target, reserves a turn of the quota and writes the start of the turn, in one statement. Nothing is
      * written if the target does not exist, the quota is used up, or another request started the chat at the same time.
+     * Dies of a deadlock, after which the caller runs its whole transaction again (`retryDeadlocks`).
      */
     const begin = CheapSpans.fn("Turns.begin")(function* (scope: ReadScope, opening: TurnStart) {
       const { target } = opening
       const execute = () =>
         target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
       return yield* SqlSchema.single({ Request: Schema.Void, Result: StartedTurn, execute })(undefined).pipe(
-        retrySettlement,
         Effect.map(withRecorded),
         // A budget was reserved, but no turn of the quota.
         Effect.tap(({ budgeted, reserved, spentBudget }) =>
           budgeted && !reserved && spentBudget === null
-            ? retrySettlement(releaseReservation(sql, scope.tenantId, opening.runId))
+            ? releaseReservation(sql, scope.tenantId, opening.runId)
             : Effect.void
         ),
         Effect.catchAll((error) =>

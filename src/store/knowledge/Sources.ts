@@ -4,7 +4,6 @@ import { SqlError } from "@effect/sql/SqlError"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -46,10 +45,6 @@ const decodeRow = ({ labels, ...row }: typeof Row.Type) =>
   Source.make(labels.length === 0 ? row : { ...row, labels })
 
 export const isSqlError = (error: unknown): error is SqlError => error instanceof SqlError
-
-/** Whether the transaction was rolled back because of a deadlock. The other transaction has continued. */
-export const isDeadlock = (error: unknown): boolean =>
-  isSqlError(error) && Predicate.hasProperty(error.cause, "code") && error.cause.code === "40P01"
 
 export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/Sources", {
   effect: Effect.gen(function* () {

@@ -189,30 +189,44 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       return signedInRoleOf(connection, groups)
     }
 
-    /** The user who signs in, with the role that the provider's groups give. Changes of one team run one at a time. */
-    const findOrCreateUser = (scope: TenantScope, connection: StoredConnection, claims: IdentityClaims) =>
-      Effect.gen(function* () {
-        const owners = yield* team.lockOwners(scope)
-        const identity = { issuer: connection.issuer, subject: claims.subject }
-        const found = yield* connections.person(scope, identity)
-        const { action, user } = Option.isSome(found)
-          ? { user: found.value, action: null }
-          : yield* linkOrCreate(scope, connection, claims)
-        // A person who was just linked may have been provisioned with groups before.
-        const now = Option.isSome(found) ? found : yield* connections.person(scope, identity)
-        if (Option.isNone(now) || !now.value.active) return yield* refused("account")
-        const groups = { signed: claims.groups, provisioned: now.value.groups }
-        const role = roleFor(connection, groups, user.role, owners)
-        if (role === null) return yield* refused("role")
-        if (role === user.role) return { user, actions: action === null ? [] : [action] }
-        yield* team.setRole(scope, user.id, role)
-        if (!atLeast(role, user.role)) yield* team.signOut(scope, user.id)
-        yield* team.revokeUngranted(scope)
-        return {
-          user: { ...user, role },
-          actions: [...(action === null ? [] : [action]), "user.update" as const]
-        }
-      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+    /** The connection if the sign-in began with it: one that began with another provider cannot end with this one. */
+    const connectionOf = Effect.fn("SignOn.connectionOf")(function* (
+      scope: TenantScope,
+      { clientId, issuer }: Pick<StoredConnection, "clientId" | "issuer">
+    ) {
+      const found = yield* connections.find(scope)
+      return Option.isSome(found) && found.value.issuer === issuer && found.value.clientId === clientId
+        ? found.value
+        : yield* refused("retry")
+    })
+
+    /** The user who signs in, with the role that the provider's groups give. The caller holds the team's lock. */
+    const findOrCreateUser = Effect.fn("SignOn.findOrCreateUser")(function* (
+      scope: TenantScope,
+      connection: StoredConnection,
+      claims: IdentityClaims,
+      owners: number
+    ) {
+      const identity = { issuer: connection.issuer, subject: claims.subject }
+      const found = yield* connections.person(scope, identity)
+      const { action, user } = Option.isSome(found)
+        ? { user: found.value, action: null }
+        : yield* linkOrCreate(scope, connection, claims)
+      // A person who was just linked may have been provisioned with groups before.
+      const now = Option.isSome(found) ? found : yield* connections.person(scope, identity)
+      if (Option.isNone(now) || !now.value.active) return yield* refused("account")
+      const groups = { signed: claims.groups, provisioned: now.value.groups }
+      const role = roleFor(connection, groups, user.role, owners)
+      if (role === null) return yield* refused("role")
+      if (role === user.role) return { user, actions: action === null ? [] : [action] }
+      yield* team.setRole(scope, user.id, role)
+      if (!atLeast(role, user.role)) yield* team.signOut(scope, user.id)
+      yield* team.revokeUngranted(scope)
+      return {
+        user: { ...user, role },
+        actions: [...(action === null ? [] : [action]), "user.update" as const]
+      }
+    })
 
     const openSession = Effect.fn("SignOn.openSession")(function* (
       connection: StoredConnection,
@@ -221,24 +235,32 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       { origin, requestId }: Arrival
     ) {
       const { tenantId } = scope
-      const { actions, user } = yield* findOrCreateUser(scope, connection, claims).pipe(
+      const token = Redacted.make(yield* credentials.token)
+      const fingerprint = yield* credentials.fingerprint(token)
+      // Changes of one team run one at a time, so that the connection is not replaced or removed meanwhile.
+      const { actions, user } = yield* Effect.gen(function* () {
+        const owners = yield* team.lockOwners(scope)
+        const current = yield* connectionOf(scope, connection)
+        const found = yield* findOrCreateUser(scope, current, claims, owners)
+        const opened = yield* sessions.insert({
+          fingerprint,
+          tenantId,
+          userId: found.user.id,
+          method: "sso",
+          passwordHash: null,
+          ...origin,
+          lasts: sessionLifetime
+        })
+        return opened ? found : yield* refused("retry")
+      }).pipe(
+        sql.withTransaction,
+        Effect.catchTag("SqlError", Effect.die),
         Effect.tapErrorTag("SignOnRefused", ({ problem }) =>
           Effect.logWarning("A single sign-on led to no account", { tenantId, problem })
         )
       )
       const by = { tenantId, actor: { type: "service" as const, id: "single-sign-on" }, requestId }
       yield* Effect.forEach(actions, (action) => audit.record(by, action, user.id), { discard: true })
-      const token = Redacted.make(yield* credentials.token)
-      const opened = yield* sessions.insert({
-        fingerprint: yield* credentials.fingerprint(token),
-        tenantId,
-        userId: user.id,
-        method: "sso",
-        passwordHash: null,
-        ...origin,
-        lasts: sessionLifetime
-      })
-      if (!opened) return yield* refused("retry")
       return {
         user: User.make({ id: user.id, tenantId: user.tenantId, email: user.email, role: user.role }),
         token
@@ -256,24 +278,15 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       if (Option.isNone(kept)) return yield* refused("retry")
       const { clientId, issuer, nonce, state, tenantId, until, verifier } = kept.value
       const scope = { tenantId }
-      const connection = yield* connections.find(scope)
-      const isOver = until < (yield* Clock.currentTimeMillis) || answer.state !== state
-      // A sign-in started with another provider cannot end with this one.
-      if (
-        isOver ||
-        Option.isNone(connection) ||
-        connection.value.issuer !== issuer ||
-        connection.value.clientId !== clientId
-      ) {
-        return yield* refused("retry")
-      }
-      const claims = yield* clientOf(connection.value, redirectUri).pipe(
+      if (until < (yield* Clock.currentTimeMillis) || answer.state !== state) return yield* refused("retry")
+      const connection = yield* connectionOf(scope, { issuer, clientId })
+      const claims = yield* clientOf(connection, redirectUri).pipe(
         Effect.flatMap((client) => provider.finish(client, { state, nonce, verifier }, answer)),
         withOwner(tenantId),
         Effect.tapError(logFailure(tenantId)),
         Effect.mapError(({ reason }) => refused(problems[reason]))
       )
-      return yield* Effect.uninterruptible(openSession(connection.value, scope, claims, by))
+      return yield* Effect.uninterruptible(openSession(connection, scope, claims, by))
     })
 
     /**

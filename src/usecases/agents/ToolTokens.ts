@@ -5,8 +5,10 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as FiberSet from "effect/FiberSet"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { randomUUID } from "node:crypto"
 import {
@@ -26,9 +28,14 @@ import { type StoredConnection, ToolConnectionStore } from "../../store/agents/T
 import type { StoredTool } from "../../store/agents/Tools.ts"
 import { afterDemand, isWider, scopesOfAll } from "./ToolScopes.ts"
 
-/** Time between two looks at a connection that another process renews, and their maximum number. */
+/** Time between two looks at a connection that another process renews, and their maximum duration. */
 const waitMillis = 100
-const maxWaits = 150
+const maxWaitMillis = 15_000
+
+/** New tokens are stored again, within the lease, while the database does not take them. */
+const storeRetries = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(20))
+/** At the end of the process: time for renewals to end. A request to an authorization server takes at most 10 s. */
+const drainTimeout = "12 seconds"
 
 /** The sealed part of a connection. */
 const Sealed = Schema.parseJson(
@@ -62,6 +69,7 @@ const needsPerson = (tool: StoredTool) =>
       ? "the authorization server or the MCP server does not accept the tool's client"
       : "an admin has to connect the tool again"
   )
+const busyElsewhere = () => toolFailure("TOOL_TIMEOUT", "another process requests its token")
 const fails = (error: ToolAuthorizationError) => toolFailure("TOOL_FAILED", error.message)
 
 const lacksScopes = (tool: StoredTool, scopes: ReadonlyArray<string>) => {
@@ -74,6 +82,12 @@ const lacksScopes = (tool: StoredTool, scopes: ReadonlyArray<string>) => {
   )
 }
 
+/** A client that registered itself. */
+const registered = (clientId: string, secret: string | null): ToolClient => ({
+  clientId,
+  clientSecret: secret === null ? null : Redacted.make(secret)
+})
+
 const sealedOtherwise = () =>
   new ToolAuthorizationError({
     reason: "Invalid",
@@ -85,7 +99,11 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     const store = yield* ToolConnectionStore
     const box = yield* SecretBox
     const authorization = yield* ToolAuthorization
-    const scope = yield* Effect.scope
+    const renewals = yield* FiberSet.make<string, ToolAuthorizationError>()
+    // Finalizers run in reverse order: this one waits before the set interrupts its remaining fibers.
+    yield* Effect.addFinalizer(() =>
+      FiberSet.awaitEmpty(renewals).pipe(Effect.timeout(drainTimeout), Effect.ignore)
+    )
 
     const sealTokens = (tokens: Sealed) =>
       Effect.flatMap(Effect.orDie(encodeSealed(tokens)), (text) => box.seal("tool-tokens", text))
@@ -184,18 +202,16 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         return yield* new ToolAuthorizationError({ reason: "Refused", message: "There is no refresh token." })
       }
       const { clientSecret } = before
-      const client = (yield* ownClient(tool)) ?? {
-        clientId,
-        clientSecret: clientSecret === null ? null : Redacted.make(clientSecret)
-      }
+      const client = (yield* ownClient(tool)) ?? registered(clientId, clientSecret)
       const tokens = yield* authorization.refresh({ server, resource }, client, Redacted.make(before.refresh))
       const connection = { basis, server, resource, clientId, clientSecret, scopes: scopes ?? noScopes }
       return yield* toStored(connection, tokens, before.refresh)
     })
 
     /**
-     * Requests new tokens. Null when another process does. It runs to its end although the turn is cancelled, because the
-     * answer to a refresh token comes once. A refusal of more scopes than the connection has does not end it.
+     * Requests new tokens. Null when another process does. It runs to its end although the turn is cancelled or the
+     * process stops, because the answer to a refresh token comes once. A refusal of more scopes than the connection has
+     * does not end it.
      */
     const renew = (
       { tenantId }: TenantScope,
@@ -213,7 +229,9 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const staysOn = isWider(row, wider)
       const work = request.pipe(
         Effect.flatMap(({ access, stored }) =>
-          Effect.as(store.settle({ tenantId }, tool.id, lease, stored), access)
+          store
+            .settle({ tenantId }, tool.id, lease, stored)
+            .pipe(Effect.sandbox, Effect.retry(storeRetries), Effect.unsandbox, Effect.as(access))
         ),
         Effect.tapError((error) =>
           Effect.zipRight(
@@ -231,7 +249,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       return Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(store.lease({ tenantId }, tool.id, basis, row?.version ?? null, lease), (isOurs) =>
           isOurs
-            ? Effect.flatMap(Effect.forkIn(Effect.interruptible(work), scope), (fiber) =>
+            ? Effect.flatMap(FiberSet.run(renewals, Effect.interruptible(work)), (fiber) =>
                 restore(Fiber.join(fiber))
               )
             : Effect.succeed(null)
@@ -251,7 +269,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const basis = connectionBasis(tool.definition)
       const person = Effect.fail(needsPerson(tool))
       if (basis === undefined) return yield* person
-      const until = (yield* Clock.currentTimeMillis) + waitMillis * maxWaits
+      const until = (yield* Clock.currentTimeMillis) + maxWaitMillis
       let first: number | null | undefined
       for (;;) {
         const row = Option.getOrNull(yield* store.find(owner, tool.id))
@@ -274,9 +292,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         )
         const found = fresh ?? usable
         if (found !== null) return found
-        if ((yield* Clock.currentTimeMillis) > until) {
-          return yield* Effect.fail(toolFailure("TOOL_TIMEOUT", "another process requests its token"))
-        }
+        if ((yield* Clock.currentTimeMillis) > until) return yield* Effect.fail(busyElsewhere())
         yield* Effect.sleep(waitMillis)
       }
     })
@@ -306,7 +322,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const basis = connectionBasis(tool.definition)
       const lacks = Effect.fail(lacksScopes(tool, demanded))
       if (basis === undefined) return yield* lacks
-      const until = (yield* Clock.currentTimeMillis) + waitMillis * maxWaits
+      const until = (yield* Clock.currentTimeMillis) + maxWaitMillis
       for (;;) {
         const row = Option.getOrNull(yield* store.find(owner, tool.id))
         const isOurs = row !== null && row.basis === basis && row.state === "connected"
@@ -328,9 +344,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
           )
           if (fresh !== null) return fresh
         }
-        if ((yield* Clock.currentTimeMillis) > until) {
-          return yield* Effect.fail(toolFailure("TOOL_TIMEOUT", "another process requests its token"))
-        }
+        if ((yield* Clock.currentTimeMillis) > until) return yield* Effect.fail(busyElsewhere())
         yield* Effect.sleep(waitMillis)
       }
     })
@@ -356,10 +370,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const { clientId, server } = row
       const { access, clientSecret, refresh } = tokens
       return ownClient(tool).pipe(
-        Effect.map(
-          (own): ToolClient =>
-            own ?? { clientId, clientSecret: clientSecret === null ? null : Redacted.make(clientSecret) }
-        ),
+        Effect.map((own) => own ?? registered(clientId, clientSecret)),
         // With the refresh token the access tokens made from it end too.
         Effect.flatMap((client) => authorization.revoke(server, client, Redacted.make(refresh ?? access))),
         Effect.catchAll(({ message, reason }) =>

@@ -36,7 +36,7 @@ import { unlessCancelled } from "./TurnCancellation.ts"
 export interface Answer {
   readonly reply: string
   readonly citations: ReadonlyArray<Citation>
-  /** 0 for a reply that was stopped: the provider reported no count. */
+  /** 0 for a reply that ended early. */
   readonly inputTokens: number
   readonly outputTokens: number
   /** Label of the run's last event. */
@@ -75,9 +75,7 @@ const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
             searching,
             Curated.find(search, scope, MaskedTurn.searchable(turn, request.message), request.filter)
           ],
-          {
-            concurrency: 2
-          }
+          { concurrency: 2 }
         )
       : [yield* searching, null]
   const chunks = Curated.prependCurated(curated, found.chunks, admission.topK)
@@ -131,6 +129,9 @@ const withSearches = (
 /** Null for an agent without sources: its prompt then has no rules about sources. */
 const groundingOf = ({ admission }: Turn, passages: ReadonlyArray<Passages.Passage>) =>
   admission.hasSources || passages.length > 0 ? admission.groundingMode : null
+
+/** Of a reply that ended early: the provider reported no count. */
+const uncounted = { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, final: "" }
 
 /** The model's reply, or the text so far when the turn was stopped. */
 const write = CheapSpans.fn("Answer.write")(function* (
@@ -193,18 +194,15 @@ const write = CheapSpans.fn("Answer.write")(function* (
             }
           )
   )
-  const cutShort = Effect.suspend(() =>
-    stream.text === ""
-      ? ModelStep.turnFailed()
-      : Effect.succeed({
-          inputTokens: 0,
-          outputTokens: 0,
-          reasoningTokens: 0,
-          final: "",
-          reason: "stopped" as const
-        })
+  /** The text so far, if there is one. An object is emitted whole or not at all. */
+  const endEarly = (reason: "other" | "stopped", failure: ModelStep.StepFailure) =>
+    stream.text === "" ? Effect.fail(failure) : Effect.succeed({ ...uncounted, reason })
+  // A turn that has requested a human does not fail after it has streamed a reply.
+  const orEarly = Effect.catchAll(step, (failure) =>
+    turn.handoff === null ? Effect.fail(failure) : endEarly("other", failure)
   )
-  const written = yield* unlessCancelled(turn.cancellation, step, cutShort)
+  const cutShort = Effect.suspend(() => endEarly("stopped", ModelStep.turnFailed()))
+  const written = yield* unlessCancelled(turn.cancellation, orEarly, cutShort)
   yield* send(stream.end())
   return { ...written, text: stream.text }
 }, Effect.scoped)

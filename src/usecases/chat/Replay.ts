@@ -31,6 +31,8 @@ export class Replay {
   private end: Exit.Exit<void, Failure> | null = null
   private readonly waiting = new Set<() => void>()
   private over = false
+  /** Number of changes so far. */
+  private changes = 0
 
   /** False once the turn has emitted more than is kept. Its parts can then not be replayed. */
   get whole(): boolean {
@@ -58,15 +60,19 @@ export class Replay {
   }
 
   private wake(): void {
+    this.changes += 1
     for (const resume of this.waiting) resume()
     this.waiting.clear()
   }
 
-  private readonly changed = Effect.async<void>((resume) => {
-    const once = () => resume(Effect.void)
-    this.waiting.add(once)
-    return Effect.sync(() => this.waiting.delete(once))
-  })
+  /** Waits until there are more changes than `seen`. The fiber may have yielded since it looked. */
+  private readonly changedSince = (seen: number) =>
+    Effect.async<void>((resume) => {
+      const once = () => resume(Effect.void)
+      if (this.changes > seen) return once()
+      this.waiting.add(once)
+      return Effect.sync(() => this.waiting.delete(once))
+    })
 
   /** Parts after the position, and the reader's next position. */
   private since({ parts, characters }: Position): readonly [ReadonlyArray<TurnPart>, Position] {
@@ -91,7 +97,7 @@ export class Replay {
       if (this.end !== null || this.over) {
         return Effect.as(this.end ?? Exit.void, [Chunk.empty<TurnPart>(), Option.none<Position>()] as const)
       }
-      return Effect.zipRight(this.changed, this.next(position))
+      return Effect.zipRight(this.changedSince(this.changes), this.next(position))
     })
   }
 

@@ -17,6 +17,7 @@ import { type ConversationId, newId, type RunId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { type TurnClaim, TurnClaimStore } from "../../store/chat/TurnClaims.ts"
 import { type Target, type TurnStart, Turns } from "../../store/chat/Turns.ts"
+import { retryDeadlocks } from "../../store/Deadlock.ts"
 import { UnansweredStore } from "../../store/channels/Unanswered.ts"
 import { type TurnOptions, type Files, noTurnOptions } from "./TurnOptions.ts"
 import * as Identity from "./Identity.ts"
@@ -168,18 +169,21 @@ export const makeStartTurn = Effect.gen(function* () {
       .pipe(Effect.catchTags({ ChatTaken: () => beginInChat(scope, opening), SqlError: Effect.die }))
   }
 
-  const admit: Admit<never> = (scope, given) =>
+  const admitInside: Admit<never> = (scope, given) =>
     Effect.flatMap(begin(scope, given), ({ opening, started }) =>
       Effect.map(Identity.checkAdmission(opening.target, started), (admission) => ({ opening, admission }))
     )
+
+  const admit: Admit<never> = (scope, given) => retryDeadlocks(admitInside(scope, given))
 
   /** `prepare` and turn are one transaction: a refused request changes nothing. */
   const admitAfter =
     (prepare: Effect.Effect<void, ConversationNotActive>): Admit<never> =>
     (scope, opening) =>
-      Effect.zipRight(prepare, admit(scope, opening)).pipe(
+      Effect.zipRight(prepare, admitInside(scope, opening)).pipe(
         sql.withTransaction,
-        Effect.catchTag("SqlError", Effect.die)
+        Effect.catchTag("SqlError", Effect.die),
+        retryDeadlocks
       )
 
   /** Claim and turn are one transaction: a refused request does not use its key. */
@@ -188,13 +192,13 @@ export const makeStartTurn = Effect.gen(function* () {
     (scope, opening) =>
       Effect.gen(function* () {
         const earlier = yield* claims.claim(scope, claim, opening.runId)
-        if (Option.isNone(earlier)) return yield* admit(scope, opening)
+        if (Option.isNone(earlier)) return yield* admitInside(scope, opening)
         const { requestHash, runId } = earlier.value
         if (requestHash === claim.requestHash) return yield* new TurnAlreadyStarted({ runId })
         return yield* new Conflict({
           message: "This Idempotency-Key was sent with another request. Use a new one for each turn."
         })
-      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die), retryDeadlocks)
 
   /** Releases the key of a turn that was refused after it had begun. */
   const releaseClaim = (scope: AgentScope, claim: TurnClaim, { runId }: TurnStart) =>
@@ -234,7 +238,9 @@ export const makeStartTurn = Effect.gen(function* () {
         admission: yield* Effect.orDie(turns.begin(scope, opening))
       }
     })
-    const found = yield* sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
+    const found = yield* sql
+      .withTransaction(work)
+      .pipe(Effect.catchTag("SqlError", Effect.die), (whole) => retryDeadlocks(whole))
     if (typeof found === "string") return found
     const { files, opened, request } = found
     const admission = yield* Effect.either(Identity.checkAdmission(opened.opening.target, found.admission))

@@ -60,6 +60,8 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
       if (Option.isNone(head)) return yield* new ConversationGone()
       const frames: Array<Frame> = []
       const { position, state } = head.value
+      // A turn of a test conversation was replaced: its positions are given again.
+      told.position = Math.min(told.position, position)
       if (position > told.position) {
         for (const { citations, position: place, ...message } of yield* store.messagesAfter(
           reading,

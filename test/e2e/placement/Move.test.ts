@@ -1,4 +1,5 @@
 /** `spoke tenant move`: while turns of the tenant and of another one go on. */
+import * as Path from "node:path"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -180,6 +181,9 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
     const [args, environment] = moveOf(moving)
     await good(args, environment)
     await some(turns[0])
+    // Where it is restored, both installations would serve the tenant.
+    const archive = await run(["export", Path.join(folder, "refused")], from.variables)
+    expect([archive.code, archive.stderr]).toEqual([1, expect.stringContaining(mine.tenantId)])
     const [rollback] = moveOf(moving, "--rollback")
     const { stdout } = await good(rollback, environment)
     expect(stdout).toContain(`is served at ${from.spoke.url}`)

@@ -144,6 +144,36 @@ live("Connections of tools", (it) => {
     })
   )
 
+  it.scoped("a refresh is stored although its process stops meanwhile", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      made.conduct.delay = 500
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
+      yield* Effect.provide(Effect.timeoutOption(used(made), "200 millis"), process())
+      expect(yield* used(made)).toBe(found)
+      expect(made.asked.filter((path) => path === "/token").length).toBe(2)
+    })
+  )
+
+  it.scoped("a refresh is stored although the database refuses it at first", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
+      yield* sql`
+        create function refuse_tokens() returns trigger language plpgsql as $$ begin raise exception 'not now'; end $$`
+      yield* sql`create trigger refuse_tokens before update of tokens on tool_connections
+        for each row execute function refuse_tokens()`
+      yield* sql`drop function refuse_tokens cascade`.pipe(Effect.delay("1500 millis"), Effect.fork)
+      expect(yield* used(made)).toBe(found)
+      expect(yield* used(made)).toBe(found)
+      expect(made.asked.filter((path) => path === "/token").length).toBe(2)
+    })
+  )
+
   it.scoped("a refused refresh asks for a person; a server that is down does not", () =>
     Effect.gen(function* () {
       const made = yield* world()

@@ -674,6 +674,25 @@ eachEngineLive("A handoff", (it) => {
         expect((yield* transcript).at(-1)).toBe("2 agent: I am getting somebody.")
       }).pipe(onFreshData)
   )
+
+  it.scoped("keeps the text that was streamed before the model failed", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      const { reply } = yield* Script
+      const asks = asksForHuman("Wants a person")
+      let hasAsked = false
+      yield* Ref.set(reply, () => {
+        if (hasAsked)
+          return Stream.fail(new ModelError({ reason: "Rejected", message: "no", retryable: false }))
+        hasAsked = true
+        return Stream.concat(Stream.make({ _tag: "TextDelta" as const, delta: "One moment." }), asks())
+      })
+      yield* receive(yield* message({ text: "I want to talk to a human" }))
+      expect((yield* transcript).at(-1)).toBe("2 agent: One moment.")
+      expect(yield* rows("select state from conversations")).toEqual([{ state: "HUMAN_REQUESTED" }])
+      expect(yield* outbox).toEqual(["system 1: One moment."])
+    }).pipe(onFreshData)
+  )
 })
 
 eachEngineLive("A stored message whose job has died", (it) => {

@@ -112,6 +112,24 @@ eachEngineLive("Jobs that failed for good", (it) => {
     })
   )
 
+  it.scoped("are told of again when the process that sent the mail ended", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const { received, url } = yield* mailServer()
+      const { sweep } = Context.get(yield* over(layerSmtp({ url, from: to })), JobAlerts)
+      yield* fail("ingestion", ["qjb_1"])
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        insert into email_logs (id, recipient, kind, created_at, updated_at)
+        values ('eml_1', ${to}, 'job_failed:ingestion', now() - interval '2 seconds', now())`
+      yield* sweep
+      expect(received).toEqual([])
+      yield* sql`update email_logs set updated_at = now() - interval '10 minutes'`
+      yield* sweep
+      expect(received).toHaveLength(1)
+    })
+  )
+
   it.scoped("are kept and make no mail where none is configured", () =>
     Effect.gen(function* () {
       yield* reset

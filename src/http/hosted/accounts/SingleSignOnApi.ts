@@ -35,10 +35,10 @@ const put = HttpApiEndpoint.put("put", "/single-sign-on")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "owner")
 
-/** Removes the connection, and ends the sessions that it opened. */
+/** Removes the connection, and ends the sessions that it opened. 409 when no owner could sign in without it. */
 const remove = HttpApiEndpoint.del("remove", "/single-sign-on")
   .addSuccess(success(Schema.Struct({ deleted: Schema.Literal(true) })))
-  .addError(failure(NotFound, ServiceUnavailable))
+  .addError(failure(NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "owner")
 
 const settings = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(get).add(put).add(remove)

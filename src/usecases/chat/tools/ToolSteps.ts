@@ -260,14 +260,16 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
   for (let round = 1; ; round++) {
     const separated = text === "" ? "" : "\n\n"
     let begun = false
-    const offered = round < maxSteps && !isCorrected ? tools.declarations : []
+    const mayCall = round < maxSteps && !isCorrected
     const say = (delta: string) => {
       const shown = begun ? delta : separated + delta
       begun = true
       text += shown
       return onDelta(shown)
     }
-    const asked: ModelRequest = { ...request, prompt, tools: offered }
+    const asked: ModelRequest = mayCall
+      ? { ...request, prompt, tools: tools.declarations }
+      : { ...request, prompt, tools: [], withdrawnTools: tools.declarations }
     const result = yield* step(runtime, turn, asked, tools, { onDelta: say, onReasoning }, round === 1)
     inputTokens += result.inputTokens
     outputTokens += result.outputTokens

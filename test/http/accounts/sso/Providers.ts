@@ -119,6 +119,8 @@ export interface Answers {
   /** Signs with another key than the one that is listed. */
   forged: boolean
   discovery: (document: Record<string, unknown>) => Record<string, unknown>
+  /** Runs before a token is given. */
+  meanwhile: () => Promise<unknown>
 }
 
 /** A provider that makes its tokens as the test says: it shows no sign-in page, and each code works once. */
@@ -129,7 +131,8 @@ export const falseProvider = Effect.gen(function* () {
     claims: (claims) => claims,
     alg: "RS256",
     forged: false,
-    discovery: (document) => document
+    discovery: (document) => document,
+    meanwhile: () => Promise.resolve()
   }
   const codes = new Map<string, { readonly nonce: string; readonly challenge: string }>()
   const seen: Array<string> = []
@@ -180,11 +183,12 @@ export const falseProvider = Effect.gen(function* () {
         email_verified: true
       })
       const key = answers.forged ? foreign.privateKey : state.privateKey
-      json({
+      const given = {
         access_token: "an-access-token-of-the-tests",
         token_type: "Bearer",
         id_token: jwt(claims, { alg: answers.alg, key, kid: state.kid })
-      })
+      }
+      void answers.meanwhile().then(() => json(given))
     })
     return undefined
   })

@@ -1,6 +1,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Runtime from "effect/Runtime"
 import * as Layer from "effect/Layer"
 import { reset, TestDatabase } from "../../../TestDatabase.ts"
 import { accountsServer, call, operate, signedIn } from "../AccountsServer.ts"
@@ -253,6 +254,24 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
     })
   )
 
+  it.scoped(
+    "is refused when the connection is removed while the provider answers, and opens no session",
+    () =>
+      Effect.gen(function* () {
+        const provider = yield* falseProvider
+        const { cookie } = yield* connected(provider.issuer)
+        const { flow, page } = yield* begin()
+        const running = yield* Effect.runtime<Effect.Effect.Context<ReturnType<typeof call>>>()
+        provider.answers.meanwhile = () =>
+          Runtime.runPromise(running)(call("DELETE", "/api/single-sign-on", { cookie }))
+        const { location } = yield* back(new URLSearchParams(provider.approve(page)), flow)
+        expect(location).toBe("/app?sso=retry")
+        const sql = yield* SqlClient.SqlClient
+        expect(yield* sql`select 1 from user_sessions where method = 'sso'`).toEqual([])
+        expect(yield* sql`select 1 from user_identities`).toEqual([])
+      })
+  )
+
   it.scoped("asks no provider with a client secret that cannot be opened", () =>
     Effect.gen(function* () {
       const provider = yield* falseProvider
@@ -348,6 +367,22 @@ layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) 
       expect(yield* who(session)).toBe(401)
       expect((yield* call("DELETE", "/api/single-sign-on", { cookie })).status).toBe(404)
       expect((yield* call("GET", "/api/single-sign-on", { cookie })).data.connection).toBeNull()
+    })
+  )
+
+  it.scoped("is not removed while no owner has another way to sign in", () =>
+    Effect.gen(function* () {
+      const provider = yield* falseProvider
+      const { cookie, tenantId } = yield* connected(provider.issuer)
+      const sql = yield* SqlClient.SqlClient
+      const [owner] = yield* sql<{ readonly hash: string }>`
+        select password_hash as hash from users where tenant_id = ${tenantId} and role = 'owner'`
+      yield* sql`update users set password_hash = null where tenant_id = ${tenantId}`
+      const refused = yield* call("DELETE", "/api/single-sign-on", { cookie })
+      expect([refused.status, refused.error.code]).toEqual([409, "CONFLICT"])
+      expect((yield* call("GET", "/api/single-sign-on", { cookie })).data.connection).not.toBeNull()
+      yield* sql`update users set password_hash = ${owner?.hash ?? ""} where tenant_id = ${tenantId}`
+      expect((yield* call("DELETE", "/api/single-sign-on", { cookie })).status).toBe(200)
     })
   )
 
