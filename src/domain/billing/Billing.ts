@@ -126,7 +126,8 @@ interface Claimed {
  */
 const claimedBy = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId) => {
   const claimed = grouped(events).flatMap((all): ReadonlyArray<Claimed> => {
-    const naming = all.filter((event) => event.tenantId !== null)
+    // A refund has its tenant from the payment.
+    const naming = all.filter((event) => event.tenantId !== null && event.fact._tag !== "Refund")
     const decidedBy = newest(naming)
     return decidedBy !== undefined && naming.some((event) => event.tenantId === tenantId)
       ? [{ all, decidedBy }]

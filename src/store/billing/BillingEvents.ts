@@ -23,8 +23,8 @@ export class BillingEventStore extends Effect.Service<BillingEventStore>()("stor
     const sql = yield* SqlClient.SqlClient
 
     /**
-     * True for the event's first claim. Every other event waits until the transaction ends. Also deletes events that
-     * named no tenant for 30 days.
+     * True for the event's first claim. Every other event waits until the transaction ends. A refund names no tenant and
+     * gets that of its payment, with which it is moved and exported. Also deletes events that named no tenant for 30 days.
      */
     const claim = Effect.fn("BillingEventStore.claim")(function* (event: BillingEvent) {
       yield* sql`select pg_advisory_xact_lock(${everyEvent}::bigint)`
@@ -36,6 +36,11 @@ export class BillingEventStore extends Effect.Service<BillingEventStore>()("stor
         values (${event.id}, ${event.object}, ${event.tenantId}, ${event.created}::bigint, ${event.rank}::int,
           ${encodeFact(event.fact)}::jsonb)
         on conflict (id) do nothing returning id`
+      yield* sql`
+        update billing_events e set tenant_id = paid.tenant_id
+        from (select min(tenant_id) as tenant_id from billing_events
+          where object_id = ${event.object} having count(distinct tenant_id) = 1) paid
+        where e.object_id = ${event.object} and e.tenant_id is null and e.fact ->> '_tag' = 'Refund'`
       return rows.length === 1
     }, Effect.orDie)
 

@@ -330,6 +330,23 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
+  it.effect("keeps a refund with the tenant of its payment, whichever is told first", () =>
+    served(
+      Effect.gen(function* () {
+        const tenantId = yield* makeTenant()
+        const sql = yield* SqlClient.SqlClient
+        const bought = (number: number) =>
+          checkout(tenantId, "100", { id: `cs_${number}`, payment_intent: `pi_${number}` })
+        yield* send(event("charge.refunded", 20, charge(1_000, 1_000, "pi_1")))
+        yield* send(event("checkout.session.completed", 10, bought(1)))
+        yield* send(event("checkout.session.completed", 30, bought(2)))
+        yield* send(event("charge.refunded", 40, charge(1_000, 500, "pi_2")))
+        expect(yield* sql`select distinct tenant_id as id from billing_events`).toEqual([{ id: tenantId }])
+        expect((yield* standing(tenantId)).credits).toEqual({ granted: 50, used: 0 })
+      })
+    )
+  )
+
   it.effect("applies one event once, however often and at the same time it comes", () =>
     served(
       Effect.gen(function* () {
