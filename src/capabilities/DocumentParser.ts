@@ -50,6 +50,9 @@ export class ParseError extends Schema.TaggedError<ParseError>()("ParseError", {
   message: Schema.String
 }) {}
 
+/** True where another try may succeed: the process had no time or no memory for the document. */
+export const isTransient = ({ code }: ParseError) => code === "timed_out" || code === "out_of_memory"
+
 /** Limits of one document. Exceeding one is a {@link ParseError}. */
 export const ParseLimits = Schema.Struct({
   maxPages: Schema.Int,

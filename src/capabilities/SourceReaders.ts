@@ -46,6 +46,8 @@ export interface ReadStep<Cursor, Position> {
   readonly documents: ReadonlyArray<SteppedDocument>
   /** Documents that exist and have the revision of `known`. */
   readonly unchanged?: ReadonlyArray<string>
+  /** Documents that exist and could not be read now, each with a reason of one word. Those that are live stay. */
+  readonly unread?: ReadonlyArray<{ readonly uri: string; readonly reason: string }>
   /** Deleted documents, if the system reports them. */
   readonly removed?: ReadonlyArray<string>
   /** Skipped documents, each with a reason of one word. */

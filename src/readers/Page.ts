@@ -8,7 +8,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../domain/Elapsed.ts"
-import { DocumentParser, type ParseError, type ParsedDocument } from "../capabilities/DocumentParser.ts"
+import {
+  DocumentParser,
+  isTransient,
+  type ParseError,
+  type ParsedDocument
+} from "../capabilities/DocumentParser.ts"
 import type { OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { agent, fetchChanged, request } from "./Fetch.ts"
 import type { JournalEntry } from "./Journal.ts"
@@ -56,7 +61,7 @@ export const documentOf = (
 })
 
 /** A missing robots.txt allows everything. If the server fails, the page is retried later (RFC 9309, 2.3.1). */
-const loadRobots = (origin: string) =>
+export const loadRobots = (origin: string) =>
   request(`${origin}/robots.txt`, { maxBytes: 5 * MiB }).pipe(
     Effect.flatMap(({ status, body }): Effect.Effect<Robots, ReaderError> => {
       if (status >= 200 && status < 300) return Effect.succeed(parseRobots(new TextDecoder().decode(body)))
@@ -194,7 +199,12 @@ export const readPage = Effect.fn("Page.read")(function* (
   const contentType = headers["content-type"]
   const parsed = yield* parser
     .parse({ bytes: body, url, ...(contentType === undefined ? {} : { contentType }) })
-    .pipe(Effect.mapError(unreadable))
+    .pipe(
+      Effect.mapError((error) => {
+        const { code, message } = error
+        return isTransient(error) ? new ReaderError({ code, message, retryable: true }) : unreadable(error)
+      })
+    )
   const { canonicalUrl, links = [] } = parsed
   const uri = canonicalUrl !== undefined && sameOrigin(canonicalUrl, url) ? canonicalUrl : url
   const page: Page = { document: documentOf(uri, parsed, headers), url, links, status }

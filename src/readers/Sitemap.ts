@@ -8,14 +8,13 @@ import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
 import type { SitemapConfig } from "../domain/knowledge/Source.ts"
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
 import { maxConcurrentPages, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
-import { fetchOk, request } from "./Fetch.ts"
+import { fetchOk } from "./Fetch.ts"
 import { makeDuplicateDetector } from "./Folding.ts"
 import { judge, type Verdict } from "./Glob.ts"
 import { type Journal, noJournal } from "./Journal.ts"
-import { makeSites } from "./Page.ts"
+import { loadRobots, makeSites } from "./Page.ts"
 import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import type { Reader, ReadOptions } from "./Reader.ts"
-import { parseRobots } from "./Robots.ts"
 import { parsingSitemap, type Sitemap } from "./SitemapXml.ts"
 import { type Address, makeVisits, type SkipReason } from "./Visits.ts"
 import { MiB } from "../domain/Bytes.ts"
@@ -65,14 +64,10 @@ const loadExisting = (url: string) =>
     sitemap === undefined ? Effect.fail(notASitemap) : Effect.succeed(sitemap)
   )
 
-/** The sitemaps named in a site's robots.txt, else the default path. */
+/** The sitemaps named in a site's robots.txt, else the default path. Fails while the site has no robots.txt to give. */
 const sitemapsOf = (url: string) =>
-  request(new URL("/robots.txt", url).href, { maxBytes: 5 * MiB }).pipe(
-    Effect.map(({ status, body }) =>
-      status === 200 ? parseRobots(new TextDecoder().decode(body)).sitemaps : []
-    ),
-    Effect.orElseSucceed(() => []),
-    Effect.map((named) => named.flatMap((address) => urlOf(address)?.href ?? [])),
+  loadRobots(new URL(url).origin).pipe(
+    Effect.map(({ sitemaps }) => sitemaps.flatMap((address) => urlOf(address)?.href ?? [])),
     Effect.map((named) => (named.length > 0 ? named : [new URL("/sitemap.xml", url).href]))
   )
 

@@ -135,6 +135,21 @@ describe("A SITEMAP source", () => {
   )
 
   test(
+    "A robots.txt that cannot be had now is no reason to take the customary place",
+    Effect.gen(function* () {
+      const site = yield* serveSite((origin) => ({
+        "/": page("Home"),
+        "/robots.txt": { status: 503 },
+        "/sitemap.xml": { body: urlset(`${origin}/`) }
+      }))
+      expect(yield* Effect.flip(titles({ url: site.origin }))).toMatchObject({
+        code: "robots_unavailable",
+        retryable: true
+      })
+    })
+  )
+
+  test(
     "A sitemap that is missing, no sitemap, a bomb, or full of dead pages fails and says so",
     Effect.gen(function* () {
       const site = yield* serveSite((origin) => ({

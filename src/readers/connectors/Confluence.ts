@@ -152,6 +152,7 @@ export const confluence = sourceReader({
       )
       const documents: Array<SteppedDocument> = []
       const unchanged: Array<string> = []
+      const unread: Array<{ readonly uri: string; readonly reason: string }> = []
       for (const page of results) {
         const uri = at(url, `/wiki${page._links.webui}`)
         const revision = String(page.version.number)
@@ -159,6 +160,10 @@ export const confluence = sourceReader({
         if (known(uri) === revision) unchanged.push(uri)
         else {
           const text = yield* markdownOf(htmlOfStorage(page.body.storage?.value ?? ""), page.title, uri)
+          if (text === null) {
+            unread.push({ uri, reason: "unreadable" })
+            continue
+          }
           const content = text === "" ? page.title : text
           documents.push({ uri, title: page.title, format: "markdown", content, revision })
         }
@@ -167,6 +172,7 @@ export const confluence = sourceReader({
       return {
         documents,
         unchanged,
+        unread,
         next: after === null ? { done: null, complete: true } : { more: { space, after } }
       }
     })

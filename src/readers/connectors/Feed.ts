@@ -132,17 +132,24 @@ const notAFeed = permanentError("no_feed", "The address holds no RSS or Atom fee
 
 const resolved = (href: string, base: string): string | undefined => urlOf(href, base)?.href
 
-const documentOf = (entry: Entry, base: string) =>
+interface Read {
+  readonly documents: Array<SteppedDocument>
+  readonly unread: Array<{ readonly uri: string; readonly reason: string }>
+}
+
+/** Adds the document of the entry to `step`, if it has one. */
+const read = (entry: Entry, base: string, step: Read) =>
   Effect.gen(function* () {
     const uri =
       (entry.link === "" ? undefined : resolved(entry.link, base)) ?? (entry.id === "" ? undefined : entry.id)
-    if (uri === undefined) return []
+    if (uri === undefined) return
     const title = entry.title.replaceAll(/<[^<>]{1,200}>/g, "").trim()
     const html = entry.content === "" ? entry.summary : entry.content
     const body = yield* markdownOf(html, title, base)
+    if (body === null) return void step.unread.push({ uri, reason: "unreadable" })
     const content = body === "" ? title : body
-    const document: SteppedDocument = { uri, title: title === "" ? uri : title, format: "markdown", content }
-    return content === "" ? [] : [document]
+    if (content !== "")
+      step.documents.push({ uri, title: title === "" ? uri : title, format: "markdown", content })
   })
 
 export const feed = sourceReader({
@@ -174,11 +181,14 @@ export const feed = sourceReader({
       }
       const entries = entriesOf(new TextDecoder().decode(response.body))
       if (entries === null) return yield* notAFeed
-      const documents = yield* Effect.forEach(entries, (entry) => documentOf(entry, response.url))
+      const step: Read = { documents: [], unread: [] }
+      yield* Effect.forEach(entries, (entry) => read(entry, response.url, step), { discard: true })
+      // The next pass reads the feed again although it has not changed.
+      const isWhole = step.unread.length === 0
       const done = {
-        etag: response.headers["etag"] ?? null,
-        modified: response.headers["last-modified"] ?? null
+        etag: isWhole ? (response.headers["etag"] ?? null) : null,
+        modified: isWhole ? (response.headers["last-modified"] ?? null) : null
       }
-      return { documents: documents.flat(), next: { done, complete: keep === "listed" } }
+      return { ...step, next: { done, complete: keep === "listed" } }
     })
 })

@@ -1,12 +1,15 @@
 /** Converts HTML of other systems to Markdown. */
 import * as Effect from "effect/Effect"
-import { DocumentParser } from "../../capabilities/DocumentParser.ts"
+import { DocumentParser, isTransient } from "../../capabilities/DocumentParser.ts"
 
 /** Escapes text for HTML. */
 export const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
 
-/** The body of one article; empty when it has no text. Links are resolved against `url`. */
+/**
+ * The body of one article; empty when it has no text, and null when it could not be read now. Links are resolved against
+ * `url`.
+ */
 export const markdownOf = (html: string, title: string, url: string) =>
   Effect.gen(function* () {
     if (html.trim() === "") return ""
@@ -16,6 +19,6 @@ export const markdownOf = (html: string, title: string, url: string) =>
       .parse({ bytes: new TextEncoder().encode(page), contentType: "text/html; charset=utf-8", url })
       .pipe(
         Effect.map(({ content }) => content),
-        Effect.orElseSucceed(() => "")
+        Effect.catchAll((error) => Effect.succeed(isTransient(error) ? null : ""))
       )
   })

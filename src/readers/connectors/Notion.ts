@@ -10,7 +10,7 @@ import {
 } from "../../capabilities/SourceReaders.ts"
 import { trimmed } from "../../domain/Text.ts"
 import { type Block, markdownOfBlocks } from "./NotionMarkdown.ts"
-import { request, requestJson } from "./Requests.ts"
+import { request, requestJson, strange } from "./Requests.ts"
 
 const version = "2022-06-28"
 /** Number of pages of one step. Each needs requests for its blocks. */
@@ -105,7 +105,7 @@ export const notion = (origin = "https://api.notion.com"): SourceReader => {
           })
           if (response.status === 404) return null
           const decoded = decodeBlocks(new TextDecoder().decode(response.body))
-          if (decoded._tag === "None") return null
+          if (decoded._tag === "None") return yield* strange("Notion")
           for (const { has_children, id: inner, type, ...rest } of decoded.value.results) {
             if (++count > maxBlocks) return blocks
             // A nested page is a document of its own.

@@ -117,7 +117,8 @@ export const request = (ask: Ask): Effect.Effect<OutboundResponse, ReaderError, 
   return Effect.withSpan(attempt(1), "Connector.request", { attributes: { service: ask.service } })
 }
 
-const strange = (service: string) =>
+/** An answer that cannot be decoded. */
+export const strange = (service: string) =>
   new ReaderError({
     code: "unexpected_answer",
     message: `${service} answered with something else than expected. Check the source's settings.`,

@@ -116,6 +116,7 @@ export const zendesk = sourceReader({
       )
       const documents: Array<SteppedDocument> = []
       const unchanged: Array<string> = []
+      const unread: Array<{ readonly uri: string; readonly reason: string }> = []
       const skipped: Array<{ readonly uri: string; readonly reason: string }> = []
       for (const article of articles) {
         const { body, draft, html_url: uri, title, updated_at } = article
@@ -126,6 +127,10 @@ export const zendesk = sourceReader({
         else if (known(uri) === revision) unchanged.push(uri)
         else {
           const text = yield* markdownOf(body ?? "", title, uri)
+          if (text === null) {
+            unread.push({ uri, reason: "unreadable" })
+            continue
+          }
           const content = text === "" ? title : text
           const scope = labels === undefined ? {} : { labels }
           documents.push({ uri, title, format: "markdown", content, revision, ...scope })
@@ -135,6 +140,7 @@ export const zendesk = sourceReader({
       return {
         documents,
         unchanged,
+        unread,
         skipped,
         next: typeof after === "string" ? { more: { after } } : { done: null, complete: true }
       }

@@ -57,10 +57,12 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
         with newest as materialized (
           select r.tenant_id, r.id, r.user_message, r.started_at, r.message_id from agent_runs r
           join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and c.channel <> 'test'
+          join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id
           where r.tenant_id = ${opaque(sql, tenantId)} and r.agent_id = ${agentId} and r.status = 'complete'
             and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
             and exists (
               select from run_passages u where u.tenant_id = r.tenant_id and u.run_id = r.id
+                and u.number in (select (k ->> 'index')::int from jsonb_array_elements(m.citations) k)
                 ${sourceId === undefined ? sql`` : sql`and u.source_id = ${sourceId}`}
             )
           order by r.id desc limit ${limit}
@@ -75,7 +77,6 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
             and u.number in (select (k ->> 'index')::int from jsonb_array_elements(m.citations) k)
             ${sourceId === undefined ? sql`` : sql`and u.source_id = ${sourceId}`}
         ) used
-        where used.passages is not null
         order by n.id desc`.pipe(Rows.all(CitingRow), Effect.withSpan("ImpactStore.citingTurns"))
 
     /**

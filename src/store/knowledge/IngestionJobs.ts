@@ -135,12 +135,14 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
     /**
      * Makes the job `RUNNING`, and the source `PROCESSING`. A source has one running job, so an older one has died. The
      * source is locked first: a concurrent removal either sees the job running, or has removed both. Returns the task as
-     * it is then, because until now a change of the source relied on the waiting job to read it.
+     * it is then, because until now a change of the source relied on the waiting job to read it. None, without a change,
+     * when the job has ended: an earlier attempt may have done it after its worker had lost the lease.
      */
     const start = Effect.fn("IngestionJobStore.start")(
       function* (waiting: IngestionTask) {
         const { jobId, sourceId, tenantId } = waiting
         yield* sql`select id from sources where tenant_id = ${tenantId} and id = ${sourceId} for update`
+        if (Option.isNone(yield* task({ tenantId }, jobId))) return Option.none<IngestionTask>()
         yield* sql`
           update ingestion_jobs set status = 'FAILED', completed_at = now(), error = 'worker_stopped: The worker stopped before the job ended.'
           where tenant_id = ${tenantId} and source_id = ${sourceId} and status = 'RUNNING' and id <> ${jobId}`
@@ -152,7 +154,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           )
           update sources s set status = 'PROCESSING', updated_at = now()
           from job where s.tenant_id = job.tenant_id and s.id = job.source_id`
-        return Option.getOrElse(yield* task({ tenantId }, jobId), () => waiting)
+        return yield* task({ tenantId }, jobId)
       },
       sql.withTransaction,
       Effect.orDie

@@ -181,8 +181,9 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
      */
     const swap = Effect.fn("KnowledgeStore.swap")(
       function* (task: IngestionTask, model: EmbeddingModel, kept: ReadonlyArray<string> = []) {
-        yield* holdAttempt(sql, task)
+        // The agent's index first, as in the removal of a source.
         const version = yield* raiseVersion(task)
+        yield* holdAttempt(sql, task)
         yield* leaveOut(task)
         // Vectors first: what has changed in words alone may find its old neighbour's among documents that stay.
         if (task.jobType === "INGEST") yield* carryVectors(task, version, yield* hasVectorColumn(sql))

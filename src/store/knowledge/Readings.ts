@@ -1,7 +1,6 @@
 /** Progress of registered readers through their sources, and their sealed secrets. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { SourceId, TenantId } from "../../domain/Ids.ts"
@@ -24,6 +23,8 @@ const Before = Schema.Struct({
   labels: Schema.Array(Schema.String),
   uris: Schema.Array(Schema.String)
 })
+
+const Settings = Schema.Struct({ config: Schema.Unknown, sealed: Schema.NullOr(Schema.String) })
 
 const Line = Schema.Struct({
   url: Schema.String,
@@ -119,12 +120,12 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         order by e.place`.pipe(Rows.all(Line), Effect.withSpan("ReadingStore.reportedLines"))
 
     /** The sealed secrets. */
-    const secrets = (scope: { readonly tenantId: TenantId }, sourceId: SourceId) =>
+    /** The config and the sealed secrets of one moment. */
+    const settings = (scope: { readonly tenantId: TenantId }, sourceId: SourceId) =>
       sql`
-        select sealed from source_secrets where tenant_id = ${scope.tenantId} and source_id = ${sourceId}`.pipe(
-        Rows.first(Schema.Struct({ sealed: Schema.String })),
-        Effect.map(Option.map(({ sealed }) => sealed))
-      )
+        select s.config, x.sealed from sources s
+        left join source_secrets x on x.tenant_id = s.tenant_id and x.source_id = s.id
+        where s.tenant_id = ${scope.tenantId} and s.id = ${sourceId}`.pipe(Rows.first(Settings))
 
     /** Replaces the secrets; null removes them. */
     const keepSecrets = (scope: AgentScope, sourceId: SourceId, sealed: string | null) =>
@@ -137,6 +138,16 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
             on conflict (tenant_id, source_id) do update set sealed = excluded.sealed`
       ).pipe(Effect.orDie, Effect.asVoid)
 
-    return { find, liveState, begin, withdraw, advance, finish, reportedLines, secrets, keepSecrets } as const
+    return {
+      find,
+      liveState,
+      begin,
+      withdraw,
+      advance,
+      finish,
+      reportedLines,
+      settings,
+      keepSecrets
+    } as const
   })
 }) {}

@@ -152,10 +152,10 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       })
 
     const build = Effect.fn("ConnectorPass.build")(function* (task: IngestionTask) {
-      const config = yield* Effect.mapError(decodeConfig(task.config), () => invalidConfig)
+      const { config: stored, secrets } = yield* settings.open(task, task.sourceId)
+      const config = yield* Effect.mapError(decodeConfig(stored), () => invalidConfig)
       const reader = readers.get(config.reader)
       if (reader === undefined) return yield* noReader(config.reader)
-      const secrets = yield* settings.openSecrets(task, task.sourceId)
       if (Option.isNone(secrets)) return yield* noSecrets
       const given = { ...config.settings, ...secrets.value }
       const { labels } = yield* readings.liveState(task)
@@ -190,6 +190,10 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
             if (before !== undefined) tell(uri, "unchanged", before)
           }
           for (const uri of step.unchanged ?? []) keep(uri)
+          for (const { reason, uri } of step.unread ?? []) {
+            if (remembered.has(uri)) keep(uri)
+            else tell(uri, "skipped", { reason })
+          }
           for (const { reason, uri } of step.skipped ?? []) tell(uri, "skipped", { reason })
           for (const uri of step.removed ?? []) tell(uri, "skipped", { reason: "removed" })
           for (const document of step.documents.map(cleaned)) {

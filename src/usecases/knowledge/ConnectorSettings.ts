@@ -36,6 +36,9 @@ const picked = (values: Values, names: ReadonlySet<string>, among: boolean): Val
 const withoutNulls = (values: Values): Values =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
 
+/** Of a source that was removed meanwhile. */
+const removed = { config: null, sealed: null }
+
 export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
   "usecases/knowledge/ConnectorSettings",
   {
@@ -71,12 +74,18 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
           return { config: { ...config, settings: picked(settings, names, false) }, sealed }
         })
 
-      /** The decrypted secrets of a source; none when they cannot be decrypted any more. */
-      const openSecrets = (scope: { readonly tenantId: TenantId }, id: SourceId) =>
+      /**
+       * The config of a source with its decrypted secrets, which belong to the addresses in it; no secrets when they
+       * cannot be decrypted any more.
+       */
+      const open = (scope: { readonly tenantId: TenantId }, id: SourceId) =>
         Effect.gen(function* () {
-          const sealed = yield* store.secrets(scope, id)
-          if (Option.isNone(sealed)) return Option.some<Values>({})
-          return Option.flatMap(yield* box.open("source-secret", sealed.value), decodeSecrets)
+          const { config, sealed } = Option.getOrElse(yield* store.settings(scope, id), () => removed)
+          const secrets =
+            sealed === null
+              ? Option.some<Values>({})
+              : Option.flatMap(yield* box.open("source-secret", sealed), decodeSecrets)
+          return { config, secrets }
         })
 
       /** Validates the config of a new source. */
@@ -101,11 +110,12 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
         }
         const addresses = readers.get(config.reader)?.addresses ?? []
         const moved = addresses.some((name) => config.settings[name] !== before.value.settings[name])
-        const kept = moved ? {} : Option.getOrElse(yield* openSecrets(scope, source.id), (): Values => ({}))
+        const { secrets } = yield* open(scope, source.id)
+        const kept = moved ? {} : Option.getOrElse(secrets, (): Values => ({}))
         return yield* checked(config, kept)
       })
 
-      return { forms, made, changed, openSecrets, keep: store.keepSecrets } as const
+      return { forms, made, changed, open, keep: store.keepSecrets } as const
     })
   }
 ) {}

@@ -202,7 +202,9 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
       const { jobId, ...scope } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
       const waiting = yield* jobs.task(scope, jobId)
       if (Option.isNone(waiting)) return
-      const task = yield* jobs.start(waiting.value)
+      const started = yield* jobs.start(waiting.value)
+      if (Option.isNone(started)) return
+      const task = started.value
       yield* attempt(task).pipe(
         Effect.catchTags({
           ReaderError: (error) => failAttempt(task, job, error),

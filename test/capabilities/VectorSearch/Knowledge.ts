@@ -84,7 +84,10 @@ export const build = (scope: AgentScope, sourceId: SourceId, documents: Readonly
     const sql = yield* SqlClient.SqlClient
     const embedder = yield* Embedder
     const { id } = yield* jobs.insert(scope, { id: yield* newId.ingestionJob, sourceId, type: "REINDEX" })
-    const task = yield* Effect.flatMap(Effect.flatten(jobs.task(scope, id)), jobs.start).pipe(Effect.orDie)
+    const task = yield* Effect.flatMap(Effect.flatten(jobs.task(scope, id)), jobs.start).pipe(
+      Effect.flatten,
+      Effect.orDie
+    )
     for (const [place, { title, chunks }] of documents.entries()) {
       const rows = yield* Effect.forEach(chunks, ({ heading, content }, ordinal) =>
         Effect.map(newId.chunk, (chunkId) => ({

@@ -5,6 +5,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import { DocumentParser, ParseError } from "../../../src/capabilities/DocumentParser.ts"
 import { registered, SourceReaders } from "../../../src/capabilities/SourceReaders.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import { newId, type SourceId } from "../../../src/domain/Ids.ts"
@@ -200,6 +201,44 @@ for (const [name, stub] of Object.entries({ ...stubs, ...variants })) {
         }).pipe(Effect.provide(services))
       }).pipe(Effect.provide(layerReaders))
     )
+
+    if (["confluence", "feed", "zendesk"].includes(name)) {
+      it.scoped(
+        "keeps what is live while the service has no time to read an article, and reads it then",
+        () =>
+          Effect.gen(function* () {
+            const parser = yield* DocumentParser
+            let isBusy = false
+            const busy = new ParseError({
+              code: "timed_out",
+              message: "The document takes too long to read."
+            })
+            const { add, scope, service, services } = yield* prepared(stub)
+            yield* Effect.gen(function* () {
+              const source = yield* add
+              yield* sync(scope, source)
+              change(service, "a", "something new")
+              isBusy = true
+              for (const force of [false, true]) {
+                yield* sync(scope, source, { force })
+                expect(yield* ended(scope, source)).toEqual({ status: "READY", error: null })
+                expect(yield* answers(source)).toEqual(all("a", "b", "c", "d", "e"))
+              }
+              isBusy = false
+              yield* sync(scope, source)
+              expect(yield* answers(source)).toEqual([
+                "Document a: something new",
+                ...all("b", "c", "d", "e")
+              ])
+            }).pipe(
+              Effect.provide(services),
+              Effect.provideService(DocumentParser, {
+                parse: (request) => Effect.suspend(() => (isBusy ? Effect.fail(busy) : parser.parse(request)))
+              })
+            )
+          }).pipe(Effect.provide(layerReaders))
+      )
+    }
 
     it.scoped("goes on where it was stopped, at every request, and doubles nothing", () =>
       Effect.gen(function* () {

@@ -80,7 +80,9 @@ eachEngineLive("A source of a registered reader", (it) => {
         yield* sql`select config::text as config, sealed from sources join source_secrets on source_id = id`
       expect(rows).toHaveLength(1)
       expect(JSON.stringify(rows)).not.toContain(settings.token)
-      const secrets = Effect.map(connectors.openSecrets(scope, source.id), Option.getOrNull)
+      const secrets = Effect.map(connectors.open(scope, source.id), (opened) =>
+        Option.getOrNull(opened.secrets)
+      )
       expect(yield* secrets).toEqual({ token: settings.token })
       const patch = (next: Readonly<Record<string, unknown>>) =>
         sources.patch(scope, source.id, { config: { reader: "zendesk", settings: next } })

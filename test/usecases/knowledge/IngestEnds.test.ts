@@ -4,6 +4,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
@@ -82,7 +83,7 @@ eachEngineLive("An ingestion job", (it) => {
               sourceId,
               type: "INGEST"
             })
-            if (running) yield* jobs.start(yield* Effect.flatten(jobs.task(scope, jobId)))
+            if (running) yield* Effect.flatMap(Effect.flatten(jobs.task(scope, jobId)), jobs.start)
             const id = yield* queue.enqueue(
               "ingestion",
               { tenantId: scope.tenantId, jobId },
@@ -129,7 +130,7 @@ eachEngineLive("An ingestion job", (it) => {
         sourceId: source,
         type: "INGEST"
       })
-      const begin = Effect.flatMap(Effect.flatten(jobs.task(scope, id)), jobs.start)
+      const begin = Effect.flatten(Effect.flatMap(Effect.flatten(jobs.task(scope, id)), jobs.start))
       const add = (task: IngestionTask, uri: string) =>
         Effect.flatMap(newId.document, (documentId) =>
           knowledge.addDocuments(task, [
@@ -152,6 +153,8 @@ eachEngineLive("An ingestion job", (it) => {
       ])
       yield* goLive(second)
       expect(yield* Effect.flip(add(second, "too late"))).toBeInstanceOf(AttemptSuperseded)
+      // Another worker takes the job that was done by one without a lease.
+      expect(yield* jobs.start(second)).toEqual(Option.none())
       expect(yield* sql`select uri from documents`).toEqual([{ uri: "second" }])
       expect(yield* seen(scope, source)).toMatchObject({ status: "READY", job: "SUCCEEDED", error: null })
     }).pipe(Effect.provide(live))
@@ -176,7 +179,7 @@ eachEngineLive("An ingestion job", (it) => {
           sourceId: source,
           type: "INGEST"
         })
-        const task = yield* jobs.start(yield* Effect.flatten(jobs.task(scope, jobId)))
+        const task = yield* Effect.flatten(jobs.start(yield* Effect.flatten(jobs.task(scope, jobId))))
         const contentHash = "00".repeat(32)
         yield* knowledge.addDocuments(task, [
           { id: yield* newId.document, uri: "half", title: "Half", contentHash, chunks: [] }

@@ -3,6 +3,7 @@ import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { strToU8, zipSync } from "fflate"
+import { DocumentParser, ParseError } from "../../../src/capabilities/DocumentParser.ts"
 import { ArtifactStore } from "../../../src/capabilities/ArtifactStore.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import type { SourceId } from "../../../src/domain/Ids.ts"
@@ -45,6 +46,29 @@ const gone: Answer = { status: 404 }
 const to = (location: string): Answer => ({ status: 301, headers: { location } })
 
 eachEngineLive("A page that was read the last time", (it) => {
+  it.scoped("keeps its document while the service has no memory to read it", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const site = yield* serveChanging(() => ({ "/": page("Home", ["/a"]), "/a": page("A") }))
+      const source = yield* addSource(scope, "URL", { url: `${site.origin}/`, maxDepth: 1 })
+      yield* sync(scope, source)
+      const before = yield* answering(source, site.origin)
+      expect([...before.keys()].toSorted()).toEqual(["/", "/a"])
+      site.changes["/a"] = page("A, second edition")
+      const parser = yield* DocumentParser
+      const error = new ParseError({ code: "out_of_memory", message: "It takes too much memory." })
+      yield* Effect.provideService(sync(scope, source), DocumentParser, {
+        parse: (request) =>
+          request.url?.endsWith("/a") === true ? Effect.fail(error) : parser.parse(request)
+      })
+      expect(yield* stateOf(scope, source)).toBe("READY: null")
+      expect(yield* answering(source, site.origin)).toEqual(before)
+      yield* sync(scope, source)
+      expect(yield* answering(source, site.origin)).not.toEqual(before)
+    }).pipe(Effect.provide(live))
+  )
+
   it.scoped(
     "and is not to be had for a reason that may pass keeps its document, and those found through it; one that is gone does not",
     () =>

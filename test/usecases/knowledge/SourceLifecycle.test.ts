@@ -138,7 +138,7 @@ eachEngineLive("A source's life", (it) => {
       const waiting = Option.getOrThrow(
         yield* jobs.task(key, ingestionJob?.id ?? (yield* newId.ingestionJob))
       )
-      const task = yield* jobs.start(waiting)
+      const task = yield* Effect.flatten(jobs.start(waiting))
       expect((yield* Effect.flip(sources.remove(key, source.id)))._tag).toBe("ARTIFACT_DELETE_CONFLICT")
       expect(yield* cleanUp).toBe(0)
       yield* jobs.fail(task, "It ended.")

@@ -165,7 +165,12 @@ eachEngineLive("Knowledge sources", (it) => {
       expect(yield* rows("ingestion_jobs")).toBe(1)
       const config = { url: "https://docs.example/two" }
       yield* sources.patch(key, source.id, { config })
-      expect(yield* jobs.start(seen)).toEqual({ ...seen, attempt: 1, jobType: "REINDEX", config })
+      expect(yield* Effect.flatten(jobs.start(seen))).toEqual({
+        ...seen,
+        attempt: 1,
+        jobType: "REINDEX",
+        config
+      })
     }).pipe(Effect.provide(live))
   )
 
