@@ -4,6 +4,7 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type FoundGap, ReportedGapStore } from "../../store/conversations/ReportedGaps.ts"
@@ -40,7 +41,10 @@ export class GapSearch extends Effect.Service<GapSearch>()("usecases/conversatio
 
     /** Reports groups that are new or have passed their next threshold. Returns their number. */
     const search = Effect.fn("GapSearch.search")(function* (scope: TenantScope) {
-      const groups = yield* insights.unanswered(scope, firstThreshold)
+      // The tenant's own reports come first. The next search finds the same groups.
+      const asked = yield* Effect.either(insights.unanswered(scope, firstThreshold))
+      if (Either.isLeft(asked)) return 0
+      const groups = asked.right
       return yield* sql
         .withTransaction(
           Effect.gen(function* () {

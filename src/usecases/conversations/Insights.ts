@@ -19,14 +19,13 @@ import { InsightStore, type ReportScope, type WrongRow } from "../../store/conve
 import { Masking } from "../chat/masking/Masking.ts"
 import { GroupNames, type UnnamedGroup } from "./GroupNames.ts"
 import * as Measures from "./Measures.ts"
+import { ReportPermits } from "./ReportPermits.ts"
 import { afterOf, placeOf, reportTime } from "./ReportTime.ts"
 
 /** Maximum failed turns of a report; the newest are used. */
 const maxTurns = 1_000
 /** Time for embedding questions in one report; the next report continues. */
 const embeddingTimeout = Duration.seconds(20)
-/** Maximum concurrent reports. */
-const maxReports = 2
 /** Grouping steps before the fiber yields to the event loop. */
 const stepsPerYield = 16
 const maxExamples = 5
@@ -144,7 +143,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     const store = yield* InsightStore
     const embedder = yield* Embedder
     const { namesOf } = yield* GroupNames
-    const inTurn = Effect.unsafeMakeSemaphore(maxReports).withPermits(1)
+    const { withPermit } = yield* ReportPermits
 
     /** The time range and the agent of a report. The default is the last 30 days. */
     const scopeOf = Effect.fn("Insights.scopeOf")(function* (scope: TenantScope, request: ReportRequest) {
@@ -287,7 +286,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         const people = new Set(own.map(({ endUserId }) => endUserId)).size
         return [{ id, agentId: newest.agentId, people, runIds: own.map(({ runId }) => runId) }]
       })
-    }, inTurn)
+    }, withPermit)
 
     const pageOf = Effect.fn("Insights.pageOf")(function* (
       scope: TenantScope,
@@ -312,7 +311,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         unnamed: paged.flatMap((group) => unnamedOf(scope, group)),
         next: last !== undefined && start + paged.length < all.length ? afterOf(report, last.id) : null
       }
-    }, inTurn)
+    }, withPermit)
 
     /**
      * One page of the groups of the newest {@link maxTurns} failed turns, the largest first. Waits for their names, but
@@ -343,7 +342,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
           (one, other) => Number(other.question === group.title) - Number(one.question === group.title)
         )
         .map(({ runId }) => runId)
-    }, inTurn)
+    }, withPermit)
 
     /** Outcomes of the turns in the time range, in total and grouped by `by`. */
     const measures = Effect.fn("Insights.measures")(function* (
@@ -359,9 +358,9 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         )
       const report = yield* scopeOf(scope, request)
       return Measures.reportOf(report, by, yield* store.measures(report, by))
-    }, inTurn)
+    }, withPermit)
 
     return { unanswered, groups, turnsOf, measures } as const
   }),
-  dependencies: [GroupNames.Default]
+  dependencies: [GroupNames.Default, ReportPermits.Default]
 }) {}

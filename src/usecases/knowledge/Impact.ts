@@ -21,14 +21,13 @@ import {
 } from "../../store/knowledge/Impact.ts"
 import { Experiments } from "../agents/Experiments.ts"
 import { gap } from "../chat/grounding/Passages.ts"
+import { ReportPermits } from "../conversations/ReportPermits.ts"
 import { afterOf, placeOf, reportTime } from "../conversations/ReportTime.ts"
 
 /** Maximum turns of a report; the newest are used. */
 const maxTurns = 2_000
 /** Texts that one statement compares. */
 const batch = 100
-/** Maximum concurrent reports. */
-const maxReports = 2
 const maxRunIds = 5
 const maxPassages = 10
 
@@ -83,11 +82,12 @@ const ranked = (turns: ReadonlyArray<Affected>): ReadonlyArray<ImpactAnswer> => 
 }
 
 export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact", {
+  dependencies: [ReportPermits.Default],
   effect: Effect.gen(function* () {
     const store = yield* ImpactStore
     const agents = yield* AgentStore
     const experiments = yield* Experiments
-    const inTurn = Effect.unsafeMakeSemaphore(maxReports).withPermits(1)
+    const { withPermit } = yield* ReportPermits
 
     const report = Effect.fn("Impact.report")(function* (scope: ImpactScope) {
       const read = yield* store.citingTurns(scope, maxTurns + 1)
@@ -104,7 +104,7 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
         return changed.length === 0 ? [] : [{ ...turn, changed }]
       })
       return { turns: turns.length, isCut: read.length > maxTurns, answers: ranked(affected) }
-    }, inTurn)
+    }, withPermit)
 
     const scopeOf = Effect.fn("Impact.scopeOf")(function* (
       tenant: TenantScope,

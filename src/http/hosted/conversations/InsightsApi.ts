@@ -4,7 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { optional } from "../../../domain/Optional.ts"
 import { InsightPage, MeasuredBy, MeasuresReport } from "../../../domain/conversations/Insights.ts"
-import { NotFound, ValidationError } from "../../../domain/Errors.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { TimestampInput } from "../../../domain/TimestampInput.ts"
@@ -18,13 +18,13 @@ const time = { from: optional(TimestampInput), to: optional(TimestampInput), age
 const list = HttpApiEndpoint.get("list", "/api/insights")
   .setUrlParams(Schema.Struct({ ...time, limit: limitParam(100), cursor: cursorParam }))
   .addSuccess(success(InsightPage))
-  .addError(failure(ValidationError, NotFound))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "viewer")
 
 const measures = HttpApiEndpoint.get("measures", "/api/measures")
   .setUrlParams(Schema.Struct({ ...time, by: optional(MeasuredBy) }))
   .addSuccess(success(MeasuresReport))
-  .addError(failure(ValidationError, NotFound))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "viewer")
 
 export class InsightsApi extends HttpApiGroup.make("insights")

@@ -27,7 +27,7 @@ const list = HttpApiEndpoint.get("list", "/agents/:id/impact")
     })
   )
   .addSuccess(success(ImpactPage))
-  .addError(failure(ValidationError, NotFound))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
 /** Responds at once. A job replays one turn of each answer, as an experiment. */
