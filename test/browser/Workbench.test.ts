@@ -208,6 +208,13 @@ describe.skipIf(!hasBrowser || production)("The workbench", () => {
     await page.getByRole("button", { name: "Copy", exact: true }).click()
     await page.getByText("Copied").first().waitFor()
     expect(await page.evaluate("navigator.clipboard.readText()")).toContain("npm start [1]")
+    // As on a page without TLS.
+    await page.evaluate("navigator.clipboard.writeText('before')")
+    await page.getByText("Copied").first().waitFor({ state: "detached" })
+    await page.evaluate("Object.defineProperty(window, 'isSecureContext', { value: false })")
+    await page.getByRole("button", { name: "Copy", exact: true }).click()
+    await page.getByText("Copied").first().waitFor()
+    expect(await page.evaluate("navigator.clipboard.readText()")).toContain("npm start [1]")
     stub.script.push({ text: "The second try." })
     await replies().last().getByRole("button", { name: "Ask again" }).click()
     await replies().getByText("The second try.").waitFor()

@@ -169,9 +169,12 @@ export class Chat {
   async handoff(): Promise<void> {
     await this.start()
     if (this.sessionId === null) return
+    this.set({ problem: null })
     try {
       await this.client.handoff(this.sessionId)
       await this.refresh()
+      // The next poll or frame reads the state, and removes this.
+      if (!this.found.reached) this.set({ problem: this.texts.lost })
     } catch (failure) {
       this.set({ problem: this.reason(failure) })
     }

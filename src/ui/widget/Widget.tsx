@@ -20,10 +20,16 @@ const useView = (chat: Chat): View => {
   return view
 }
 
+/** A message as it is read aloud. An equal text of another message is read too. */
+interface Spoken {
+  readonly id: string
+  readonly text: string
+}
+
 /** The text for screen readers: each completed reply, once, as it is displayed. Earlier replies are not read again. */
-const useSpoken = (chat: Chat, view: View): string => {
+const useSpoken = (chat: Chat, view: View): Spoken | null => {
   const known = useRef<string | null>(null)
-  const [spoken, setSpoken] = useState("")
+  const [spoken, setSpoken] = useState<Spoken | null>(null)
   const last = view.messages.at(-1)
   useEffect(() => {
     if (!view.ready) return
@@ -31,7 +37,8 @@ const useSpoken = (chat: Chat, view: View): string => {
     known.current = last?.id ?? ""
     if (before !== null && last !== undefined && last.role !== "user" && last.id !== before) {
       const content = last.notice === null ? last.content : chat.texts.notices[last.notice]
-      void chat.load().then((markdown) => setSpoken(markdown?.spoken(content) ?? content))
+      const { id } = last
+      void chat.load().then((markdown) => setSpoken({ id, text: markdown?.spoken(content) ?? content }))
     }
   }, [last?.id, view.ready])
   return spoken
@@ -215,7 +222,7 @@ export const Widget = ({
   return (
     <section aria-label={texts.chat} class={open ? "open" : ""}>
       <div class="hidden" role="log" aria-live="polite">
-        {spoken}
+        {spoken !== null && <p key={spoken.id}>{spoken.text}</p>}
       </div>
       {open && <Panel chat={chat} close={close} quiet={quiet} view={view} />}
       <button

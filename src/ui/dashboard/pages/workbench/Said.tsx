@@ -5,6 +5,7 @@ import { Button } from "../../components/Button.tsx"
 import { CitationChip } from "../../components/replies/CitationChip.tsx"
 import { Prose } from "../../components/replies/Prose.tsx"
 import { SaveCase } from "../../components/replies/SaveCase.tsx"
+import { useCopied } from "../../components/useCopied.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Chat.module.css"
@@ -33,18 +34,10 @@ const icon = { "aria-hidden": true, size: 15, strokeWidth: 1.75 } as const
 
 const CopyMarkdown = ({ text }: { readonly text: string }) => {
   const t = useText(everywhere)
-  const [copied, setCopied] = useState(false)
+  const [copied, copy] = useCopied()
   return (
     <>
-      <Button
-        kind="quiet"
-        onClick={() => {
-          void navigator.clipboard.writeText(text).then(() => {
-            setCopied(true)
-            window.setTimeout(() => setCopied(false), 2_000)
-          })
-        }}
-      >
+      <Button kind="quiet" onClick={() => copy(text)}>
         {copied ? <Check {...icon} /> : <Copy {...icon} />}
         {copied ? t.copied : t.copy}
       </Button>
