@@ -59,7 +59,7 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
       /** Oldest first. */
       const sources = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<SourcePart>> =>
         sql`
-          select id, agent_id as "agentId", type, name, labels, config from sources
+          select id, agent_id as "agentId", type, name, coalesce(next_labels, labels) as labels, config from sources
           where tenant_id = ${tenantId} and ${describable} order by id`.pipe(Rows.all(SourceRow))
 
       /** Oldest first. */
@@ -72,7 +72,7 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
       const fingerprint = ({ tenantId }: TenantScope) =>
         sql`
           select md5(coalesce(string_agg(part, ',' order by part), '')) as fingerprint from (
-            select id || md5(name || config::text || labels::text) as part from sources where tenant_id = ${tenantId}
+            select id || md5(name || config::text || coalesce(next_labels, labels)::text) as part from sources where tenant_id = ${tenantId}
             union all
             select id || version from tools where tenant_id = ${tenantId}
             union all

@@ -44,10 +44,10 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         Effect.withSpan("ReadingStore.find")
       )
 
-    /** The labels of the source, and its live documents. */
+    /** The newest labels of the source, and its live documents. */
     const liveState = (task: IngestionTask) =>
       sql`
-        select s.labels, coalesce(
+        select coalesce(s.next_labels, s.labels) as labels, coalesce(
           (
             select jsonb_agg(d.uri) from documents d
             where d.tenant_id = s.tenant_id and d.source_id = s.id and d.agent_id = s.agent_id and d.generation = s.live_generation
@@ -100,17 +100,30 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
           and steps = ${steps}::int
         returning steps`.pipe(Rows.any)
 
-    /** Ends the pass. Part of the transaction that makes it live. */
-    const finish = (task: IngestionTask, cursor: unknown) =>
-      sql`
+    /** Ends the pass, whose documents were chosen for `labels`. Part of the transaction that makes it live. */
+    const finish = Effect.fn("ReadingStore.finish")(function* (
+      task: IngestionTask,
+      cursor: unknown,
+      labels: ReadonlyArray<string>
+    ) {
+      const chosen = sql`${toJsonb(labels)}::jsonb`
+      const newest = sql`coalesce(next_labels, labels)`
+      const isNewest = sql`labels_are_within(${newest}, ${chosen})`
+      // The labels may have been changed during the pass.
+      yield* sql`
+        update sources set labels = case when ${isNewest} then ${newest} when labels_are_within(labels, ${chosen}) then labels
+            else ${chosen} end,
+          next_labels = case when ${isNewest} then null else ${newest} end
+        where tenant_id = ${task.tenantId} and id = ${task.sourceId}`.pipe(Effect.orDie)
+      yield* sql`
         update source_readings set cursor = ${toJsonb(cursor)}::jsonb, digest = pass_digest, generation = null,
           pass_digest = null, position = null
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
         returning steps`.pipe(
         Effect.orDie,
-        Effect.filterOrDieMessage((rows) => rows.length === 1, "Another worker has ended this pass."),
-        Effect.asVoid
+        Effect.filterOrDieMessage((rows) => rows.length === 1, "Another worker has ended this pass.")
       )
+    })
 
     /** Reports of this pass's steps for each document, the latest last. */
     const reportedLines = (task: IngestionTask) =>
@@ -119,7 +132,6 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         where e.tenant_id = ${task.tenantId} and e.source_id = ${task.sourceId} and e.generation = ${task.generation}
         order by e.place`.pipe(Rows.all(Line), Effect.withSpan("ReadingStore.reportedLines"))
 
-    /** The sealed secrets. */
     /** The config and the sealed secrets of one moment. */
     const settings = (scope: { readonly tenantId: TenantId }, sourceId: SourceId) =>
       sql`

@@ -51,7 +51,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
     const sql = yield* SqlClient.SqlClient
 
     const columns = (config: Fragment) => sql`
-      s.id, s.agent_id as "agentId", s.type, s.name, s.labels, s.status, ${config} as config,
+      s.id, s.agent_id as "agentId", s.type, s.name, coalesce(s.next_labels, s.labels) as labels, s.status, ${config} as config,
       s.last_synced_at as "lastSyncedAt", s.last_error as "lastError",
       (
         select json_build_object('id', j.id, 'type', j.type, 'status', j.status, 'progress', j.progress,
@@ -127,7 +127,10 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         Effect.map(Option.map(({ agentId }) => agentId))
       )
 
-    /** Sets the fields in `changes`. False when the source does not exist. */
+    /**
+     * Sets the fields in `changes`. False when the source does not exist. The documents of a connector were chosen for its
+     * labels, so labels with which more people may read them wait for the next sync.
+     */
     const update = (
       scope: AgentScope,
       id: SourceId,
@@ -144,7 +147,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       const assignments = [
         sql`updated_at = now()`,
         ...(name === undefined ? [] : [sql`name = ${name}`]),
-        ...(labels === undefined ? [] : [sql`labels = ${toJsonb(labels)}::jsonb`]),
+        ...(labels === undefined ? [] : relabelled(toJsonb(labels))),
         ...(config === undefined ? [] : [sql`config = ${toJsonb(config)}::jsonb`])
       ]
       return sql`
@@ -152,6 +155,14 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} returning id`.pipe(
         Rows.any
       )
+    }
+
+    const relabelled = (next: string) => {
+      const isAtOnce = sql`(type <> 'CONNECTOR' or labels_are_within(${next}::jsonb, labels))`
+      return [
+        sql`labels = case when ${isAtOnce} then ${next}::jsonb else labels end`,
+        sql`next_labels = case when ${isAtOnce} then null else ${next}::jsonb end`
+      ]
     }
 
     /** Protects the source from removal until the caller's transaction ends. False when it does not exist. */

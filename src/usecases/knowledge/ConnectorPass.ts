@@ -253,7 +253,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       const ended: Pass = {
         kept,
         documents: built + kept.length,
-        end: Effect.zipRight(entries.add(task, carried), readings.finish(task, done))
+        end: Effect.zipRight(entries.add(task, carried), readings.finish(task, done, labels))
       }
       return ended
     })

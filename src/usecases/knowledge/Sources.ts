@@ -191,8 +191,9 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     })
 
     /**
-     * Changes name, labels or config. Labels apply at once, a new config at the next sync. That sync is queued here
-     * when the config contains the content itself.
+     * Changes name, labels or config. Labels apply at once, but for those of a connector with which more people may read
+     * it. These and a new config apply at the next sync. That sync is queued here for new labels of a connector, and when
+     * the config contains the content itself.
      */
     const patch = Effect.fn("Sources.patch")(function* (
       scope: AgentScope,
