@@ -342,7 +342,12 @@ export class FairLimiter {
     return Effect.acquireRelease(
       Effect.sync(() => this.#asked(owner, amount)),
       ({ permit }) => Effect.sync(() => permit.release())
-    ).pipe(Effect.flatMap(({ granted }) => granted))
+    ).pipe(
+      // A request that was refused does not wait on until the scope closes.
+      Effect.flatMap(({ granted, permit }) =>
+        Effect.onError(granted, () => Effect.sync(() => permit.release()))
+      )
+    )
   }
 
   /**
@@ -378,7 +383,8 @@ export class FairLimiter {
       if (permit.state !== "waiting") return resume(decided(permit.state === "granted"))
       settle = (granted) => resume(decided(granted))
     })
-    const granted = Effect.timeoutFail(settled, {
+    // Callers that cannot be interrupted, such as transactions and finalizers, wait no longer than others.
+    const granted = Effect.timeoutFail(Effect.interruptible(settled), {
       duration: this.#limits.maxWait,
       onTimeout: () => this.#reached
     })

@@ -12,6 +12,7 @@ import * as Stream from "effect/Stream"
 import type * as Pg from "pg"
 import { currentOwner, withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
+import { releasedOnFailure } from "../../concurrency/ReleasedOnFailure.ts"
 
 /** Statements and transactions that wait for a connection. */
 const maxWaiting = 20_000
@@ -46,8 +47,10 @@ export const makeFair = (
     executeUnprepared: (text, params, transform) =>
       shared(statements.executeUnprepared(text, params, transform))
   }
-  const held = Effect.flatMap(FiberRef.get(currentOwner), (owner) =>
-    Effect.zipRight(Effect.mapError(limiter.acquire(owner), noConnection), hold)
+  const held = releasedOnFailure(
+    Effect.flatMap(FiberRef.get(currentOwner), (owner) =>
+      Effect.zipRight(Effect.mapError(limiter.acquire(owner), noConnection), hold)
+    )
   )
   return { connection, held } as const
 }

@@ -20,6 +20,7 @@ import * as Stream from "effect/Stream"
 import { randomUUID } from "node:crypto"
 import { EventEmitter } from "node:events"
 import * as Pg from "pg"
+import { releasedOnFailure } from "../../concurrency/ReleasedOnFailure.ts"
 
 const buffer = { bufferSize: 1_024, strategy: "sliding" } as const
 
@@ -137,22 +138,24 @@ export const listenNative = ({ connectTimeout, makeConnection, notify }: ListenO
   Effect.gen(function* () {
     const lost = (cause: unknown) => new SqlError({ cause, message: "The listening connection was lost" })
     const connection = yield* RcRef.make({
-      acquire: Effect.acquireRelease(
-        Effect.sync(() => new LiveConnection(makeConnection())),
-        ({ client }) =>
-          Effect.promise(() => client.end().catch(() => undefined)).pipe(Effect.timeoutOption("1 second"))
-      ).pipe(
-        Effect.tap(({ client }) =>
-          Effect.tryPromise({ try: () => client.connect(), catch: lost }).pipe(
-            Effect.timeoutFail({ duration: connectTimeout, onTimeout: () => lost("timed out") })
-          )
-        ),
-        Effect.tap((live) =>
-          probe(live, notify).pipe(
-            Effect.mapError(lost),
-            Effect.map((hears) => {
-              live.hears = hears
-            })
+      acquire: releasedOnFailure(
+        Effect.acquireRelease(
+          Effect.sync(() => new LiveConnection(makeConnection())),
+          ({ client }) =>
+            Effect.promise(() => client.end().catch(() => undefined)).pipe(Effect.timeoutOption("1 second"))
+        ).pipe(
+          Effect.tap(({ client }) =>
+            Effect.tryPromise({ try: () => client.connect(), catch: lost }).pipe(
+              Effect.timeoutFail({ duration: connectTimeout, onTimeout: () => lost("timed out") })
+            )
+          ),
+          Effect.tap((live) =>
+            probe(live, notify).pipe(
+              Effect.mapError(lost),
+              Effect.map((hears) => {
+                live.hears = hears
+              })
+            )
           )
         )
       )

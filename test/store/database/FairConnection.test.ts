@@ -1,0 +1,82 @@
+/** Connections of a pool: what fails or waits too long keeps none of them. */
+import type { Connection } from "@effect/sql/SqlConnection"
+import { SqlError } from "@effect/sql/SqlError"
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Pg from "pg"
+import { makeFair } from "../../../src/store/database/FairConnection.ts"
+import { listenNative } from "../../../src/store/database/Notifications.ts"
+
+const none = Effect.succeed([])
+const statements: Connection = {
+  execute: () => none,
+  executeRaw: () => none,
+  executeStream: () => Stream.empty,
+  executeValues: () => none,
+  executeUnprepared: () => none
+}
+
+/** As a transaction takes its connection: nobody closes the scope when that fails. */
+const begin = (held: Effect.Effect<Connection, SqlError, Scope.Scope>) =>
+  Effect.uninterruptible(Effect.flatMap(Scope.make(), (scope) => Effect.as(Scope.extend(held, scope), scope)))
+
+const pool = new Pg.Pool({ max: 2, connectionTimeoutMillis: 200 })
+const select = ({ connection }: ReturnType<typeof makeFair>) => connection.execute("select 1", [], undefined)
+
+it.live("Transactions that got no connection keep no place of the pool", () =>
+  Effect.gen(function* () {
+    let isDown = true
+    const refused = new SqlError({ cause: new Error("refused"), message: "refused" })
+    const fair = makeFair(
+      pool,
+      statements,
+      Effect.suspend(() => (isDown ? Effect.fail(refused) : Effect.succeed(statements)))
+    )
+    for (let tries = 0; tries < 5; tries++)
+      expect(Exit.isFailure(yield* Effect.exit(begin(fair.held)))).toBe(true)
+    isDown = false
+    expect(yield* select(fair)).toEqual([])
+    yield* Scope.close(yield* begin(fair.held), Exit.void)
+  })
+)
+
+it.live("Transactions that wait too long fail in time, and keep no place of the pool", () =>
+  Effect.gen(function* () {
+    const fair = makeFair(pool, statements, Effect.succeed(statements))
+    const open = [yield* begin(fair.held), yield* begin(fair.held)]
+    const late = yield* Effect.all(
+      Array.from({ length: 5 }, () => Effect.exit(begin(fair.held))),
+      { concurrency: "unbounded" }
+    ).pipe(Effect.timeout("2 seconds"))
+    expect(late.every(Exit.isFailure)).toBe(true)
+    for (const scope of open) yield* Scope.close(scope, Exit.void)
+    expect(yield* Effect.all([select(fair), select(fair)], { concurrency: 2 })).toEqual([[], []])
+    yield* Effect.forEach([yield* begin(fair.held), yield* begin(fair.held)], (scope) =>
+      Scope.close(scope, Exit.void)
+    )
+  })
+)
+
+it.live("A connection on which nothing can be listened to is closed", () =>
+  Effect.gen(function* () {
+    let ended = 0
+    const makeConnection = () =>
+      Object.assign(new Pg.Client(), {
+        connect: () => Promise.resolve(),
+        query: () => Promise.reject(new Error("cannot execute LISTEN during recovery")),
+        end: () => Promise.resolve(void (ended += 1))
+      })
+    const listen = yield* listenNative({
+      connectTimeout: "1 second",
+      makeConnection,
+      notify: () => Effect.void
+    })
+    for (let tries = 1; tries <= 3; tries++) {
+      expect(Exit.isFailure(yield* Effect.exit(Stream.runDrain(listen("news"))))).toBe(true)
+      expect(ended).toBe(tries)
+    }
+  }).pipe(Effect.scoped)
+)
