@@ -2,9 +2,10 @@
 import * as V8 from "node:v8"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { maskProcessTitle } from "./app/cli/Hidden.ts"
-import { ignoreClosedOutput } from "./app/cli/Output.ts"
+import { flushed, ignoreClosedOutput } from "./app/cli/Output.ts"
 import { program } from "./app/cli/Program.ts"
 import { exitCode, installSignalHandlers } from "./app/cli/Signals.ts"
 import { failureCode } from "./app/cli/Words.ts"
@@ -21,11 +22,11 @@ ignoreClosedOutput()
 NodeRuntime.runMain(program(process.argv), {
   disableErrorReporting: true,
   disablePrettyLogger: true,
-  teardown: (exit, end) =>
-    end(
-      Exit.match(exit, {
-        onSuccess: () => 0,
-        onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? exitCode() : failureCode(cause))
-      })
-    )
+  teardown: (exit, end) => {
+    const code = Exit.match(exit, {
+      onSuccess: () => 0,
+      onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? exitCode() : failureCode(cause))
+    })
+    Effect.runCallback(flushed, { onExit: () => end(code) })
+  }
 })

@@ -23,10 +23,11 @@ export const afterCommit = (effect: Effect.Effect<void>): Effect.Effect<void> =>
  * transaction that fails drops them.
  */
 export const withCommit = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.suspend(() => {
+  // What follows a commit is not dropped when the caller is interrupted.
+  Effect.uninterruptibleMask((restore) => {
     const effects: Array<Effect.Effect<void>> = []
     return Effect.tap(
-      Effect.locally(transaction, following, effects),
+      Effect.locally(restore(transaction), following, effects),
       Effect.suspend(() =>
         Effect.forEach(effects, afterCommit, { concurrency: maxConcurrent, discard: true })
       )

@@ -146,10 +146,17 @@ const carryOut = Effect.fn("Configuration.carryOut")(function* (
 
 const Listed = Schema.Struct({
   sources: Schema.Array(
-    Schema.Struct({ name: Schema.String, status: Schema.String, lastError: Schema.NullOr(Schema.String) })
+    Schema.Struct({
+      name: Schema.String,
+      lastError: Schema.NullOr(Schema.String),
+      latestJob: Schema.NullOr(Schema.Struct({ status: Schema.String }))
+    })
   ),
   nextCursor: Schema.NullOr(Schema.String)
 })
+
+/** States of a job that has not ended. */
+const openStates: ReadonlySet<string> = new Set(["QUEUED", "RUNNING"])
 
 const pageSize = 100
 const pollInterval = Duration.seconds(1)
@@ -185,7 +192,8 @@ const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
   )
   const listSources = Effect.gen(function* () {
     const sources = (yield* Effect.forEach(ids, (id) => sourcesOf(flags, id))).flat()
-    const ended = sources.filter(({ status }) => status === "READY" || status === "FAILED")
+    // The state of a source is that of its last job until a worker begins the next one.
+    const ended = sources.filter(({ latestJob }) => !openStates.has(latestJob?.status ?? ""))
     return { sources, ended }
   })
   const pollSources = Effect.gen(function* () {
@@ -200,7 +208,7 @@ const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
     duration: maxWait,
     onTimeout: () => failed("The sources are still being read. The dashboard tells how far they are.")
   })
-  const unread = sources.filter(({ status }) => status === "FAILED")
+  const unread = sources.filter(({ latestJob }) => latestJob?.status === "FAILED")
   if (unread.length > 0) {
     const lines = unread.map(({ lastError, name }) => `  ${name}: ${lastError ?? "unknown"}`)
     return yield* failed(["Sources that could not be read:", ...lines].join("\n"))

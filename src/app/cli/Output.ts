@@ -28,6 +28,20 @@ export const draw = (text: string) =>
 
 const streams = [process.stdout, process.stderr]
 
+/** Longest time for which the end of the process waits for a reader of its output. */
+const flushTimeout = "5 seconds"
+
+/** Ends when everything is written. Writes to a pipe would otherwise be lost with the process. */
+export const flushed = Effect.forEach(
+  streams,
+  (stream) =>
+    Effect.async<void>((resume) => {
+      if (stream.destroyed) resume(Effect.void)
+      else stream.write("", () => resume(Effect.void))
+    }),
+  { concurrency: "unbounded", discard: true }
+).pipe(Effect.timeout(flushTimeout), Effect.ignore)
+
 /** Ignores errors of closed output streams, so that a reader that exits, like `head`, does not end the process. */
 export const ignoreClosedOutput = (): void => {
   for (const stream of streams) stream.on("error", () => {})

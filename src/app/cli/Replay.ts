@@ -32,7 +32,18 @@ const replay = (given: ReadonlyArray<string>, { agent, agentVersion, json, ...fl
     const batches = Array.from({ length: Math.ceil(runIds.length / maxConcurrentRuns) }, (_, place) =>
       runIds.slice(place * maxConcurrentRuns, (place + 1) * maxConcurrentRuns)
     )
-    const replayed = yield* Effect.forEach(batches, (batch) =>
+    const replayed: Array<ReplayedRun> = []
+    // What has been replayed, and paid for, is not lost when a later request fails.
+    const tell = (runs: ReadonlyArray<ReplayedRun>) =>
+      json === true
+        ? Effect.sync(() => void replayed.push(...runs))
+        : Effect.forEach(runs, (each) => Output.line(lineOf(each)), { discard: true })
+    const tellAll = Effect.suspend(() =>
+      json === true
+        ? Effect.flatMap(Effect.orDie(Schema.encode(ReplayedRuns)({ runs: replayed })), Output.asJson)
+        : Effect.void
+    )
+    const ask = (batch: ReadonlyArray<string>) =>
       connection
         .ask(
           HttpClientRequest.post(`/api/agents/${encodeURIComponent(agentId)}/replays`).pipe(
@@ -45,13 +56,10 @@ const replay = (given: ReadonlyArray<string>, { agent, agentVersion, json, ...fl
         .pipe(
           Effect.flatMap((response) => response.json),
           Effect.flatMap(Schema.decodeUnknown(Schema.Struct({ data: ReplayedRuns }))),
-          Effect.map(({ data }) => data.runs),
-          Effect.catchTags({ ParseError: Connection.unexpected, ResponseError: Connection.unexpected })
+          Effect.catchTags({ ParseError: Connection.unexpected, ResponseError: Connection.unexpected }),
+          Effect.flatMap(({ data }) => tell(data.runs))
         )
-    )
-    const runs = replayed.flat()
-    if (json === true) return yield* Output.asJson(yield* Effect.orDie(Schema.encode(ReplayedRuns)({ runs })))
-    for (const run of runs) yield* Output.line(lineOf(run))
+    yield* Effect.ensuring(Effect.forEach(batches, ask, { discard: true }), tellAll)
   })
 
 export const replayCommand = (run: Arguments.Run) =>

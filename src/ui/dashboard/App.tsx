@@ -139,7 +139,11 @@ const Gate = () => {
   // The page that follows the sign-in.
   useEffect(() => (isOut ? whenIdle(() => preload(location)) : undefined), [isOut, location])
   if (location === "/welcome") return <Welcome />
-  return <Loaded query={query}>{(user) => (user === null ? <SignIn /> : <Pages user={user} />)}</Loaded>
+  return (
+    <Loaded query={query}>
+      {(user) => (user === null ? <SignIn /> : <Pages key={user.id} user={user} />)}
+    </Loaded>
+  )
 }
 
 export const App = () => (

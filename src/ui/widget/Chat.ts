@@ -53,6 +53,8 @@ export class Chat {
   /** Result of the last poll; `reached` is false when the service did not answer. */
   private found: Look = { reached: false, messages: [], turn: null }
   private missed = 0
+  /** Why the last hand-over seemed to fail. It may have reached the service. */
+  private handoffProblem: string | null = null
   /** Files of the live message. */
   private sentFiles: ReadonlyArray<File> = []
   /** Messages that were retried automatically. */
@@ -137,7 +139,8 @@ export class Chat {
 
   async identify(externalEndUserId: string): Promise<void> {
     await this.start()
-    if (this.sessionId !== null) await this.client.identify(this.sessionId, externalEndUserId)
+    if (this.sessionId === null) throw new Error("The chat service cannot be reached.")
+    await this.client.identify(this.sessionId, externalEndUserId)
   }
 
   /** Sends a message. It is never sent a second time by itself. */
@@ -173,10 +176,10 @@ export class Chat {
     try {
       await this.client.handoff(this.sessionId)
       await this.refresh()
-      // The next poll or frame reads the state, and removes this.
-      if (!this.found.reached) this.set({ problem: this.texts.lost })
+      if (!this.found.reached) this.readLater()
     } catch (failure) {
-      this.set({ problem: this.reason(failure) })
+      this.handoffProblem = this.reason(failure)
+      this.set({ problem: this.handoffProblem })
     }
   }
 
@@ -369,14 +372,15 @@ export class Chat {
     // While a reply streams, stored messages are not shown, so that nothing appears twice.
     this.set({
       state,
-      ...(shown ? { messages, live: null, typing: false, ...this.without(messages) } : {})
+      ...(shown ? { messages, live: null, typing: false, ...this.without(messages, state) } : {})
     })
   }
 
   /** Clears the error of a broken connection once the failed message has an answer. */
-  private without(messages: ReadonlyArray<Message>): Partial<View> {
+  private without(messages: ReadonlyArray<Message>, state: View["state"]): Partial<View> {
     const { lost, repeating, running, unreachable } = this.texts
-    const isOver = [lost, repeating, running, unreachable].some((text) => text === this.view.problem)
+    const asked = state === "AI_ACTIVE" ? null : this.handoffProblem
+    const isOver = [lost, repeating, running, unreachable, asked].some((text) => text === this.view.problem)
     const isAnswered = this.view.failed !== null && messages.at(-1)?.id !== this.view.failed
     return { ...(isOver || isAnswered ? { problem: null } : {}), ...(isAnswered ? { failed: null } : {}) }
   }
@@ -397,6 +401,17 @@ export class Chat {
         }
         if (frame.type === "typing") this.typing.show()
       }
+    )
+  }
+
+  /** Reads the state again until the service answers. */
+  private readLater(): void {
+    if (this.leaving.signal.aborted || this.view.live !== null) return
+    this.set({ problem: this.texts.lost })
+    clearTimeout(this.looking)
+    this.looking = setTimeout(
+      () => void this.refresh().then(() => (this.found.reached ? undefined : this.readLater())),
+      pollIntervalMs
     )
   }
 

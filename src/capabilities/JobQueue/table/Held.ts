@@ -33,19 +33,25 @@ export const interruptHandler = (held: RunningJob, why: "lost" | "stopped") =>
     return Fiber.interruptFork(held.fiber)
   })
 
+/** Longer delays would be taken for those of a clock that was set back, see `afterClockSetBack`. */
+const maxDelay = Duration.hours(1)
+
 /**
  * Delay before attempt n + 1: the policy's backoff times 2^(n - 1), bounded, and no shorter than the failure requests.
  */
 const delayOf = (policy: QueuePolicy, attempt: number, failure: Option.Option<JobFailure>) =>
-  Duration.max(
-    Duration.min(
-      Duration.times(Duration.decode(policy.backoff), 2 ** (attempt - 1)),
-      policy.maxBackoff ?? Duration.infinity
-    ),
-    Option.match(failure, {
-      onNone: () => Duration.zero,
-      onSome: ({ retryAfter }) => retryAfter ?? Duration.zero
-    })
+  Duration.min(
+    maxDelay,
+    Duration.max(
+      Duration.min(
+        Duration.times(Duration.decode(policy.backoff), 2 ** (attempt - 1)),
+        policy.maxBackoff ?? Duration.infinity
+      ),
+      Option.match(failure, {
+        onNone: () => Duration.zero,
+        onSome: ({ retryAfter }) => retryAfter ?? Duration.zero
+      })
+    )
   )
 
 const retryOrFail = (rows: Rows, policy: QueuePolicy, held: RunningJob, cause: Cause.Cause<JobFailure>) =>

@@ -173,7 +173,7 @@ export const makeRows = (sql: PgClient) => {
       with gate as materialized (
         select pg_try_advisory_xact_lock(hashtextextended(${`queue_jobs prune ${queue}`}, 0)) as mine
       ), gone as (
-        delete from queue_jobs where (select mine from gate)
+        delete from queue_jobs where (select mine from gate) and state in ('completed', 'failed')
           and id = any (
             array(${surplusJobs("completed", policy.keepCompleted)}) || array(${surplusJobs("failed", policy.keepFailed)})
           )

@@ -58,6 +58,8 @@ const maxPollInterval = Duration.seconds(5)
 const maxClaims = 100
 /** Minimum polling interval in milliseconds. */
 const minPollMs = 20
+/** Pause while only jobs with expired leases are left whose owners have all their places. */
+const blockedPollMs = 1_000
 const pruneEvery = Duration.seconds(1)
 /** How long the shutdown waits for handlers that ignore interruption. */
 const drainTimeout = Duration.seconds(5)
@@ -173,8 +175,12 @@ const pause = (worker: State) =>
     const next = yield* worker.rows.nextDue(worker.queue)
     const wait = Option.match(next, {
       onNone: () => maxPollInterval,
+      // A lease has been over for a while, so its job cannot be claimed: its owner has all its places.
       onSome: (milliseconds) =>
-        Duration.min(maxPollInterval, Duration.millis(Math.max(minPollMs, milliseconds)))
+        Duration.min(
+          maxPollInterval,
+          Duration.millis(milliseconds < -blockedPollMs ? blockedPollMs : Math.max(minPollMs, milliseconds))
+        )
     })
     yield* Effect.timeoutOption(Queue.take(worker.wakes), wait)
   })

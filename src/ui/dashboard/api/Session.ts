@@ -13,12 +13,23 @@ const rank: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
 /** True if `role` is `least` or higher. The service enforces roles; this only hides what it would refuse. */
 export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[least]
 
+const sessionKey = ["session"] as const
+
+/** Removes what was read for the user before. */
+const forgetAnswers = (queries: QueryClient): void =>
+  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
+
 /** Null without a session. */
 export const session = queryOptions({
-  queryKey: ["session"],
-  queryFn: ({ signal }) =>
+  queryKey: sessionKey,
+  queryFn: ({ client, signal }) =>
     call<typeof SignedIn.Encoded>("GET", "/api/auth/session", { signal }).then(
-      ({ user }) => user,
+      ({ user }) => {
+        // Somebody else has signed in from another tab.
+        const before = client.getQueryData<User | null>(sessionKey)
+        if (before && before.id !== user.id) forgetAnswers(client)
+        return user
+      },
       (problem: unknown) => {
         if (problem instanceof ApiError && problem.status === 401) return null
         throw problem
@@ -41,5 +52,5 @@ export const signOut = () =>
 /** Changes the user. What was read for the one before is removed. */
 export const changeUser = (queries: QueryClient, user: User | null): void => {
   queries.setQueryData(session.queryKey, user)
-  queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== session.queryKey[0] })
+  forgetAnswers(queries)
 }

@@ -1,5 +1,6 @@
 /** Results of an experiment: each reply beside the baseline's, with the differences marked. */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
+import { useEffect } from "react"
 import { experimentReport, type ExperimentResult, experimentResults } from "../../api/Experiments.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Loaded } from "../../components/Page.tsx"
@@ -125,6 +126,9 @@ export const ExperimentResults = ({ id }: { readonly id: string }) => {
   const { number, percent } = useFormat()
   const report = useQuery(experimentReport(id))
   const results = useInfiniteQuery(experimentResults(id))
+  const { asked, status } = report.data?.experiment ?? {}
+  const { refetch } = results
+  useEffect(() => void refetch(), [refetch, asked, status])
   return (
     <>
       <Loaded query={report}>

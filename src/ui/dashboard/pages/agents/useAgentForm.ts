@@ -16,7 +16,12 @@ const words = texts(
   { title: (name: string) => `Einstellungen von ${name}` }
 )
 
-const numberOrNull = (text: string) => (text.trim() === "" ? null : numberOf(text))
+/** What is no number is sent as one that the server refuses: JSON has no NaN, and null is a value of its own. */
+const numberOrNull = (text: string) => {
+  if (text.trim() === "") return null
+  const number = numberOf(text)
+  return Number.isFinite(number) ? number : -1
+}
 
 const settingsOf = ({
   greeting,

@@ -1,5 +1,5 @@
 /** Use and size of each source in a month. */
-import { useQuery } from "@tanstack/react-query"
+import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { Link } from "wouter"
 import { sourceValues } from "../../api/improve/Findings.ts"
@@ -57,7 +57,8 @@ export const SourceValues = ({ agentId }: { readonly agentId: string }) => {
   const { bytes, month: monthName, number } = useFormat()
   const months = monthsUntil(new Date(), monthsBack)
   const [month, setMonth] = useState(months[0] ?? "")
-  const query = useQuery(sourceValues(agentId, month))
+  // The month can be changed again while another one is read.
+  const query = useQuery({ ...sourceValues(agentId, month), placeholderData: keepPreviousData })
   return (
     <Loaded query={query}>
       {(sources) => {

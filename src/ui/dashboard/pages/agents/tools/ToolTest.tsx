@@ -59,7 +59,7 @@ type Typed = Readonly<Record<string, string>>
 
 /** The value of what was typed; undefined if nothing is sent. */
 const valueOf = ({ isRequired, type }: Argument, typed: string): JsonValue | undefined => {
-  if (type === "boolean") return typed === "true"
+  if (type === "boolean") return typed === "" && !isRequired ? undefined : typed === "true"
   if (typed === "") return isRequired && type === "string" ? "" : undefined
   return type === "number" || type === "integer" ? numberOf(typed) : typed
 }
@@ -92,11 +92,12 @@ const ArgumentField = ({ argument, onChange, value }: FieldProps) => {
   const t = useText(words)
   const { description, isRequired, name, type } = argument
   const help = description === "" ? undefined : description
-  if (type === "boolean") {
+  if (type === "boolean" && isRequired) {
     return <Switch label={name} isSelected={value === "true"} onChange={(on) => onChange(String(on))} />
   }
-  if (type === "choice") {
-    const choices = choicesOf(argument).map((one) => [one, one] as const)
+  if (type === "choice" || type === "boolean") {
+    const values = type === "boolean" ? ["true", "false"] : choicesOf(argument)
+    const choices = values.map((one) => [one, one] as const)
     return (
       <Select
         label={name}
@@ -255,7 +256,10 @@ export const ToolTest = ({ tool }: { readonly tool: Tool }) => {
     queryKey: ["tools", tool.id, tool.version, "functions"],
     queryFn: () => tryTool(tool.id, {}),
     staleTime: 0,
-    gcTime: 0
+    gcTime: 0,
+    // Not while somebody types: a failure would remove the form.
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false
   })
   return (
     <>
