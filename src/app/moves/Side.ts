@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { MoveRequest } from "../../domain/accounts/TenantMove.ts"
+import { MoveRequest, removedOriginal } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { serverAddress } from "../../domain/Address.ts"
@@ -101,6 +101,18 @@ export const overHttp = (
     const found = (response: HttpClientResponse.HttpClientResponse) =>
       response.status === 404 ? refusal(response) : Effect.succeed(response)
 
+    /** None if it was removed. A proxy answers 404, too, while the installation behind it restarts. */
+    const missingOriginal = (response: HttpClientResponse.HttpClientResponse) =>
+      response.json.pipe(
+        Effect.flatMap(Schema.decodeUnknown(Failure)),
+        Effect.mapError(noAnswer),
+        Effect.flatMap(({ error }) =>
+          error.details?.reason === removedOriginal
+            ? Effect.succeed(Option.none<Uint8Array>())
+            : new MoveFailed({ reason: "refused", message: `The ${name} says: ${error.message}` })
+        )
+      )
+
     const ask: Side["ask"] = (request) =>
       Effect.gen(function* () {
         const encoded = yield* Effect.orDie(Schema.encodeUnknown(MoveRequest)(request))
@@ -128,7 +140,7 @@ export const overHttp = (
         send(HttpClientRequest.get(at(ref))).pipe(
           Effect.flatMap((response) =>
             response.status === 404
-              ? Effect.succeed(Option.none<Uint8Array>())
+              ? missingOriginal(response)
               : Effect.mapBoth(response.arrayBuffer, {
                   onFailure: noAnswer,
                   onSuccess: (bytes) => Option.some(new Uint8Array(bytes))

@@ -167,13 +167,14 @@ const makeNaming = ({ model }: OpenAiOptions, dimensions: number) => {
     )
     const askPlainly = Effect.suspend(() => {
       const before = { named, short }
-      named = named && native[model] !== undefined
+      // Once a request has succeeded, its parameters are no reason for a refusal.
+      named = named && (native[model] !== undefined || proven)
       short = short && proven
       const same = named === before.named && short === before.short
-      return Effect.tapError(ask, ({ status }) =>
+      return Effect.onExit(ask, (exit) =>
         Effect.sync(() => {
-          // The encoding was not the reason for the refusal.
-          if (refusals.includes(status)) short = before.short
+          // The parameters were not the reason, or nobody knows.
+          if (Exit.isFailure(exit)) ({ named, short } = before)
         })
       ).pipe(Effect.when(() => !same))
     })

@@ -78,13 +78,16 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
   ): Stream.Stream<ModelPart, ModelError> => {
     if (target === undefined) return Stream.empty
     let hasBegun = false
+    let isTold = target === wanted
     const { model, provider, runtime } = target
     const instead = { _tag: "Answering", model: `${provider}/${model}` } as const
     return runtime.reply({ ...request, model }).pipe(
       Stream.mapChunks((parts) => {
-        const isFirst = !hasBegun && parts.length > 0
         hasBegun = true
-        return isFirst && target !== wanted ? Chunk.prepend<ModelPart, ModelPart>(parts, instead) : parts
+        // The first bytes of an answer may have no part.
+        if (isTold || parts.length === 0) return parts
+        isTold = true
+        return Chunk.prepend<ModelPart, ModelPart>(parts, instead)
       }),
       Stream.catchAll((error) =>
         hasBegun || others.length === 0 || !mayMoveOn(error)

@@ -6,6 +6,9 @@ import * as Schema from "effect/Schema"
 import { TenantId } from "../Ids.ts"
 import { ArtifactRef } from "../knowledge/Source.ts"
 
+/** The reason in the answer for an original that was removed. */
+export const removedOriginal = "removed"
+
 export const MoveState = Schema.Literal("serving", "draining", "pausing", "fenced", "away")
 export type MoveState = typeof MoveState.Type
 

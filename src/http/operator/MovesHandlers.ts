@@ -1,9 +1,10 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { moveAnswers, type MoveRequest } from "../../domain/accounts/TenantMove.ts"
-import { orNoSuch } from "../../domain/Errors.ts"
+import { moveAnswers, type MoveRequest, removedOriginal } from "../../domain/accounts/TenantMove.ts"
+import { NotFound } from "../../domain/Errors.ts"
 import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import { TenantMoves } from "../../usecases/operations/moves/TenantMoves.ts"
 import { Api } from "../Api.ts"
@@ -14,6 +15,10 @@ const encodeAnswer = ({ _tag }: MoveRequest, answer: unknown) =>
   Schema.encodeUnknown(moveAnswers.get(_tag) ?? Schema.Any)(answer)
 
 const changesState = new Set<MoveRequest["_tag"]>(["Begin", "Forget", "HandOver", "Release", "Serve"])
+
+/** Told apart from other 404, such as those of a proxy, after which the original would be lost. */
+const removed = () =>
+  new NotFound({ message: "There is no such original.", details: { reason: removedOriginal } })
 
 /** Maximum originals in memory; the others wait. */
 const maxConcurrentOriginals = 2
@@ -34,7 +39,7 @@ export const MovesHandlers = HttpApiBuilder.group(Api, "moves", (handlers) =>
       )
       .handleRaw("original", ({ path: { id, ref } }) =>
         moves.getOriginal(id, ref).pipe(
-          orNoSuch("original"),
+          Effect.flatMap(Option.match({ onNone: removed, onSome: Effect.succeed })),
           Effect.map((bytes) =>
             HttpServerResponse.uint8Array(bytes, { contentType: "application/octet-stream" })
           ),

@@ -71,6 +71,15 @@ const awaitFlood = (connection: NetSocket) =>
     return Effect.sync(() => connection.off("data", onData))
   })
 
+/** Returns when the connection is closed. A handshake that is refused ends in no other way. */
+const awaitClosed = (connection: NetSocket) =>
+  Effect.async<void>((resume) => {
+    if (connection.destroyed) return resume(Effect.void)
+    const onClose = () => resume(Effect.void)
+    connection.once("close", onClose)
+    return Effect.sync(() => connection.off("close", onClose))
+  })
+
 const close = (code: number, reason: string) => new Socket.CloseEvent(code, reason)
 
 const goingAway = close(codes.goingAway, "The server is stopping.")
@@ -137,7 +146,7 @@ export const serve = Effect.fn("Connection.serve")(function* (
       Effect.zipRight(Effect.never),
       Effect.catchAll((ended) => Effect.succeed(Socket.isCloseEvent(ended) ? ended : null))
     )
-    const left = Effect.as(Fiber.await(reading), null)
+    const left = Effect.as(Effect.raceFirst(Fiber.await(reading), awaitClosed(connection)), null)
     const whileOpen = deliver.pipe(
       Effect.raceFirst(until),
       Effect.raceFirst(Effect.as(awaitSilence(connection, pingEvery), null)),

@@ -21,10 +21,8 @@ import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import { Frame } from "../../domain/conversations/RealtimeFrame.ts"
 import { RealtimeFeed } from "../../usecases/conversations/RealtimeFeed.ts"
 import * as Connection from "./Connection.ts"
+import { realtimePath } from "./RealtimePath.ts"
 import { makeSocketPlaces } from "./SocketPlaces.ts"
-
-/** Path of the socket. */
-const path = "/api/realtime"
 
 export interface Limits {
   /** Maximum sockets of this process. */
@@ -113,11 +111,11 @@ export const layer = (limits: Partial<Limits> = {}) =>
             })
         return HttpServerResponse.empty()
       }).pipe(Effect.scoped)
-      yield* router.get(path, connect)
+      yield* router.get(realtimePath, connect)
     })
   )
 
 /** Excludes socket addresses, which contain tokens, from the spans of the server `layer`. */
 export const untraced = HttpMiddleware.withTracerDisabledWhen(
-  ({ url }) => url === path || url.startsWith(`${path}?`)
+  ({ url }) => url === realtimePath || url.startsWith(`${realtimePath}?`)
 )

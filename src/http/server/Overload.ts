@@ -213,8 +213,8 @@ class Reception {
   arriveUpgrade(request: IncomingMessage, socket: Socket, event: ReadonlyArray<unknown>): void {
     this.#settings.connections.begin(socket)
     const sentBefore = socket.bytesWritten
-    // Node has removed its error listener, and the handler has not added one yet.
-    socket.on("error", () => {})
+    // Node has removed its error listener, and closes the connection after an answer no more.
+    socket.on("error", () => {}).once("finish", () => socket.destroy())
     const isGone = () => socket.destroyed || socket.bytesWritten > sentBefore
     const open = () => {
       refused.unsafeUpdate(1, [])

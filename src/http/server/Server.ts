@@ -13,6 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { Api } from "../Api.ts"
+import { Incoming } from "./Incoming.ts"
 import * as Overload from "./Overload.ts"
 import * as RawRequests from "./RawRequests.ts"
 import * as RequestContext from "./RequestContext.ts"
@@ -101,7 +102,13 @@ const makeCloser = (server: Server, grace: Duration.DurationInput) =>
     })
     const close = Effect.repeat(closeIdle, Schedule.spaced("50 millis")).pipe(
       Effect.timeoutOption(grace),
-      Effect.zipRight(Effect.sync(() => server.closeAllConnections()))
+      Effect.zipRight(
+        Effect.sync(() => {
+          server.closeAllConnections()
+          // Node does not count connections whose requests asked for an upgrade.
+          for (const socket of connections.keys()) socket.destroy()
+        })
+      )
     )
     yield* Effect.acquireRelease(
       Effect.forkDaemon(Effect.interruptible(Effect.zipRight(begun.await, close))),
@@ -118,6 +125,7 @@ export const listen = ({ host, port, grace }: Listen) =>
   Layer.scopedContext(
     Effect.gen(function* () {
       const server = createServer({
+        IncomingMessage: Incoming,
         headersTimeout: Duration.toMillis("10 seconds"),
         requestTimeout: Duration.toMillis("5 minutes"),
         connectionsCheckingInterval: Duration.toMillis("2 seconds"),

@@ -104,6 +104,7 @@ const Feedback = ({ chat, message }: { readonly chat: Chat; readonly message: Me
   const [asking, setAsking] = useState(false)
   const [comment, setComment] = useState("")
   const [problem, setProblem] = useState(false)
+  const unhelpful = useRef<HTMLButtonElement>(null)
   const rate = async (value: 1 | -1, words: string) => {
     if (chat.session === null) return
     try {
@@ -112,6 +113,8 @@ const Feedback = ({ chat, message }: { readonly chat: Chat; readonly message: Me
       setRated(true)
       setProblem(false)
       setAsking(value === -1 && words === "" && !asking)
+      // The form disappears.
+      if (words !== "") unhelpful.current?.focus()
     } catch {
       setProblem(true)
     }
@@ -128,6 +131,7 @@ const Feedback = ({ chat, message }: { readonly chat: Chat; readonly message: Me
       </button>
       <button
         type="button"
+        ref={unhelpful}
         aria-label={texts.unhelpful}
         aria-pressed={rating === -1}
         onClick={() => void rate(-1, "")}

@@ -127,6 +127,13 @@ const Panel = ({
   useEffect(() => {
     if (!quiet) field.current?.focus()
   }, [])
+  const panel = useRef<HTMLDivElement>(null)
+  const root = panel.current?.getRootNode()
+  const focused = root instanceof ShadowRoot ? root.activeElement : null
+  // A button that disappears when it was pressed would leave the focus to the page.
+  useLayoutEffect(() => {
+    if (focused !== null && !focused.isConnected) (field.current ?? panel.current)?.focus()
+  })
   const sending = view.live !== null && view.live.phase === "streaming"
   useLayoutEffect(() => {
     const { current } = scroller
@@ -145,7 +152,9 @@ const Panel = ({
     <div
       class="panel"
       id="panel"
+      ref={panel}
       role="dialog"
+      tabIndex={-1}
       aria-labelledby="title"
       onKeyDown={(event) => {
         if (event.key === "Escape" && !event.isComposing) close()

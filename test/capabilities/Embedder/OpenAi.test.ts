@@ -153,6 +153,21 @@ layer(environment, { excludeTestServices: true })("OpenAi embedder", (it) => {
     )
   )
 
+  it.effect("goes on naming the dimensions that a request had, after a text that is refused", () =>
+    withModel(
+      { model: "bge-small", dimensions: 384 },
+      Effect.gen(function* () {
+        const stub = yield* Stub
+        stub.dimensions = 384
+        yield* embed("one")
+        stub.script.push({ status: 400 })
+        expect(yield* Effect.flip(embed("two"))).toMatchObject({ retryable: false })
+        yield* embed("three")
+        expect(stub.requests.at(-1)?.body).toMatchObject({ dimensions: 384, encoding_format: "base64" })
+      })
+    )
+  )
+
   it.effect("says which dimensions a model gives when they are not those that were set", () =>
     withModel(
       { model: "bge-small", dimensions: 384 },

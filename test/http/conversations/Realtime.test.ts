@@ -7,6 +7,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
+import * as Net from "node:net"
 import { afterAll, describe, expect } from "vitest"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
 import type { GrantingCredential } from "../../../src/domain/accounts/Access.ts"
@@ -64,6 +65,26 @@ const contents = (frames: Frames): ReadonlyArray<string> =>
   ofType(frames, "message.created").map(({ message }) => message.content)
 
 layer(served(), live)("The realtime socket", (it) => {
+  it.scoped("keeps no place of a conversation for a handshake that is refused", () =>
+    Effect.gen(function* () {
+      const { id } = yield* Realtime.conversation
+      const token = yield* tokenFor(id)
+      const [host = "", port = ""] = (yield* Realtime.address).replace(/\/.*$/u, "").split(":")
+      // Without a key. There are more of them than places.
+      const head = `GET /api/realtime?token=${token} HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n`
+      for (let times = 0; times < 40; times++) {
+        const answer = yield* Effect.async<string>((resume) => {
+          const socket = Net.connect(Number(port), host, () => socket.write(head))
+          let text = ""
+          socket.on("data", (data) => (text += data.toString()))
+          socket.on("close", () => resume(Effect.succeed(text)))
+        }).pipe(Effect.timeout("5 seconds"))
+        expect(answer).toMatch(/^HTTP\/1\.1 400 /u)
+      }
+      yield* follower(id)
+    })
+  )
+
   it.scoped("sends every message, the user's included, with its conversation, role and time", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation

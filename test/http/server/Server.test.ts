@@ -14,6 +14,7 @@ import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import * as Server from "../../../src/http/server/Server.ts"
 import { api, as, layer as PublicServer, Script, script, turn } from "../PublicServer.ts"
 import { TestServer } from "../TestServer.ts"
+import { connect } from "../HostileClients.ts"
 import { result } from "../chat/UiStream.ts"
 
 const chat = (url: string, signal: AbortSignal) =>
@@ -80,6 +81,51 @@ describe("the listener", () => {
       yield* Effect.promise(() => fetch(`${url}/healthz`).then((response) => response.text()))
       const over = Effect.promise(() => new Promise((resolve) => silent.once("close", resolve).resume()))
       yield* Effect.timeout(Effect.zipRight(Scope.close(scope, Exit.void), over), "5 seconds")
+    })
+  )
+
+  it.live("answers a request that offers another protocol as if it did not, with its body", () =>
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const { script, url } = yield* serving(scope, "100 millis")
+      const done: TurnPart = { _tag: "Done", result }
+      yield* Ref.set(script.start, () => Effect.succeed(turn(Stream.make(done))))
+      const body = '{"message":"Hi"}'
+      const key = Object.entries(as("spk_all")).map(([name, value]) => `${name}: ${value}\r\n`)
+      const client = yield* Effect.promise(() => connect(Number(new URL(url).port)))
+      client.send(
+        `POST /v1/chat HTTP/1.1\r\nhost: a\r\n${key.join("")}content-type: application/json\r\n` +
+          "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n" +
+          `content-length: ${body.length}\r\n\r\n`
+      )
+      yield* Effect.sleep("50 millis")
+      client.send(body)
+      yield* Effect.sleep("200 millis")
+      client.send("GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+      const heard = yield* Effect.timeout(
+        Effect.promise(() => client.closed),
+        "5 seconds"
+      )
+      expect(heard.match(/HTTP\/1\.1 200 OK/gu)).toHaveLength(2)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("closes the connection of a handshake that it has answered, whatever the client still sends", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { url } = yield* serving(scope, "10 seconds")
+      const client = yield* Effect.promise(() => connect(Number(new URL(url).port)))
+      client.send(
+        "GET /api/realtime HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n"
+      )
+      yield* Effect.sleep("20 millis")
+      client.send("more")
+      const heard = yield* Effect.timeout(
+        Effect.promise(() => client.closed),
+        "5 seconds"
+      )
+      expect(heard).toMatch(/^HTTP\/1\.1 404 /u)
+      yield* Effect.timeout(Scope.close(scope, Exit.void), "5 seconds")
     })
   )
 

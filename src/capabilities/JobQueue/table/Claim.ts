@@ -34,16 +34,22 @@ const ClaimRow = Schema.Union(
   Schema.Struct({
     ...Claimed.fields,
     turn: Schema.NullOr(Schema.Int),
-    passed: Schema.NullOr(Schema.String),
+    passed: Schema.NullOr(Schema.Array(Schema.String)),
     isPart: Schema.Boolean
   }),
-  Schema.Struct({ id: Schema.Null, passed: Schema.NullOr(Schema.String), isPart: Schema.Boolean })
+  Schema.Struct({
+    id: Schema.Null,
+    passed: Schema.NullOr(Schema.Array(Schema.String)),
+    isPart: Schema.Boolean
+  })
 )
 
 export interface Claim {
   readonly jobs: ReadonlyArray<Claimed>
   /** The owner after which the next claim continues. */
   readonly served: string
+  /** The examined owners, in their order. */
+  readonly passed: ReadonlyArray<string>
   /** True when some owners were not examined. */
   readonly isPart: boolean
 }
@@ -55,9 +61,11 @@ const claimOf = (rows: ReadonlyArray<typeof ClaimRow.Type>, before: string): Cla
     .filter(({ turn }) => turn !== null)
     .toSorted((one, other) => (other.turn ?? 0) - (one.turn ?? 0))
   const [first] = rows
+  const passed = first?.passed ?? []
   return {
     jobs: jobs.map(({ isPart: _, passed: __, turn: ___, ...job }) => job),
-    served: last?.owner ?? first?.passed ?? before,
+    served: last?.owner ?? passed.at(-1) ?? before,
+    passed,
     isPart: first?.isPart ?? false
   }
 }
@@ -179,8 +187,8 @@ export const makeClaim = (sql: PgClient) => {
         )
         select id, payload, attempts, max_attempts as "maxAttempts", dead, claimed.owner, turns.turn,
           claimed.waited as "waitedMillis",
-          passed.owner as passed, coalesce(passed.turn = ${sql.literal(String(maxOwners))}, false) as "isPart"
-        from (select owner, turn from turns order by turn desc limit 1) passed
+          passed.owners as passed, coalesce(cardinality(passed.owners) = ${sql.literal(String(maxOwners))}, false) as "isPart"
+        from (select array_agg(owner order by turn) as owners from turns) passed
         full join claimed on true left join turns on turns.owner = claimed.owner
         order by run_at, seq`.unprepared
     })(undefined).pipe(Effect.map((found) => claimOf(found, cursor)))

@@ -58,6 +58,8 @@ const maxPollInterval = Duration.seconds(5)
 const maxClaims = 100
 /** Minimum polling interval in milliseconds. */
 const minPollMs = 20
+/** Minimum time-out of a renewal of leases. */
+const minRenewalTimeout = Duration.seconds(1)
 /** Pause while only jobs with expired leases are left whose owners have all their places. */
 const blockedPollMs = 1_000
 const pruneEvery = Duration.seconds(1)
@@ -150,9 +152,19 @@ const takeUp = <R>(worker: Worker<R>, limit: number) =>
         worker.served = served
       })
     )
+    const seen = new Set<string>()
+    /** Adds the owners of a claim. False when one of them was seen before: the round has come to its beginning. */
+    const areNew = (owners: ReadonlyArray<string>) => {
+      const before = seen.size
+      for (const owner of owners) seen.add(owner)
+      return seen.size === before + owners.length
+    }
     const { isPart, jobs: claimed } = yield* claim.pipe(
       // None of those that were looked at has a job that can be taken now; there are others.
-      Effect.repeat({ while: ({ isPart, jobs }) => isPart && jobs.length === 0, times: maxClaims }),
+      Effect.repeat({
+        while: ({ isPart, jobs, passed }) => isPart && jobs.length === 0 && areNew(passed),
+        times: maxClaims
+      }),
       // Another worker has claimed a job of the same serial key in this very moment: look again.
       Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), { jobs: [], isPart: false }))
     )
@@ -204,13 +216,20 @@ const loop = <R>(worker: Worker<R>) =>
 
 const heartbeat = (worker: State) => {
   const third = Duration.times(worker.lease, 1 / 3)
-  return Effect.gen(function* () {
+  /** Time until the first of these leases is over. */
+  const timeLeft = (all: ReadonlyArray<RunningJob>, now: number) =>
+    Duration.millis(
+      Math.max(0, Math.min(...all.map(({ renewedAt }) => renewedAt)) + Duration.toMillis(worker.lease) - now)
+    )
+  const beat = Effect.gen(function* () {
     const before = yield* monotonicMillis
     const all = [...worker.running.values()].filter(
       ({ ending, fiber }) => ending === undefined && fiber !== undefined
     )
-    if (all.length === 0) return
-    const kept = yield* Effect.option(Effect.timeout(worker.rows.renew(all, worker.lease), third))
+    if (all.length === 0) return third
+    // One that is over may still be ours, as after a pause of the process.
+    const timeout = Duration.min(third, Duration.max(minRenewalTimeout, timeLeft(all, before)))
+    const kept = yield* Effect.option(Effect.timeout(worker.rows.renew(all, worker.lease), timeout))
     const now = yield* monotonicMillis
     for (const held of all) {
       const mine = Option.map(kept, (names) => names.has(nameOf(held)))
@@ -219,7 +238,9 @@ const heartbeat = (worker: State) => {
       if (Option.contains(mine, true)) held.renewedAt = before
       else if (Option.isSome(mine) || over) yield* interruptHandler(held, "lost")
     }
-  }).pipe(Effect.repeat(Schedule.spaced(third)))
+    return Option.isSome(kept) ? third : Duration.min(third, timeLeft(all, now))
+  })
+  return Effect.forever(Effect.flatMap(beat, Effect.sleep))
 }
 
 const prune = (worker: State) =>
