@@ -48,7 +48,11 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
           where (select count(*) from webhook_endpoints where tenant_id = ${tenantId}) < ${maxEndpoints}::int
           returning id`.pipe(Rows.any)
 
-      /** Acknowledges deliveries up to `received` and renews the {@link listenerLease}. False without such a listener. */
+      /**
+       * Acknowledges deliveries up to `received` that were offered, and renews the {@link listenerLease}. A delivery gets its place
+       * before its transaction commits, so one with an earlier place may not have been offered yet. False without such a
+       * listener.
+       */
       const renew = ({ tenantId }: TenantScope, id: WebhookId, received: string | null) =>
         sql`
           with listener as (
@@ -60,16 +64,27 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
             update webhook_deliveries d set status = 'delivered', settled_at = now(), attempted_at = now(),
               attempts = d.attempts + 1
             from listener where d.tenant_id = ${tenantId} and d.endpoint_id = listener.id and d.status = 'pending' and d.seq <= ${received}::bigint
+              and d.attempted_at is not null
           )
           select id from listener`.pipe(Rows.any)
 
-      /** The next deliveries, in order. */
+      /** Offers the next deliveries, in order. */
       const nextDeliveries = ({ tenantId }: TenantScope, id: WebhookId) =>
         sql<Waiting>`
-          select d.event_id as "eventId", d.seq::text as place
-          from webhook_endpoints e join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
-          where e.tenant_id = ${tenantId} and e.id = ${id} and d.status = 'pending'
-          order by d.seq limit ${maxEvents}::int`.pipe(Effect.orDie)
+          with next as (
+            select d.tenant_id, d.endpoint_id, d.event_id
+            from webhook_endpoints e join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
+            where e.tenant_id = ${tenantId} and e.id = ${id} and d.status = 'pending'
+            order by d.seq limit ${maxEvents}::int
+          ),
+          offered as (
+            update webhook_deliveries d set attempted_at = now() from next
+            where d.tenant_id = next.tenant_id and d.endpoint_id = next.endpoint_id and d.event_id = next.event_id
+            returning d.event_id, d.seq
+          )
+          select event_id as "eventId", seq::text as place from offered order by offered.seq`.pipe(
+          Effect.orDie
+        )
 
       /** Removes a listener with its deliveries. False when the tenant has no such listener. */
       const remove = ({ tenantId }: TenantScope, id: WebhookId) =>

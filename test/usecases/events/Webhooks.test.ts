@@ -649,6 +649,13 @@ eachEngineLive("Events out", (it) => {
           events: [],
           received: after.received
         })
+        // As one whose transaction commits after those of later places.
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`
+          update webhook_deliveries set status = 'pending', settled_at = null, attempted_at = null
+          where event_id = ${settled?.id ?? ""}`
+        const late = yield* listeners.next(scope, id, { received: after.received, wait })
+        expect(late.events.map((event) => event.id)).toEqual([settled?.id])
         const others = yield* Effect.exit(listeners.next(stranger, id, { received: null, wait }))
         expect(Exit.isFailure(others)).toBe(true)
       })
