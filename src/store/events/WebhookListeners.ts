@@ -49,9 +49,9 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
           returning id`.pipe(Rows.any)
 
       /**
-       * Acknowledges deliveries up to `received` that were offered, and renews the {@link listenerLease}. A delivery gets its place
-       * before its transaction commits, so one with an earlier place may not have been offered yet. False without such a
-       * listener.
+       * Acknowledges deliveries up to `received` that were offered, and renews the {@link listenerLease}. False without
+       * such a listener. A delivery gets its place before its transaction commits, so one with an earlier place may not
+       * have been offered yet.
        */
       const renew = ({ tenantId }: TenantScope, id: WebhookId, received: string | null) =>
         sql`
