@@ -8,12 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../domain/Elapsed.ts"
-import {
-  DocumentParser,
-  isTransient,
-  type ParseError,
-  type ParsedDocument
-} from "../capabilities/DocumentParser.ts"
+import { DocumentParser, type ParseError, type ParsedDocument } from "../capabilities/DocumentParser.ts"
 import type { OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { agent, fetchChanged, request } from "./Fetch.ts"
 import type { JournalEntry } from "./Journal.ts"
@@ -201,8 +196,8 @@ export const readPage = Effect.fn("Page.read")(function* (
     .parse({ bytes: body, url, ...(contentType === undefined ? {} : { contentType }) })
     .pipe(
       Effect.mapError((error) => {
-        const { code, message } = error
-        return isTransient(error) ? new ReaderError({ code, message, retryable: true }) : unreadable(error)
+        const { code, isTransient, message } = error
+        return isTransient ? new ReaderError({ code, message, retryable: true }) : unreadable(error)
       })
     )
   const { canonicalUrl, links = [] } = parsed
