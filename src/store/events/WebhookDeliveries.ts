@@ -315,8 +315,8 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           ),
           part as (select event_id, endpoint_id from found order by seq limit ${maxReplayed}::int),
           reported as (
-            update webhook_deliveries d set status = 'pending', pending_since = now(), attempts = 0, settled_at = null, attempted_at = null,
-              answer_status = null, answer_text = null, error = null
+            update webhook_deliveries d set status = 'pending', pending_since = now(), attempts = 0, settled_at = null,
+              attempted_at = null, answer_status = null, answer_text = null, error = null
             from part where d.tenant_id = ${tenantId} and d.event_id = part.event_id and d.endpoint_id = part.endpoint_id and d.status <> 'pending'
             returning d.tenant_id, d.event_id, d.endpoint_id, d.conversation_id, d.ids, d.seq
           ),

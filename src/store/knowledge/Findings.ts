@@ -68,9 +68,10 @@ const maxShownLength = 1_000
 const staleDays = 180
 const ratedDays = 90
 const minThumbsDown = 2
-/** Maximum number of open findings of each kind of an agent, and of all with those that were dismissed. */
+/** Maximum number of findings of each kind of an agent that are not dismissed. */
 const maxFindings = 500
-const maxStored = 5_000
+/** The same with those that were dismissed. */
+const maxStoredFindings = 5_000
 
 export class FindingStore extends Effect.Service<FindingStore>()("store/knowledge/Findings", {
   effect: Effect.gen(function* () {
@@ -144,7 +145,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           join chunks c on c.tenant_id = ${opaque(sql, tenantId)} and c.id = f."chunkId" and not c.excluded
           where (f."otherChunkId" is null or exists (
               select from chunks o where o.tenant_id = ${opaque(sql, tenantId)} and o.id = f."otherChunkId" and not o.excluded))
-            and (select count(*) < ${maxStored} and count(*) filter (where k.dismissed_at is null) < ${maxFindings}
+            and (select count(*) < ${maxStoredFindings} and count(*) filter (where k.dismissed_at is null) < ${maxFindings}
               from passage_findings k where k.tenant_id = ${tenantId} and k.agent_id = ${agentId} and k.kind = f.kind)
           on conflict do nothing`.pipe(Rows.none, Effect.withSpan("FindingStore.keep"))
     }
