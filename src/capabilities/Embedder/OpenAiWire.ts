@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
+import { MiB } from "../../domain/Bytes.ts"
 import * as Json from "../../domain/Json.ts"
 import type { Answered, StreamingPostError, StreamingPostService } from "../StreamingPost.ts"
 
@@ -32,6 +33,9 @@ export type WireFailure =
       readonly now: number
     }
   | { readonly kind: "unreachable" | "broken" | "unreadable"; readonly status: 0 }
+
+/** Enough for 8,192 dimensions as JSON numbers of the longest form. A longer answer is not read to its end. */
+const maxAnswerBytesPerText = MiB / 4
 
 const unreadable: WireFailure = { kind: "unreadable", status: 0 }
 /** A retry may succeed. */
@@ -76,15 +80,19 @@ const embeddingsOf = (text: string): Effect.Effect<ReadonlyArray<Embedding>, Wir
 const failed = ({ reason }: StreamingPostError): WireFailure =>
   reason === "Invalid" ? unreadable : unreachable
 
-/** The whole answer. Its length is limited by the size of the request. */
-const textOf = ({ read }: Answered): Effect.Effect<string, WireFailure> => {
+/** The whole answer, up to `maxBytes`. */
+const textOf = ({ read }: Answered, maxBytes: number): Effect.Effect<string, WireFailure> => {
   const chunks: Array<Uint8Array> = []
+  let size = 0
   const next: Effect.Effect<string, WireFailure> = Effect.matchEffect(read, {
     onFailure: () => Effect.fail(malformedAnswer),
     onSuccess: (come) => {
       if (come === null) return Effect.sync(() => Buffer.concat(chunks).toString())
-      for (const chunk of come) chunks.push(chunk)
-      return next
+      for (const chunk of come) {
+        chunks.push(chunk)
+        size += chunk.length
+      }
+      return size > maxBytes ? Effect.fail(unreadable) : next
     }
   })
   return next
@@ -113,7 +121,7 @@ export const makeAsk = (
         Effect.mapError(failed),
         Effect.flatMap((answer) =>
           answer.status >= 200 && answer.status < 300
-            ? Effect.flatMap(textOf(answer), embeddingsOf)
+            ? Effect.flatMap(textOf(answer, asked.input.length * maxAnswerBytesPerText), embeddingsOf)
             : Effect.flatMap(Clock.currentTimeMillis, (now) =>
                 Effect.fail<WireFailure>({
                   kind: "status",

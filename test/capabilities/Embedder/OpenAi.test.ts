@@ -232,6 +232,19 @@ layer(environment, { excludeTestServices: true })("OpenAi embedder", (it) => {
     )
   )
 
+  it.effect("does not read on in an answer that is too long for its texts", () =>
+    withModel(
+      {},
+      Effect.gen(function* () {
+        const { requests, script } = yield* Stub
+        const piece = " ".repeat(1_024 * 1_024)
+        script.push({ raw: Array.from({ length: 64 }, () => piece), contentType: "application/json" })
+        expect(yield* Effect.flip(embed("one"))).toMatchObject({ retryable: false })
+        expect(requests).toHaveLength(1)
+      })
+    )
+  )
+
   it.effect("no failure repeats the key, or what the provider or the request said", () =>
     withModel(
       {},
