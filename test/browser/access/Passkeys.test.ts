@@ -96,6 +96,8 @@ describe.skipIf(!hasBrowser)("Passkeys in a browser", () => {
     await act(page, "Remove", "My notebook")
     await page.getByRole("alertdialog").getByRole("button", { name: "Remove" }).click()
     await page.getByText("You have no passkey yet.").waitFor()
+    // What opened the question is gone: the focus is at the beginning of the page.
+    await page.locator("main:focus").waitFor()
     await context.clearCookies()
     await page.goto(`${site}/`)
     await page.getByRole("button", { name: "Continue with a passkey" }).click()

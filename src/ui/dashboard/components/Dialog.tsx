@@ -36,8 +36,13 @@ const Window = ({ title, onClose, children, wide = false, isQuestion = false }: 
   useEffect(() => {
     const { current } = dialog
     current?.showModal()
-    // Gives the focus back.
-    return () => current?.close()
+    return () => {
+      // Gives the focus back to what opened it, if that is still there.
+      current?.close()
+      if (document.activeElement === document.body) {
+        document.getElementById("content")?.focus({ preventScroll: true })
+      }
+    }
   }, [])
   // Outside of the page's own forms, which would take what is submitted here for theirs.
   return createPortal(

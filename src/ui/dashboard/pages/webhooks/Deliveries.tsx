@@ -5,6 +5,7 @@ import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { Loaded } from "../../components/Page.tsx"
+import { Problem } from "../../components/Problem.tsx"
 import { Cell } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
@@ -59,9 +60,10 @@ export const Deliveries = ({ id }: { readonly id: string }) => {
           )
         }}
       </Loaded>
+      {query.isRefetchError ? <Problem problem={query.error} /> : null}
       <Actions>
         <LoadMore query={query} />
-        <Button onClick={() => void query.refetch()}>{common.refresh}</Button>
+        <Button busy={query.isRefetching} onClick={() => void query.refetch()}>{common.refresh}</Button>
       </Actions>
     </>
   )

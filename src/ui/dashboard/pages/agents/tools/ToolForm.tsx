@@ -255,7 +255,9 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
             ["mcp", t.mcp]
           ]}
           value={kind}
-          onChange={(chosen) => change({ kind: chosen })}
+          onChange={(chosen) =>
+            change({ kind: chosen, ...(chosen === "http" && auth === "oauth" ? { auth: "none" } : {}) })
+          }
         />
       ) : null}
       <TextField
