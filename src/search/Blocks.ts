@@ -43,8 +43,8 @@ export interface Section {
 }
 
 /**
- * Maximum number of blocks of a section in memory. A document of two million short paragraphs would take 200 MB
- * otherwise.
+ * Maximum number of blocks of a section in memory, and of headings without content. A document of two million short
+ * paragraphs would take 200 MB otherwise. Twice as many blocks when they belong to one list item.
  */
 const maxBlocks = 4_096
 
@@ -119,7 +119,7 @@ class Outline {
     const text = this.#lines.join("\n")
     if (text.trim() !== "") {
       const shown = this.#kind === "prose" ? text.trim() : text
-      if (this.#blocks.length >= maxBlocks && !this.#continues) this.#endPart()
+      if (this.#blocks.length >= maxBlocks * (this.#continues ? 2 : 1)) this.#endPart()
       this.#blocks.push({ kind: this.#kind, text: shown, items: this.#offsets(), continues: this.#continues })
     }
     this.#lines = []
@@ -145,7 +145,7 @@ class Outline {
 
   endSection(): void {
     this.endBlock()
-    if (this.#blocks.length > 0) this.#endPart()
+    if (this.#blocks.length > 0 || this.#bare.length >= maxBlocks) this.#endPart()
     this.#hasPart = false
   }
 
@@ -267,11 +267,11 @@ class MarkdownReader {
     } else if (container.test(line)) {
       outline.endBlock()
       outline.line(line, "prose", continues)
-      this.#offsets.push(indent + codeIndent)
+      this.#enterItem(indent + codeIndent)
     } else if (begins !== undefined && (continues || begins.mayInterrupt || !outline.inParagraph)) {
       if (continues) outline.line(line, "prose", true)
       else outline.item(line)
-      this.#offsets.push(begins.offset)
+      this.#enterItem(begins.offset)
     } else outline.line(line, this.#isRow(line) ? "table" : "prose", continues)
   }
 
@@ -293,6 +293,11 @@ class MarkdownReader {
     if (this.#inCode) this.#outline.endBlock()
     this.#inCode = false
     this.#blankCode = 0
+  }
+
+  #enterItem(offset: number): void {
+    while ((this.#offsets.at(-1) ?? 0) >= offset) this.#offsets.pop()
+    this.#offsets.push(offset)
   }
 
   /** Closes the items that the line is indented less than, unless the line continues their last paragraph. */

@@ -186,6 +186,24 @@ describe("Packer", () => {
     expect(kinds("Title\n===\n\n    make")).toEqual([["code", "make", false]])
   })
 
+  it("holds no more of a document than a few thousand blocks at a time, whatever it consists of", () => {
+    const lines = {
+      headings: "# a\n",
+      nested: "# a\n## b\n",
+      definitions: ": a\n",
+      item: "  b\n\n",
+      paragraphs: "c\n\n"
+    }
+    for (const [kind, line] of Object.entries(lines)) {
+      const content = `- a\n\n${line.repeat(20_000)}`
+      const found = [...outlining("", content, "markdown")].filter((section) => section !== undefined)
+      for (const { blocks } of found) expect(blocks.length, kind).toBeLessThanOrEqual(3 * 4_096)
+      const all = found.flatMap(({ blocks, heading }) => [heading, ...blocks.map(({ text }) => text)]).join(" ")
+      const letter = line.trim().at(-1) ?? ""
+      expect(all.split(letter).length - 1, kind).toBeGreaterThanOrEqual(20_000)
+    }
+  })
+
   it("keeps a pre element as code, opens it again on each piece, and reads no headings in it", () => {
     const lines = Array.from({ length: 120 }, (_, place) => `# run step &lt;${place}&gt;`)
     const chunks = markdown(
