@@ -275,6 +275,15 @@ describe("A visitor", () => {
       const { error, status } = await send("POST", path, by(widget, token), body)
       expect([path, status, error.details.issues[0].path]).toEqual([path, 400, ["externalEndUserId"]])
     }
+    const path = "/api/v1/chat/stream"
+    const refused = await send("POST", path, by(widget, token), {
+      endUserId: first.data.endUserId,
+      message: question
+    })
+    expect([refused.status, refused.error.details.issues[0].path]).toEqual([400, ["endUserId"]])
+    // Also without a session.
+    const turn = await send("POST", path, by(widget, token), { message: question })
+    expect(turn.text).toContain(`"endUserId":"${first.data.endUserId}"`)
     // A session of somebody without a name becomes theirs; one of another person's does not.
     const nameless = await begin(by(widget))
     const named = await begin(by(widget, token), { sessionId: nameless.data.sessionId })

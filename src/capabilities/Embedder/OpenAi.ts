@@ -61,15 +61,23 @@ const failure = (
   pause: Option.Option<Duration.Duration> = Option.none()
 ) => new EmbedderError({ message, retryable, ...(Option.isSome(pause) && { retryAfter: pause.value }) })
 
+/** The reason may be one of the texts. */
+const refusal = (message: string) => new EmbedderError({ message, retryable: false, ofInput: true })
+
 const tooMany = () => failure("Too many texts wait for the embedding provider.", true)
 
 const reasons: Readonly<Record<number, string>> = {
   400: "The embedding provider refuses the text or the settings of the model",
+  413: "The embedding provider refuses the text, which is too long for it",
+  422: "The embedding provider refuses the text or the settings of the model",
   401: "The embedding provider refuses the key",
   403: "The embedding provider refuses the key",
   404: "The embedding provider does not know the model",
   429: "The embedding provider's rate limit is reached"
 }
+
+/** Statuses whose reason may be a text: what it says, or the length of all. */
+const inputStatuses: ReadonlyArray<number> = [400, 413, 422]
 
 const fromStatus = (
   status: number,
@@ -77,18 +85,16 @@ const fromStatus = (
   now: number
 ): EmbedderError => {
   const retryable = status === 408 || status === 429 || status >= 500
-  const pause = retryable ? retryAfter(headers, now) : Option.none()
-  return failure(
-    `${reasons[status] ?? "The embedding provider answered with an error"} (status ${status}).`,
-    retryable,
-    pause
-  )
+  const message = `${reasons[status] ?? "The embedding provider answered with an error"} (status ${status}).`
+  if (inputStatuses.includes(status)) return refusal(message)
+  return failure(message, retryable, retryable ? retryAfter(headers, now) : Option.none())
 }
 
 const fromWire = (wire: WireFailure): EmbedderError => {
   if (wire.kind === "status") return fromStatus(wire.status, wire.headers, wire.now)
   if (wire.kind === "unreachable") return failure("The embedding provider could not be reached.", true)
-  return failure("The embedding provider's answer cannot be read.", wire.kind === "broken")
+  const message = "The embedding provider's answer cannot be read."
+  return wire.kind === "broken" ? failure(message, true) : refusal(message)
 }
 
 /** Unit vectors in the order of the texts. The answer may have another order. */
@@ -108,7 +114,7 @@ const toVectors = (
       return Effect.fail(failure(message, false))
     }
     const vector = toUnit(embedding)
-    if (vector === null) return Effect.fail(failure("The embedding provider sent no vector.", false))
+    if (vector === null) return Effect.fail(refusal("The embedding provider sent no vector."))
     vectors.push(vector)
   }
   return Effect.succeed(vectors)
@@ -272,7 +278,7 @@ const make = (options: OpenAiOptions) =>
       embed(texts, maxQueryWait).pipe(
         Effect.map(Arr.map((vector) => Exit.succeed(vector))),
         Effect.catchIf(
-          ({ retryable }) => !retryable && texts.length > 1,
+          ({ ofInput }) => ofInput === true && texts.length > 1,
           () =>
             Effect.forEach(texts, (text) => Effect.exit(embedOne(text)), {
               concurrency: maxQueriesPerRequest

@@ -197,12 +197,11 @@ const write = CheapSpans.fn("Answer.write")(function* (
   /** The text so far, if there is one. An object is emitted whole or not at all. */
   const endEarly = (reason: "other" | "stopped", failure: ModelStep.StepFailure) =>
     stream.text === "" ? Effect.fail(failure) : Effect.succeed({ ...uncounted, reason })
+  const cutShort = Effect.suspend(() => endEarly("stopped", ModelStep.turnFailed()))
   // A turn that has requested a human does not fail after it has streamed a reply.
-  const orEarly = Effect.catchAll(step, (failure) =>
+  const written = yield* Effect.catchAll(unlessCancelled(turn.cancellation, step, cutShort), (failure) =>
     turn.handoff === null ? Effect.fail(failure) : endEarly("other", failure)
   )
-  const cutShort = Effect.suspend(() => endEarly("stopped", ModelStep.turnFailed()))
-  const written = yield* unlessCancelled(turn.cancellation, orEarly, cutShort)
   yield* send(stream.end())
   return { ...written, text: stream.text }
 }, Effect.scoped)

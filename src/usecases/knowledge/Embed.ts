@@ -1,14 +1,13 @@
 /**
  * Adds vectors to live chunks that have none. Each batch is stored before the next ones begin, so that a stopped job
  * can be resumed. Vectors are made for the target profile and, until the agent has moved to it, for the profile that it
- * answers with.
+ * answers with. A text that the provider refuses is shortened, and does not keep others from getting a vector.
  */
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
-import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import {
   Embedder,
@@ -17,18 +16,39 @@ import {
   type EmbedderService
 } from "../../capabilities/Embedder.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
-import { SourceId, TenantId } from "../../domain/Ids.ts"
+import { type ChunkId, SourceId, TenantId } from "../../domain/Ids.ts"
 import { embeddingText } from "../../search/Packer.ts"
 import { EmbeddingProfileStore } from "../../store/knowledge/EmbeddingProfiles.ts"
 import { EmbeddingStore, type UnembeddedChunk } from "../../store/knowledge/Embeddings.ts"
 
 const Payload = Schema.Struct({ tenantId: TenantId, sourceId: SourceId })
 type SourceRef = typeof Payload.Type
+type Batch = Arr.NonEmptyReadonlyArray<UnembeddedChunk>
 
 /** Maximum concurrent batches of one source. */
 const maxConcurrentBatches = 4
 /** Pause before a job with partial progress continues, when the provider names no pause. */
 const partialRetryDelay = Duration.seconds(2)
+
+/** A refused text is not shortened to less than this, in UTF-16 units. */
+const minTextLength = 200
+/** After so many refusals in a row, the provider refuses its settings, not the texts. */
+const maxRefusals = 32
+/** Maximum chunks of a source that stay without a vector in one run. Behind them the run ends. */
+const maxRefusedChunks = 256
+
+/** What one run of a job has done so far. */
+interface Run {
+  /** Number of batches whose vectors are stored. */
+  stored: number
+  /** Number of refusals since the provider last accepted a batch. */
+  refusals: number
+  /** Chunks that the provider refuses however short, and its last error about one. */
+  readonly refused: Set<ChunkId>
+  error: EmbedderError | null
+}
+
+const newRun = Effect.sync((): Run => ({ stored: 0, refusals: 0, refused: new Set(), error: null }))
 
 const embeddedChunks = Metric.counter("spoke_embedded_chunks_total", {
   description: "Chunks that were given a vector",
@@ -44,12 +64,14 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
     const current = yield* Embedder
     const embedders = yield* embedderOf
 
+    /** Texts are cut to `length`. */
     const embedBatch = Effect.fn("Embed.batch")(function* (
       { embedAll, profile }: EmbedderService,
       { tenantId }: SourceRef,
-      chunks: Arr.NonEmptyReadonlyArray<UnembeddedChunk>
+      chunks: Batch,
+      length: number
     ) {
-      const vectors = yield* embedAll(chunks.map(embeddingText))
+      const vectors = yield* embedAll(chunks.map((chunk) => embeddingText(chunk).slice(0, length)))
       yield* embeddings.addVectors(
         { tenantId, agentId: chunks[0].agentId },
         profile,
@@ -61,35 +83,71 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       yield* Metric.incrementBy(embeddedChunks, chunks.length)
     })
 
+    /** Embeds a batch. What the provider refuses is sent again in halves, and a single text at half its length. */
+    const embedParts = (
+      embedder: EmbedderService,
+      place: SourceRef,
+      chunks: Batch,
+      run: Run,
+      length = Number.POSITIVE_INFINITY
+    ): Effect.Effect<void, EmbedderError> =>
+      embedBatch(embedder, place, chunks, length).pipe(
+        Effect.tap(() => {
+          run.stored++
+          run.refusals = 0
+        }),
+        Effect.catchIf(
+          ({ ofInput }) => ofInput === true && ++run.refusals < maxRefusals,
+          (error) => {
+            const [first, ...others] = chunks
+            if (Arr.isNonEmptyReadonlyArray(others)) {
+              const half = Math.ceil(chunks.length / 2)
+              return Effect.forEach(
+                Arr.chunksOf(chunks, half),
+                (part) => embedParts(embedder, place, part, run, length),
+                { discard: true }
+              )
+            }
+            const shorter = Math.floor(Math.min(length, embeddingText(first).length) / 2)
+            if (shorter >= minTextLength) return embedParts(embedder, place, chunks, run, shorter)
+            run.error = error
+            run.refused.add(first.id)
+            return Effect.void
+          }
+        )
+      )
+
     /** Embeds the batches of `chunks`. A failed batch does not keep the others from being stored. */
     const embedTogether = (
       embedder: EmbedderService,
       place: SourceRef,
       chunks: ReadonlyArray<UnembeddedChunk>,
-      stored: Ref.Ref<number>
+      run: Run
     ) =>
       Effect.gen(function* () {
         const ends = yield* Effect.forEach(
           Arr.chunksOf(chunks, embedder.maxBatch).filter(Arr.isNonEmptyReadonlyArray),
-          (batch) =>
-            embedBatch(embedder, place, batch).pipe(
-              Effect.zipRight(Ref.update(stored, (count) => count + 1)),
-              Effect.either
-            ),
+          (batch) => Effect.either(embedParts(embedder, place, batch, run)),
           { concurrency: maxConcurrentBatches }
         )
         yield* Effect.all(ends, { discard: true })
       })
 
-    /** Adds every missing vector of the source. `stored` counts batches. */
-    const complete = (embedder: EmbedderService, place: SourceRef, stored: Ref.Ref<number>) =>
-      embeddings
-        .chunksWithoutVector(place, place.sourceId, embedder, embedder.maxBatch * maxConcurrentBatches)
-        .pipe(
-          Effect.tap((chunks) => embedTogether(embedder, place, chunks, stored)),
-          Effect.repeat({ while: (chunks) => chunks.length > 0 }),
-          Effect.asVoid
+    /** Adds every missing vector of the source. Fails in the end when the provider refused some of the texts. */
+    const complete = (embedder: EmbedderService, place: SourceRef, run: Run) =>
+      Effect.suspend(() =>
+        embeddings.chunksWithoutVector(
+          place,
+          place.sourceId,
+          embedder,
+          embedder.maxBatch * maxConcurrentBatches + run.refused.size
         )
+      ).pipe(
+        Effect.map((chunks) => chunks.filter(({ id }) => !run.refused.has(id))),
+        Effect.tap((chunks) => embedTogether(embedder, place, chunks, run)),
+        Effect.repeat({ while: (chunks) => chunks.length > 0 && run.refused.size <= maxRefusedChunks }),
+        Effect.flatMap(() => (run.error === null ? Effect.void : Effect.fail(run.error)))
+      )
 
     /**
      * After partial progress the rest goes to a new job, so that a provider that often requests pauses does not use up
@@ -114,13 +172,11 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
     /** True when every chunk of the source has a vector of `embedder`'s profile. */
     const build = (embedder: EmbedderService, place: SourceRef) =>
       Effect.gen(function* () {
-        const stored = yield* Ref.make(0)
-        return yield* complete(embedder, place, stored).pipe(
+        const run = yield* newRun
+        return yield* complete(embedder, place, run).pipe(
           Effect.as(true),
           Effect.catchTag("EmbedderError", (error) =>
-            Effect.flatMap(Ref.get(stored), (count) =>
-              Effect.as(stop(place, embedder.profile, error, count), false)
-            )
+            Effect.as(stop(place, embedder.profile, error, run.stored), false)
           )
         )
       })
@@ -133,8 +189,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       Effect.gen(function* () {
         const embedder = yield* embedders(active)
         if (Option.isNone(embedder)) return
-        const stored = yield* Ref.make(0)
-        yield* complete(embedder.value, place, stored).pipe(
+        yield* complete(embedder.value, place, yield* newRun).pipe(
           Effect.catchTag("EmbedderError", ({ message }) =>
             Effect.logWarning("New chunks have no vector of the profile that still answers", message)
           )

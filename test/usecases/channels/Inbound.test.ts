@@ -695,6 +695,26 @@ eachEngineLive("A handoff", (it) => {
   )
 })
 
+eachEngineLive("A message whose turn takes too long", (it) => {
+  it.scoped("keeps the text that was streamed before, once a human was asked for", () =>
+    Effect.gen(function* () {
+      yield* reset
+      yield* channelOf(yield* Fixtures.agent())
+      const { reply } = yield* Script
+      const asks = asksForHuman("Wants a person")
+      let hasAsked = false
+      yield* Ref.set(reply, () => {
+        if (hasAsked) return Stream.never
+        hasAsked = true
+        return Stream.concat(Stream.make({ _tag: "TextDelta" as const, delta: "One moment." }), asks())
+      })
+      yield* receive(yield* message({ text: "I want to talk to a human" }))
+      expect((yield* transcript).at(-1)).toBe("2 agent: One moment.")
+      expect(yield* outbox).toEqual(["system 1: One moment."])
+    }).pipe(Effect.provide(inboundLayer("2 seconds")))
+  )
+})
+
 eachEngineLive("A stored message whose job has died", (it) => {
   it.scoped(
     "with its process is answered by the next attempt, as soon as the dead turn's lease is over",

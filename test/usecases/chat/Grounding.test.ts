@@ -12,7 +12,7 @@ import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import type { ChatTurnResult, TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import type { ConversationChannel } from "../../../src/domain/conversations/Conversation.ts"
-import { DocumentId, newId, SourceId } from "../../../src/domain/Ids.ts"
+import { ChunkId, DocumentId, newId, SourceId } from "../../../src/domain/Ids.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { counted } from "../../Counters.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -333,16 +333,14 @@ eachEngineLive("A reply of extracts", (it) => {
   it.scoped("has marks of its own alone: a list of numbers in a source is not one", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
-      const prices = yield* written(scope, "Speeds", [
-        "The speed of the fan is in the range [1, 2].",
-        "The speed of the pump is in the range [0, 9]."
-      ])
-      const pump = { ...prices(1), heading: "Pump", documentId: DocumentId.make("doc_pump") }
-      const told = yield* ask(scope, [prices(0), pump], [], { message: "What is the range of the speed?" })
+      const fans = yield* written(scope, "Speeds", ["The speed of the fan is in the range [1, 2]."])
+      const pumps = yield* written(scope, "Speeds", ["The speed of the pump is in the range [0, 9]."], "Pump")
+      const found = [fans(0), { ...pumps(0), id: ChunkId.make("chk_pump") }]
+      const told = yield* ask(scope, found, [], { message: "What is the range of the speed?" })
       expect(told.result.reply).toContain("is in the range [1, 2]. [1]\n\n")
       expect(told.result.reply).toContain("is in the range [0, 9]. [2]\n\n")
       expectReply(told, told.result.reply)
-      const only = yield* ask(scope, [prices(0), pump], [], { message: "What is the speed of the fan?" })
+      const only = yield* ask(scope, found, [], { message: "What is the speed of the fan?" })
       expect(only.result.citations.map(({ index }) => index)).toEqual(
         Array.from(new Set(only.result.reply.match(/(?<=\[)\d(?=\])/gu)), Number)
       )

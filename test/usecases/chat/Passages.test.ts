@@ -11,6 +11,7 @@ const readAt = DateTime.unsafeMake("2026-11-01T10:00:00Z")
 const hit = (document: number, ordinal: number, text: string, heading = "Prices"): FoundChunk => ({
   ...chunk(document * 100 + ordinal),
   documentId: DocumentId.make(`doc_${document}`),
+  title: `Chapter ${document}`,
   heading,
   ordinal,
   text
@@ -53,9 +54,31 @@ describe("The passages that a model is shown", () => {
     expect(fitPassages([hit(1, 6, "x".repeat(8_000))], [], 500)[0]?.text).toHaveLength(2_000)
   })
 
-  it("show no text twice", () => {
-    const passages = fitPassages([hit(1, 0, "The same text."), hit(2, 0, "the same\ntext.")], [], 1_000)
-    expect(passages.map(({ text }) => text)).toEqual(["The same text."])
+  const titled = (document: number, title: string, text: string) => ({ ...hit(document, 0, text), title })
+
+  it("show no text twice: a short one under one title, a long one under any", () => {
+    const texts = (one: string, other: string, title: string) =>
+      fitPassages([titled(1, "Guide", one), titled(2, title, other)], [], 1_000).map(({ text }) => text)
+    expect(texts("The same text.", "the same\ntext.", "Guide")).toEqual(["The same text."])
+    const long = "The same text. ".repeat(20)
+    expect(texts(long, long, "Copy")).toEqual([long])
+  })
+
+  it("show equal short answers to different questions, also those of a second search", () => {
+    const answers = [
+      titled(1, "Do you ship to France?", "Yes."),
+      titled(2, "Do you ship to Japan?", "Yes."),
+      titled(3, "Do you ship to Brazil?", "No.")
+    ]
+    const first = fitPassages(answers, [], 1_000)
+    expect(first).toHaveLength(3)
+    const second = fitPassages([titled(4, "Do you ship to Norway?", "Yes."), ...answers], [], 1_000, first)
+    expect(second).toMatchObject([{ index: 4, text: "Yes." }])
+  })
+
+  it("show an amount that is the end of another amount", () => {
+    const first = fitPassages([titled(1, "Price", "It costs 110 EUR")], [], 1_000)
+    expect(fitPassages([titled(2, "Price", "10 EUR")], [], 1_000, first)).toHaveLength(1)
   })
 
   it("are what was found where nothing else is known", () => {

@@ -313,6 +313,72 @@ eachEngineLive("Embedding jobs", (it) => {
       }).pipe(Effect.provide(Layer.fresh(started(limited(3)))))
   )
 
+  /** A provider that takes texts of at most `maxLength`, and none with `banned` in it. */
+  const picky = (maxLength: number, banned: string) => {
+    const asked: Array<ReadonlyArray<string>> = []
+    const refused = (text: string) => text.length > maxLength || text.includes(banned)
+    const embedder: EmbedderService = {
+      ...small,
+      maxBatch: 8,
+      embedAll: (texts) =>
+        Effect.suspend(() => {
+          asked.push(texts)
+          return texts.some(refused)
+            ? new EmbedderError({ message: "Refused.", retryable: false, ofInput: true })
+            : small.embedAll(texts)
+        })
+    }
+    return { asked, embedder }
+  }
+
+  it.scoped("a text that is too long for the model is shortened, and keeps no other from its vector", () => {
+    const { embedder } = picky(500, "nothing of this kind")
+    return Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const id = yield* source(scope)
+      yield* ingest(scope, id, [...pages, page(`long ${"word ".repeat(300)}`), ...pages])
+      yield* embed(id)
+      expect(yield* state(scope, id)).toMatchObject({ chunks: 21, embedded: 21, error: null })
+      const { chunks } = yield* search(scope, "long word")
+      expect(chunks[0]?.text.length).toBeGreaterThan(500)
+    }).pipe(Effect.provide(Layer.fresh(started(embedder))))
+  })
+
+  it.scoped(
+    "a text that the provider refuses however short keeps no other from its vector, which is told",
+    () => {
+      const { asked, embedder } = picky(10_000, "number 3")
+      return Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const id = yield* source(scope)
+        yield* ingest(scope, id, pages)
+        expect(yield* Effect.flip(embed(id))).toMatchObject({ fatal: true, message: "Refused." })
+        expect(yield* state(scope, id)).toMatchObject({ chunks: 10, embedded: 9, error: "Refused." })
+        asked.length = 0
+        yield* Effect.flip(embed(id))
+        expect(asked).toHaveLength(1)
+      }).pipe(Effect.provide(Layer.fresh(started(embedder))))
+    }
+  )
+
+  it.scoped("a provider that refuses every text is not asked for each of them", () => {
+    const { asked, embedder } = picky(10_000, "")
+    return Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const id = yield* source(scope)
+      yield* ingest(
+        scope,
+        id,
+        Array.from({ length: 100 }, (_, place) => page(`page number ${place}`))
+      )
+      expect(yield* Effect.flip(embed(id))).toMatchObject({ fatal: true, message: "Refused." })
+      expect(asked.length).toBeLessThan(50)
+    }).pipe(Effect.provide(Layer.fresh(started(embedder))))
+  })
+
   it.scoped("a refusal is final, told to the source's owner, and tried again after an hour", () =>
     Effect.gen(function* () {
       yield* reset

@@ -97,29 +97,45 @@ export const budgetOf = (
   { contextTokens }: { readonly contextTokens: number }
 ): number => (readsPassages ? maxQuotedTokens : Math.min(contextTokens, contextWindow * sourcesShare))
 
+/** A shorter text depends on its title: two questions may have the answer "Yes.". In UTF-16 units. */
+const minTextAlone = 200
+
+/** Equal for two texts of which only one is shown, whatever their white space and case. */
+const identityOf = (text: string, title: string, heading: string): string => {
+  const whole = text.length < minTextAlone ? `${title}\n${heading}\n${text}` : text
+  // Single spaces, the most frequent white space, are not matched.
+  return whole
+    .replaceAll(/\s{2,}|[^\S ]/gu, " ")
+    .trim()
+    .toLowerCase()
+}
+
 /** Takes texts within a token budget, and no text twice. */
 class Budget {
-  private readonly seen = new Set<string>()
-  private left: number
+  readonly #seen: Set<string>
+  #left: number
+  #isEmpty = true
 
-  constructor(tokens: number) {
-    this.left = tokens
+  constructor(tokens: number, before: ReadonlyArray<Passage>) {
+    this.#left = tokens
+    this.#seen = new Set(
+      before.flatMap(({ chunk: { heading, title }, pieces }) =>
+        pieces.map(({ text }) => identityOf(text, title, heading))
+      )
+    )
   }
 
   /** `text` if it fits and was not taken before, else null. The very first text is cut to fit. */
-  take(text: string): string | null {
+  take(text: string, title: string, heading: string): string | null {
     const tokens = estimateTokens(text)
     // Checked first: it costs a fraction of the comparison, and most neighbours do not fit.
-    if (tokens > this.left && this.seen.size > 0) return null
-    // Single spaces, the most frequent white space, are not matched.
-    const compared = text
-      .replaceAll(/\s{2,}|[^\S ]/gu, " ")
-      .trim()
-      .toLowerCase()
-    if (this.seen.has(compared)) return null
-    this.seen.add(compared)
-    const share = Math.min(1, this.left / tokens)
-    this.left -= Math.ceil(tokens * share)
+    if (tokens > this.#left && !this.#isEmpty) return null
+    const identity = identityOf(text, title, heading)
+    if (this.#seen.has(identity)) return null
+    this.#seen.add(identity)
+    this.#isEmpty = false
+    const share = Math.min(1, this.#left / tokens)
+    this.#left -= Math.ceil(tokens * share)
     return share === 1 ? text : text.slice(0, Math.floor(text.length * share)).toWellFormed()
   }
 }
@@ -129,8 +145,8 @@ const maxDistance = 24
 
 /**
  * Fills `tokens` (estimated by {@link estimateTokens}) with the found chunks, then the start of each section, then the
- * beginning of its parent section, then neighbours, nearest first and the best section first. Chunks of one section form one passage. Texts that were shown
- * already are left out, also those of `before`; the numbers continue after `before`.
+ * beginning of its parent section, then neighbours, nearest first and the best section first. Chunks of one section form
+ * one passage. Texts that were shown already are left out, also those of `before`; the numbers continue after `before`.
  */
 export const fitPassages = (
   found: ReadonlyArray<FoundChunk>,
@@ -138,19 +154,17 @@ export const fitPassages = (
   tokens: number,
   before: ReadonlyArray<Passage> = []
 ): ReadonlyArray<Passage> => {
-  const isFresh = ({ text }: { readonly text: string }) =>
-    !before.some((passage) => passage.text.includes(text))
   const bySection = new Map<string, Array<SectionChunk>>()
-  for (const chunk of around.filter(isFresh)) {
+  for (const chunk of around) {
     const key = keyOf(chunk)
     const section = bySection.get(key)
     if (section === undefined) bySection.set(key, [chunk])
     else section.push(chunk)
   }
-  const budget = new Budget(tokens)
+  const budget = new Budget(tokens, before)
   const sections = new Map<string, Section>()
-  for (const chunk of found.filter(isFresh)) {
-    const text = budget.take(chunk.text)
+  for (const chunk of found) {
+    const text = budget.take(chunk.text, chunk.title, chunk.heading)
     if (text === null) continue
     const key = keyOf(chunk)
     const stored = new Map((bySection.get(key) ?? []).map((one) => [one.ordinal, one]))
@@ -165,17 +179,17 @@ export const fitPassages = (
     section.shown.set(chunk.ordinal, text)
     sections.set(key, section)
   }
-  const show = ({ shown, stored }: Section, ordinal: number) => {
+  const show = ({ best, shown, stored }: Section, ordinal: number) => {
     const chunk = stored.get(ordinal)
     if (chunk === undefined || shown.has(ordinal)) return
-    const text = budget.take(chunk.text)
+    const text = budget.take(chunk.text, best.title, best.heading)
     if (text !== null) shown.set(ordinal, text)
   }
   const all = [...sections.values()]
   for (const section of all) show(section, startOf(section))
   for (const section of all) {
     const parent = parentOf(section, around)
-    const text = parent === undefined || !isFresh(parent) ? null : budget.take(parent.text)
+    const text = parent === undefined ? null : budget.take(parent.text, section.best.title, parent.heading)
     if (parent !== undefined && text !== null)
       section.parent = { ordinal: parent.ordinal, text, kind: "parent" }
   }

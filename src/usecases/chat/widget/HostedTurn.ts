@@ -8,7 +8,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { ChatTurnRequest, TurnPart } from "../../../domain/chat/ChatTurn.ts"
-import { Forbidden, NotFound, ValidationError } from "../../../domain/Errors.ts"
+import { Forbidden, invalidField, NotFound, ValidationError } from "../../../domain/Errors.ts"
 import { type MessageId, newId, type RunId } from "../../../domain/Ids.ts"
 import type { HostedTurnRequest, SessionId } from "../../../domain/chat/Widget.ts"
 import { ToolSources } from "../../../capabilities/ToolSources.ts"
@@ -170,7 +170,10 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       const { channel, scope } = standing
       const { agentId: _, draft, replaces, retryOf, sessionId, version, ...turn } = request
       yield* checkTrial(standing, request)
-      yield* resolveVisitor(standing, turn.externalEndUserId)
+      const externalEndUserId = yield* resolveVisitor(standing, turn.externalEndUserId)
+      if (standing.visitor !== null && turn.endUserId !== undefined) {
+        return yield* invalidField(["endUserId"], "Expected none: the token names the visitor")
+      }
       if (retryOf !== undefined && sessionId !== undefined) {
         return yield* startRetry(scope, channel, { ...turn, retryOf, sessionId })
       }
@@ -184,7 +187,16 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       }
       const begun =
         sessionId === undefined
-          ? turns.start(scope, { ...turn, ...replaced?.place }, channel, { files, ...trial })
+          ? turns.start(
+              scope,
+              {
+                ...turn,
+                ...(externalEndUserId === undefined ? {} : { externalEndUserId }),
+                ...replaced?.place
+              },
+              channel,
+              { files, ...trial }
+            )
           : turn.persist
             ? inSession(scope, channel, sessionId, turn, files)
             : startUnstored(scope, channel, sessionId, turn, files)
