@@ -5,7 +5,7 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Context from "effect/Context"
 import * as Schema from "effect/Schema"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import { ProviderProblem } from "../domain/chat/AgentRun.ts"
 import type { AttachmentType } from "../domain/channels/Attachment.ts"
 import type { Bill } from "../domain/billing/Cost.ts"
@@ -105,6 +105,35 @@ const problems: Record<ModelError["reason"], ProviderProblem> = {
 
 /** The problem of `error`, for operators. */
 export const problemOf = ({ problem, reason }: ModelError): ProviderProblem => problem ?? problems[reason]
+
+/** Problems of calls that cost nothing. */
+export const unbilled: ReadonlySet<ProviderProblem> = new Set<ProviderProblem>([
+  "key_refused",
+  "quota_spent",
+  "rate_limited",
+  "model_unknown",
+  "request_refused",
+  "unreachable"
+])
+
+export interface WholeReply {
+  readonly text: string
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** Null when the cost is unknown. */
+  readonly bill: Bill | null
+}
+
+/** The whole reply at once, for callers that do not stream. Its text is cut to `maxLength` UTF-16 units. */
+export const wholeReply = <E>(parts: Stream.Stream<ModelPart, E>, maxLength: number) => {
+  const empty: WholeReply = { text: "", inputTokens: 0, outputTokens: 0, bill: null }
+  return Stream.runFold(parts, empty, (reply, part): WholeReply => {
+    if (part._tag === "TextDelta") return { ...reply, text: (reply.text + part.delta).slice(0, maxLength) }
+    if (part._tag !== "Finish") return reply
+    const { bill = null, inputTokens, outputTokens } = part
+    return { ...reply, inputTokens, outputTokens, bill }
+  })
+}
 
 export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
   ModelRuntime,

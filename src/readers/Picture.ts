@@ -1,10 +1,9 @@
 /** Images as documents: the recognized text, and the chat model's description if it accepts images. */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
-import * as Stream from "effect/Stream"
 import { urlOf } from "../domain/Address.ts"
 import { DocumentParser, type ParsedDocument, type ParseRequest } from "../capabilities/DocumentParser.ts"
-import { ModelRuntime } from "../capabilities/ModelRuntime.ts"
+import { ModelRuntime, wholeReply } from "../capabilities/ModelRuntime.ts"
 import { TextRecognition } from "../capabilities/TextRecognition.ts"
 import { sanitize } from "../domain/Text.ts"
 import { unreadable } from "./Page.ts"
@@ -48,14 +47,12 @@ const describe = Effect.fn("Picture.describe")(function* (bytes: Uint8Array, med
     question: "Describe this image.",
     passages: []
   }
-  const text = yield* Stream.runFold(runtime.reply(request), "", (seen, part) =>
-    part._tag === "TextDelta" && seen.length < maxDescription ? seen + part.delta : seen
-  ).pipe(
+  const { text } = yield* wholeReply(runtime.reply(request), maxDescription).pipe(
     Effect.timeout(describeTimeout),
     Effect.tapError(({ _tag }) => Effect.logDebug("An image could not be described", _tag)),
-    Effect.orElseSucceed(() => "")
+    Effect.orElseSucceed(() => ({ text: "" }))
   )
-  const description = sanitize(text.slice(0, maxDescription)).trim()
+  const description = sanitize(text).trim()
   return description.startsWith(blind) ? "" : description
 })
 

@@ -122,8 +122,12 @@ it.live("A model is asked once for all statements; what it does not tell, words 
     expect([checked.inputTokens, checked.outputTokens]).toEqual([7, 3])
     expect(seen).toHaveLength(1)
     const failed = new ModelError({ reason: "Rejected", message: "no", retryable: false })
-    for (const broken of ["I cannot say.", "[1, 2]", "never", failed])
-      expect(yield* supported(...asked).pipe(Effect.provide(model(broken)))).toEqual(["yes", "no"])
+    for (const broken of ["I cannot say.", "[1, 2]", "never", failed]) {
+      const { bills, verdicts } = yield* check(...asked).pipe(Effect.provide(model(broken)))
+      expect(verdicts.map((verdict) => verdict.supported)).toEqual(["yes", "no"])
+      // A call that the provider refused costs nothing.
+      expect(bills).toHaveLength(broken === failed ? 0 : 1)
+    }
   })
 )
 

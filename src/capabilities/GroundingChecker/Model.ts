@@ -8,11 +8,17 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import type { Bill } from "../../domain/billing/Cost.ts"
 import { Supported } from "../../domain/chat/ChatTurn.ts"
 import { type Checked, type Claim, GroundingChecker, type Verdict } from "../GroundingChecker.ts"
-import { type ModelError, ModelRuntime, type ModelPart } from "../ModelRuntime.ts"
+import {
+  type ModelError,
+  ModelRuntime,
+  problemOf,
+  unbilled,
+  type WholeReply,
+  wholeReply
+} from "../ModelRuntime.ts"
 import * as Words from "./Words.ts"
 
 export interface ModelOptions {
@@ -82,40 +88,18 @@ const verdictOf = (claim: Claim, words: Verdict, told: Answer[number]): Verdict 
   }
 }
 
-interface Reply {
-  readonly text: string
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly bill: Bill | null
-}
-
-const emptyReply: Reply = { text: "", inputTokens: 0, outputTokens: 0, bill: null }
-
-const gathered = (reply: Reply, part: ModelPart): Reply => {
-  if (part._tag === "TextDelta")
-    return { ...reply, text: (reply.text + part.delta).slice(0, maxAnswerLength) }
-  if (part._tag === "Finish")
-    return {
-      ...reply,
-      inputTokens: part.inputTokens,
-      outputTokens: part.outputTokens,
-      bill: part.bill ?? null
-    }
-  return reply
-}
-
 /** Models may put their JSON into a code fence, or write text before it. */
 const jsonOf = (text: string): string => text.slice(text.indexOf("["), text.lastIndexOf("]") + 1)
 
 const make = ({ timeout = "15 seconds" }: ModelOptions) =>
   Effect.map(ModelRuntime, (runtime) => {
-    const ask = (claims: ReadonlyArray<Claim>): Effect.Effect<Reply, ModelError | Unusable> =>
-      runtime.reply({ model: null, prompt: promptOf(claims), tools: [], question: "", passages: [] }).pipe(
-        Stream.runFold(emptyReply, gathered),
-        Effect.timeoutFail({
-          duration: timeout,
-          onTimeout: () => new Unusable({ message: "it did not answer in time" })
-        })
+    const ask = (claims: ReadonlyArray<Claim>): Effect.Effect<WholeReply, ModelError | Unusable> =>
+      Effect.timeoutFail(
+        wholeReply(
+          runtime.reply({ model: null, prompt: promptOf(claims), tools: [], question: "", passages: [] }),
+          maxAnswerLength
+        ),
+        { duration: timeout, onTimeout: () => new Unusable({ message: "it did not answer in time" }) }
       )
 
     /** For a call without reported usage. */
@@ -146,13 +130,19 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
       return checked
     })
 
+    const isBilled = (failure: ModelError | Unusable) =>
+      failure._tag !== "ModelError" || !unbilled.has(problemOf(failure))
+
     return GroundingChecker.of({
       name: "model",
       check: (claims) =>
         Effect.catchAll(check(claims), (failure) =>
           Effect.zipRight(
             logFailure(failure),
-            Effect.map(Words.check(claims), (checked): Checked => ({ ...checked, bills: [unpriced] }))
+            Effect.map(Words.check(claims), (checked): Checked => ({
+              ...checked,
+              bills: isBilled(failure) ? [unpriced] : []
+            }))
           )
         )
     })

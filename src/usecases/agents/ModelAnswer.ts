@@ -5,8 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
-import type { ModelPart, ModelRuntimeService } from "../../capabilities/ModelRuntime.ts"
+import { type ModelRuntimeService, wholeReply } from "../../capabilities/ModelRuntime.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import * as StructuredReply from "../chat/StructuredReply.ts"
 
@@ -22,8 +21,7 @@ export interface Used {
   readonly costNano: number | null
 }
 
-const emptyAnswer = { text: "", inputTokens: 0, outputTokens: 0, costNano: null }
-type Reply = Used & { readonly text: string }
+const nothingUsed: Used = { inputTokens: 0, outputTokens: 0, costNano: null }
 
 /** Why there is no answer, without text from the provider, and the tokens used. */
 export class NoAnswer extends Data.TaggedError("NoAnswer")<{
@@ -31,15 +29,7 @@ export class NoAnswer extends Data.TaggedError("NoAnswer")<{
   readonly used: Used
 }> {}
 
-const noAnswer = (reason: string, used: Used = emptyAnswer) => new NoAnswer({ reason, used })
-
-const gathered = (reply: Reply, part: ModelPart): Reply => {
-  if (part._tag === "TextDelta")
-    return { ...reply, text: (reply.text + part.delta).slice(0, maxAnswerLength) }
-  if (part._tag !== "Finish") return reply
-  const { bill, inputTokens, outputTokens } = part
-  return { ...reply, inputTokens, outputTokens, costNano: bill?.cost ?? null }
-}
+const noAnswer = (reason: string, used: Used = nothingUsed) => new NoAnswer({ reason, used })
 
 /**
  * Asks the model about `data`, which the prompt marks as data only. Returns an object that fits `schema`; `parameters`
@@ -59,14 +49,14 @@ export const ask = Effect.fn("ModelAnswer.ask")(function* <A, I>(
     Prompt.userMessage({ content: [Prompt.textPart({ text: JSON.stringify(data) })] })
   ])
   const request = { model, prompt, tools: [], question: "", passages: [], responseSchema: parameters }
-  const { text, ...used } = yield* runtime.reply(request).pipe(
-    Stream.runFold<Reply, ModelPart>(emptyAnswer, gathered),
+  const { bill, text, ...tokens } = yield* wholeReply(runtime.reply(request), maxAnswerLength).pipe(
     Effect.tapError(({ message, reason }) =>
       Effect.logWarning("The model did not answer").pipe(Effect.annotateLogs({ reason, cause: message }))
     ),
     Effect.mapError(() => noAnswer("the model failed")),
     Effect.timeoutFail({ duration: timeout, onTimeout: () => noAnswer("the model did not answer in time") })
   )
+  const used: Used = { ...tokens, costNano: bill?.cost ?? null }
   const read = StructuredReply.read(parameters, text, null)
   if (Either.isLeft(read)) return yield* noAnswer("the model's answer cannot be read", used)
   const value = yield* Schema.decode(Schema.parseJson(schema))(read.right.reply).pipe(

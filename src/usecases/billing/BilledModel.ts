@@ -1,19 +1,13 @@
 /** A model whose calls add their usage to a list. */
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
 import type { Bill } from "../../domain/billing/Cost.ts"
-import { type ModelRequest, type ModelRuntimeService, problemOf } from "../../capabilities/ModelRuntime.ts"
-
-/** Problems of calls that cost nothing. */
-export const unbilled: ReadonlySet<ProviderProblem> = new Set<ProviderProblem>([
-  "key_refused",
-  "quota_spent",
-  "rate_limited",
-  "model_unknown",
-  "request_refused",
-  "unreachable"
-])
+import {
+  type ModelRequest,
+  type ModelRuntimeService,
+  problemOf,
+  unbilled
+} from "../../capabilities/ModelRuntime.ts"
 
 /** The name under which calls of `model` (null: the default one) are counted. */
 export const nameOf = (runtime: ModelRuntimeService, model: string | null): string =>

@@ -18,7 +18,7 @@ import type { RunningTurn } from "./ChatTurn.ts"
 import { CitationStream } from "./grounding/Citations.ts"
 import { RunningTurns } from "./RunningTurns.ts"
 import { runtimeTimeout, turnFailed, turnInterrupted } from "./ModelStep.ts"
-import type { Replay } from "./Replay.ts"
+import { completed } from "./Replay.ts"
 
 /** Longest time that a stop request waits for the run to end. The run's status then says whether it has ended. */
 const stopTimeout = Duration.seconds(3)
@@ -71,34 +71,6 @@ const retold = (outcome: Outcome): RunningTurn["parts"] => {
     code === "RUNTIME_TIMEOUT" ? runtimeTimeout() : code === processStopped ? turnInterrupted() : turnFailed()
   return Stream.concat(Stream.fromIterable(outcome.events.map(asPart)), Stream.fail(failure))
 }
-
-/** `parts` without what the reader already has: `text` characters of text, and `others` parts of other kinds. */
-const partsAfter = (
-  parts: RunningTurn["parts"],
-  had: { text: number; others: number }
-): RunningTurn["parts"] =>
-  Stream.filterMap(parts, (part) => {
-    if (part._tag !== "TextDelta") return had.others-- > 0 ? Option.none() : Option.some(part)
-    const delta = part.delta.slice(had.text)
-    had.text = Math.max(0, had.text - part.delta.length)
-    return delta === "" ? Option.none() : Option.some({ ...part, delta })
-  })
-
-/** The parts of `replay`. Where the replay could not keep the whole turn, the remaining parts come from `rest`. */
-const completed = (replay: Replay, rest: RunningTurn["parts"]): RunningTurn["parts"] =>
-  Stream.suspend(() => {
-    const had = { text: 0, others: 0 }
-    const followed = Stream.tap(replay.stream, (part) =>
-      Effect.sync(() => {
-        if (part._tag === "TextDelta") had.text += part.delta.length
-        else had.others += 1
-      })
-    )
-    return Stream.concat(
-      followed,
-      Stream.suspend(() => (replay.whole ? Stream.empty : partsAfter(rest, had)))
-    )
-  })
 
 /** Polls until the outcome is no longer `running`, and returns it. */
 const pollUntilSettled = <E>(look: Effect.Effect<Outcome, E>): Effect.Effect<Outcome, E> =>

@@ -108,3 +108,43 @@ export class Replay {
     )
   }
 }
+
+type Parts = Stream.Stream<TurnPart, Failure>
+
+/**
+ * What the reader already has: characters of text, and parts by kind. A turn may have several steps, and its stored form
+ * has one: of the steps, only the open one counts.
+ */
+class Had {
+  #text = 0
+  readonly #counts = new Map<TurnPart["_tag"], number>()
+
+  add(part: TurnPart): void {
+    const count = this.#counts.get(part._tag) ?? 0
+    if (part._tag === "TextDelta") this.#text += part.delta.length
+    this.#counts.set(part._tag, part._tag === "StepStart" ? 1 : count + 1)
+    if (part._tag === "StepStart") this.#counts.delete("StepEnd")
+  }
+
+  /** The rest of `part`, or none if the reader has all of it. */
+  readonly after = (part: TurnPart): Option.Option<TurnPart> => {
+    if (part._tag !== "TextDelta") {
+      const count = this.#counts.get(part._tag) ?? 0
+      this.#counts.set(part._tag, count - 1)
+      return count > 0 ? Option.none() : Option.some(part)
+    }
+    const delta = part.delta.slice(this.#text)
+    this.#text = Math.max(0, this.#text - part.delta.length)
+    return delta === "" ? Option.none() : Option.some({ ...part, delta })
+  }
+}
+
+/** The parts of `replay`. Where the replay could not keep the whole turn, the remaining parts come from `rest`. */
+export const completed = (replay: Replay, rest: Parts): Parts =>
+  Stream.suspend(() => {
+    const had = new Had()
+    return Stream.concat(
+      Stream.tap(replay.stream, (part) => Effect.sync(() => had.add(part))),
+      Stream.suspend(() => (replay.whole ? Stream.empty : Stream.filterMap(rest, had.after)))
+    )
+  })

@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
-import { Replay } from "../../../src/usecases/chat/Replay.ts"
+import { completed, Replay } from "../../../src/usecases/chat/Replay.ts"
 
 const delta = (text: string): TurnPart => ({ _tag: "TextDelta", delta: text })
 const textOf = (parts: Iterable<TurnPart>) =>
@@ -40,6 +40,38 @@ describe("What is kept of a running turn", () => {
       const late = yield* Stream.runCollect(replay.stream)
       expect(textOf(followed)).toBe(textOf(late))
       expect(textOf(followed).length).toBe(4_000 + 30_000)
+    })
+  )
+
+  it.effect("ends with the result also when the follower has had more parts than the stored turn has", () =>
+    Effect.gen(function* () {
+      const replay = new Replay()
+      const progress: TurnPart = { _tag: "ToolProgress", id: "call_1", text: "working" }
+      const done: TurnPart = {
+        _tag: "Done",
+        result: { reply: "All done.", citations: [], media: [] }
+      }
+      const stored: ReadonlyArray<TurnPart> = [
+        { _tag: "StepStart" },
+        delta("All done."),
+        { _tag: "StepEnd" },
+        done
+      ]
+      for (const part of [
+        { _tag: "StepStart" },
+        progress,
+        { _tag: "StepEnd" },
+        { _tag: "StepStart" }
+      ] as const) {
+        replay.append(part)
+      }
+      replay.append(delta("All "))
+      const reader = yield* Effect.fork(Stream.runCollect(completed(replay, Stream.fromIterable(stored))))
+      while ((yield* Fiber.status(reader))._tag !== "Suspended") yield* Effect.yieldNow()
+      for (let at = 0; at < 5_000; at++) replay.append(progress)
+      replay.close(Exit.void)
+      const told = Chunk.toReadonlyArray(yield* Fiber.join(reader))
+      expect(told.slice(-4)).toEqual([delta("All "), delta("done."), { _tag: "StepEnd" }, done])
     })
   )
 })
