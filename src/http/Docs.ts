@@ -11,6 +11,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import { acceptsCoding } from "./ContentCoding.ts"
 import { compact, publicDescription } from "./Description.ts"
 import { managed } from "./manage/ManageDescription.ts"
 
@@ -41,7 +42,7 @@ const isKnown = (given: string | undefined, tag: string) =>
 /** Compressed if the client accepts that, and 304 if it has this version. */
 const json = ({ gzip, plain, tag }: Description) =>
   Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
-    const compressed = /\bgzip\b/u.test(headers["accept-encoding"] ?? "")
+    const compressed = acceptsCoding(headers["accept-encoding"], "gzip")
     const etag = `"${tag}${compressed ? "-gzip" : ""}"`
     const common = { "cache-control": "public, max-age=300", etag, vary: "accept-encoding" }
     if (isKnown(headers["if-none-match"], etag)) {

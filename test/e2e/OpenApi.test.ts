@@ -166,6 +166,8 @@ describe("/openapi.json", () => {
       const text = await first.text()
       const kept = await get(path, { "accept-encoding": "identity", "if-none-match": `W/${etag}, "x"` })
       expect([kept.status, kept.headers.get("etag"), await kept.text()]).toEqual([304, etag, ""])
+      const refused = await get(path, { "accept-encoding": "gzip;q=0, identity" })
+      expect(refused.headers.get("content-encoding")).toBe(null)
       const small = await get(path, { "accept-encoding": "gzip" })
       expect(small.headers.get("content-encoding")).toBe("gzip")
       expect(small.headers.get("etag")).not.toBe(etag)

@@ -93,9 +93,15 @@ const personChange = (name: string, value: Value): Read<PersonChanges> => {
   }
 }
 
+/** Other attributes are skipped first: a body of them alone takes no time. */
+const personNames = /^(?:username|externalid|active)$/i
+
 const personChanges = (all: ReadonlyArray<readonly [string, Value]>): Read<PersonChanges> =>
-  Either.map(Either.all(all.map(([name, value]) => personChange(name, value))), (changes) =>
-    changes.reduce<PersonChanges>((made, change) => Object.assign(made, change), {})
+  Either.map(
+    Either.all(
+      all.filter(([name]) => personNames.test(name)).map(([name, value]) => personChange(name, value))
+    ),
+    (changes) => changes.reduce<PersonChanges>((made, change) => Object.assign(made, change), {})
   )
 
 /** Reads a whole user, from POST and PUT. */
@@ -114,7 +120,8 @@ interface Operation {
 
 const kinds = ["add", "replace", "remove"] as const
 
-const core = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/i
+const core = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group)(?::|$)/i
+/** Empty for the core schema itself, whose value is an object of attributes. */
 const nameIn = (path: string) => path.trim().replace(core, "")
 
 const readOperation = (one: JsonValue): Read<Operation> => {
@@ -137,8 +144,12 @@ const readOperations = (body: JsonValue): Read<ReadonlyArray<Operation>> => {
 
 /** The attributes that an operation changes: the one in its path, or those in its value. */
 const attributesOf = ({ path, value }: Operation): ReadonlyArray<readonly [string, Value]> => {
-  if (path !== null) return [[path, value]]
-  return isBody(value) ? Object.entries(value).map(([name, each]) => [nameIn(name), each]) : []
+  if (path !== null && path !== "") return [[path, value]]
+  return isBody(value)
+    ? Object.entries(value).flatMap(([name, each]) =>
+        nameIn(name) === "" && isBody(each) ? Object.entries(each) : [[nameIn(name), each] as const]
+      )
+    : []
 }
 
 export const patchPerson = (body: JsonValue): Read<PersonChanges> =>
@@ -216,6 +227,15 @@ const groupChange = (op: Operation["op"], name: string, value: Value): Read<Grou
     : Either.right({ members: [] })
 }
 
+const groupNames = /^(?:displayname|externalid|members.*)$/is
+
+const groupChanges = (
+  all: ReadonlyArray<readonly [Operation["op"], string, Value]>
+): Read<ReadonlyArray<GroupChanges>> =>
+  Either.all(
+    all.filter(([, name]) => groupNames.test(name)).map(([op, name, value]) => groupChange(op, name, value))
+  )
+
 const mergedChanges = (all: ReadonlyArray<GroupChanges>): GroupChanges => ({
   ...all.reduce<Partial<GroupChanges>>((made, change) => Object.assign(made, change), {}),
   members: all.flatMap(({ members }) => members)
@@ -224,7 +244,7 @@ const mergedChanges = (all: ReadonlyArray<GroupChanges>): GroupChanges => ({
 /** Reads a whole group, from POST and PUT. */
 export const readGroup = (body: JsonValue): Read<GroupChanges & { readonly name: string }> => {
   if (!isBody(body)) return wrong("invalidSyntax", "Expected a group.")
-  const all = Either.all(Object.entries(body).map(([name, value]) => groupChange("replace", name, value)))
+  const all = groupChanges(Object.entries(body).map(([name, value]) => ["replace", name, value]))
   return Either.flatMap(all, (changes) => {
     const { name, ...rest } = mergedChanges(changes)
     return Either.map(textOf(name, "displayName"), (text) => ({ ...rest, name: text }))
@@ -234,9 +254,9 @@ export const readGroup = (body: JsonValue): Read<GroupChanges & { readonly name:
 export const patchGroup = (body: JsonValue): Read<GroupChanges> =>
   Either.flatMap(readOperations(body), (operations) =>
     Either.map(
-      Either.all(
+      groupChanges(
         operations.flatMap((operation) =>
-          attributesOf(operation).map(([name, value]) => groupChange(operation.op, name, value))
+          attributesOf(operation).map(([name, value]) => [operation.op, name, value] as const)
         )
       ),
       mergedChanges
@@ -245,10 +265,15 @@ export const patchGroup = (body: JsonValue): Read<GroupChanges> =>
 
 /** Maximum number of terms of one filter. */
 const maxTerms = 5
-const term = /^\s*([\w.:-]+)\s+eq\s+("(?:[^"\\]|\\.)*"|true|false)(?:\s+and\s+|\s*$)/i
+const term = /^\s*([\w.:-]+)\s+eq\s+("(?:[^"\\]|\\.)*"|true|false)(?:\s+and\s+(?=\S)|\s*$)/i
 const workMail = /^\s*emails\[\s*type\s+eq\s+"work"\s*\]\.value(?=\s)/i
+const memberFilter = /^\s*members\[\s*value\s+eq\s+("(?:[^"\\]|\\.)*")\s*\]/i
 /** Attribute names that providers use, and ours. */
-const aliases: Readonly<Record<string, string>> = { "emails.value": "username", emails: "username" }
+const aliases: Readonly<Record<string, string>> = {
+  "emails.value": "username",
+  emails: "username",
+  "members.value": "members"
+}
 
 interface Term<N> {
   readonly name: N
@@ -265,7 +290,7 @@ export const readFilter = <N extends string>(
     `Known filters are ${names.map((name) => `${name} eq "…"`).join(", ")}.`
   )
   const terms: Array<Term<N>> = []
-  let rest = text?.replace(workMail, "emails.value") ?? ""
+  let rest = text?.replace(workMail, "emails.value").replace(memberFilter, "members eq $1") ?? ""
   while (rest !== "") {
     const [whole, path = "", value = ""] = term.exec(rest) ?? []
     const asked = nameIn(path).toLowerCase()

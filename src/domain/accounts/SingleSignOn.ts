@@ -71,36 +71,37 @@ export type Connection = typeof Connection.Type
 const higher = (one: Role | null, other: Role | null): Role | null =>
   one === null || (other !== null && atLeast(other, one)) ? other : one
 
-/** The highest role of the groups, else the default role; null for none. */
-export const roleOf = (
-  { defaultRole, groupRoles }: Pick<Connection, "defaultRole" | "groupRoles">,
-  groups: ReadonlyArray<string>
-): Role | null => {
+type RoleRules = Pick<Connection, "defaultRole" | "groupRoles">
+
+/** The highest role of the groups; null for none. */
+const groupRoleOf = ({ groupRoles }: RoleRules, groups: ReadonlyArray<string>): Role | null => {
   const held = new Set(groups)
-  return (
-    groupRoles
-      .filter(({ group }) => held.has(group))
-      .reduce<Role | null>((best, { role }: GroupRole) => higher(best, role), null) ?? defaultRole
-  )
+  return groupRoles
+    .filter(({ group }) => held.has(group))
+    .reduce<Role | null>((best, { role }: GroupRole) => higher(best, role), null)
 }
+
+/** The highest role of the groups, else the default role; null for none. */
+export const roleOf = (connection: RoleRules, groups: ReadonlyArray<string>): Role | null =>
+  groupRoleOf(connection, groups) ?? connection.defaultRole
 
 /**
- * The role from groups that the provider has provisioned. It is never owner, because whoever has the provisioning token
- * could then create one. Owners are made by owners, or by groups in a token that the provider has signed.
+ * Provisioned groups never make an owner, because whoever has the provisioning token could then create one. Owners are
+ * made by owners, or by groups in a token that the provider has signed.
  */
-export const provisionedRoleOf = (
-  connection: Pick<Connection, "defaultRole" | "groupRoles">,
-  groups: ReadonlyArray<string>
-): Role | null => {
-  const role = roleOf(connection, groups)
-  return role === "owner" ? "admin" : role
-}
+const belowOwner = (role: Role | null): Role | null => (role === "owner" ? "admin" : role)
 
-/** The role of a person who signs in, by the groups in their token and the provisioned ones. */
+/** The role from groups that the provider has provisioned, else the default role, but never owner; null for none. */
+export const provisionedRoleOf = (connection: RoleRules, groups: ReadonlyArray<string>): Role | null =>
+  belowOwner(roleOf(connection, groups))
+
+/** The role of a person who signs in, by the groups in their token and the provisioned ones, else the default role. */
 export const signedInRoleOf = (
-  connection: Pick<Connection, "defaultRole" | "groupRoles">,
+  connection: RoleRules,
   groups: { readonly signed: ReadonlyArray<string>; readonly provisioned: ReadonlyArray<string> }
-): Role | null => higher(roleOf(connection, groups.signed), provisionedRoleOf(connection, groups.provisioned))
+): Role | null =>
+  higher(groupRoleOf(connection, groups.signed), belowOwner(groupRoleOf(connection, groups.provisioned))) ??
+  connection.defaultRole
 
 /** Body of `POST /api/auth/sso`. */
 export const BeginSignOn = Schema.Struct({ email: Email })

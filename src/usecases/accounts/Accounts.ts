@@ -130,12 +130,9 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
         Option.isSome(wait) ? Effect.fail(tooManyFailures(wait.value)) : Effect.void
       )
 
-    const openSession = Effect.fn("Accounts.openSession")(function* (
-      attempt: Attempt,
-      password: Login["password"],
-      device: string | null
-    ) {
-      const { email, address } = attempt
+    /** The account of the attempt, the hash of its password, and whether `password` is right. */
+    const verify = Effect.fn("Accounts.verify")(function* (attempt: Attempt, password: Login["password"]) {
+      const { address, email } = attempt
       yield* notThrottled(attempt)
       const account = yield* users.findByEmail(email)
       const hash = Option.match(account, { onNone: () => null, onSome: ({ passwordHash }) => passwordHash })
@@ -143,6 +140,17 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
         credentials.verifyPassword(password, hash, address),
         tooManySignIns
       )
+      return { account, hash, right }
+    })
+
+    /** Once the password is verified, a failure is counted also if the client has left. */
+    const openSession = Effect.fn("Accounts.openSession")(function* (
+      attempt: Attempt,
+      password: Login["password"],
+      device: string | null,
+      restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+    ) {
+      const { account, hash, right } = yield* restore(verify(attempt, password))
       if (!right || hash === null || Option.isNone(account)) return yield* refuse(attempt)
       // The same error as for a wrong password, so that it does not confirm a right one.
       if (!account.value.allowsPasswords) return yield* refuse(attempt)
@@ -156,7 +164,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
         userId: id,
         method: "password",
         passwordHash: hash,
-        address,
+        address: attempt.address,
         device,
         lasts: sessionLifetime
       })
@@ -175,7 +183,9 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       device: string | null = null
     ) {
       const attempt = { email, address: network }
-      return yield* openSession(attempt, password, device).pipe(
+      return yield* Effect.uninterruptibleMask((restore) =>
+        openSession(attempt, password, device, restore)
+      ).pipe(
         attempts.withPermit(`${network} ${email}`),
         Effect.catchTag("LimitReached", () => Effect.fail(tooManySignIns()))
       )

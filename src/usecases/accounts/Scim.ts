@@ -115,7 +115,8 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
         Effect.gen(function* () {
           const found: ScimPerson = yield* person(scope, id)
           const { active = found.active, externalId = found.externalId, userName = found.userName } = changes
-          if (userName.toLowerCase() !== found.userName) return yield* fixedAddress()
+          // A deactivation is not refused because of a name.
+          if (active && userName.toLowerCase() !== found.userName) return yield* fixedAddress()
           if (!active && found.active && found.role === "owner" && owners === 1) return yield* lastOwner()
           if (!(yield* store.setPerson(scope, found.id, externalId, active)))
             return yield* alreadyTaken("externalId")

@@ -99,11 +99,17 @@ eachEngineLive("The hosted stream", (it, engine) => {
         ])
         const asked = (yield* Ref.get((yield* Script).requests)).at(-1)
         expect(JSON.stringify(asked?.prompt)).toContain("pro")
+        const responseSchema = '{"type":"object","properties":{"years":{"type":"integer"}}}'
+        yield* send([], { message: "Hi", responseSchema })
+        expect((yield* Ref.get((yield* Script).requests)).at(-1)?.responseSchema).toMatchObject({
+          properties: { years: { type: "integer" } }
+        })
         for (const fields of [
           {},
           { message: " " },
           { message: "Hi", context: "{broken" },
           { message: "Hi", persist: "perhaps" },
+          { message: "Hi", filter: '{"sourceIds":1}' },
           { message: "Hi", sessionId: "ses_1", externalEndUserId: "ada" },
           { message: "x".repeat(32_001) }
         ]) {

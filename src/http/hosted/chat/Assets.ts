@@ -14,6 +14,7 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { NotFound } from "../../../domain/Errors.ts"
+import { acceptsCoding } from "../../ContentCoding.ts"
 
 const contentTypes: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
@@ -29,8 +30,8 @@ const namePattern = /^[\w-]+(?:\.[\w-]+)*\.(css|js|svg|woff2)$/
 
 /** The best first: as the build has compressed its text files. */
 const encodings = [
-  { name: "br", pattern: /\bbr\b/, ending: ".br" },
-  { name: "gzip", pattern: /\bgzip\b/, ending: ".gz" }
+  { name: "br", ending: ".br" },
+  { name: "gzip", ending: ".gz" }
 ] as const
 
 const pagePolicy = (realtimeOrigin: string) =>
@@ -110,9 +111,9 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
           const fs = yield* FileSystem.FileSystem
           const request = yield* HttpServerRequest.HttpServerRequest
           const path = `${folder}/${name}`
-          const accepted = request.headers["accept-encoding"] ?? ""
+          const accepted = request.headers["accept-encoding"]
           const found = yield* Effect.findFirst(
-            encodings.filter(({ pattern }) => pattern.test(accepted)),
+            encodings.filter(({ name }) => acceptsCoding(accepted, name)),
             ({ ending }) => fs.exists(`${path}${ending}`)
           )
           const { ending, name: encoding } = Option.getOrElse(found, () => ({ ending: "", name: null }))

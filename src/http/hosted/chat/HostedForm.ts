@@ -4,6 +4,7 @@ import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 import { invalidField } from "../../../domain/Errors.ts"
 import * as Json from "../../../domain/Json.ts"
 import { HostedTurnRequest } from "../../../domain/chat/Widget.ts"
@@ -34,15 +35,9 @@ const valueOf = (name: string, text: string) => {
   return Effect.succeed(quoted ? text.slice(1, -1) : text)
 }
 
-const knownFields = new Set([
-  ...texts,
-  "persist",
-  "version",
-  "draft",
-  "context",
-  "toolContext",
-  "toolCredentials"
-])
+const knownFields = new Set<PropertyKey>(
+  SchemaAST.getPropertySignatures(Schema.encodedSchema(HostedTurnRequest).ast).map(({ name }) => name)
+)
 
 const bodyOf = (fields: Readonly<Record<string, string>>) =>
   Effect.map(
