@@ -1,8 +1,10 @@
 import { describe, expect, it as unit } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as DateTime from "effect/DateTime"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Credentials } from "../../../src/capabilities/Credentials.ts"
@@ -24,22 +26,36 @@ import { layerArtifacts } from "../../KeptArtifacts.ts"
 import { layerNoConnections } from "../../NoConnections.ts"
 import { eachEngine, reset } from "../../TestDatabase.ts"
 
-const UseCases = Layer.mergeAll(Accounts.Default, Agents.Default, Keys.Default, Subscriptions.Default).pipe(
-  Layer.provide(
-    Layer.mergeAll(
-      AgentStore.Default,
-      ApiKeyStore.Default,
-      SessionStore.Default,
-      SubscriptionStore.Default,
-      TenantStore.Default,
-      UserStore.Default
-    )
-  ),
-  Layer.provide(layerNoConnections),
-  Layer.provideMerge(layerArtifacts),
-  Layer.provideMerge(layerSql),
-  Layer.provideMerge(layerScrypt({ log2N: 10, r: 8, p: 1 }))
-)
+const scrypt = layerScrypt({ log2N: 10, r: 8, p: 1 })
+const useCases = (credentials: typeof scrypt) =>
+  Layer.mergeAll(Accounts.Default, Agents.Default, Keys.Default, Subscriptions.Default).pipe(
+    Layer.provide(
+      Layer.mergeAll(
+        AgentStore.Default,
+        ApiKeyStore.Default,
+        SessionStore.Default,
+        SubscriptionStore.Default,
+        TenantStore.Default,
+        UserStore.Default
+      )
+    ),
+    Layer.provide(layerNoConnections),
+    Layer.provideMerge(layerArtifacts),
+    Layer.provideMerge(layerSql),
+    Layer.provideMerge(credentials)
+  )
+const UseCases = useCases(scrypt)
+
+/** Completes `verified` when a password has been verified. */
+const watched = (verified: Deferred.Deferred<void>) =>
+  Layer.effect(
+    Credentials,
+    Effect.map(Credentials, (own) => ({
+      ...own,
+      verifyPassword: (...given: Parameters<typeof own.verifyPassword>) =>
+        Effect.ensuring(own.verifyPassword(...given), Deferred.succeed(verified, undefined))
+    }))
+  ).pipe(Layer.provide(scrypt))
 
 const ada = { email: Email.make("ada@example.com"), password: Redacted.make("correct horse") }
 const wrong = { ...ada, password: Redacted.make("battery staple") }
@@ -191,6 +207,22 @@ describe("Accounts", () => {
           yield* pass("1 minute 1 second")
           yield* accounts.signIn(ada, home)
         }).pipe(Effect.provide(UseCases))
+    )
+
+    it.effect("count a failure whose client has left", () =>
+      Effect.gen(function* () {
+        yield* reset
+        yield* tenant.pipe(Effect.provide(UseCases))
+        const sql = yield* SqlClient.SqlClient
+        const verified = yield* Deferred.make<void>()
+        yield* Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const guess = yield* Effect.fork(accounts.signIn(wrong, home))
+          yield* Deferred.await(verified)
+          yield* Fiber.interrupt(guess)
+        }).pipe(Effect.provide(Layer.fresh(useCases(watched(verified)))))
+        expect(yield* sql`select 1 from login_failures`).toHaveLength(1)
+      })
     )
 
     it.effect("throttle guesses that run side by side: at most ten are told that they are wrong", () =>
