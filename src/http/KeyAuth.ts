@@ -22,6 +22,7 @@ import { type Allowance, RateLimits } from "../usecases/billing/RateLimits.ts"
 import { TenantGate } from "../usecases/operations/moves/TenantGate.ts"
 import { VisitorTokens } from "../usecases/chat/widget/VisitorTokens.ts"
 import { AgentKeyAuth } from "./Auth.ts"
+import { bearerToken } from "./BearerToken.ts"
 import * as Headers from "./server/Headers.ts"
 import * as Routes from "./Routes.ts"
 
@@ -41,9 +42,8 @@ export interface Requester {
 
 /** The key of a request: `x-api-key`, else the bearer token. */
 export const secretOf = ({ headers }: Requester): Option.Option<Redacted.Redacted> => {
-  const bearer = /^bearer +(\S+) *$/iu.exec(Headers.line(headers, "authorization") ?? "")
   // Proxies and templates send an empty header when there is no key.
-  const secret = Headers.line(headers, "x-api-key") || (bearer?.[1] ?? "")
+  const secret = Headers.line(headers, "x-api-key") || bearerToken(Headers.line(headers, "authorization"))
   return secret === "" || secret.length > maxKeyCharacters
     ? Option.none()
     : Option.some(Redacted.make(secret))

@@ -13,10 +13,9 @@ import { AccessTokens } from "../../usecases/accounts/AccessTokens.ts"
 import { RepeatedRequests } from "../../usecases/accounts/RepeatedRequests.ts"
 import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import { ManageAuth } from "../Auth.ts"
+import { bearerToken } from "../BearerToken.ts"
 import * as Routes from "../Routes.ts"
 import { answerOnce } from "./Repeatable.ts"
-
-const bearer = /^bearer +(\S+) *$/iu
 
 /** The middleware for every endpoint of `api` that declares it. */
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
@@ -31,8 +30,8 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
       const routes = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
       return Effect.gen(function* () {
         const { headers } = yield* HttpServerRequest.HttpServerRequest
-        const [, secret = ""] = bearer.exec(headers["authorization"] ?? "") ?? []
-        const { scopes, user } = yield* tokens.authenticate(Redacted.make(secret))
+        const secret = Redacted.make(bearerToken(headers["authorization"]))
+        const { scopes, user } = yield* tokens.authenticate(secret)
         yield* gate.enter(user.tenantId)
         const { route } = yield* HttpRouter.RouteContext
         const { role, scope } = routes.get(Routes.keyOf(route)) ?? {}

@@ -8,11 +8,9 @@ import { createHash, timingSafeEqual } from "node:crypto"
 import { workFor } from "../../concurrency/CurrentOwner.ts"
 import { NotConfigured, Unauthorized } from "../../domain/Errors.ts"
 import { OperatorAuth } from "../Auth.ts"
+import { bearerToken } from "../BearerToken.ts"
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
-
-const bearer = (authorization: string | undefined): string =>
-  /^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? ""
 
 /** Without a configured token every request is answered 503 `NOT_CONFIGURED`. */
 export const layer = (token: Option.Option<Redacted.Redacted>): Layer.Layer<OperatorAuth> => {
@@ -30,7 +28,7 @@ export const layer = (token: Option.Option<Redacted.Redacted>): Layer.Layer<Oper
         })
       }
       const { headers } = yield* HttpServerRequest.HttpServerRequest
-      if (timingSafeEqual(digest(bearer(headers["authorization"])), expected.value)) {
+      if (timingSafeEqual(digest(bearerToken(headers["authorization"])), expected.value)) {
         yield* workFor("operator")
         return { actor: "operator" } as const
       }

@@ -24,6 +24,7 @@ import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
 import { Scim } from "../../usecases/accounts/Scim.ts"
 import { ScimAccess } from "../../usecases/accounts/ScimAccess.ts"
 import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
+import { bearerToken } from "../BearerToken.ts"
 import { RequestId } from "../server/RequestId.ts"
 import { json, problem, scimPath } from "./Problem.ts"
 import * as Resources from "./Resources.ts"
@@ -117,8 +118,7 @@ export const layer = (appUrl: string) =>
       ) =>
         Effect.gen(function* () {
           const { headers } = yield* HttpServerRequest.HttpServerRequest
-          const secret = /^bearer +(\S+) *$/i.exec(headers["authorization"] ?? "")?.[1] ?? ""
-          const scope = yield* access.authenticate(Redacted.make(secret))
+          const scope = yield* access.authenticate(Redacted.make(bearerToken(headers["authorization"])))
           yield* gate.enter(scope.tenantId)
           return yield* handle(scope)
         }).pipe(
