@@ -24,6 +24,8 @@ export interface SearchQuery {
   readonly filter?: RetrieveFilter | undefined
   /** English terms that are added to those of `text`, with their occurrences. */
   readonly further?: QueryForm | undefined
+  /** False when a reranker must not choose among the chunks with the best scores; default: true. */
+  readonly rerank?: boolean | undefined
 }
 
 export interface FoundChunk {

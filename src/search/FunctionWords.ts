@@ -3,7 +3,8 @@
  * many chunks to distinguish them.
  */
 
-const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
+/** The words of a list that is separated by white space. */
+export const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
 
 /** English (the Snowball list). */
 export const englishWords = wordSet(

@@ -4,7 +4,7 @@
  * explained.
  */
 import { hash } from "./Hash.ts"
-import { isFunctionWord } from "./FunctionWords.ts"
+import { isFunctionWord, wordSet } from "./FunctionWords.ts"
 import { terms as termsOf } from "./Tokenizer.ts"
 
 export interface Statement {
@@ -38,9 +38,7 @@ const minShareSame = 0.85
 /** Maximum number of index keys of a statement. */
 const maxAnchors = 8
 
-const setOf = (words: string): ReadonlySet<string> => new Set(words.split(" "))
-
-const denials = setOf(
+const denials = wordSet(
   "no not never none neither nor without cannot nicht kein keine keinen keiner keinem keines nie niemals ohne pas jamais " +
     "sans ne sin nunca"
 )
@@ -51,7 +49,7 @@ const days =
 const months =
   "january february march april may june july august september october november december januar februar märz mai juni juli " +
   "oktober dezember"
-const calendar = setOf(`${days} ${months}`)
+const calendar = wordSet(`${days} ${months}`)
 const numberWords = new Map(
   "two three four five six seven eight nine ten eleven twelve|zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"
     .split("|")

@@ -208,6 +208,30 @@ it.effect("A reranker puts four candidates for each wanted chunk in order, and t
   })
 )
 
+it.effect(
+  "A search whose order is not used asks no reranker, and the backend for no more than is wanted",
+  () =>
+    Effect.gen(function* () {
+      const asked = yield* Ref.make<ReadonlyArray<SearchQuery>>([])
+      let calls = 0
+      const counting = Layer.succeed(Reranker, {
+        widen: 4,
+        rerank: (_, passages) =>
+          Effect.sync(() => {
+            calls++
+            return passages.map((__, place) => place / 100)
+          })
+      })
+      const unordered = { ...query, rerank: false }
+      const { chunks } = yield* Effect.flatMap(VectorSearch, ({ search }) => search(scope, unordered)).pipe(
+        Effect.provide(searching(asked, counting))
+      )
+      expect(calls).toBe(0)
+      expect((yield* Ref.get(asked)).map(({ topK }) => topK)).toEqual([3])
+      expect(chunks).toEqual([found(0), found(1), found(2)])
+    })
+)
+
 it.effect("A reranker that fails leaves the order of the scores, and no search fails by it", () =>
   Effect.gen(function* () {
     const failing = Layer.succeed(Reranker, {

@@ -23,7 +23,7 @@ import { type FoundChunk, type SearchQuery, type SearchResult, VectorSearch } fr
 import { makeAgents } from "./InProcessAgents.ts"
 import type { InProcessIndex } from "./InProcessIndex.ts"
 import { makeQueryVectors } from "./InProcessQueryVectors.ts"
-import { type Hit, makeRows } from "./InProcessRows.ts"
+import { type Hit, makeRows, type Rows } from "./InProcessRows.ts"
 import { filtersOf } from "./Visible.ts"
 import { loadBusiest, warmUp, type WarmUpOptions } from "./WarmUp.ts"
 
@@ -67,14 +67,12 @@ const toFoundChunks = (
 export const supportsLanguageOf = ({ englishOnly }: EmbedderService, text: string): boolean =>
   text.trim() !== "" && (englishOnly !== true || mayBeEnglish(text))
 
-/** Creates the search, and operations to control which agents are held in memory. */
-export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOptions) =>
+/** The search over `rows`, and operations to control which agents are held in memory. */
+export const makeOverRows = (rows: Rows, { maxBytes, wordsFirstAbove = 200 }: InProcessOptions) =>
   Effect.gen(function* () {
     const queryVector = makeQueryVectors()
-    const sql = yield* SqlClient.SqlClient
     const current = yield* Embedder
     const embedders = yield* embedderOf
-    const rows = makeRows(sql, current.profile)
     const hits = yield* Batcher.makeBatcher(maxBatchSearches, rows.hits)
     const dimensionsOf = (profile: string) =>
       Effect.map(embedders(profile), (found) => (Option.isSome(found) ? found.value.dimensions : 0))
@@ -118,6 +116,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const embedder = Option.getOrElse(yield* embedders(index.profile), () => current)
         // Without vectors to compare with, the model is not called.
         const { complete: whole } = index
+        if (!whole) yield* agents.addVectors(scope, held)
         const asked = whole && index.hasVectors && supportsLanguageOf(embedder, text)
         if (asked && vectorOf?.profile !== index.profile) {
           vectorOf = { profile: index.profile, vector: yield* queryVector(embedder, text) }
@@ -125,6 +124,12 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const vector = asked && vectorOf !== undefined ? vectorOf.vector : Option.none<Float32Array>()
         const sources = yield* visibleSources(scope, filters)
         if (sources?.size === 0) return { chunks: [], degraded: false }
+        if (index.changing) {
+          // An update that has begun meanwhile dropped chunks that it is still to read again.
+          yield* agents.refresh(scope, held, { anew: false })
+          // Replaced by another index.
+          if (index.changing) continue
+        }
         const { version } = index
         const best = ranked(index, embedder, query, { words, vector, sources })
         const found = yield* hits({ scope, filters, ids: idsOf(best) })
@@ -173,6 +178,12 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
     const holds = (agentId: AgentId) => agents.held(agentId) !== undefined
     return { agents, search, queryVector, searchInMemory, remember, holds, forget: agents.forget } as const
   })
+
+/** {@link makeOverRows} with the rows of the database. */
+export const makeInProcess = (options: InProcessOptions) =>
+  Effect.flatMap(Effect.all([SqlClient.SqlClient, Embedder]), ([sql, { profile }]) =>
+    makeOverRows(makeRows(sql, profile), options)
+  )
 
 export interface LayerOptions extends InProcessOptions, WarmUpOptions {}
 

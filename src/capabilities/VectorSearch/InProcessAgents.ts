@@ -78,9 +78,9 @@ const inBatches = <A>(
 /**
  * Reads everything newer than `held` and drops chunks that are no longer live. Starts from an empty index with `anew`,
  * or when the database is older than the index. It may stop at any point and be repeated: the index keeps its old
- * version until the end, so a search that sees a part of the changes does not use its result.
+ * version until the end and is marked as changing, so a search does not use a part of the changes.
  */
-const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boolean) =>
+const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
     const { dimensionsOf, rows, wordsFirstAbove } = source
     const old = anew ? null : held.index
@@ -88,9 +88,10 @@ const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boo
     const changes = yield* rows.changes(agent, seen)
     const { profile } = changes
     if (changes.version < seen || (old !== null && old.profile !== profile)) {
-      return yield* catchUpAnew(source, agent, held)
+      return yield* catchUp(source, agent, held, true)
     }
     const index = old ?? new InProcessIndex(yield* dimensionsOf(profile), profile)
+    index.changing = true
     // First, because a chunk that was moved into a new generation or indexed again is dropped and read again.
     index.retain(
       new Set(changes.live.map(([sourceId, generation]) => generationKey(sourceId, generation))),
@@ -111,38 +112,23 @@ const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boo
       (row) => index.setVector(row.id, row.embedding)
     )
     index.version = changes.version
+    index.changing = false
     if (old === null) index.complete = !wordsFirst
     held.index = index
-    return wordsFirst ? added : []
   })
 
-const catchUpAnew = (
-  source: Source,
-  agent: AgentScope,
-  held: AgentMemory
-): Effect.Effect<ReadonlyArray<string>> => catchUp(source, agent, held, true)
-
 /** Loads the vectors of chunks whose words are in memory. Chunks added since already have theirs. */
-const readVectors = (
-  rows: Rows,
-  agent: AgentScope,
-  held: AgentMemory,
-  index: InProcessIndex,
-  ids: ReadonlyArray<string>
-) =>
-  inBatches(
-    ids,
-    // None for an index that was replaced.
-    (some) => (held.index === index ? rows.vectors(agent, index.profile, some) : Effect.succeed([])),
-    (row) => index.setVector(row.id, row.embedding),
-    vectorBatch
-  ).pipe(
-    Effect.zipRight(
-      Effect.sync(() => {
-        index.complete = true
-      })
+const readVectors = (rows: Rows, agent: AgentScope, held: AgentMemory, index: InProcessIndex) =>
+  Effect.gen(function* () {
+    yield* inBatches(
+      index.withoutVector,
+      // None for an index that was replaced.
+      (some) => (held.index === index ? rows.vectors(agent, index.profile, some) : Effect.succeed([])),
+      (row) => index.setVector(row.id, row.embedding),
+      vectorBatch
     )
-  )
+    if (held.index === index) index.complete = true
+  })
 
 export interface Agents {
   /** The agent's entry; its index may be older than the database. */
@@ -156,6 +142,8 @@ export interface Agents {
     held: AgentMemory,
     options: { readonly anew: boolean }
   ) => Effect.Effect<void>
+  /** Begins to load the vectors that an index lacks, in the background, unless that is under way. */
+  readonly addVectors: (agent: AgentScope, held: AgentMemory) => Effect.Effect<void>
   /**
    * Waits until an agent that is not in memory can be searched, in a queue that is fair between tenants. If no other
    * agent waits, it also waits a little for the vectors. The work continues when the caller is interrupted.
@@ -198,32 +186,31 @@ export const makeAgents = (
       return held
     }
 
-    const addVectors = (agent: AgentScope, held: AgentMemory, ids: ReadonlyArray<string>) =>
+    const addVectors: Agents["addVectors"] = (agent, held) =>
       Effect.gen(function* () {
         const { index } = held
-        if (index === null || index.complete) return
+        if (index === null || index.complete || index.loading) return
+        index.loading = true
         held.vectors = yield* vectorTurns
-          .withPermit(agent.tenantId)(readVectors(rows, agent, held, index, ids))
+          .withPermit(agent.tenantId)(readVectors(rows, agent, held, index))
           .pipe(
+            // Words decide meanwhile. The next search tries again.
             Effect.catchAllCause((cause) =>
-              // The next search loads the agent again.
-              Effect.zipRight(
-                Effect.sync(() => {
-                  if (held.index === index) held.index = null
-                }),
-                Effect.logWarning("An agent's vectors could not be read into memory", cause)
-              )
+              Effect.logWarning("An agent's vectors could not be read into memory", cause)
             ),
+            Effect.interruptible,
             Effect.ensuring(
               Effect.sync(() => {
-                held.vectors = null
+                index.loading = false
+                if (held.index === index) held.vectors = null
                 all.fit(maxBytes, cost)
               })
             ),
             Effect.withSpan("VectorSearch.readVectors", { attributes: { agentId: agent.agentId } }),
             Effect.forkIn(scope)
           )
-      })
+        // An interruption between the mark and the fork would leave the mark for ever.
+      }).pipe(Effect.uninterruptible)
 
     const work = (agent: AgentScope, held: AgentMemory, anew: boolean) =>
       catchUp(source, agent, held, anew).pipe(
@@ -232,7 +219,7 @@ export const makeAgents = (
           onTimeout: () => new Error("Reading an agent's chunks took too long.")
         }),
         Effect.orDie,
-        Effect.flatMap((ids) => addVectors(agent, held, ids)),
+        Effect.zipRight(addVectors(agent, held)),
         Effect.ensuring(
           Effect.sync(() => {
             held.underway = null
@@ -296,6 +283,7 @@ export const makeAgents = (
       held: (agentId) => all.use(agentId),
       forget: (agentId) => all.drop(agentId),
       refresh,
+      addVectors,
       read,
       readWhole,
       bytes: () => all.sum(cost)

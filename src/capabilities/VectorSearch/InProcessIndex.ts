@@ -27,8 +27,12 @@ const slotBytes = 200
 export class InProcessIndex {
   /** The agent's index version up to which all chunks are included. */
   version = 0
-  /** False while its vectors are still being loaded. Until then only words decide. */
+  /** False until its vectors are loaded. Until then only words decide. */
   complete = true
+  /** True while its vectors are being loaded. */
+  loading = false
+  /** True from when an update drops chunks until it has read the new ones. It stays true if the update fails. */
+  changing = false
   readonly #postings = new Postings()
   readonly #vectors: Vectors
   readonly #slots = new Map<string, number>()
@@ -61,6 +65,11 @@ export class InProcessIndex {
   /** Approximate memory, in bytes. */
   get bytes(): number {
     return 4_096 + this.#ids.length * slotBytes + this.#postings.bytes + this.#vectors.bytes
+  }
+
+  /** The chunks without a vector. */
+  get withoutVector(): ReadonlyArray<string> {
+    return this.#ids.filter((_, slot) => !this.#vectors.has(slot))
   }
 
   has(id: string): boolean {

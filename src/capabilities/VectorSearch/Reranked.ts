@@ -25,6 +25,7 @@ export const layerReranked: Layer.Layer<VectorSearch, never, VectorSearch | Rera
 
     const search: typeof inner.search = (scope, query: SearchQuery) =>
       Effect.gen(function* () {
+        if (query.rerank === false) return yield* inner.search(scope, query)
         const found = yield* inner.search(scope, { ...query, topK: query.topK * widen })
         if (found.chunks.length <= 1) return found
         const passages = found.chunks.map((chunk) => embeddingText({ ...chunk, content: chunk.text }))

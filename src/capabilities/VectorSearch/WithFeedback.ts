@@ -15,9 +15,11 @@ export const layerWithFeedback: Layer.Layer<VectorSearch, never, VectorSearch> =
       const form = longForm(query.text)
       if (form === undefined) return inner.search(scope, query)
       return Effect.gen(function* () {
-        const first = yield* inner.search(scope, { ...query, topK: Math.max(query.topK, feedbackResults) })
+        // Without the filter, because a filter changes no score. The scope of the key applies.
+        const topK = Math.max(query.topK, feedbackResults)
+        const first = yield* inner.search(scope, { ...query, filter: undefined, topK })
         const further = feedbackTerms(form, first.chunks)
-        return further.size === 0
+        return further.size === 0 && query.filter === undefined
           ? { ...first, chunks: first.chunks.slice(0, query.topK) }
           : yield* inner.search(scope, { ...query, further })
       })

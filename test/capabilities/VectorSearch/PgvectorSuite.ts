@@ -228,7 +228,8 @@ export const pgvectorSuite = (
             "zeppelin upgrade",
             "what is it about",
             "invoice invoice refund",
-            vocabulary.slice(0, 12).join(" ")
+            vocabulary.slice(0, 12).join(" "),
+            vocabulary.join(" ")
           ]
           const asked = queries.flatMap((text) => [
             { text, topK: 3, minScore: 0 },

@@ -1,10 +1,12 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it as plain } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import { extract } from "../../../src/capabilities/ModelRuntime/extractive/Extractive.ts"
-import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
+import { Reranker } from "../../../src/capabilities/Reranker.ts"
+import { type FoundChunk, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
+import { layerReranked } from "../../../src/capabilities/VectorSearch/Reranked.ts"
 import { AgentId, DocumentId, newId, TenantId } from "../../../src/domain/Ids.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { fitPassages, toRuntimePassages } from "../../../src/usecases/chat/grounding/Passages.ts"
@@ -48,6 +50,30 @@ plain("A written answer comes first, whole and in reading order, before what els
   expect(prependCurated(curated, found, 1).map(({ id }) => id)).toEqual(["chk_4", "chk_3"])
   expect(chosen("How long does it take to get a refund for shoes and hats?", found)).toBeNull()
   expect(prependCurated(null, found, 1)).toEqual(found)
+})
+
+plain("Its search asks for no reranker, which may leave out the chunk of an exact question", () => {
+  const wider = Array.from({ length: 4 * 20 }, (_, place) => chunk(place + 10))
+  const backend = Layer.succeed(VectorSearch, {
+    search: (_, { topK }) =>
+      Effect.succeed({ chunks: [answer(3), ...wider].slice(0, topK), degraded: false }),
+    warm: Effect.succeed(true)
+  })
+  let calls = 0
+  const lastFirst = Layer.succeed(Reranker, {
+    widen: 4,
+    rerank: (_, passages) =>
+      Effect.sync(() => {
+        calls++
+        return passages.map((__, place) => place / passages.length)
+      })
+  })
+  const curated = Effect.flatMap(VectorSearch, (search) => find(search, reader, asked)).pipe(
+    Effect.provide(layerReranked.pipe(Layer.provide([backend, lastFirst]))),
+    Effect.runSync
+  )
+  expect(curated?.chunks.map(({ id }) => id)).toEqual(["chk_3"])
+  expect(calls).toBe(0)
 })
 
 plain("Without a model the reply is the answer alone, with every row of its tables", () => {

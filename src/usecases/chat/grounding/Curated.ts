@@ -45,8 +45,14 @@ export const find = CheapSpans.fn("Curated.find")(function* (
 ) {
   const sourceTypes = (filter.sourceTypes ?? ["QA"]).filter((type) => type === "QA")
   if (sourceTypes.length === 0) return null
-  const query = { text: asked, topK: maxComparedChunks, minScore: 0, filter: { ...filter, sourceTypes } }
-  const { chunks } = yield* search(scope, query)
+  const { chunks } = yield* search(scope, {
+    text: asked,
+    topK: maxComparedChunks,
+    minScore: 0,
+    filter: { ...filter, sourceTypes },
+    // A reranker could leave out an exact question. Its order would not be used.
+    rerank: false
+  })
   return chosen(asked, chunks)
 })
 
