@@ -4,7 +4,7 @@
  */
 
 /** The words of a list that is separated by white space. */
-export const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
+export const wordSet = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/))
 
 /** English (the Snowball list). */
 export const englishWords = wordSet(

@@ -1,6 +1,5 @@
 /** The checkable facts of a sentence: numbers, names, quotations, and negation. */
-
-const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/u))
+import { wordSet } from "../../search/FunctionWords.ts"
 
 /** "Two" to "twelve" in words. "One" has too many other meanings. */
 const numberWords = new Map(

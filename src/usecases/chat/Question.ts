@@ -2,7 +2,7 @@
  * Builds the search text of a follow-up. "And how long?" finds nothing by itself, so a message that depends on the
  * question before it is searched together with it. No model is called for this: it would add a second wait to the turn.
  */
-import { isForeignWord, isFunctionWord, isVague } from "../../search/FunctionWords.ts"
+import { isForeignWord, isFunctionWord, isVague, wordSet } from "../../search/FunctionWords.ts"
 import { terms, word } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 
@@ -18,8 +18,6 @@ const maxContextCharacters = 300
 /** English words that refer to something said before. */
 const pointing =
   /^(?:and|or|but|so|then|also|what about|how about|why|which one|really)\b|\b(?:it|its|they|them|their|that|this|those|these|one|ones|there|he|she|him|her|same|else|again)\b/iu
-
-const wordSet = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/u))
 
 /** Words of other languages that continue a conversation, at the beginning of a message. */
 const joining = wordSet(`
