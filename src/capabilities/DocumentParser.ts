@@ -48,12 +48,11 @@ export type ParseErrorCode = typeof ParseErrorCode.Type
 export class ParseError extends Schema.TaggedError<ParseError>()("ParseError", {
   code: ParseErrorCode,
   message: Schema.String
-}) {
-  /** True where another try may succeed: the process had no time or no memory for the document. */
-  get isTransient(): boolean {
-    return this.code === "timed_out" || this.code === "out_of_memory"
-  }
-}
+}) {}
+
+/** True where another try may succeed: the process had no time or no memory for the document. */
+export const isTransient = ({ code }: { readonly code: string }): boolean =>
+  code === "timed_out" || code === "out_of_memory"
 
 /** Limits of one document. Exceeding one is a {@link ParseError}. */
 export const ParseLimits = Schema.Struct({

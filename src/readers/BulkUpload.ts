@@ -11,14 +11,19 @@ import { readBytes } from "./Picture.ts"
 import { type Journal, noJournal } from "./Journal.ts"
 import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import type { Reader } from "./Reader.ts"
+import { evidenceIn } from "./Visits.ts"
 import { unzipEntry, zipEntries, type ZipEntry, zipLimits } from "./Zip.ts"
 
 const maxName = 255
 
 const noArchive = permanentError("no_archive", "The source has no ZIP archive. Upload one on the dashboard.")
 const nothingInside = permanentError("empty", "The ZIP holds no documents.")
-const noneReadable = (entries: number, { code, message }: ReaderError): ReaderError =>
-  permanentError(code, `None of the ${entries} files in the ZIP could be read. The first: ${message}`)
+const noneReadable = (entries: number, { code, message, retryable }: ReaderError): ReaderError =>
+  new ReaderError({
+    code,
+    message: `None of the ${entries} files in the ZIP could be read. The first: ${message}`,
+    retryable
+  })
 
 /** Folders, hidden files and macOS metadata are not documents. */
 const isDocument = ({ name }: ZipEntry): boolean => {
@@ -47,17 +52,25 @@ const makeNames = () => {
   }
 }
 
-/** A file of the archive that is not a document, with the reason. */
-const leftOut = (name: string, { code, message }: ReaderError): CrawlEntry => ({
-  url: uploadUri(name),
+/** A file of the archive that could not be read, with the reason, and the document that stays. */
+const leftOut = (url: string, { code, message }: ReaderError, target: string | null): CrawlEntry => ({
+  url,
   depth: 0,
   parent: null,
   outcome: "failed",
   reason: code,
   message,
   httpStatus: null,
-  target: null
+  target
 })
+
+/** Records a file that could not be read. If there was no time or memory for it, its live document stays. */
+const miss = (journal: Journal, url: string, error: ReaderError) => {
+  const known = error.retryable ? journal.known(url) : undefined
+  return known === undefined
+    ? journal.note(leftOut(url, error, null))
+    : Effect.zipRight(journal.spare(url), journal.note(leftOut(url, error, url), evidenceIn(known)))
+}
 
 const readEntry = Effect.fn("BulkUpload.readEntry")(function* (bytes: Uint8Array, name: string) {
   const parsed = yield* readBytes({ bytes, fileName: name })
@@ -88,8 +101,8 @@ const readArchive = (archive: Uint8Array, journal: Journal) =>
           emitted++
           return document.right
         }
-        failure ??= document.left
-        yield* journal.note(leftOut(name, document.left))
+        if (failure === undefined || (document.left.retryable && !failure.retryable)) failure = document.left
+        yield* miss(journal, uploadUri(name), document.left)
         return null
       })
     const documents = Stream.fromIterable(entries).pipe(

@@ -24,9 +24,9 @@ export interface CrawlPlan extends Patterns {
   readonly maxDepth: number
 }
 
-/** Extensions of files that no reader supports. They are not requested. */
+/** Extensions of files that no reader supports. They are not requested. Pages may be named like scripts. */
 const assets =
-  /\.(?:avif|bmp|css|dmg|eot|exe|gif|gz|ico|iso|jpe?g|js|mjs|mov|mp[34]|ogg|otf|png|rar|rss|svg|tar|tgz|tiff?|ttf|wav|web[mp]|woff2?|xml|zip|7z)$/i
+  /\.(?:avif|bmp|css|dmg|eot|exe|gif|gz|ico|iso|jpe?g|mov|mp[34]|ogg|otf|png|rar|rss|svg|tar|tgz|tiff?|ttf|wav|web[mp]|woff2?|xml|zip|7z)$/i
 
 const leftOut = permanentError(
   "nothing_selected",

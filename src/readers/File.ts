@@ -1,4 +1,4 @@
-/** Source type FILE: one document or image, uploaded or fetched. */
+/** Source types FILE and IMAGE: one document or image, uploaded or fetched. The bytes decide what it is, not the type. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"

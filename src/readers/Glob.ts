@@ -1,6 +1,6 @@
 /**
  * Globs on a whole URL: `*` (and `**`) matches any characters including slashes, `?` exactly one, and everything else
- * itself, case-sensitively. A pattern that begins with `/` is matched against path and query. The matcher is our own,
+ * itself, case-sensitively, however it is percent-encoded. A pattern that begins with `/` is matched against path and query. The matcher is our own,
  * and linear in the text: libraries such as picomatch compile to regular expressions, whose backtracking lets a short
  * pattern take minutes.
  */
@@ -81,20 +81,48 @@ export const fits = (
   return has(states, last)
 }
 
+/**
+ * The spelling in which addresses and patterns are compared: non-ASCII characters are escaped, letters and digits are
+ * not, hexadecimal digits are upper-case.
+ */
+export const normalized = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(/[^\u0021-\u007e]+/gu, (characters) => encodeURIComponent(characters))
+    .replace(/%([0-9a-f]{2})/gi, (escape, hexadecimal) => {
+      const character = String.fromCharCode(Number.parseInt(String(hexadecimal), 16))
+      return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase()
+    })
+
 interface Glob {
   readonly text: string
+  /** Length of the compared spelling. */
+  readonly length: number
   readonly ofPath: boolean
   readonly pattern: Pattern
 }
 
-const globOf = (text: string): Glob => ({ text, ofPath: text.startsWith("/"), pattern: compile(text, "?") })
+const globOf = (text: string): Glob => {
+  const spelling = normalized(text)
+  return { text, length: spelling.length, ofPath: text.startsWith("/"), pattern: compile(spelling, "?") }
+}
 
-const matches = (url: URL, { ofPath, pattern }: Glob, budget: WorkBudget): boolean =>
-  fits(pattern, ofPath ? url.pathname + url.search : url.href, budget)
+interface Address {
+  readonly whole: string
+  readonly path: string
+}
+
+const addressOf = (href: string): Address => {
+  const url = new URL(href)
+  return { whole: normalized(url.href), path: normalized(url.pathname + url.search) }
+}
+
+const matches = ({ path, whole }: Address, { ofPath, pattern }: Glob, budget: WorkBudget): boolean =>
+  fits(pattern, ofPath ? path : whole, budget)
 
 /** True when `pattern` matches `url`, an absolute URL without fragment. */
 export const matchesGlob = (url: string, pattern: string): boolean =>
-  matches(new URL(url), globOf(pattern), new WorkBudget())
+  matches(addressOf(url), globOf(pattern), new WorkBudget())
 
 export interface Patterns {
   readonly includePatterns?: ReadonlyArray<string>
@@ -124,17 +152,17 @@ export const judge = (
 ) => {
   const include = includePatterns.map(globOf)
   const exclude = excludePatterns.map(globOf)
-  for (const { text } of [...include, ...exclude]) budget.allow(text.length * stepsPerCharacter)
+  for (const { length } of [...include, ...exclude]) budget.allow(length * stepsPerCharacter)
   /** Cache of included addresses, which are judged again when their pages arrive. */
   const included = new Map<string, Verdict>()
   const compared = (href: string): Verdict => {
     budget.allow(href.length * stepsPerCharacter + stepsPerUrl)
     budget.spend(stepsPerUrl)
     if (budget.isSpent) return { included: false, reason: "match_limit", pattern: null }
-    const url = new URL(href)
-    const refused = exclude.find((glob) => matches(url, glob, budget))
+    const address = addressOf(href)
+    const refused = exclude.find((glob) => matches(address, glob, budget))
     if (refused !== undefined) return { included: false, reason: "excluded", pattern: refused.text }
-    const matching = include.find((glob) => matches(url, glob, budget))
+    const matching = include.find((glob) => matches(address, glob, budget))
     if (matching === undefined && include.length > 0)
       return { included: false, reason: "not_included", pattern: null }
     return { included: true, reason: null, pattern: matching?.text ?? null }

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../domain/Elapsed.ts"
-import { DocumentParser, type ParseError, type ParsedDocument } from "../capabilities/DocumentParser.ts"
+import { DocumentParser, isTransient, type ParsedDocument } from "../capabilities/DocumentParser.ts"
 import type { OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { agent, fetchChanged, request } from "./Fetch.ts"
 import type { JournalEntry } from "./Journal.ts"
@@ -38,8 +38,9 @@ export interface Page {
   readonly status: number
 }
 
-/** Converts a parser's error. It is not retryable, because the same document would fail again. */
-export const unreadable = ({ code, message }: ParseError): ReaderError => permanentError(code, message)
+/** Converts the error of a parser, or of the recognition of text. */
+export const unreadable = (error: { readonly code: string; readonly message: string }) =>
+  new ReaderError({ code: error.code, message: error.message, retryable: isTransient(error) })
 
 /** The document of a response, with the data that a later sync compares. */
 export const documentOf = (
@@ -126,6 +127,10 @@ const disallowed = permanentError(
   `The site's robots.txt does not allow ${agent} to read this page.`
 )
 
+const scriptType = /^(?:text|application)\/(?:x-)?(?:java|ecma)script\b/i
+
+const isScript = permanentError("asset", "The address answers with a script, which has no text to read.")
+
 /** The result of visiting an address: a page, or that the known one is unchanged, with the `reason`. */
 export type Visit =
   | { readonly _tag: "Page"; readonly page: Page }
@@ -192,14 +197,10 @@ export const readPage = Effect.fn("Page.read")(function* (
     if (!mayFetch(there, agent, url)) return yield* disallowed
   }
   const contentType = headers["content-type"]
+  if (contentType !== undefined && scriptType.test(contentType)) return yield* isScript
   const parsed = yield* parser
     .parse({ bytes: body, url, ...(contentType === undefined ? {} : { contentType }) })
-    .pipe(
-      Effect.mapError((error) => {
-        const { code, isTransient, message } = error
-        return isTransient ? new ReaderError({ code, message, retryable: true }) : unreadable(error)
-      })
-    )
+    .pipe(Effect.mapError(unreadable))
   const { canonicalUrl, links = [] } = parsed
   const uri = canonicalUrl !== undefined && sameOrigin(canonicalUrl, url) ? canonicalUrl : url
   const page: Page = { document: documentOf(uri, parsed, headers), url, links, status }

@@ -65,10 +65,7 @@ const nameOf = ({ fileName, url }: ParseRequest): string => {
 const readPicture = Effect.fn("Picture.read")(function* (request: ParseRequest, mediaType: string) {
   const { recognize } = yield* TextRecognition
   const [text, description] = yield* Effect.all(
-    [
-      Effect.mapError(recognize(request.bytes), ({ code, message }) => permanentError(code, message)),
-      describe(request.bytes, mediaType)
-    ],
+    [Effect.mapError(recognize(request.bytes), unreadable), describe(request.bytes, mediaType)],
     { concurrency: 2 }
   )
   const title = nameOf(request)

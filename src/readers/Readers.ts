@@ -2,7 +2,6 @@
 import type { SourceType, StoredSourceConfig } from "../domain/knowledge/Source.ts"
 import * as BulkUpload from "./BulkUpload.ts"
 import * as File from "./File.ts"
-import * as Image from "./Image.ts"
 import * as Qa from "./Qa.ts"
 import type { Reader, ReadOptions } from "./Reader.ts"
 import * as Sitemap from "./Sitemap.ts"
@@ -21,7 +20,7 @@ export const readers: Readers = {
   URL: Url.reader,
   SITEMAP: Sitemap.reader,
   FILE: File.reader,
-  IMAGE: Image.reader,
+  IMAGE: File.reader,
   BULK_UPLOAD: BulkUpload.reader,
   TEXT: Text.reader,
   QA: Qa.reader

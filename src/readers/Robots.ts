@@ -4,7 +4,7 @@
  * rule grows with the length of the rule times that of the path, without a limit, and a site controls both.
  */
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
-import { compile, fits, type Pattern } from "./Glob.ts"
+import { compile, fits, normalized, type Pattern } from "./Glob.ts"
 
 interface Rule {
   readonly allow: boolean
@@ -31,18 +31,6 @@ const seconds = /^\d{0,9}\.?\d{1,9}$/
 const maxLength = 512 * 1024
 
 export const allowAll: Robots = { groups: [], sitemaps: [] }
-
-/**
- * Normalizes a path: non-ASCII characters are escaped, letters and digits are not, hexadecimal digits are upper-case.
- */
-const normalized = (path: string): string =>
-  path
-    .toWellFormed()
-    .replace(/[^\u0021-\u007e]+/gu, (text) => encodeURIComponent(text))
-    .replace(/%([0-9a-f]{2})/gi, (escape, hexadecimal) => {
-      const character = String.fromCharCode(Number.parseInt(String(hexadecimal), 16))
-      return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase()
-    })
 
 /** A rule without special characters is a prefix. */
 const ruleOf = (allow: boolean, path: string): Rule => {

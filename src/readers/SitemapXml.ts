@@ -3,6 +3,7 @@
  * generator yields undefined where the caller may pause.
  */
 import { urlOf } from "../domain/Address.ts"
+import { unescape } from "../domain/Xml.ts"
 import { withoutFragment } from "./Fetch.ts"
 
 export interface Sitemap {
@@ -21,21 +22,10 @@ const pauseLocations = 250
 /** Maximum number of characters between two line feeds that are read. */
 const maxLineCharacters = 4_194_304
 
-const entities: ReadonlyArray<readonly [string, string]> = [
-  ["&lt;", "<"],
-  ["&gt;", ">"],
-  ["&quot;", '"'],
-  ["&apos;", "'"],
-  ["&#39;", "'"],
-  ["&#38;", "&"],
-  ["&#x26;", "&"],
-  ["&amp;", "&"]
-]
-
 const textOf = (raw: string): string => {
   const text = raw.trim()
   if (text.startsWith("<![CDATA[") && text.endsWith("]]>")) return text.slice(9, -3).trim()
-  return entities.reduce((rest, [escape, character]) => rest.replaceAll(escape, character), text)
+  return unescape(text)
 }
 
 interface Location {
@@ -43,27 +33,41 @@ interface Location {
   readonly modified: string | null
 }
 
-/** The `lastmod` of a `loc` that ends at `from`: before the next `loc` and before the end of the entry. */
-const modifiedAfter = (xml: string, from: number): string | null => {
-  const next = xml.indexOf("<loc>", from)
-  // The bound keeps the parser linear. An entry has four short members.
-  const entry = xml.slice(from, Math.min(next === -1 ? xml.length : next, from + 1_024))
-  const text = /^(?:(?!<\/(?:url|sitemap)>)[\s\S])*?<lastmod>([^<]{1,64})<\/lastmod>/.exec(entry)?.[1]
-  return text === undefined ? null : textOf(text)
+/** Where the content of the next element `name` begins; -1 when there is none. */
+const contentStart = (xml: string, name: string, from: number): number => {
+  for (let at = xml.indexOf(`<${name}`, from); at !== -1; at = xml.indexOf(`<${name}`, at + 1)) {
+    const end = at + name.length + 1
+    if (xml.charAt(end) === ">") return end + 1
+    // A longer name is another element.
+    if (/\s/.test(xml.charAt(end))) return xml.indexOf(">", end) + 1 || -1
+  }
+  return -1
 }
 
-/** The contents of `<loc>` elements. Other prefixes, such as `image:loc`, are ignored. */
-function* locationsIn(xml: string): Generator<undefined, ReadonlyArray<Location>> {
+/** The `lastmod` of a `loc` that ends at `from`: before the next `loc` and before the end of the entry. */
+const modifiedAfter = (xml: string, prefix: string, from: number): string | null => {
+  // The bound keeps the parser linear. An entry has four short members.
+  const rest = xml.slice(from, from + 1_024)
+  const ends = [`</${prefix}url`, `</${prefix}sitemap`, `<${prefix}loc`].map((mark) => rest.indexOf(mark))
+  const entry = rest.slice(0, Math.min(...ends.filter((end) => end !== -1)))
+  const start = contentStart(entry, `${prefix}lastmod`, 0)
+  const end = entry.indexOf(`</${prefix}lastmod`, start)
+  return start === -1 || end === -1 ? null : textOf(entry.slice(start, Math.min(end, start + 64)))
+}
+
+/** The contents of `loc` elements with the prefix of the root. Others, such as `image:loc`, are ignored. */
+function* locationsIn(xml: string, prefix: string): Generator<undefined, ReadonlyArray<Location>> {
   const found: Array<Location> = []
+  const name = `${prefix}loc`
   for (
-    let at = xml.indexOf("<loc>");
-    at !== -1 && found.length < maxLocations;
-    at = xml.indexOf("<loc>", at)
+    let start = contentStart(xml, name, 0);
+    start !== -1 && found.length < maxLocations;
+    start = contentStart(xml, name, start)
   ) {
-    const end = xml.indexOf("</loc>", at)
+    const end = xml.indexOf(`</${name}`, start)
     if (end === -1) break
-    found.push({ url: textOf(xml.slice(at + 5, end)), modified: modifiedAfter(xml, end) })
-    at = end
+    found.push({ url: textOf(xml.slice(start, end)), modified: modifiedAfter(xml, prefix, end) })
+    start = end
     if (found.length % pauseLocations === 0) yield undefined
   }
   return found
@@ -107,9 +111,9 @@ function* sitemapOf(kind: Sitemap["kind"], found: ReadonlyArray<Location>): Gene
 /** Like {@link parseSitemap}, with pauses. */
 export function* parsingSitemap(text: string): Generator<undefined, Sitemap | undefined> {
   const head = text.slice(0, 16_384)
-  const root = /<(sitemapindex|urlset)[\s>]/.exec(head)?.[1]
+  const [, prefix = "", root] = /<([\w.-]{1,40}:)?(sitemapindex|urlset)[\s>]/.exec(head) ?? []
   if (root !== undefined) {
-    return yield* sitemapOf(root === "urlset" ? "pages" : "index", yield* locationsIn(text))
+    return yield* sitemapOf(root === "urlset" ? "pages" : "index", yield* locationsIn(text, prefix))
   }
   if (head.trimStart().startsWith("<")) return undefined
   const written = linesIn(text)

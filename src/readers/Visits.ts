@@ -41,7 +41,7 @@ export const skipWords = {
 export type SkipReason = keyof typeof skipWords
 
 /** Reasons that count as skipped, not as failed. */
-const skips: ReadonlySet<string> = new Set(["robots_disallowed", "redirected_away"])
+const skips: ReadonlySet<string> = new Set(["robots_disallowed", "redirected_away", "asset"])
 
 const statusOf = (code: string): number | null => {
   const found = /^status_(\d{3})$/.exec(code)
@@ -254,7 +254,8 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
 }
 export type Visits = ReturnType<typeof makeVisits>
 
-const evidenceIn = ({
+/** The stored state of a page. */
+export const evidenceIn = ({
   etag,
   lastModified,
   listedAt,

@@ -4,6 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import { Inflate } from "fflate"
+import { isUtf8 } from "node:buffer"
 import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
 import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import { MiB } from "../domain/Bytes.ts"
@@ -57,14 +58,16 @@ const wide = 0xffffffff
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-const nameOf = (bytes: Uint8Array): string => {
-  const utf8 = new TextDecoder("utf-8", { fatal: true })
-  try {
-    return utf8.decode(bytes)
-  } catch {
-    return new TextDecoder("latin1").decode(bytes)
-  }
-}
+/** The characters of 0x80 to 0xFF in code page 437, in which names are that are not UTF-8. */
+const codePage437 =
+  "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0"
+
+const nameOf = (bytes: Uint8Array): string =>
+  isUtf8(bytes)
+    ? new TextDecoder().decode(bytes)
+    : Array.from(bytes, (byte) =>
+        byte < 0x80 ? String.fromCharCode(byte) : codePage437.charAt(byte - 0x80)
+      ).join("")
 
 /** The position of the end record: at the end, followed by at most 64 KiB of comment. */
 const findEnd = (view: DataView): number => {

@@ -6,7 +6,8 @@ const badge =
 const image = /(`[^`]*`)|!\[([^\]]{0,200})\]\([^)]{0,2000}\)/g
 const lineBreak = /(`[^`]*`)|<br\s{0,3}\/?>/gi
 const tag = /(`[^`]*`)|<\/?[a-z][a-z0-9-]{0,30}(?:\s[^<>]{0,500})?\/?>|<!--[^<>]{0,500}-->/gi
-const footnote = /(`[^`]*`)|\[\^?\d{1,3}\](?![([:])/g
+/** Notes are counted from 1, places of an array from 0. */
+const footnote = /(`[^`]*`)|\[\^?[1-9]\d{0,2}\](?![([:])/g
 
 /** Removes what cannot be shown as text: images, except for their descriptions, HTML tags and footnote marks. */
 export const plainText = (text: string): string =>
@@ -22,7 +23,8 @@ export const plainText = (text: string): string =>
 const link = /\[([^\][]{0,300})\](?:\([^()]{0,2000}\)|\[[^\][]{0,200}\])/g
 /** `{#id}`, `{: #id .class }`. */
 const attributes = /\{:?[ \t]{0,3}[#.][^{}]{0,200}\}$/
-const anchor = /[#¶§]$/
+/** A # after a single letter is part of a name, as in C#. */
+const anchor = /(?<!(?<![\p{L}\p{N}])\p{L})#$|[¶§]$/u
 const emphasis = /(`[^`]*`)|(?<![\p{L}\p{N}])([*_]{1,3})(?=\S)([^*_]{1,200})(?<=\S)\2(?![\p{L}\p{N}])/gu
 
 /** Maximum number of UTF-16 units of a heading that are read. The rest is dropped. */

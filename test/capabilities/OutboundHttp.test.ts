@@ -396,6 +396,23 @@ describe("redirects", () => {
     })
   )
 
+  it.scopedLive("lead to an address in UTF-8 and to one in Latin-1, as their bytes say", () =>
+    Effect.gen(function* () {
+      const asked: Array<string | undefined> = []
+      const { port } = yield* serve((request, response) => {
+        asked.push(request.url)
+        const bytes = { "/": Buffer.from("/über-uns", "utf8"), "/latin": Buffer.from("/\xfcber", "latin1") }
+        const location = bytes[request.url as keyof typeof bytes]?.toString("latin1")
+        response
+          .writeHead(location === undefined ? 200 : 301, location === undefined ? {} : { location })
+          .end()
+      })
+      for (const path of ["/", "/latin"])
+        yield* Effect.provide(fetch({ url: `http://127.0.0.1:${port}${path}` }), http("127.0.0.1"))
+      expect(asked).toEqual(["/", "/%C3%BCber-uns", "/latin", "/%C3%BCber"])
+    })
+  )
+
   it.scopedLive("without a location, and 304, are responses", () =>
     Effect.gen(function* () {
       const { port } = yield* serve(

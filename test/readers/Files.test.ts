@@ -7,6 +7,8 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { strToU8, type Zippable, zipSync } from "fflate"
 import { ArtifactStore, refOf } from "../../src/capabilities/ArtifactStore.ts"
+import { DocumentParser, ParseError } from "../../src/capabilities/DocumentParser.ts"
+import { RecognitionError, TextRecognition } from "../../src/capabilities/TextRecognition.ts"
 import { read } from "../../src/readers/Readers.ts"
 import { unzipEntry, zipEntries } from "../../src/readers/Zip.ts"
 import { handbook } from "../fixtures/documents/PdfWriter.ts"
@@ -81,6 +83,35 @@ describe("A FILE source", () => {
   )
 })
 
+describe("A file that the service had no time or memory to read", () => {
+  for (const code of ["timed_out", "out_of_memory"] as const) {
+    const parse = () => Effect.fail(new ParseError({ code, message: "Later." }))
+    const later = Effect.provideService(DocumentParser, { parse })
+
+    test(
+      `may be read later: ${code}`,
+      Effect.gen(function* () {
+        const artifact = yield* put(strToU8("Plain words."))
+        const why = yield* Effect.flip(collect({ type: "FILE", config: { artifact, fileName: "a.txt" } }))
+        expect(why).toMatchObject({ code, retryable: true })
+        const recognition = {
+          mediaType: () => "image/png",
+          recognize: () => Effect.fail(new RecognitionError({ code, message: "Later." }))
+        }
+        const picture = yield* collect({ type: "IMAGE", config: { artifact, fileName: "a.png" } }).pipe(
+          Effect.provideService(TextRecognition, recognition),
+          Effect.flip
+        )
+        expect(picture).toMatchObject({ code, retryable: true })
+        expect(yield* Effect.flip(bulk(zip({ "a.txt": "x", "b.txt": "y" })))).toMatchObject({
+          code,
+          retryable: true
+        })
+      }).pipe(later)
+    )
+  }
+})
+
 describe("A BULK_UPLOAD source", () => {
   test(
     "Every readable document of the ZIP is read; folders, hidden files and unreadable ones are left out",
@@ -122,6 +153,16 @@ describe("A BULK_UPLOAD source", () => {
         "upload:nul.txt",
         "upload:nul.txt (2)"
       ])
+    })
+  )
+
+  it.effect("Names that are not UTF-8 are in the code page of old archives", () =>
+    Effect.gen(function* () {
+      const archive = zip({ "Pr00fung.txt": "x", "Ärzte.txt": "y" })
+      const old = Buffer.from(archive.buffer)
+      for (let at = old.indexOf("Pr00"); at !== -1; at = old.indexOf("Pr00", at))
+        old.set([0x81, 0xe1], at + 2)
+      expect((yield* zipEntries(archive)).map(({ name }) => name)).toEqual(["Prüßfung.txt", "Ärzte.txt"])
     })
   )
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { matchesGlob, selector } from "../../src/readers/Glob.ts"
+import { judge, matchesGlob, selector } from "../../src/readers/Glob.ts"
 
 const site = "https://a.example"
 
@@ -28,7 +28,14 @@ describe("includePatterns and excludePatterns", () => {
     ["docs", "/docs", false],
     ["*", "/anything", true],
     ["*a.b*", "/axb", false],
-    ["*[ab]*", "/a", false]
+    ["*[ab]*", "/a", false],
+    ["https://a.example/café/*", "/caf%C3%A9/a", true],
+    ["https://a.example/café/*", "/caf%c3%a9/a", true],
+    ["https://a.example/caf%C3%A9/*", "/café/a", true],
+    ["*/büro plan/*", "/büro plan/a", true],
+    ["/開く?q=駅*", "/開く?q=駅前", true],
+    ["*/café", "/cafe", false],
+    ["*/\ud800", "/%EF%BF%BD", true]
   ]
   for (const [pattern, path, expected] of table) {
     it(`The glob ${pattern} ${expected ? "matches" : "does not match"} ${path}`, () =>
@@ -48,6 +55,14 @@ describe("includePatterns and excludePatterns", () => {
       [true, true, false, false, false],
       [true, false, true, false, false]
     ])
+  })
+
+  it("A pattern is reported as it is written", () => {
+    expect(judge({ excludePatterns: ["/über*"] })(`${site}/%C3%BCber-uns`)).toEqual({
+      included: false,
+      reason: "excluded",
+      pattern: "/über*"
+    })
   })
 
   it("Any glob matches what the same pattern matches as a regular expression", () => {

@@ -198,6 +198,27 @@ describe("A SITEMAP source", () => {
     })
   })
 
+  it("Locations are read in any spelling of XML: character references, white space in tags, a prefix", () => {
+    const urls = (xml: string) => parseSitemap(xml)?.locations
+    expect(
+      urls("<urlset><url><loc>https://a.example/b&#x2F;c&#45;d?x=1&amp;amp;y</loc></url></urlset>")
+    ).toEqual(["https://a.example/b/c-d?x=1&amp;y"])
+    expect(
+      urls('<urlset ><url><loc >https://a.example/1</loc ><loc\n id="2">https://a.example/2</loc></url>')
+    ).toEqual(["https://a.example/1", "https://a.example/2"])
+    const prefixed = `<?xml version="1.0"?><sm:urlset xmlns:sm="x" xmlns:image="y"><sm:url><sm:loc>https://a.example/1</sm:loc>
+      <image:image><image:loc>https://a.example/i.png</image:loc></image:image><sm:lastmod >2026-01-02</sm:lastmod></sm:url></sm:urlset>`
+    expect(parseSitemap(prefixed)).toEqual({
+      kind: "pages",
+      locations: ["https://a.example/1"],
+      modified: new Map([["https://a.example/1", "2026-01-02"]])
+    })
+    expect(urls("<urlset><url><location>https://a.example/1</location></url></urlset>")).toEqual([])
+    expect(parseSitemap("<sm:sitemapindex><sm:sitemap><sm:loc>https://a.example/1</sm:loc>")?.kind).toBe(
+      "index"
+    )
+  })
+
   it("The lastmod of a page is the one in its own entry", () => {
     const xml = `<urlset><url><loc>https://a.example/1</loc></url>
       <url><loc>https://a.example/2</loc><changefreq>daily</changefreq><lastmod> 2026-01-02 </lastmod></url>

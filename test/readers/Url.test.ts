@@ -56,6 +56,24 @@ describe("A URL source", () => {
   )
 
   test(
+    "A page named like a script is read, and a script is not",
+    Effect.gen(function* () {
+      const script = (type: string) => ({
+        headers: { "content-type": type },
+        body: "// These are the words of a script, and they are long enough to be read.\nrun()"
+      })
+      const site = yield* serveSite(() => ({
+        "/": page("Home", ["/wiki/Node.js", "/a.js", "/b.mjs", "/c"]),
+        "/wiki/Node.js": page("Node.js"),
+        "/a.js": script("text/javascript; charset=utf-8"),
+        "/b.mjs": script("application/x-javascript"),
+        "/c": script("Application/JavaScript")
+      }))
+      expect(yield* titles({ url: `${site.origin}/`, maxDepth: 1 })).toEqual(["Home", "Node.js"])
+    })
+  )
+
+  test(
     "maxDepth follows links breadth first within the origin, each page once",
     Effect.gen(function* () {
       const site = yield* serveSite(tree)

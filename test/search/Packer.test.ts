@@ -282,6 +282,15 @@ describe("Packer", () => {
     expect(markdown("# [Guide](guide.md)\n\n## A\n\ntext")[0]?.heading).toBe("A")
   })
 
+  it("keeps signs in headings that are part of a name", () => {
+    const heading = (line: string) => markdown(`# Guide\n\n## ${line}\n\ntext`)[0]?.heading
+    expect(
+      ["C#", "From C to F#", "C# #", "C# {#c}", "Hours#", "Hours¶", "Array[0] access", "Hours[1]"].map(
+        heading
+      )
+    ).toEqual(["C#", "From C to F#", "C#", "C#", "Hours", "Hours", "Array[0] access", "Hours"])
+  })
+
   it("leaves badges out of headings, and pictures' descriptions in", () => {
     const badges = "[![Build status](https://ci.example/a.svg)](https://ci.example/) [![cover][img]][url]"
     expect(

@@ -9,14 +9,22 @@ const malformed = new ParseError({
   code: "malformed",
   message: "The Word document is damaged or incomplete. Save it again and upload the new file."
 })
+interface Paragraph {
+  readonly paragraph: Array<string>
+  readonly prefix: string
+}
 interface Writer {
   readonly blocks: Array<string>
   paragraph: Array<string>
   prefix: string
+  /** The paragraphs that contain the open text boxes. */
+  readonly outer: Array<Paragraph>
   /** Cells of the rows of the outermost open table, each with its paragraphs. */
   rows: Array<Array<Array<string>>>
   tables: number
   inText: boolean
+  /** Number of open elements whose text stands elsewhere, too. */
+  repeats: number
 }
 
 const headingOf = (style: string): string => {
@@ -51,6 +59,19 @@ const endTable = (writer: Writer): void => {
   writer.blocks.push(markdownTable(head, rows))
 }
 
+const startBox = (writer: Writer): void => {
+  writer.outer.push({ paragraph: writer.paragraph, prefix: writer.prefix })
+  writer.paragraph = []
+  writer.prefix = ""
+}
+
+const endBox = (writer: Writer): void => {
+  endParagraph(writer)
+  const { paragraph, prefix } = writer.outer.pop() ?? { paragraph: [], prefix: "" }
+  writer.paragraph = paragraph
+  writer.prefix = prefix
+}
+
 const valueOf = (tag: string): string => unescape(/\bw:val="([^"]{0,200})"/.exec(tag)?.[1] ?? "")
 
 const starts: Readonly<Record<string, (writer: Writer, tag: string) => void>> = {
@@ -61,6 +82,9 @@ const starts: Readonly<Record<string, (writer: Writer, tag: string) => void>> = 
   "w:noBreakHyphen": (writer) => writer.paragraph.push("-"),
   "w:pStyle": (writer, tag) => (writer.prefix = headingOf(valueOf(tag)) || writer.prefix),
   "w:numPr": (writer) => (writer.prefix ||= "- "),
+  // The number 0 takes the paragraph out of the list.
+  "w:numId": (writer, tag) => valueOf(tag) === "0" && writer.prefix === "- " && (writer.prefix = ""),
+  "w:txbxContent": startBox,
   "w:tbl": (writer) => writer.tables++,
   "w:tr": (writer) => writer.tables === 1 && writer.rows.push([]),
   "w:tc": (writer) => writer.tables === 1 && writer.rows.at(-1)?.push([])
@@ -68,17 +92,34 @@ const starts: Readonly<Record<string, (writer: Writer, tag: string) => void>> = 
 const ends: Readonly<Record<string, (writer: Writer) => void>> = {
   "w:t": (writer) => (writer.inText = false),
   "w:p": endParagraph,
+  "w:txbxContent": endBox,
   "w:tbl": endTable
 }
 
+/** Another rendering of what was read, and text at the place that it was moved from. */
+const repeated = new Set(["mc:Fallback", "w:moveFrom"])
+
 const handle = (writer: Writer, tag: string): void => {
   const name = /^\/?([A-Za-z:]{1,40})/.exec(tag)?.[1] ?? ""
-  if (tag.startsWith("/")) ends[name]?.(writer)
+  if (repeated.has(name)) {
+    if (tag.startsWith("/")) writer.repeats = Math.max(0, writer.repeats - 1)
+    else if (!tag.endsWith("/")) writer.repeats++
+  } else if (writer.repeats > 0) return
+  else if (tag.startsWith("/")) ends[name]?.(writer)
   else starts[name]?.(writer, tag)
 }
 
 const read = (xml: string): string => {
-  const writer: Writer = { blocks: [], paragraph: [], prefix: "", rows: [], tables: 0, inText: false }
+  const writer: Writer = {
+    blocks: [],
+    paragraph: [],
+    prefix: "",
+    outer: [],
+    rows: [],
+    tables: 0,
+    inText: false,
+    repeats: 0
+  }
   for (let at = 0; at < xml.length;) {
     const open = xml.indexOf("<", at)
     if (open === -1) break
@@ -88,6 +129,7 @@ const read = (xml: string): string => {
     handle(writer, xml.slice(open + 1, close))
     at = close + 1
   }
+  while (writer.outer.length > 0) endBox(writer)
   endParagraph(writer)
   writer.tables = Math.min(writer.tables, 1)
   endTable(writer)

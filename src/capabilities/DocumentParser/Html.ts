@@ -75,11 +75,35 @@ const flatten = (root: Node): void => {
   }
 }
 
+/** True when `mark` matches outside of comments; it also matches where they begin. */
+const isOutsideComments = (html: string, mark: RegExp): boolean => {
+  for (let found = mark.exec(html); found !== null; found = mark.exec(html)) {
+    if (found[0] !== "<!--") return true
+    const end = html.indexOf("-->", mark.lastIndex)
+    if (end === -1) return false
+    mark.lastIndex = end
+  }
+  return false
+}
+
 /** Adds the root element that the extraction needs to a fragment. */
 const rooted = (html: string): string => {
-  if (/<html[\s>]/i.test(html)) return html
-  return /<body[\s>]/i.test(html) ? `<html>${html}</html>` : `<html><body>${html}</body></html>`
+  if (isOutsideComments(html, /<!--|<html[\s>]/gi)) return html
+  return isOutsideComments(html, /<!--|<body[\s>]/gi)
+    ? `<html>${html}</html>`
+    : `<html><body>${html}</body></html>`
 }
+
+/**
+ * Gives elements an end tag that only XHTML closes in their own tag. As HTML, all that follows would be their text.
+ */
+const withEndTags = (html: string): string =>
+  /<\?xml\s|\sxmlns=["']http:\/\/www\.w3\.org\/1999\/xhtml["']/.test(html.slice(0, 2_048))
+    ? html.replace(
+        /<(script|style|title|textarea|iframe|noscript|noframes|noembed|xmp)(?=[\s/])([^<>]{0,4000})\/>/gi,
+        "<$1$2></$1>"
+      )
+    : html
 
 /**
  * A longer address does not identify a document, because no index stores it. Percent-encoded, other scripts are nine
@@ -122,7 +146,7 @@ export const parseHtml = (
   Effect.gen(function* () {
     if (countMarks(html) > maxMarks) return yield* tooLarge
     const page = yield* Effect.try({
-      try: (): ReadPage => parseHTML(rooted(html)).document,
+      try: (): ReadPage => parseHTML(rooted(withEndTags(html))).document,
       catch: () => new ParseError({ code: "malformed", message: "The page's markup could not be read." })
     })
     const base = absolute(page.querySelector("base[href]")?.getAttribute("href") ?? "", url) ?? url

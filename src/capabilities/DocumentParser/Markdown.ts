@@ -3,8 +3,12 @@ import { cleanHeading } from "../../search/Heading.ts"
 import type { ParsedDocument } from "../DocumentParser.ts"
 import { normalizeSpace } from "./PlainText.ts"
 
+/** Keys, comments or the end follow its first line. A rule is followed by other text. */
+const frontMatter =
+  /^---[ \t]*\n(?=(?:#[^\n]*\n)*(?:[^\s:#-][^:\n]{0,200}:(?:\s|$)|---[ \t]*(?:\n|$)|\.\.\.))/
+
 const frontMatterOf = (text: string): { readonly matter: string; readonly body: string } => {
-  const open = /^---[ \t]*\n/.exec(text)
+  const open = frontMatter.exec(text)
   if (open === null) return { matter: "", body: text }
   const close = /\n(?:---|\.\.\.)[ \t]*(?:\n|$)/g
   close.lastIndex = open[0].length - 1
@@ -30,6 +34,13 @@ const matterTitle = (matter: string): string => {
   return ""
 }
 
+/** The text without the row of # that may close a heading, after white space only. */
+const unclosed = (text: string): string => {
+  let end = text.length
+  while (text.charAt(end - 1) === "#") end--
+  return /\s/.test(text.charAt(end - 1)) ? text.slice(0, end) : text
+}
+
 /** The first top-level heading outside code fences, as `# …` or underlined with `===`. */
 const headingTitle = (body: string): string => {
   let fenced = false
@@ -38,9 +49,7 @@ const headingTitle = (body: string): string => {
     const text = line.trim()
     if (text.startsWith("```") || text.startsWith("~~~")) fenced = !fenced
     else if (!fenced && text.startsWith("# ")) {
-      let end = text.length
-      while (text.charAt(end - 1) === "#") end--
-      const title = cleanHeading(text.slice(2, end))
+      const title = cleanHeading(unclosed(text).slice(2))
       if (title !== "") return title
     } else if (!fenced && previous !== "" && text.length > 2 && text === "=".repeat(text.length))
       return cleanHeading(previous)

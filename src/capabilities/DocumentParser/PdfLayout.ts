@@ -9,21 +9,68 @@ export interface PdfLine {
 }
 export type PdfPage = ReadonlyArray<PdfLine>
 
-/** Finds running heads and page numbers: lines that are repeated on each page and differ only in digits. */
-const fingerprint = (line: PdfLine): string => line.text.replace(/\d+/g, "0")
-
 const edges = (page: PdfPage): ReadonlyArray<PdfLine> => {
   const [first, last] = [page.at(0), page.at(-1)]
   return [first, last === first ? undefined : last].filter((line) => line !== undefined)
 }
 
-const runningLines = (pages: ReadonlyArray<PdfPage>): ReadonlySet<string> => {
+interface EdgeLine {
+  readonly line: PdfLine
+  readonly page: number
+  /** Its numbers as they are written; none of a line that is too long for a running head. */
+  readonly numbers: ReadonlyArray<string>
+}
+
+/** A longer line must be the same on each page. */
+const maxRunningCharacters = 200
+/** Page numbers are shorter. */
+const maxPageDigits = 6
+
+/** The two readings of a number: the same on each page, or as far from the page's number. */
+const readings = ({ numbers, page }: EdgeLine, place: number): ReadonlyArray<string> => {
+  const digits = numbers[place] ?? ""
+  return digits.length > maxPageDigits ? [digits] : [digits, `page + ${Number(digits) - page}`]
+}
+
+const mostFrequent = (values: ReadonlyArray<string>): string => {
   const counts = new Map<string, number>()
-  for (const page of pages) {
-    for (const mark of new Set(edges(page).map(fingerprint))) counts.set(mark, (counts.get(mark) ?? 0) + 1)
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return [...counts].reduce((best, next) => (next[1] > best[1] ? next : best), ["", 0])[0]
+}
+
+/** The lines whose numbers are each read as most of the others. All differ only in digits. */
+const alike = (lines: ReadonlyArray<EdgeLine>): ReadonlyArray<EdgeLine> => {
+  let rest = lines
+  for (const place of lines[0]?.numbers.keys() ?? []) {
+    const common = mostFrequent(rest.flatMap((line) => readings(line, place)))
+    rest = rest.filter((line) => readings(line, place).includes(common))
+  }
+  return rest
+}
+
+/**
+ * Running heads and page numbers: first and last lines that are the same on most pages, or whose numbers follow the
+ * number of the page. Other numbers, as that of an invoice, are text.
+ */
+const runningLines = (pages: ReadonlyArray<PdfPage>): ReadonlySet<PdfLine> => {
+  const similar = new Map<string, Array<EdgeLine>>()
+  for (const [place, page] of pages.entries()) {
+    for (const line of edges(page)) {
+      const isShort = line.text.length <= maxRunningCharacters
+      const shape = isShort ? line.text.replace(/\d+/g, "0") : line.text
+      const lines = similar.get(shape) ?? []
+      if (lines.length === 0) similar.set(shape, lines)
+      lines.push({ line, page: place + 1, numbers: (isShort && line.text.match(/\d+/g)) || [] })
+    }
   }
   const written = pages.filter((page) => page.length > 2).length
-  return new Set([...counts].filter(([, count]) => count > 3 && count > written * 0.6).map(([mark]) => mark))
+  const running = new Set<PdfLine>()
+  for (const lines of similar.values()) {
+    const repeated = alike(lines)
+    const count = new Set(repeated.map(({ page }) => page)).size
+    if (count > 3 && count > written * 0.6) for (const { line } of repeated) running.add(line)
+  }
+  return running
 }
 
 const rounded = (height: number): number => Math.round(height * 2) / 2
@@ -67,7 +114,7 @@ const escapedParagraph = (paragraph: string): string =>
 interface Layout {
   readonly body: number
   readonly levels: ReadonlyArray<number>
-  readonly running: ReadonlySet<string>
+  readonly running: ReadonlySet<PdfLine>
 }
 
 const levelOf = ({ height, text }: PdfLine, { levels }: Layout): number =>
@@ -94,9 +141,8 @@ const pageBlocks = (page: PdfPage, number: number, layout: Layout): ReadonlyArra
     open = 0
     gathered = []
   }
-  const outer = new Set(edges(page))
-  const lines = page.filter((line) => !outer.has(line) || !layout.running.has(fingerprint(line)))
-  for (const line of lines) {
+  for (const line of page) {
+    if (layout.running.has(line)) continue
     const level = levelOf(line, layout)
     if (level !== open || (level === 0 && breaks(previous, line))) flush()
     open = level

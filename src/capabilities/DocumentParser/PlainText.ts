@@ -41,8 +41,7 @@ const quotedValue = (text: string, start: number): { readonly value: string; rea
 }
 
 /** The records of RFC 4180 text, parsed leniently in one pass. */
-const csvRows = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
-  const delimiter = delimiterOf(text)
+const csvRows = (text: string, delimiter: string): ReadonlyArray<ReadonlyArray<string>> => {
   const rows: Array<Array<string>> = []
   let row: Array<string> = []
   let field: Array<string> = []
@@ -76,7 +75,11 @@ const nameLimit = 200
 
 /** Each record becomes a paragraph of `column: value` lines, so that every chunk explains its values. */
 export const parseCsv = (text: string): Read => {
-  const [header, ...records] = csvRows(text.replaceAll("\r\n", "\n"))
+  const lines = text.replaceAll("\r\n", "\n")
+  // Excel writes the delimiter in a line before the header.
+  const [line, declared] = /^"?sep=([^"\n])"?\n/i.exec(lines) ?? ["", undefined]
+  const table = lines.slice(line.length)
+  const [header, ...records] = csvRows(table, declared ?? delimiterOf(table))
   if (header === undefined || records.length === 0) return parseText(text)
   const names = header.map((name) => name.slice(0, nameLimit))
   const paragraphs = records.map((record) =>

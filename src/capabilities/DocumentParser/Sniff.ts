@@ -102,7 +102,33 @@ const isMarkdown = (text: string): boolean => {
   return headed > 2 || (headed > 0 && marked > 0)
 }
 
-const parseJson = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+const endOfString = (json: string, start: number): number => {
+  let at = start + 1
+  while (at < json.length && json.charAt(at) !== '"') at += json.charAt(at) === "\\" ? 2 : 1
+  return at + 1
+}
+
+/** Valid JSON whose numbers are strings where they would be written otherwise, as `1.10` and identifiers of 19 digits. */
+const exactNumbers = (json: string): string => {
+  const parts: Array<string> = []
+  const marks = /"|-?\d[\d.eE+-]*/g
+  let from = 0
+  for (let found = marks.exec(json); found !== null; found = marks.exec(json)) {
+    const [mark] = found
+    if (mark === '"') marks.lastIndex = endOfString(json, found.index)
+    else if (mark.length > 25 || String(Number(mark)) !== mark) {
+      parts.push(json.slice(from, found.index), `"${mark}"`)
+      from = marks.lastIndex
+    }
+  }
+  return parts.length === 0 ? json : parts.join("") + json.slice(from)
+}
+
+const parseJson = Option.liftThrowable((text: string): unknown => {
+  const value: unknown = JSON.parse(text)
+  const exact = exactNumbers(text)
+  return exact === text ? value : JSON.parse(exact)
+})
 
 const isHtml = (text: string, extension: string, declared: string): boolean => {
   const root = fromRoot(text)

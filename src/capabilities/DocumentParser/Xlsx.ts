@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { openContainer, type Container, mainPart, relationships } from "./Container.ts"
-import { cellFormats, type CellFormat, displayedValue } from "./XlsxValues.ts"
+import { cellFormats, type CellFormat, displayedValue, unescapedText } from "./XlsxValues.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
 import { oneLine } from "./PlainText.ts"
 
@@ -67,7 +67,7 @@ const sharedStrings = (xml: string): ReadonlyArray<string> => {
     close: (name) => {
       // Counted here and not at the cells, because any number of cells may refer to it.
       if (name === "si") {
-        strings.push(oneLine(parts.join("")))
+        strings.push(oneLine(unescapedText(parts.join(""))))
         parts = []
       } else if (name === "t") inText = false
       else if (name === "rPh") phonetic = false
@@ -101,7 +101,8 @@ const rowsOf = (
     const text = parts.join("")
     if (cell.type === "s") return strings[Number(text)] ?? ""
     if (cell.type === "b") return text === "1" ? "TRUE" : "FALSE"
-    return oneLine(cell.type === "" || cell.type === "n" ? displayedValue(text, cell.format, from1904) : text)
+    const isNumber = cell.type === "" || cell.type === "n"
+    return oneLine(isNumber ? displayedValue(text, cell.format, from1904) : unescapedText(text))
   }
   scan(xml, {
     open: (name, tag) => {

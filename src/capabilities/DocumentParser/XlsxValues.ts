@@ -2,7 +2,8 @@
 import * as DateTime from "effect/DateTime"
 import { attribute, scan } from "../../domain/Xml.ts"
 
-export type CellFormat = "plain" | "date" | "percent"
+/** `hours` and `seconds` are durations, the latter shown with seconds. */
+export type CellFormat = "plain" | "date" | "percent" | "hours" | "seconds"
 
 /** Built-in number formats of dates and times (ECMA-376, 18.8.30). */
 const isBuiltInDate = (id: number): boolean =>
@@ -11,6 +12,7 @@ const isBuiltInDate = (id: number): boolean =>
 /** Colours, quoted text and escaped characters may contain any letters, so they are removed first. */
 const ofCode = (code: string): CellFormat => {
   const bare = code.replace(/\[(?![hms]+\])[^\]]{0,100}\]|"[^"]{0,200}"|\\./gi, "")
+  if (/\[[hms]+\]/i.test(bare)) return /s/i.test(bare) ? "seconds" : "hours"
   if (/[ymdhs]/i.test(bare) && !/[#0?]/.test(bare.replace(/\.0+/g, ""))) return "date"
   return bare.includes("%") ? "percent" : "plain"
 }
@@ -21,6 +23,7 @@ export const cellFormats = (styles: string): ReadonlyArray<CellFormat> => {
   const formats: Array<CellFormat> = []
   let inCells = false
   const formatOf = (id: number): CellFormat => {
+    if (id === 46) return "seconds"
     if (isBuiltInDate(id)) return "date"
     return own.get(id) ?? (id === 9 || id === 10 ? "percent" : "plain")
   }
@@ -54,11 +57,24 @@ const dateText = (days: number, from1904: boolean): string => {
   return (seconds * 1_000) % dayMillis === 0 ? iso.slice(0, 10) : `${iso.slice(0, 10)} ${time}`
 }
 
-/** A number in the format of its style: `2024-02-29`, `08:30`, `12.5%`. Long binary fractions are rounded. */
+const durationText = (days: number, withSeconds: boolean): string => {
+  const seconds = Math.round(Math.abs(days) * 86_400)
+  const parts = [Math.floor(seconds / 60) % 60, ...(withSeconds ? [seconds % 60] : [])]
+  const shown = [Math.floor(seconds / 3_600), ...parts.map((part) => String(part).padStart(2, "0"))].join(":")
+  return days < 0 ? `-${shown}` : shown
+}
+
+/** The characters that a string of a workbook has as `_x000D_`. */
+export const unescapedText = (text: string): string =>
+  text.replace(/_x([0-9a-f]{4})_/gi, (_, code) => String.fromCharCode(Number.parseInt(String(code), 16)))
+
+/** A number in the format of its style: `2024-02-29`, `08:30`, `40:00`, `12.5%`. Long binary fractions are rounded. */
 export const displayedValue = (value: string, format: CellFormat, from1904: boolean): string => {
   const number = Number(value)
   if (value.trim() === "" || !Number.isFinite(number)) return value
   if (format === "date" && number >= 0 && number <= lastDay) return dateText(number, from1904)
+  if ((format === "hours" || format === "seconds") && Math.abs(number) <= lastDay)
+    return durationText(number, format === "seconds")
   return format === "percent"
     ? `${Number((number * 100).toPrecision(12))}%`
     : String(Number(number.toPrecision(15)))

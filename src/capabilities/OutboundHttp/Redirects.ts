@@ -3,6 +3,7 @@
  * fetch).
  */
 import * as Effect from "effect/Effect"
+import { isUtf8 } from "node:buffer"
 import { OutboundHttpError } from "../OutboundHttp.ts"
 import { parseUrl } from "./Destination.ts"
 
@@ -40,10 +41,16 @@ const becomesGet = (status: number, method: string): boolean =>
 export const isRedirect = (status: number, location: string | undefined): location is string =>
   redirects.has(status) && location !== undefined
 
+/** Servers send paths as UTF-8, which the client decodes as Latin-1. */
+const decoded = (location: string): string => {
+  const bytes = Buffer.from(location, "latin1")
+  return isUtf8(bytes) ? bytes.toString("utf8") : location
+}
+
 /** The request that follows a redirect to `location`. */
 export const next = (hop: Hop, status: number, location: string): Effect.Effect<Hop, OutboundHttpError> =>
   Effect.gen(function* () {
-    const url = yield* parseUrl(location, hop.url)
+    const url = yield* parseUrl(decoded(location), hop.url)
     const bodiless = becomesGet(status, hop.method)
     const body = bodiless ? null : hop.body
     const sameParty = isSameParty(hop.url, url)

@@ -10,7 +10,7 @@ import type { CrawlEntryStore, NewEntry, Remembered } from "../../store/knowledg
 import type { IngestionJobStore, IngestionTask } from "../../store/knowledge/IngestionJobs.ts"
 
 /** Increment when parsing, packing or fingerprints change: all documents are then read again. */
-const readingVersion = 1
+const readingVersion = 2
 const batch = 200
 /** Minimum percentage points between two updates of a job's progress, because each is a transaction. */
 const progressStep = 5

@@ -193,6 +193,42 @@ eachEngineLive("A page that was read the last time", (it) => {
 })
 
 eachEngineLive("A ZIP of documents", (it) => {
+  it.scoped("keeps what was read of a file while the service has no memory to read it", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const store = yield* ArtifactStore
+      const parser = yield* DocumentParser
+      const archive = zipSync({ "a.txt": strToU8("Words of A."), "b.txt": strToU8("Words of B.") })
+      const source = yield* addSource(scope, "BULK_UPLOAD", { artifact: yield* store.put(archive) })
+      const without = (name: string) =>
+        Effect.provideService(sync(scope, source), DocumentParser, {
+          parse: (request) =>
+            request.fileName === name
+              ? Effect.fail(new ParseError({ code: "out_of_memory", message: "It takes too much memory." }))
+              : parser.parse(request)
+        })
+      yield* without("b.txt")
+      expect([...(yield* answering(source, "")).keys()]).toEqual(["upload:a.txt"])
+      yield* sync(scope, source)
+      const before = yield* answering(source, "")
+      expect([...before.keys()].toSorted()).toEqual(["upload:a.txt", "upload:b.txt"])
+      // The second time what it goes by is itself what was spared.
+      for (const _ of [1, 2]) {
+        yield* without("b.txt")
+        expect(yield* stateOf(scope, source)).toBe("READY: null")
+        expect(yield* answering(source, "")).toEqual(before)
+        const lines = yield* report(scope, source, "")
+        expect(["upload:a.txt", "upload:b.txt"].map((uri) => told(lines.get(uri)))).toEqual([
+          "unchanged:same_content",
+          "failed:out_of_memory"
+        ])
+      }
+      yield* sync(scope, source)
+      expect(yield* answering(source, "")).toEqual(before)
+    }).pipe(Effect.provide(live))
+  )
+
   it.scoped(
     "is read whole, however many of the 2,000 it may hold there are, and the report says which files were left out",
     () =>

@@ -1,0 +1,279 @@
+/** Text that an earlier version of a parser lost, glued, doubled or altered. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { strToU8 } from "fflate"
+import { DocumentParser, type ParseRequest } from "../../../src/capabilities/DocumentParser.ts"
+import { layerInline } from "../../../src/capabilities/DocumentParser/Inline.ts"
+import { layOut, type PdfPage } from "../../../src/capabilities/DocumentParser/PdfLayout.ts"
+import { epubFiles, pack, xlsxFiles } from "../../fixtures/documents/OfficeWriter.ts"
+
+const parser = layerInline({ maxPages: 50 })
+const parse = (source: Uint8Array | string, hints: Omit<ParseRequest, "bytes"> = {}) =>
+  Effect.flatMap(DocumentParser, (service) =>
+    service.parse({ bytes: typeof source === "string" ? strToU8(source) : source, ...hints })
+  ).pipe(Effect.provide(parser))
+
+describe("PDF", () => {
+  const pagesOf = (lines: (number: number) => ReadonlyArray<string>): ReadonlyArray<PdfPage> =>
+    Array.from({ length: 6 }, (_, place) =>
+      lines(place + 1).map((text, line) => ({ text, height: 10, baseline: 700 - 20 * line }))
+    )
+  const blocksOf = (lines: (number: number) => ReadonlyArray<string>) =>
+    layOut(pagesOf(lines)).content.split("\n\n")
+
+  it("A first or last line with a number of its own on each page is text", () => {
+    const blocks = blocksOf((number) => [
+      `Invoice ${1001 + number * 7}`,
+      "Customer A owes money",
+      `Total ${number * number}0 EUR`
+    ])
+    expect(blocks).toContain("Invoice 1022")
+    expect(blocks).toContain("Total 90 EUR")
+  })
+
+  const running: ReadonlyArray<readonly [string, (number: number) => string]> = [
+    ["the same text", () => "Meridian 2024, edition 3"],
+    ["the page's number", (number) => `${number}`],
+    ["the page's number and the number of pages", (number) => `Page ${number} of 12`],
+    ["the number of a page in the whole book", (number) => `Meridian 2024 - ${number + 118}`],
+    ["the page's number, but for one page", (number) => `Page ${number === 4 ? 40 : number}`]
+  ]
+  for (const [what, line] of running) {
+    it(`A line of ${what} is left out`, () => {
+      const blocks = blocksOf((number) => [line(number), `Words of ${number * number} kinds.`, "Ended."])
+      expect(blocks).not.toContain(line(3))
+      expect(blocks).toContain("Words of 9 kinds.")
+    })
+  }
+
+  it("A line whose number is another one than on most pages is text", () => {
+    expect(blocksOf((number) => [`Page ${number === 4 ? 40 : number}`, "Words.", "More."])).toContain(
+      "Page 40"
+    )
+  })
+})
+
+describe("Markdown", () => {
+  it.effect("A rule at the start is no front matter", () =>
+    Effect.gen(function* () {
+      const { content, title } = yield* parse(
+        "---\n\nImportant: closed on Mondays.\n\n# Opening hours\n\nTuesday 9-17\n\n---\n\nContact us.",
+        { fileName: "a.md" }
+      )
+      expect(content).toMatch(/Important: closed on Mondays\.[\s\S]*Tuesday 9-17[\s\S]*Contact us\.$/)
+      expect(title).toBe("Opening hours")
+      const { content: below } = yield* parse("---\n# Opening hours\nTuesday 9-17\n---\nContact us.", {
+        fileName: "a.md"
+      })
+      expect(below).toContain("Tuesday 9-17")
+    })
+  )
+
+  for (const matter of ["title: Hours", "# made by a tool\ntitle: Hours", 'título: "x"\ntitle: Hours']) {
+    it.effect(`Front matter is metadata: ${JSON.stringify(matter)}`, () =>
+      Effect.gen(function* () {
+        for (const end of ["---", "..."]) {
+          const { content, title } = yield* parse(`---\n${matter}\n${end}\nContact us.`, { fileName: "a.md" })
+          expect({ content, title }).toEqual({ content: "Contact us.", title: "Hours" })
+        }
+      })
+    )
+  }
+
+  it.effect("Empty front matter is dropped", () =>
+    Effect.gen(function* () {
+      expect((yield* parse("---\n---\nContact us.", { fileName: "a.md" })).content).toBe("Contact us.")
+    })
+  )
+
+  it.effect("A title keeps a # that is part of a name", () =>
+    Effect.gen(function* () {
+      expect((yield* parse("# Using F#\n\ntext", { fileName: "a.md" })).title).toBe("Using F#")
+      expect((yield* parse("# Using F# ##\n\ntext", { fileName: "a.md" })).title).toBe("Using F#")
+      expect((yield* parse("# Hours #\n\ntext", { fileName: "a.md" })).title).toBe("Hours")
+    })
+  )
+})
+
+describe("DOCX", () => {
+  const word = (body: string) =>
+    pack({
+      "[Content_Types].xml":
+        '<Types><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
+      "word/document.xml": `<w:document><w:body>${body}</w:body></w:document>`
+    })
+  const run = (text: string) => `<w:r><w:t>${text}</w:t></w:r>`
+  const paragraph = (inner: string, properties = "") =>
+    `<w:p>${properties === "" ? "" : `<w:pPr>${properties}</w:pPr>`}${inner}</w:p>`
+  const style = (name: string) => `<w:pStyle w:val="${name}"/>`
+  const box = (body: string) =>
+    `<w:r><mc:AlternateContent><mc:Choice><wps:txbx><w:txbxContent>${body}</w:txbxContent></wps:txbx></mc:Choice><mc:Fallback><w:pict><v:textbox><w:txbxContent>${body}</w:txbxContent></v:textbox></w:pict></mc:Fallback></mc:AlternateContent></w:r>`
+  const contentOf = (body: string) => Effect.map(parse(word(body)), ({ content }) => content)
+
+  it.effect("The text of a box is read once, apart from the paragraph that holds it", () =>
+    Effect.gen(function* () {
+      const inside = paragraph(run("Boxed words"), style("Heading2")) + paragraph(run("and more"))
+      const content = yield* contentOf(
+        paragraph(run("Opening ") + box(inside) + run("hours"), style("Heading1")) +
+          paragraph(run("At seven."))
+      )
+      expect(content).toBe("## Boxed words\n\nand more\n\n# Opening hours\n\nAt seven.")
+    })
+  )
+
+  it.effect("Boxes in boxes and in tables leave the cells in order", () =>
+    Effect.gen(function* () {
+      const inner = box(paragraph(run("deep")))
+      const cell = (text: string) => `<w:tc>${text}</w:tc>`
+      const row = (...cells: ReadonlyArray<string>) => `<w:tr>${cells.map(cell).join("")}</w:tr>`
+      const table = `<w:tbl>${row(paragraph(run("Day")), paragraph(run("Hours")))}${row(
+        paragraph(run("Sat") + box(paragraph(run("note") + inner)) + run("urday")),
+        paragraph(run("8 to 12"))
+      )}</w:tbl>`
+      expect(yield* contentOf(table)).toBe("| Day | Hours |\n| --- | --- |\n| deep note Saturday | 8 to 12 |")
+    })
+  )
+
+  it.effect("Moved text stands only where it was moved to", () =>
+    Effect.gen(function* () {
+      const content = yield* contentOf(
+        paragraph(`<w:moveFrom w:id="1">${run("Moved.")}</w:moveFrom>`) +
+          paragraph(run("Between.")) +
+          paragraph(`<w:moveTo w:id="2">${run("Moved.")}</w:moveTo>`)
+      )
+      expect(content).toBe("Between.\n\nMoved.")
+    })
+  )
+
+  it.effect("A paragraph that is taken out of its style's list is no item", () =>
+    Effect.gen(function* () {
+      const numbering = (id: number) => `<w:numPr><w:ilvl w:val="0"/><w:numId w:val="${id}"/></w:numPr>`
+      const content = yield* contentOf(
+        paragraph(run("Plain"), numbering(0)) +
+          paragraph(run("Item"), numbering(3)) +
+          paragraph(run("Title"), style("Heading1") + numbering(0))
+      )
+      expect(content).toBe("Plain\n\n- Item\n\n# Title")
+    })
+  )
+})
+
+describe("XLSX", () => {
+  it.effect("A duration is one, not a time of a day", () =>
+    Effect.gen(function* () {
+      const styles =
+        '<numFmts><numFmt numFmtId="165" formatCode="[h]:mm"/><numFmt numFmtId="166" formatCode="[mm]:ss"/><numFmt numFmtId="167" formatCode="[$-407][hh]:mm:ss;@"/><numFmt numFmtId="168" formatCode="[s]"/></numFmts><cellXfs><xf numFmtId="165"/><xf numFmtId="46"/><xf numFmtId="166"/><xf numFmtId="167"/><xf numFmtId="168"/><xf numFmtId="20"/></cellXfs>'
+      const cells = [
+        [0, 1.6667],
+        [1, 1.5],
+        [2, 0.0625],
+        [3, 0.25],
+        [4, 0.001],
+        [0, -0.5],
+        [5, 0.25]
+      ]
+      const rows = `<row>${cells.map(() => '<c t="str"><v>x</v></c>').join("")}</row><row>${cells
+        .map(([format, value]) => `<c s="${format}"><v>${value}</v></c>`)
+        .join("")}</row>`
+      const { content } = yield* parse(pack(xlsxFiles([{ name: "A", rows }], { styles })))
+      expect(content).toContain("| 40:00 | 36:00:00 | 1:30:00 | 6:00:00 | 0:01:26 | -12:00 | 06:00 |")
+    })
+  )
+
+  it.effect("Escaped characters of strings are the characters", () =>
+    Effect.gen(function* () {
+      const strings = "<si><t>One_x000D_\nline</t></si><si><t>a_x005F_x000D_b _x00e9_</t></si>"
+      const rows =
+        '<row><c t="s"><v>0</v></c><c t="s"><v>1</v></c></row><row><c t="inlineStr"><is><t>in_x000A_line</t></is></c><c t="str"><v>_x0041__x0042_</v></c></row>'
+      const { content } = yield* parse(pack(xlsxFiles([{ name: "A", rows }], { strings })))
+      expect(content).toContain("| One line | a_x000D_b é |")
+      expect(content).toContain("| in line | AB |")
+    })
+  )
+})
+
+describe("CSV", () => {
+  it.effect("Excel's line with the delimiter names it and is no header", () =>
+    Effect.gen(function* () {
+      for (const [first, separator] of [
+        ["sep=;", ";"],
+        ["SEP=,", ","],
+        ['"sep=^"', "^"],
+        ["sep=\t", "\t"]
+      ] as const) {
+        const rows = [
+          ["Name", "Price, net"],
+          ["Apple", "3;4"]
+        ].map((row) => row.map((value) => `"${value}"`).join(separator))
+        const { content } = yield* parse([first, ...rows].join("\r\n"), { fileName: "a.csv" })
+        expect(content).toBe("Name: Apple\nPrice, net: 3;4")
+      }
+    })
+  )
+})
+
+describe("JSON", () => {
+  it.effect("Numbers stay as they are written", () =>
+    Effect.gen(function* () {
+      const { content } = yield* parse(
+        String.raw`{"id":1234567890123456789,"v": [1.10,-0,1e3 , 2E-400],"quoted \" 1.50":"a \\","12":"say \"1.10\" ok"}`,
+        { fileName: "a.json" }
+      )
+      expect(content.split(/\n+/).toSorted()).toEqual(
+        [
+          "id: 1234567890123456789",
+          "v[0]: 1.10",
+          "v[1]: -0",
+          "v[2]: 1e3",
+          "v[3]: 2E-400",
+          'quoted " 1.50: a \\',
+          '12: say "1.10" ok'
+        ].toSorted()
+      )
+      expect((yield* parse("1.50", { fileName: "a.json" })).content).toBe("1.50")
+    })
+  )
+
+  it.effect("What only looks like JSON is text", () =>
+    Effect.gen(function* () {
+      for (const text of [
+        "[1.2.3] is a version",
+        "[01]",
+        "{1: 2}",
+        "[1 2]",
+        "[- 1]",
+        "[1.]",
+        "[.5]",
+        '["a" 1]'
+      ]) {
+        expect(yield* parse(text)).toMatchObject({ content: text, mediaType: "text/plain" })
+      }
+    })
+  )
+})
+
+describe("HTML", () => {
+  const words = (topic: string) =>
+    `<p>This paragraph tells of ${topic} at length, in words that a reader would find in a book.</p>`
+
+  it.effect("Elements that XHTML closes in their own tag hide nothing", () =>
+    Effect.gen(function* () {
+      const body = `<h1>Bridges</h1>${words("bridges")}<script src="b.js"/><textarea rows="2" /><iframe
+        src="x"/>${words("tunnels")}`
+      const files = epubFiles("Book", [{ file: "c1.xhtml", title: "Bridges", body }])
+      expect((yield* parse(pack(files))).content).toContain("tells of tunnels")
+      const xhtml = `<?xml version="1.0"?><!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml"><head><title>Bridges</title></head><body><main>${body}</main></body></html>`
+      const { content } = yield* parse(xhtml, { contentType: "application/xhtml+xml" })
+      expect(content).toContain("tells of tunnels")
+    })
+  )
+
+  it.effect("A fragment with an <html> in a comment is read", () =>
+    Effect.gen(function* () {
+      const { content } = yield* parse(`<div><!-- <html> -->${words("bridges")}</div>`, {
+        contentType: "text/html"
+      })
+      expect(content).toContain("tells of bridges")
+    })
+  )
+})
