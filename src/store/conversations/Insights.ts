@@ -71,8 +71,10 @@ const MeasuresRow = Schema.Struct({
 })
 export type MeasuredRow = typeof MeasuresRow.Type
 
-/** Maximum number of characters of a question that are read. */
-const maxQuestionLength = 1_000
+/** Maximum number of characters of a question that are used. */
+export const maxQuestionLength = 1_000
+/** Number of characters read after them: masking has to see the whole of a value that the limit cuts. */
+const maxValueLength = 512
 /** Maximum number of sources of one agent that a report names. */
 const maxSourcesPerAgent = 50
 /** Maximum number of rows of one report of measures, without the total. */
@@ -95,7 +97,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
       sql`
         select r.id as "runId", r.agent_id as "agentId", (select a.masking from agents a
             where a.tenant_id = r.tenant_id and a.id = r.agent_id) as masking, r.conversation_id as "conversationId",
-          c.end_user_id as "endUserId", left(r.user_message, ${maxQuestionLength}::int) as question,
+          c.end_user_id as "endUserId", left(r.user_message, ${maxQuestionLength + maxValueLength}::int) as question,
           r.started_at as at, r.status = 'failed' and not r.handed_over and not r.stopped as failed,
           r.unanswered, r.handed_over as "handedOver", r.stopped, coalesce(r.rating = -1, false) as "thumbsDown",
           v.embedding

@@ -67,14 +67,18 @@ const parameters = {
 
 /** The questions for the model, with placeholders where the agent masks, and what restores the values. */
 const masked = (groups: ReadonlyArray<UnnamedGroup>) => {
-  const shown = groups.map(({ questions }) =>
-    questions.slice(0, maxQuestions).map((text) => text.slice(0, maxQuestionLength).toWellFormed())
-  )
+  const all = groups.map(({ questions }) => questions.slice(0, maxQuestions))
+  const shownBy = (shown: (question: string) => string) => all.map((questions) => questions.map(shown))
   const settings = groups[0]?.masking ?? null
-  if (settings === null) return { shown, restored: (text: string) => text }
+  if (settings === null) {
+    const shown = shownBy((question) => question.slice(0, maxQuestionLength).toWellFormed())
+    return { shown, restored: (text: string) => text }
+  }
   const own = new Masking(settings)
-  for (const question of shown.flat()) own.learn(question)
-  return { shown: shown.map((questions) => questions.map((text) => own.text(text))), restored: own.restored }
+  for (const question of all.flat()) own.learn(question)
+  // Masked before it is cut: a part of a value is not recognised.
+  const shown = shownBy((question) => own.beginning(question, maxQuestionLength))
+  return { shown, restored: own.restored }
 }
 
 const nameOf = (text: string): string =>

@@ -15,7 +15,12 @@ import { invalidField, noSuch } from "../../domain/Errors.ts"
 import type { AgentId, RunId, SourceId } from "../../domain/Ids.ts"
 import { mayBeEnglish } from "../../search/Language.ts"
 import * as QuestionGroups from "../../search/QuestionGroups.ts"
-import { InsightStore, type ReportScope, type WrongRow } from "../../store/conversations/Insights.ts"
+import {
+  InsightStore,
+  maxQuestionLength,
+  type ReportScope,
+  type WrongRow
+} from "../../store/conversations/Insights.ts"
 import { Masking } from "../chat/masking/Masking.ts"
 import { GroupNames, type UnnamedGroup } from "./GroupNames.ts"
 import * as Measures from "./Measures.ts"
@@ -121,7 +126,9 @@ const sentOf = (rows: ReadonlyArray<WrongRow>) => {
   )
   return (question: string): string => {
     const masking = settings.get(question)
-    return masking === undefined ? question : new Masking(masking).searchable(question)
+    return masking === undefined
+      ? question.slice(0, maxQuestionLength).toWellFormed()
+      : new Masking(masking).searchable(question, maxQuestionLength)
   }
 }
 

@@ -190,6 +190,29 @@ eachEngineLive("What went wrong", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped(
+    "is named without telling the model a part of what an agent masks, at the end of a long question",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* agent
+        const sql = yield* SqlClient.SqlClient
+        yield* notFound
+        const said = `${"Where is my parcel? ".repeat(14)}My card: 4111 1111 1111 1111, please look`
+        expect(said.indexOf("4111")).toBeLessThan(300)
+        expect(said.indexOf("please")).toBeGreaterThan(300)
+        yield* ask(scope, said, "ada")
+        yield* ask(scope, said.toLowerCase(), "bob")
+        const masking = { kinds: ["card"], patterns: [], sources: false, tools: [] }
+        yield* sql`update agents set masking = ${JSON.stringify(masking)}::jsonb where id = ${scope.agentId}`
+        const asked = yield* namesGroups("Parcels")
+        expect(named((yield* data("/api/insights")).groups)).toEqual(["Parcels"])
+        const [prompt] = yield* asked
+        expect(prompt).toContain("[card-1]")
+        expect(prompt).not.toContain("4111")
+        expect(prompt).not.toContain("look")
+      }).pipe(onFreshData)
+  )
+
   it.scoped("has no names if the model gives none, and does not ask for them again at once", () =>
     Effect.gen(function* () {
       const scope = yield* agent
@@ -223,6 +246,22 @@ eachEngineLive("What went wrong", (it) => {
       expect(yield* asked).toEqual([])
       expect(yield* sql`select kind from other_model_usage`).toEqual([])
     }).pipe(onFreshData)
+  )
+
+  it.scoped(
+    "is grouped without telling the embedder a part of what an agent masks, where a question is cut",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* agent
+        const sql = yield* SqlClient.SqlClient
+        yield* notFound
+        yield* ask(scope, `${"x ".repeat(492)}My card: 4111 1111 1111 1111, please`, "ada")
+        const masking = { kinds: ["card"], patterns: [], sources: false, tools: [] }
+        yield* sql`update agents set masking = ${JSON.stringify(masking)}::jsonb where id = ${scope.agentId}`
+        embedded.length = 0
+        yield* data("/api/insights")
+        expect(embedded).toEqual([`${"x ".repeat(492)}My card:`])
+      }).pipe(onFreshData)
   )
 
   it.scoped("is grouped without telling the embedder what an agent masks", () =>

@@ -1,13 +1,14 @@
 /** Applies masking to a turn's tools, checker and trace. Does nothing where the agent masks nothing. */
 import * as Effect from "effect/Effect"
 import type { Context } from "effect"
-import type { GroundingChecker } from "../../../capabilities/GroundingChecker.ts"
+import type { CitedPassage, Claim, GroundingChecker } from "../../../capabilities/GroundingChecker.ts"
 import { yieldToEventLoop } from "../../../concurrency/YieldToEventLoop.ts"
 import type { JsonObject } from "../../../domain/Text.ts"
 import type { HistoryMessage } from "../../../store/chat/Turns.ts"
 import { searchText } from "../Question.ts"
 import type { TurnTools } from "../tools/Tools.ts"
 import type { Turn } from "../Turn.ts"
+import type { Masking } from "./Masking.ts"
 
 type Checker = Context.Tag.Service<typeof GroundingChecker>
 type Masked = Pick<Turn, "masking">
@@ -15,6 +16,12 @@ type Masked = Pick<Turn, "masking">
 /** Number of masked values so far by kind, for the trace. */
 export const counted = ({ masking }: Masked): Readonly<Record<string, unknown>> =>
   masking === null ? {} : { masking: masking.counts }
+
+/** Runs all steps, and lets other turns run between them. */
+const inSteps = (steps: Iterable<void>) =>
+  Effect.gen(function* () {
+    for (const _ of steps) yield* yieldToEventLoop
+  })
 
 /** Reads all customer texts that the turn will send first: one text may show what a number in another one is. */
 export const learn = (
@@ -24,12 +31,11 @@ export const learn = (
   Effect.gen(function* () {
     if (masking === null) return
     for (const { content } of history) {
-      masking.learn(content)
-      // Lets other turns run between long texts.
+      yield* inSteps(masking.learning(content))
       yield* yieldToEventLoop
     }
-    if (request.context !== undefined) masking.learnJson(request.context)
-    masking.learn(request.message)
+    if (request.context !== undefined) yield* inSteps(masking.learningJson(request.context))
+    yield* inSteps(masking.learning(request.message))
   })
 
 /** The text that may be searched for: embedding and ranking may call an outside provider. */
@@ -67,6 +73,21 @@ export const tools = ({ masking }: Masked, given: TurnTools): TurnTools => {
   return { ...given, call }
 }
 
+/** The claims with placeholders. A passage stays one object in all claims, because checkers analyse each object once. */
+const maskedClaims = (masking: Masking, claims: ReadonlyArray<Claim>) =>
+  Effect.gen(function* () {
+    const known = new Map<CitedPassage, CitedPassage>()
+    for (const passage of new Set(claims.flatMap(({ passages }) => passages))) {
+      if (known.size > 0) yield* yieldToEventLoop
+      const title = masking.passage(passage.title)
+      known.set(passage, { ...passage, title, text: masking.passage(passage.text) })
+    }
+    return claims.map(({ passages, text: said }) => ({
+      text: masking.known(said),
+      passages: passages.map((passage) => known.get(passage) ?? passage)
+    }))
+  })
+
 /** A checker may call a model or a service. Statements and passages have the same placeholders for the same values. */
 export const checker = ({ masking }: Masked, given: Checker): Checker =>
   masking === null
@@ -74,26 +95,15 @@ export const checker = ({ masking }: Masked, given: Checker): Checker =>
     : {
         name: given.name,
         check: (claims) =>
-          given
-            .check(
-              claims.map(({ passages, text: said }) => ({
-                text: masking.known(said),
-                passages: passages.map((passage) => ({
-                  ...passage,
-                  title: masking.passage(passage.title),
-                  text: masking.passage(passage.text)
-                }))
+          Effect.flatMap(maskedClaims(masking, claims), given.check).pipe(
+            Effect.map(({ verdicts, ...told }) => ({
+              ...told,
+              verdicts: verdicts.map(({ spans, ...verdict }) => ({
+                ...verdict,
+                spans: spans.map((span) => ({ ...span, text: masking.restored(span.text) }))
               }))
-            )
-            .pipe(
-              Effect.map(({ verdicts, ...told }) => ({
-                ...told,
-                verdicts: verdicts.map(({ spans, ...verdict }) => ({
-                  ...verdict,
-                  spans: spans.map((span) => ({ ...span, text: masking.restored(span.text) }))
-                }))
-              }))
-            )
+            }))
+          )
       }
 
 /** An object that the model wrote, with values restored, for display. */

@@ -9,13 +9,15 @@ import { isList } from "../../../domain/JsonValue.ts"
 import { literalKind, type Masking as MaskingSettings } from "../../../domain/agents/Masking.ts"
 import { type Matcher, parse } from "../../../domain/agents/MaskingPattern.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
-import { digitsIn, emails, type DetectedValue, numbers } from "./Detect.ts"
+import { digitsIn, numbers, search } from "./Detect.ts"
+import type { DetectedValue } from "./DetectedValue.ts"
+import { emails } from "./Emails.ts"
+import { KnownNumbers } from "./KnownNumbers.ts"
+import { ValueFinder } from "./ValueFinder.ts"
 
 /** Maximum characters between the brackets of a placeholder, including blanks that a model may add. */
 const maxInner = 48
 const bracketed = /\[([^[\]]{1,48})\]/g
-/** A known number with at least this many digits is found however it is written. */
-const minKnownDigits = 7
 
 /** Instruction about placeholders for the model. The number 0 is never used. */
 export const rule = `Personal data is replaced by placeholders in square brackets, a kind and a number, as in [email-0]. Each stands for one value
@@ -69,8 +71,8 @@ export class Masking {
   readonly #values = new Map<string, string>()
   readonly #numbers = new Map<string, number>()
   readonly #counts = new Map<string, number>()
-  /** Kinds of known numbers, by their digits. */
-  readonly #known = new Map<string, string>()
+  readonly #known = new KnownNumbers()
+  readonly #finder = new ValueFinder()
 
   constructor(settings: MaskingSettings) {
     this.#settings = settings
@@ -92,20 +94,36 @@ export class Masking {
 
   /** Finds numbers that this text shows to be personal data, so that other texts without that context mask them too. */
   learn(text: string, lead = ""): void {
-    this.#learned(text, lead)
+    for (const _ of this.learning(text, lead));
   }
 
-  /** {@link learn} of every text in `value`. */
-  learnJson(value: JsonValue, lead = ""): void {
-    if (typeof value === "string" || typeof value === "number") this.learn(String(value), lead)
+  /** {@link learn} in steps. After each the caller may let other work run. */
+  *learning(text: string, lead = ""): Generator<void, void> {
+    const found: Array<DetectedValue> = []
+    for (const value of search(text, lead, this.#asked())) {
+      if (value === null) yield
+      else found.push(value)
+    }
+    this.#keep(text, found)
+  }
+
+  /** {@link learning} of every text in `value`. */
+  *learningJson(value: JsonValue, lead = ""): Generator<void, void> {
+    if (typeof value === "string" || typeof value === "number") yield* this.learning(String(value), lead)
     else if (typeof value === "object" && value !== null)
       for (const [name, member] of Object.entries(value))
-        this.learnJson(member, isList(value) ? lead : `${name}: `)
+        yield* this.learningJson(member, isList(value) ? lead : `${name}: `)
   }
 
   /** `text` with placeholders. `lead` is text before it that may say what a number is. */
   readonly text = (text: string, lead = "", keeps: Keeps = keepsNone): string => {
     return this.#replaced(text, this.#all(text, keeps, this.#learned(text, lead)))
+  }
+
+  /** The first `length` UTF-16 units of `text`, masked. The rest shows which values begin in them. */
+  readonly beginning = (text: string, length: number, keeps: Keeps = keepsNone): string => {
+    const found = this.#all(text, keeps, this.#learned(text, ""))
+    return this.#replaced(text, found, length).toWellFormed()
   }
 
   /** Masks the agent's own texts for the model; unchanged unless sources are masked. */
@@ -114,15 +132,18 @@ export class Masking {
   /** Replaces only texts that look like placeholders. */
   readonly literals = (text: string): string => this.#replaced(text, this.#literalsIn(text, keepsNone))
 
-  /** Replaces only values that already have a placeholder. */
+  /**
+   * Replaces only values that already have a placeholder. The text around them does not matter: the model may have
+   * written a placeholder where the value is not recognised.
+   */
   readonly known = (text: string): string =>
-    this.#replaced(
-      text,
-      this.#all(text, keepsNone, this.#numbersIn(text, "")).filter(({ end, start }) => {
+    this.#replaced(text, [
+      ...this.#all(text, keepsNone, this.#numbersIn(text, "")).filter(({ end, start }) => {
         const value = text.slice(start, end)
         return this.#placeholders.has(value) || this.#known.has(digitsIn(value))
-      })
-    )
+      }),
+      ...this.#finder.find(text)
+    ])
 
   /** Masks every text in `value`, including property names. A number that is personal data becomes a string. */
   readonly json = (value: JsonValue, keeps: Keeps = keepsNone, lead = ""): JsonValue => {
@@ -160,8 +181,8 @@ export class Masking {
     })
 
   /** The search query: without the values, or with their kinds as words where nothing else is left. */
-  readonly searchable = (text: string): string => {
-    const masked = this.text(text, "", () => true)
+  readonly searchable = (text: string, length = text.length): string => {
+    const masked = this.beginning(text, length, () => true)
     const without = (instead: (kind: string) => string) =>
       masked
         .replaceAll(bracketed, (whole, inner: string) => {
@@ -232,20 +253,24 @@ export class Masking {
     return at > 0 && this.#kinds.has(key.slice(0, at)) && /^\d+$/.test(key.slice(at + 1))
   }
 
-  #numbersIn(text: string, lead: string): ReadonlyArray<DetectedValue> {
+  #asked() {
     const { kinds } = this.#settings
-    const asked = { cards: kinds.includes("card"), phones: kinds.includes("phone"), known: this.#known }
-    return numbers(text, lead, asked)
+    return { cards: kinds.includes("card"), phones: kinds.includes("phone"), known: this.#known }
+  }
+
+  #numbersIn(text: string, lead: string): ReadonlyArray<DetectedValue> {
+    return numbers(text, lead, this.#asked())
+  }
+
+  #keep(text: string, found: ReadonlyArray<DetectedValue>): void {
+    for (const { end, kind, start } of found) this.#known.add(digitsIn(text.slice(start, end)), kind)
   }
 
   /** The numbers in a text, including those known only after it was read. */
   #learned(text: string, lead: string): ReadonlyArray<DetectedValue> {
     const before = this.#known.size
     const found = this.#numbersIn(text, lead)
-    for (const { end, kind, start } of found) {
-      const digits = digitsIn(text.slice(start, end))
-      if (digits.length >= minKnownDigits) this.#known.set(digits, kind)
-    }
+    this.#keep(text, found)
     return this.#known.size === before ? found : this.#numbersIn(text, lead)
   }
 
@@ -281,15 +306,16 @@ export class Masking {
     ]
   }
 
-  #replaced(text: string, found: ReadonlyArray<DetectedValue>): string {
-    if (found.length === 0) return text
+  /** The first `length` UTF-16 units of `text` with placeholders. A value that begins in them is replaced as a whole. */
+  #replaced(text: string, found: ReadonlyArray<DetectedValue>, length = text.length): string {
     let shown = ""
     let at = 0
     for (const { end, kind, start } of merged(found)) {
+      if (start >= length) break
       shown += text.slice(at, start) + this.#placeholderOf(kind, text.slice(start, end))
       at = end
     }
-    return shown + text.slice(at)
+    return shown + text.slice(at, Math.max(at, length))
   }
 
   #placeholderOf(kind: string, value: string): string {
@@ -301,6 +327,7 @@ export class Masking {
     const placeholder = `[${kind}-${number}]`
     this.#placeholders.set(value, placeholder)
     this.#values.set(`${kind}-${number}`, value)
+    if (kind !== literalKind) this.#finder.add(kind, value)
     return placeholder
   }
 }
