@@ -41,7 +41,7 @@ COPY --from=build --chown=1000:1000 /volumes/data /data
 USER node
 VOLUME /data
 EXPOSE 3000
-# The service drains on it and ends with 0: give it 45 seconds.
+# The service drains on it and ends with 0: give it 75 seconds.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --retries=3 \
   CMD ["/usr/local/bin/node", "-e", "fetch(`http://127.0.0.1:${process.env.SPOKE_HEALTH_PORT || process.env.PORT}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

@@ -88,6 +88,10 @@ const own = (...names) => Path.join(import.meta.dirname, ...names)
 
 const read = (file) => JSON.parse(Fs.readFileSync(file, "utf8"))
 
+/** npm resolves the path of a tarball from the new folder; the user gives it from the current one. */
+const dependency = (spoke) =>
+  /[/\\]|\.tgz$/u.test(spoke) && Fs.existsSync(spoke) ? `file:${Path.resolve(spoke)}` : spoke
+
 const write = (folder, template, spoke) => {
   Fs.mkdirSync(folder, { recursive: true })
   const parts = template === "service" ? ["shared", template] : ["shared", "library", template]
@@ -101,7 +105,7 @@ const write = (folder, template, spoke) => {
     private: true,
     type: "module",
     ...rest,
-    dependencies: { ...dependencies, spoke }
+    dependencies: { ...dependencies, spoke: dependency(spoke) }
   }
   Fs.writeFileSync(manifest, `${JSON.stringify(made, null, 2)}\n`)
 }

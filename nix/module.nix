@@ -19,6 +19,7 @@ let
     "CHANNEL_APP_SECRET"
     "CHANNEL_VERIFY_TOKEN"
     "OPENAI_API_KEY"
+    "OTEL_EXPORTER_OTLP_HEADERS"
     "SMTP_URL"
     "SPOKE_ADMIN_PASSWORD"
     "SPOKE_GROUNDING_API_KEY"
@@ -27,7 +28,16 @@ let
     "SPOKE_SECRET"
     "SPOKE_SECRET_PREVIOUS"
   ];
-  exposed = builtins.filter (name: cfg.settings ? ${name}) secrets;
+  # Addresses that may be in `settings`, unless a password is part of them.
+  addresses = [
+    "DATABASE_URL"
+    "SPOKE_DATABASE_DIRECT_URL"
+    "REDIS_URL"
+  ];
+  hasPassword = address: builtins.match ".*://[^/@]*:[^/@]+@.*" address != null;
+  exposed =
+    builtins.filter (name: cfg.settings ? ${name}) secrets
+    ++ builtins.filter (name: hasPassword (cfg.settings.${name} or "")) addresses;
   given = name: cfg.settings ? ${name} || cfg.secretFiles ? ${name} || cfg.environmentFile != null;
 
   # Every credential is a variable of the same name.
@@ -109,6 +119,15 @@ let
   }
   // cfg.settings;
 
+  # A wildcard address cannot be called, so the loopback address is used.
+  callableHost =
+    if environment.HOST == "0.0.0.0" || environment.HOST == "::" then
+      "127.0.0.1"
+    else if lib.hasInfix ":" environment.HOST then
+      "[${environment.HOST}]"
+    else
+      environment.HOST;
+
   service = {
     User = "spoke";
     Group = "spoke";
@@ -151,11 +170,11 @@ let
     SystemCallErrorNumber = "EPERM";
   };
 
-  # Turns settle for up to 30 seconds after SPOKE_DRAIN_DELAY.
+  # Longer than a drain takes: SPOKE_DRAIN_DELAY and 65 seconds.
   serving = service // {
     Restart = "always";
     RestartSec = 2;
-    TimeoutStopSec = 60;
+    TimeoutStopSec = 75;
   };
 in
 {
@@ -357,7 +376,7 @@ in
           description = "Spoke's agents, as the system says them";
           after = [ "spoke-api.service" ];
           wants = [ "spoke-api.service" ];
-          environment.SPOKE_URL = "http://127.0.0.1:${toString cfg.port}";
+          environment.SPOKE_URL = "http://${callableHost}:${environment.PORT}";
           serviceConfig = service // {
             Type = "oneshot";
             RemainAfterExit = true;

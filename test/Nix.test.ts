@@ -24,7 +24,7 @@ describe("The Nix files", () => {
     const listed = Array.from(list.matchAll(/"(\w+)"/gu), ([, name = ""]) => name)
     const secret = SchemaAST.getPropertySignatures(Variables.ast)
       .map(({ name }) => String(name))
-      .filter((name) => /SECRET|TOKEN|PASSWORD|_KEY$|ACCESS_KEY_ID|SMTP_URL/u.test(name))
+      .filter((name) => /SECRET|TOKEN|PASSWORD|_KEY$|ACCESS_KEY_ID|SMTP_URL|HEADERS/u.test(name))
     expect(listed.toSorted()).toEqual(secret.toSorted())
   })
 

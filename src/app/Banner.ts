@@ -34,17 +34,17 @@ const request = (settings: Settings, apiKey: Redacted.Redacted): string =>
     `  -d '{"message": "How do I add a source?"}'`
   ].join("\n")
 
-const introduction = (settings: Settings, { apiKey, email, password }: FirstRun): string =>
-  [
-    "",
-    `  API key    ${Redacted.value(apiKey)}   (shown once)`,
-    `  Sign in    ${email}`,
-    ...(Option.isSome(password) ? [`  Password   ${Redacted.value(password.value)}   (shown once)`] : []),
-    "",
-    "Ask the agent something:",
-    "",
-    request(settings, apiKey)
-  ].join("\n")
+/** Prints what is shown once. */
+export const printSecrets = ({ apiKey, email, password }: FirstRun) =>
+  Console.log(
+    [
+      "",
+      `  API key    ${Redacted.value(apiKey)}   (shown once)`,
+      `  Sign in    ${email}`,
+      ...(Option.isSome(password) ? [`  Password   ${Redacted.value(password.value)}   (shown once)`] : []),
+      ""
+    ].join("\n")
+  )
 
 /** `health` is the separate address of health and metrics. */
 export const print = (
@@ -70,7 +70,9 @@ export const print = (
         `  Data       ${settings.database === null ? settings.dataDir : "PostgreSQL"}`,
         `  Model      ${settings.model?.chatModel ?? "none: replies are extracts from the sources (set OPENAI_API_KEY)"}`,
         ...(health === null ? [] : [`  Health     ${health}`]),
-        ...(Option.isSome(first) ? [introduction(settings, first.value)] : []),
+        ...(Option.isSome(first)
+          ? ["", "Ask the agent something:", "", request(settings, first.value.apiKey)]
+          : []),
         ""
       ].join("\n")
     )

@@ -9,11 +9,9 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import * as Schema from "effect/Schema"
 import { zipSync } from "fflate"
 import { ArtifactStore } from "../capabilities/ArtifactStore.ts"
 import { sampleSource } from "../domain/agents/Start.ts"
-import { CreateTenant } from "../domain/accounts/Account.ts"
 import type { AgentScope } from "../domain/accounts/Access.ts"
 import type { IngestionJobId } from "../domain/Ids.ts"
 import { Accounts } from "../usecases/accounts/Accounts.ts"
@@ -22,6 +20,7 @@ import { Keys } from "../usecases/accounts/Keys.ts"
 import { Sources } from "../usecases/knowledge/Sources.ts"
 import type { Settings } from "./config/Config.ts"
 import * as DataDirectory from "./DataDirectory.ts"
+import * as FirstOwner from "./FirstOwner.ts"
 
 /** The tenant and agent that the first start created. Key and password are shown once. */
 export interface FirstRun {
@@ -55,8 +54,6 @@ const archive = (docs: string) =>
     return zipSync(Object.fromEntries(entries), { mtime: "1980-01-01" })
   }).pipe(Effect.orDie)
 
-const decodeTenant = Schema.decodeUnknown(CreateTenant)
-
 const isFresh = Effect.gen(function* () {
   const accounts = yield* Accounts
   const { rows } = yield* accounts.listTenants({ limit: 1 })
@@ -72,8 +69,7 @@ const make = (settings: Settings, docs: string) =>
     const { email } = settings.admin
     const generated = Redacted.make(randomBytes(12).toString("base64url"))
     const password = Option.getOrElse(settings.admin.password, () => generated)
-    const given = { name: "Spoke", owner: { email, password: Redacted.value(password) } }
-    const { tenant } = yield* accounts.createTenant(yield* decodeTenant(given))
+    const { tenant } = yield* accounts.createTenant(yield* FirstOwner.tenantOf(settings, password))
     const agent = yield* agents.create(
       { tenantId: tenant.id },
       { name: "Spoke guide", instructions, greeting }

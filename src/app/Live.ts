@@ -70,8 +70,11 @@ const prepareDatabase = (settings: Settings) =>
     })
   ).pipe(Layer.provideMerge(ProcessLeases.Default), Layer.provideMerge(database(settings)))
 
-/** Time that running turns have to settle after the listener has closed. */
-const turnDrainTimeout = Duration.seconds(30)
+/**
+ * Time for open requests after the listener has closed, and then for running turns to settle. Service managers wait
+ * longer than their sum (`deploy`, `compose.yaml`, `nix/module.nix`).
+ */
+export const drainTimeouts = { requests: Duration.seconds(35), turns: Duration.seconds(30) }
 
 /** The settings that use-cases read. */
 const settingsOf = (settings: Settings) =>
@@ -85,7 +88,7 @@ const settingsOf = (settings: Settings) =>
       timeout: settings.turnTimeout,
       runtimeData: settings.runtimeData,
       realtimeUrl: settings.realtimeUrl,
-      drain: turnDrainTimeout
+      drain: drainTimeouts.turns
     })
   )
 

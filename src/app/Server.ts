@@ -1,7 +1,6 @@
 /** The running server: listens, works, and drains without losing work. */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -29,9 +28,6 @@ import * as Workers from "./Workers.ts"
 
 export type Role = "all" | "api" | "worker"
 
-/** Time for open requests after the listener has closed. A running turn settles within 30 seconds. */
-const shutdownTimeout = Duration.seconds(35)
-
 /**
  * Runs until it is interrupted. Then workers take no more jobs, requests are served for the drain delay, and turns
  * settle. Fails when its embedded database ends.
@@ -58,7 +54,12 @@ export const run = (settings: Settings, role: Role) =>
     if (role !== "worker") yield* Port.attempt(settings)
     const first =
       settings.database === null
-        ? yield* FirstRun.run(settings, Package.docs).pipe(Effect.provide(live))
+        ? // Without an interruption in between, which would lose the generated password.
+          yield* FirstRun.run(settings, Package.docs).pipe(
+            Effect.tap(Option.match({ onNone: () => Effect.void, onSome: Banner.printSecrets })),
+            Effect.provide(live),
+            Effect.uninterruptible
+          )
         : Option.none()
     yield* FirstOwner.ensure(settings).pipe(Effect.provide(live))
     yield* QueueAges.watch.pipe(Effect.provide(live))
@@ -77,7 +78,7 @@ export const run = (settings: Settings, role: Role) =>
     if (role !== "worker") {
       const served = Http.layer(settings).pipe(
         Layer.provide(
-          listen({ host: settings.host, port: settings.port, grace: shutdownTimeout }).pipe(
+          listen({ host: settings.host, port: settings.port, grace: Live.drainTimeouts.requests }).pipe(
             Layer.provide(Http.overload(settings))
           )
         ),
@@ -87,9 +88,8 @@ export const run = (settings: Settings, role: Role) =>
     }
     if (settings.database === null) yield* FirstRun.rememberAddress(settings)
     yield* Banner.print(settings, role, first, Context.get(health, Health.HealthAddress)).pipe(
-      Effect.provide(live)
-    )
-    yield* Deferred.await(end).pipe(
+      Effect.provide(live),
+      Effect.zipRight(Deferred.await(end)),
       Effect.onInterrupt(() =>
         Effect.gen(function* () {
           yield* Effect.logInfo("Draining: no more jobs, then no more requests")

@@ -108,6 +108,26 @@ describe("The configuration", () => {
     })
   )
 
+  it.effect("takes the previous secret only beside the current one", () =>
+    Effect.gen(function* () {
+      const found = yield* problems({ SPOKE_SECRET_PREVIOUS: "p".repeat(40) })
+      expect(found).toEqual({ SPOKE_SECRET: "Required with SPOKE_SECRET_PREVIOUS" })
+    })
+  )
+
+  it.effect("takes no time that is longer than a timer can be", () =>
+    Effect.gen(function* () {
+      for (const variable of ["SPOKE_TURN_TIMEOUT", "SPOKE_MAX_WAIT", "SPOKE_DRAIN_DELAY"]) {
+        expect(yield* problems({ [variable]: "25 hours" })).toEqual({
+          [variable]: 'Expected a duration of at most 1 day, like "60 seconds"'
+        })
+        yield* fromRecord({ [variable]: "1 day" }, false)
+      }
+      const { snapshots } = yield* fromRecord({ SPOKE_SNAPSHOT_INTERVAL: "30 days" }, false)
+      expect(snapshots?.every).toEqual(Duration.days(30))
+    })
+  )
+
   it.effect("copies an embedded store once a second at most", () =>
     Effect.gen(function* () {
       const found = yield* problems({ SPOKE_SNAPSHOT_INTERVAL: "999 millis" })

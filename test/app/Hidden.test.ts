@@ -23,6 +23,11 @@ it("the value of a secret option is masked, however it is written", () => {
   ])
 })
 
+it("the token of a tenant's destination is one, too", () => {
+  const start = ["node", "spoke", "tenant", "move", "ten_1", "--to", "https://eu.example.com"]
+  expect(maskArguments([...start, "--to-token", "t"])).toEqual([...start, "--to-token", "***"])
+})
+
 it("a line without one stays as it is", () => {
   expect(maskArguments(["node", "spoke", "serve", "--role", "api"])).toBeNull()
   expect(maskArguments(["node", "spoke", "chat", "--key-file", "key"])).toBeNull()

@@ -4,10 +4,12 @@ import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import { parse, parseAllDocuments } from "yaml"
-import { Variables } from "../../src/app/config/Config.ts"
+import { fromRecord, Variables } from "../../src/app/config/Config.ts"
 import { fileVariables } from "../../src/app/config/SecretFiles.ts"
-import { found, read, root, toolPackage, tools } from "./Tools.ts"
+import { found, longestDrainSeconds, read, root, toolPackage, tools } from "./Tools.ts"
 
 const known: ReadonlySet<string> = new Set([...Object.keys(Variables.fields), ...fileVariables])
 const chart = Path.join(root, "deploy/helm/spoke")
@@ -48,6 +50,31 @@ describe("The chart", () => {
       ...values.secretKeys.map((name: string) => `${name}_FILE`)
     ]
     expect(names.filter((name) => !known.has(name))).toEqual([])
+  })
+
+  it("is installed as the documentation says: the secret has each key, and no variable is missing", async () => {
+    const [, text = ""] =
+      /```text\n(kubectl create secret[\s\S]*?)```/u.exec(read("docs/containers.md")) ?? []
+    const named = (pattern: RegExp) => Array.from(text.matchAll(pattern), ([, ...words]) => words)
+    const stored = named(/--from-literal=(\w+)/gu).flat()
+    const [keys] = named(/secretKeys=\{([\w,]+)\}/gu).flat()
+    const mounted: ReadonlyArray<string> = keys?.split(",") ?? values.secretKeys
+    expect(mounted.filter((name) => !stored.includes(name))).toEqual([])
+    const example = (name: string) => (name === "DATABASE_URL" ? "postgres://db/spoke" : "s".repeat(40))
+    const settings = named(/--set settings\.(\w+)=(\S+)/gu)
+    expect(settings.map(([name]) => name)).toContain("SPOKE_ARTIFACTS")
+    const variables = {
+      ...values.settings,
+      ...Object.fromEntries(settings),
+      ...Object.fromEntries(mounted.map((name) => [name, example(name)]))
+    }
+    const found = await Effect.runPromise(Effect.either(fromRecord(variables, false)))
+    expect(found).toMatchObject({ _tag: "Right" })
+  })
+
+  it("gives a pod longer than a drain takes", () => {
+    const delay = Duration.toSeconds(values.settings.SPOKE_DRAIN_DELAY)
+    expect(values.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(delay + longestDrainSeconds + 5)
   })
 
   it("closes every block that it opens", () => {
@@ -124,6 +151,8 @@ describe.skipIf(helm === undefined)("Helm", () => {
       if (kind !== "Deployment" && kind !== "Job") continue
       const pod = spec.template.spec
       expect(pod.securityContext).toMatchObject({ runAsNonRoot: true })
+      // Kubernetes would set variables such as SPOKE_SERVICE_HOST.
+      expect(pod.enableServiceLinks).toBe(false)
       const [container] = pod.containers
       expect(container.securityContext).toMatchObject({
         allowPrivilegeEscalation: false,

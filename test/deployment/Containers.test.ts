@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from "vitest"
 import { parse } from "yaml"
 import { Variables } from "../../src/app/config/Config.ts"
 import { fileVariables } from "../../src/app/config/SecretFiles.ts"
-import { read, root } from "./Tools.ts"
+import { longestDrainSeconds, read, root } from "./Tools.ts"
 
 const dockerfile = read("Dockerfile")
 /** What is copied from the folder of the build, or of a stage. */
@@ -117,6 +117,15 @@ describe("compose.yaml", () => {
     expect(services.redis.command).toContain("noeviction")
   })
 
+  it("gives a container longer than a drain takes, as the image asks for", () => {
+    const [, asked] = /give it (\d+) seconds/u.exec(dockerfile) ?? []
+    for (const name of ["api", "worker"]) {
+      const [, seconds] = /^(\d+)s$/u.exec(services[name].stop_grace_period) ?? []
+      expect(Number(seconds)).toBeGreaterThanOrEqual(1 + longestDrainSeconds + 5)
+      expect(asked).toBe(seconds)
+    }
+  })
+
   it("gives every secret by file", () => {
     const given: Readonly<Record<string, string>> = services.api.environment
     const files = Object.entries(given).filter(([name]) => name.endsWith("_FILE"))
@@ -149,6 +158,9 @@ describe("The template of the service", () => {
     const known = [...Object.keys(Variables.fields), ...fileVariables]
     expect(Object.keys(services.spoke.environment).filter((name) => !known.includes(name))).toEqual([])
     expect(services.spoke).toMatchObject({ init: true, read_only: true, cap_drop: ["ALL"], tmpfs: ["/tmp"] })
+    expect(services.spoke.stop_grace_period).toBe(
+      parse(read("compose.yaml"), { merge: true }).services.api.stop_grace_period
+    )
     expect(Object.keys(volumes)).toEqual(services.spoke.volumes.map((volume: string) => volume.split(":")[0]))
   })
 })

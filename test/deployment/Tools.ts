@@ -3,9 +3,16 @@ import { spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
 import { createRequire } from "node:module"
 import * as Path from "node:path"
+import * as Duration from "effect/Duration"
+import { drainTimeouts } from "../../src/app/Live.ts"
 
 export const root = Path.join(import.meta.dirname, "../..")
 export const read = (...name: ReadonlyArray<string>) => Fs.readFileSync(Path.join(root, ...name), "utf8")
+
+/** Maximum time from the closed listener to the end: `SPOKE_DRAIN_DELAY` comes before it. */
+export const longestDrainSeconds = Duration.toSeconds(
+  Duration.sum(drainTimeouts.requests, drainTimeouts.turns)
+)
 
 /** Undefined where no tools were installed. */
 export const tools = process.env["SPOKE_TEST_DEPLOY_TOOLS"]

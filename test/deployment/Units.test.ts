@@ -12,7 +12,7 @@ import { fileVariables } from "../../src/app/config/SecretFiles.ts"
 import { isolateTenants, layerPostgres, migrate } from "../../src/store/Database.ts"
 import { binaries, startServer } from "../servers/PostgresServer.ts"
 import { migrations } from "../TestDatabase.ts"
-import { has, read, root } from "./Tools.ts"
+import { has, longestDrainSeconds, read, root } from "./Tools.ts"
 
 const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-deploy-"))
 const known: ReadonlySet<string> = new Set([...Object.keys(Variables.fields), ...fileVariables])
@@ -56,6 +56,12 @@ describe("The units of systemd", () => {
     for (const name of names) expect(valuesOf(name, "Environment")).toContain(`NODE_OPTIONS=${option}`)
     expect(read("nix/package.nix")).toContain(`--set-default NODE_OPTIONS ${option}`)
     expect(read("bench/machine.mjs")).toContain(`const nodeOptions = "${option}"`)
+  })
+
+  it("stop for longer than a drain takes, as the Nix module's", () => {
+    const [, nix] = /TimeoutStopSec = (\d+);/u.exec(read("nix/module.nix")) ?? []
+    for (const seconds of [...names.flatMap((name) => valuesOf(name, "TimeoutStopSec")), nix])
+      expect(Number(seconds)).toBeGreaterThanOrEqual(1 + longestDrainSeconds + 5)
   })
 
   it.skipIf(!has("systemd-analyze", ["--version"]))("are what systemd can read, and little exposed", () => {

@@ -67,6 +67,19 @@ describe("create-spoke", () => {
     expect(Fs.existsSync(Path.join(place, "my-spoke/server.mjs"))).toBe(true)
   })
 
+  it("names a tarball by its whole path: npm looks for it from the new folder", async () => {
+    Fs.writeFileSync(Path.join(place, "spoke.tgz"), "")
+    for (const [number, path] of ["./spoke.tgz", "spoke.tgz", Path.join(place, "spoke.tgz")].entries()) {
+      const folder = `packed-${number}`
+      expect((await create(folder, "--yes", "--spoke", path)).code).toBe(0)
+      const { dependencies } = manifestOf(Path.join(place, folder))
+      expect(dependencies.spoke).toBe(`file:${Path.join(place, "spoke.tgz")}`)
+    }
+    Fs.mkdirSync(Path.join(place, "latest"))
+    expect((await create("tagged", "--yes", "--spoke", "latest")).code).toBe(0)
+    expect(manifestOf(Path.join(place, "tagged")).dependencies.spoke).toBe("latest")
+  })
+
   it("refuses a folder that is not empty, and changes nothing in it", async () => {
     const folder = Path.join(place, "full")
     Fs.mkdirSync(folder)

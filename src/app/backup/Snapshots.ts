@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { unfinishedFolder } from "../../capabilities/ArtifactStore/Disk.ts"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import type { Settings } from "../config/Settings.ts"
@@ -24,6 +25,9 @@ const snapshotName = /^(\d{4}-\d{2}-\d{2}T)(\d{2})-(\d{2})-(\d{2})Z$/
 
 /** Pause after a failure, such as a full disk. */
 const retryDelay = Duration.minutes(10)
+
+/** Longest sleep. A timer of more than 2^31 - 1 milliseconds (24.8 days) never fires. */
+const maxSleep = Duration.days(1)
 
 class SnapshotFailed extends Schema.TaggedError<SnapshotFailed>()("SnapshotFailed", {
   message: Schema.String,
@@ -112,7 +116,7 @@ export const take = Effect.fn("Snapshots.take")(function* (
     yield* attempt(`Removing ${name}`, () => fs.rm(path.join(folder, name), { recursive: true }))
   }
   return target
-})
+}, forEveryTenant("archive"))
 
 /** Time until the next copy is due, by the newest one. */
 const timeUntilDue = (folder: string, every: Duration.Duration) =>
@@ -128,7 +132,8 @@ export const keep = ({ dataDir, database, snapshots }: Settings) => {
   if (snapshots === null || database !== null) return Effect.void
   const next = Effect.gen(function* () {
     const wait = yield* timeUntilDue(snapshots.folder, snapshots.every)
-    yield* Effect.sleep(wait)
+    yield* Effect.sleep(Duration.min(wait, maxSleep))
+    if (Duration.greaterThan(wait, maxSleep)) return
     yield* take(dataDir, snapshots)
   })
   return next.pipe(

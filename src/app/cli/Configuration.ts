@@ -78,14 +78,13 @@ const summary = ({ changes }: Plan): string => {
   return `${count("create")} to create, ${count("update")} to change, ${count("delete")} to delete.`
 }
 
+const textOf = (plan: Plan, gates: ReadonlyArray<Gates.Gate>): string =>
+  plan.changes.length === 0
+    ? "Nothing would change."
+    : [...plan.changes.map(block), ...gates.map(Gates.words)].join("\n")
+
 const show = (plan: Plan, gates: ReadonlyArray<Gates.Gate>, json: true | undefined) =>
-  json === true
-    ? Output.asJson({ ...plan, gates })
-    : Output.line(
-        plan.changes.length === 0
-          ? "Nothing would change."
-          : [...plan.changes.map(block), ...gates.map(Gates.words)].join("\n")
-      )
+  json === true ? Output.asJson({ ...plan, gates }) : Output.line(textOf(plan, gates))
 
 const pull = ({ agentsOnly, ...flags }: PullFlags) =>
   Effect.gen(function* () {
@@ -134,7 +133,8 @@ const carryOut = Effect.fn("Configuration.carryOut")(function* (
     yield* Gates.refuse(gates)
   }
   if (yes !== true) {
-    yield* show(planned, gates, undefined)
+    // With --json, standard output has the JSON alone.
+    yield* (json === true ? Output.note : Output.line)(textOf(planned, gates))
     yield* askToConfirm
   }
   const force = allowRegression === true ? { force: true } : {}
@@ -272,7 +272,7 @@ export const applyCommand = (run: Arguments.Run) =>
     .option("--yes", "do not ask")
     .option("--prune", pruneWords)
     .option("--allow-regression", allowWords)
-    .option("--wait", "wait wait until the sources are read; the token needs the scope sources:read")
+    .option("--wait", "wait until the sources are read; the token needs the scope sources:read")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.token)

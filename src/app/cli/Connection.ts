@@ -10,7 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { fromEnvironment } from "../config/Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
-import { serverAddress } from "../../domain/Address.ts"
+import { isLocalHost, serverAddress, urlOf } from "../../domain/Address.ts"
 
 /** A command failed. `message` is printed as it is. The default exit code is 1. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
@@ -50,7 +50,7 @@ export const secretOf = (file: string | undefined, said: Redacted.Redacted | und
     : Effect.asSome(secretIn(file))
 
 /** Time-out until the response begins. */
-export const responseTimeout = Duration.seconds(120)
+const responseTimeout = Duration.seconds(120)
 
 const Issue = Schema.Struct({
   path: Schema.Array(Schema.Union(Schema.String, Schema.Number)),
@@ -86,9 +86,20 @@ export const explained = (code: string, words?: string): string =>
     ...(steps[code] === undefined ? [] : [steps[code]])
   ].join("\n")
 
+/** An address without its spelling: each loopback address is this machine. */
+const placeOf = (address: string): string | undefined => {
+  const url = urlOf(serverAddress(address))
+  if (url === null) return undefined
+  const host = isLocalHost(url.hostname) ? "localhost" : url.hostname
+  return `${url.protocol}//${host}:${url.port}${url.pathname}`
+}
+
+const isSameServer = (one: string, other: string): boolean => placeOf(one) === placeOf(other)
+
 /**
  * The server's address and a secret for it. Defaults come from the data directory, where the first start stores them:
- * `stored` reads the secret there. Fails with `unknown` when one of them is not known.
+ * `stored` reads the secret there. It is for the stored address alone: it is not sent to another server. Fails with
+ * `unknown` when one of them is not known.
  */
 const serverOf = <E extends { readonly message: string }, R>(
   given: string | undefined,
@@ -101,12 +112,15 @@ const serverOf = <E extends { readonly message: string }, R>(
     if (Option.isSome(address) && Option.isSome(secret)) return { url: address.value, secret: secret.value }
     const { dataDir } = yield* fromEnvironment()
     const kept = yield* DataDirectory.credentials.read(dataDir)
-    const url = Option.orElse(address, () => Option.map(kept, (found) => found.url))
-    const own = Option.isSome(secret) ? secret : yield* stored(dataDir)
-    if (Option.isNone(url) || Option.isNone(own)) {
-      return yield* new CommandFailed({ message: `${unknown} Looked in ${dataDir}.` })
+    const own = Option.map(kept, (found) => found.url)
+    const url = Option.orElse(address, () => own)
+    const isOwn = Option.isNone(address) || (Option.isSome(own) && isSameServer(address.value, own.value))
+    const known = Option.isSome(secret) || !isOwn ? secret : yield* stored(dataDir)
+    if (Option.isNone(url) || Option.isNone(known)) {
+      const other = isOwn || Option.isNone(own) ? "" : ` The secrets there are for ${own.value} only.`
+      return yield* new CommandFailed({ message: `${unknown} Looked in ${dataDir}.${other}` })
     }
-    return { url: url.value, secret: own.value }
+    return { url: url.value, secret: known.value }
   }).pipe(Effect.mapError(commandFailed))
 
 /** The server's address and key. */
@@ -239,4 +253,10 @@ export const operatorOf = (flags: OperatorFlags) =>
       "The server or the token is missing. Start a server here first (spoke serve), or give --url and " +
         "--operator-token (SPOKE_URL, SPOKE_OPERATOR_TOKEN)."
     )
+  )
+
+/** Requests to the operator's routes. Fails for any status other than 2xx. */
+export const operate = (flags: OperatorFlags) =>
+  Effect.flatMap(operatorOf(flags), ({ secret, url }) =>
+    requests(url, ["authorization", `Bearer ${Redacted.value(secret)}`], "/api/operator")
   )

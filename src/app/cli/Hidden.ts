@@ -3,7 +3,7 @@
  * are masked as soon as the command starts.
  */
 
-const secret = ["--key", "--operator-token", "--token"]
+const secret = ["--key", "--operator-token", "--to-token", "--token"]
 
 /** `args` with the values of secret options masked; null when there are none. */
 export const maskArguments = (args: ReadonlyArray<string>): ReadonlyArray<string> | null => {

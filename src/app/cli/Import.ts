@@ -4,10 +4,8 @@
  */
 import * as fs from "node:fs"
 import * as NodeStream from "@effect/platform-node/NodeStream"
-import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { ImportReport } from "../../domain/conversations/ConversationImport.ts"
 import { isArchive } from "../backup/Manifest.ts"
@@ -17,7 +15,6 @@ import { restore } from "./Export.ts"
 import * as Output from "./Output.ts"
 import { explain } from "./Signals.ts"
 import { MiB } from "../../domain/Bytes.ts"
-import { serverAddress } from "../../domain/Address.ts"
 
 /** Maximum lines of one request, and about the maximum bytes. A longer line is sent alone. */
 const maxBatchLines = 500
@@ -31,39 +28,25 @@ interface Flags extends Connection.OperatorFlags {
 
 /** Sends lines and returns the report. */
 const sender = ({ agent, ...flags }: Flags) =>
-  Effect.gen(function* () {
-    const { secret, url } = yield* Connection.operatorOf(flags)
-    const client = yield* HttpClient.HttpClient
-    const base = serverAddress(url)
-    return (lines: ReadonlyArray<string>) =>
-      client
-        .execute(
-          HttpClientRequest.post(`${base}/api/operator/import/conversations`).pipe(
+  Effect.map(
+    Connection.operate(flags),
+    (server) => (lines: ReadonlyArray<string>) =>
+      server
+        .call(
+          ImportReport,
+          HttpClientRequest.post("/import/conversations").pipe(
             HttpClientRequest.setUrlParams(agent === undefined ? {} : { agentId: agent }),
-            HttpClientRequest.bearerToken(secret),
             HttpClientRequest.bodyText(lines.join("\n"), "application/x-ndjson")
           )
         )
         .pipe(
-          Effect.timeout(Connection.responseTimeout),
-          Effect.mapError(
-            () =>
-              new Connection.CommandFailed({
-                message: `The server at ${base} does not answer. Is it running? Import again to continue.`
-              })
-          ),
-          Effect.filterOrElse(({ status }) => status === 200, Connection.refused),
-          Effect.flatMap((response) => response.json),
-          Effect.flatMap(Schema.decodeUnknown(Schema.Struct({ data: ImportReport }))),
-          Effect.map(({ data }) => data),
-          Effect.catchTags({
-            ParseError: () =>
-              new Connection.CommandFailed({ message: "The server's answer has an unexpected form." }),
-            ResponseError: () =>
-              new Connection.CommandFailed({ message: "The server's answer was cut off. Import again." })
-          })
+          Effect.mapError((failed) =>
+            failed.isTransient === true
+              ? new Connection.CommandFailed({ message: `${failed.message} Import again to continue.` })
+              : failed
+          )
         )
-  })
+  )
 
 /** The bytes of the file, or of standard input. */
 const bytesOf = (file: string) =>

@@ -198,7 +198,7 @@ export const Variables = Schema.Struct({
   SLACK_API_URL: variable(httpUrl, `Base address of Slack's methods; ${slackUrl} by default.`),
   SPOKE_TURN_TIMEOUT: variable(
     duration,
-    "A longer chat turn fails with RUNTIME_TIMEOUT; 60 seconds by default."
+    "A longer chat turn fails with RUNTIME_TIMEOUT; 60 seconds by default, at most 1 day."
   ),
   SPOKE_RATE_LIMIT: variable(
     rate,

@@ -11,6 +11,9 @@ export const brokenConstraints = (given: Readonly<Record<string, string | undefi
   ...(given["DATABASE_URL"] !== undefined && given["SPOKE_SECRET"] === undefined
     ? [{ variable: "SPOKE_SECRET", message: "Required with DATABASE_URL: at least 32 random bytes" }]
     : []),
+  ...(given["SPOKE_SECRET_PREVIOUS"] !== undefined && given["SPOKE_SECRET"] === undefined
+    ? [{ variable: "SPOKE_SECRET", message: "Required with SPOKE_SECRET_PREVIOUS" }]
+    : []),
   ...(given["DATABASE_URL"] !== undefined &&
   given["SPOKE_ADMIN_EMAIL"] !== undefined &&
   given["SPOKE_ADMIN_PASSWORD"] === undefined

@@ -49,16 +49,25 @@ export const apiUrl = parsed("an http or https URL that ends in /v1", (text) =>
 export const redisUrl = parsed("a redis:// or rediss:// URL", (text) =>
   Option.as(parseRedisAddress(text), text)
 )
-const durationFrom = (minMillis: number, expected: string) =>
+const durationFrom = (minMillis: number, maxMillis: number, expected: string) =>
   parsed(expected, (text) =>
-    Option.filter(
-      Duration.decodeUnknown(text),
-      (value) => Duration.toMillis(value) >= minMillis && Duration.isFinite(value)
-    )
+    Option.filter(Duration.decodeUnknown(text), (value) => {
+      const millis = Duration.toMillis(value)
+      return millis >= minMillis && millis <= maxMillis
+    })
   )
-export const duration = durationFrom(Number.MIN_VALUE, 'a duration like "60 seconds"')
+/** Time of one timer. A timer of more than 2^31 - 1 milliseconds (24.8 days) never fires. */
+export const duration = durationFrom(
+  Number.MIN_VALUE,
+  Duration.toMillis("1 day"),
+  'a duration of at most 1 day, like "60 seconds"'
+)
 /** Interval of periodic work. */
-export const interval = durationFrom(1_000, 'a duration of at least 1 second, like "1 day"')
+export const interval = durationFrom(
+  1_000,
+  Number.MAX_SAFE_INTEGER,
+  'a duration of at least 1 second, like "1 day"'
+)
 
 /** A decimal number. NaN for `0x10`, `1e3` and white space. */
 const decimalOf = (text: string): number =>

@@ -46,13 +46,10 @@ export const layer = <A extends Replaceable = never, E = never, R = never>(
 /** Background work over {@link layer}: ingestion, channels, sweeps. Its scope waits for running jobs. */
 export const workers = Workers.layer
 
-/** Time for open requests after the listener has closed. */
-const shutdownTimeout = "35 seconds"
-
 /** Serves every HTTP surface over {@link layer} at the host and port of `settings`. */
 export const server = (settings: Settings) =>
   Http.layer(settings).pipe(
-    Layer.provide(listen({ host: settings.host, port: settings.port, grace: shutdownTimeout })),
+    Layer.provide(listen({ host: settings.host, port: settings.port, grace: Live.drainTimeouts.requests })),
     Layer.provide(Http.overload(settings))
   )
 

@@ -30,7 +30,7 @@ const decodeRows = Schema.decodeUnknown(Schema.Array(Row))
 const owners = (tenant: string | undefined) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const rows = yield* sql`
+    const rows = yield* sql`/* every tenant: directory */
       select distinct on (tenant_id) id, tenant_id as "tenantId", email from users
       where role = 'owner' and active and ${tenant === undefined ? sql`true` : sql`tenant_id = ${tenant}`}
       order by tenant_id, id limit 2`

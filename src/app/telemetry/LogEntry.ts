@@ -4,7 +4,7 @@ import * as HashMap from "effect/HashMap"
 import * as Logger from "effect/Logger"
 import type { LogEntry } from "../../client/Spoke.ts"
 
-/** Maximum characters of a cause. */
+/** Maximum characters of a cause: some contain whole statements. */
 const causeLimit = 4_000
 
 const levels: Readonly<Record<string, LogEntry["level"]>> = {
@@ -21,6 +21,10 @@ export const words = (message: unknown): string =>
     .map((part: unknown) => (typeof part === "string" ? part : JSON.stringify(part)))
     .join(" ")
 
+/** The cause as a field, if there is one. */
+export const causeIn = (cause: Cause.Cause<unknown>): { readonly cause?: string } =>
+  Cause.isEmpty(cause) ? {} : { cause: Cause.pretty(cause).slice(0, causeLimit) }
+
 /** Passes every line to `take`. */
 export const logger = (take: (entry: LogEntry) => void) =>
   Logger.make<unknown, void>(({ annotations, cause, date, logLevel, message }) =>
@@ -29,6 +33,6 @@ export const logger = (take: (entry: LogEntry) => void) =>
       level: levels[logLevel.label] ?? "info",
       message: words(message),
       annotations: Object.fromEntries(HashMap.toEntries(annotations)),
-      ...(Cause.isEmpty(cause) ? {} : { cause: Cause.pretty(cause).slice(0, causeLimit) })
+      ...causeIn(cause)
     })
   )

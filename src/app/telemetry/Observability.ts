@@ -1,6 +1,5 @@
 /**
- * Logging: one JSON object per line for machines, readable lines on a terminal. Causes are cut, because some contain
- * whole statements.
+ * Logging: one JSON object per line for machines, readable lines on a terminal.
  */
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
@@ -19,10 +18,7 @@ import * as AccessLog from "../../http/server/AccessLog.ts"
 import { sqlStateOf } from "../../store/Database.ts"
 import type { Settings } from "../config/Config.ts"
 import * as Telemetry from "./Telemetry.ts"
-import { words } from "./LogEntry.ts"
-
-/** Maximum characters of a cause in a log line. */
-const causeLimit = 4_000
+import { causeIn, words } from "./LogEntry.ts"
 
 const levels: Record<Settings["logLevel"], LogLevel.LogLevel> = {
   trace: LogLevel.Trace,
@@ -65,7 +61,7 @@ const lineOf = ({
   ...traceOf(context),
   ...(List.isNil(spans) ? {} : { spans: List.toArray(spans).map(({ label }) => label) }),
   ...sqlStateIn(cause),
-  ...(Cause.isEmpty(cause) ? {} : { cause: Cause.pretty(cause).slice(0, causeLimit) })
+  ...causeIn(cause)
 })
 
 const colors: Readonly<Record<string, number>> = { error: 31, fatal: 31, warn: 33, debug: 90, trace: 90 }

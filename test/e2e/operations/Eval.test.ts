@@ -314,7 +314,13 @@ describe("spoke eval on a data folder", () => {
         "Who won the world cup in 1998?,,,true"
       ].join("\n")
     )
-    const { code, stderr, stdout } = await run(["eval", cases, "--data", dataDir, "--json"], {})
+    // Servers of this environment do not apply to a folder.
+    const { code, stderr, stdout } = await run(["eval", cases, "--data", dataDir, "--json"], {
+      DATABASE_URL_FILE: file("database_url", "postgres://127.0.0.1:1/production"),
+      SPOKE_DATABASE_DIRECT_URL_FILE: file("direct_url", "postgres://127.0.0.1:1/production"),
+      REDIS_URL_FILE: file("redis_url", "redis://127.0.0.1:1"),
+      SPOKE_VECTOR: "pgvector"
+    })
     expect([code, stderr]).toEqual([0, expect.stringContaining("Asked 3 questions")])
     expect(JSON.parse(stdout)).toMatchObject({
       passed: 3,

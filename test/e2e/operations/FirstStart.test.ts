@@ -2,6 +2,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import {
+  begin,
   hasShell,
   removeFolder,
   root,
@@ -141,4 +142,36 @@ describe("The first start on an empty data directory", () => {
     const { code, stdout } = await run(["doctor", "--json"], { SPOKE_DATA_DIR: dataDir, PORT: "many" })
     expect([code, JSON.parse(stdout).ok, stdout.includes("many")]).toEqual([1, false, false])
   })
+})
+
+describe("A first start that is interrupted while it reads the documentation", () => {
+  const dataDir = temporaryFolder()
+  afterAll(() => removeFolder(dataDir))
+
+  it("has shown the password, and drains like any other", async () => {
+    const { said, stop } = begin(["serve"], {
+      SPOKE_DATA_DIR: dataDir,
+      PORT: "0",
+      SPOKE_DRAIN_DELAY: "50 millis"
+    })
+    await until(
+      async () => said.stderr,
+      (text) => text.includes("Reading the documentation")
+    )
+    expect(said.stdout).not.toContain("is listening")
+    const [, password = ""] = /Password {3}(\S{16})/u.exec(said.stdout) ?? []
+    await stop()
+    expect(said.stderr).toContain("Draining")
+    const spoke = await startFresh(dataDir)
+    try {
+      const { status } = await spoke.request("POST", "/api/auth/login", {
+        key: null,
+        headers: { "x-spoke-csrf": "1" },
+        body: { email: "admin@localhost", password }
+      })
+      expect(status).toBe(200)
+    } finally {
+      await spoke.kill()
+    }
+  }, 120_000)
 })

@@ -14,6 +14,8 @@ app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 {{/* What every pod has: nobody's rights, and nothing to write but its volumes. */}}
 {{- define "spoke.pod" -}}
 automountServiceAccountToken: false
+# Its variables, such as SPOKE_SERVICE_HOST, look like misspelt variables of Spoke.
+enableServiceLinks: false
 terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
 securityContext:
   runAsNonRoot: true

@@ -13,6 +13,17 @@ import { CommandFailed } from "../Connection.ts"
 import type { Send } from "./Ask.ts"
 import { badInput } from "./Cases.ts"
 
+/** Variables of another database, which do not apply to a folder. Empty counts as unset. */
+const unset = {
+  DATABASE_URL: "",
+  DATABASE_URL_FILE: "",
+  SPOKE_DATABASE_DIRECT_URL: "",
+  SPOKE_DATABASE_DIRECT_URL_FILE: "",
+  REDIS_URL: "",
+  REDIS_URL_FILE: "",
+  SPOKE_VECTOR: ""
+}
+
 const origin = "http://spoke.internal"
 
 const decodeAgents = Schema.decodeUnknown(Schema.Struct({ data: AgentPage }))
@@ -42,7 +53,7 @@ const onlyAgent = (service: Embedded.Embedded) =>
 export const open = (folder: string, agentId: string | undefined) =>
   Effect.gen(function* () {
     if (!fs.existsSync(folder)) return yield* badInput(`${folder} is no data folder.`)
-    const settings = yield* fromEnvironment({ SPOKE_DATA_DIR: folder, DATABASE_URL: "", REDIS_URL: "" })
+    const settings = yield* fromEnvironment({ ...unset, SPOKE_DATA_DIR: folder })
     const service = yield* Embedded.open(settings, { workers: false }, Embedded.layer(settings))
     const agent = yield* agentId === undefined ? onlyAgent(service) : service.agent(agentId)
     const client = yield* HttpClient.HttpClient

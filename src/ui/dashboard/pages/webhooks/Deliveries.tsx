@@ -63,7 +63,9 @@ export const Deliveries = ({ id }: { readonly id: string }) => {
       {query.isRefetchError ? <Problem problem={query.error} /> : null}
       <Actions>
         <LoadMore query={query} />
-        <Button busy={query.isRefetching} onClick={() => void query.refetch()}>{common.refresh}</Button>
+        <Button busy={query.isRefetching} onClick={() => void query.refetch()}>
+          {common.refresh}
+        </Button>
       </Actions>
     </>
   )
