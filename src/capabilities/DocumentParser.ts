@@ -51,7 +51,7 @@ export class ParseError extends Schema.TaggedError<ParseError>()("ParseError", {
 }) {}
 
 /** True where another try may succeed: the process had no time or no memory for the document. */
-export const isTransient = ({ code }: { readonly code: string }): boolean =>
+export const mayParseLater = ({ code }: { readonly code: string }): boolean =>
   code === "timed_out" || code === "out_of_memory"
 
 /** Limits of one document. Exceeding one is a {@link ParseError}. */

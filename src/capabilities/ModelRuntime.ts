@@ -107,7 +107,7 @@ const problems: Record<ModelError["reason"], ProviderProblem> = {
 export const problemOf = ({ problem, reason }: ModelError): ProviderProblem => problem ?? problems[reason]
 
 /** Problems of calls that cost nothing. */
-export const unbilled: ReadonlySet<ProviderProblem> = new Set<ProviderProblem>([
+export const unbilledProblems: ReadonlySet<ProviderProblem> = new Set<ProviderProblem>([
   "key_refused",
   "quota_spent",
   "rate_limited",

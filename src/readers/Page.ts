@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../domain/Elapsed.ts"
-import { DocumentParser, isTransient, type ParsedDocument } from "../capabilities/DocumentParser.ts"
+import { DocumentParser, mayParseLater, type ParsedDocument } from "../capabilities/DocumentParser.ts"
 import type { OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { agent, fetchChanged, request } from "./Fetch.ts"
 import type { JournalEntry } from "./Journal.ts"
@@ -40,7 +40,7 @@ export interface Page {
 
 /** Converts the error of a parser, or of the recognition of text. */
 export const unreadable = (error: { readonly code: string; readonly message: string }) =>
-  new ReaderError({ code: error.code, message: error.message, retryable: isTransient(error) })
+  new ReaderError({ code: error.code, message: error.message, retryable: mayParseLater(error) })
 
 /** The document of a response, with the data that a later sync compares. */
 export const documentOf = (

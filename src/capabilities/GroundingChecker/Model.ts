@@ -15,7 +15,7 @@ import {
   type ModelError,
   ModelRuntime,
   problemOf,
-  unbilled,
+  unbilledProblems,
   type WholeReply,
   wholeReply
 } from "../ModelRuntime.ts"
@@ -131,7 +131,7 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
     })
 
     const isBilled = (failure: ModelError | Unusable) =>
-      failure._tag !== "ModelError" || !unbilled.has(problemOf(failure))
+      failure._tag !== "ModelError" || !unbilledProblems.has(problemOf(failure))
 
     return GroundingChecker.of({
       name: "model",

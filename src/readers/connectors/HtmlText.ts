@@ -1,6 +1,6 @@
 /** Converts HTML of other systems to Markdown. */
 import * as Effect from "effect/Effect"
-import { DocumentParser, isTransient } from "../../capabilities/DocumentParser.ts"
+import { DocumentParser, mayParseLater } from "../../capabilities/DocumentParser.ts"
 
 /** Escapes text for HTML. */
 export const escaped = (text: string): string =>
@@ -19,6 +19,6 @@ export const markdownOf = (html: string, title: string, url: string) =>
       .parse({ bytes: new TextEncoder().encode(page), contentType: "text/html; charset=utf-8", url })
       .pipe(
         Effect.map(({ content }) => content),
-        Effect.catchAll((error) => Effect.succeed(isTransient(error) ? null : ""))
+        Effect.catchAll((error) => Effect.succeed(mayParseLater(error) ? null : ""))
       )
   })

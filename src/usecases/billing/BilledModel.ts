@@ -6,7 +6,7 @@ import {
   type ModelRequest,
   type ModelRuntimeService,
   problemOf,
-  unbilled
+  unbilledProblems
 } from "../../capabilities/ModelRuntime.ts"
 
 /** The name under which calls of `model` (null: the default one) are counted. */
@@ -48,7 +48,7 @@ export const billed = (runtime: ModelRuntimeService, bills: Array<Bill>): ModelR
         }),
         Stream.tapError((error) =>
           Effect.sync(() => {
-            if (unbilled.has(problemOf(error))) bills.splice(bills.indexOf(own), 1)
+            if (unbilledProblems.has(problemOf(error))) bills.splice(bills.indexOf(own), 1)
           })
         )
       )

@@ -4,7 +4,11 @@
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
-import { type ModelRequest, type ModelRuntimeService, unbilled } from "../../../capabilities/ModelRuntime.ts"
+import {
+  type ModelRequest,
+  type ModelRuntimeService,
+  unbilledProblems
+} from "../../../capabilities/ModelRuntime.ts"
 import type { Bill } from "../../../domain/billing/Cost.ts"
 import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
@@ -148,7 +152,7 @@ const withBill = (
         Effect.sync(() => void bills.splice(-1, 1, bill ?? billOf(inputTokens, outputTokens))),
       onFailure: () =>
         Effect.sync(() => {
-          if (turn.providerProblem !== null && unbilled.has(turn.providerProblem)) bills.pop()
+          if (turn.providerProblem !== null && unbilledProblems.has(turn.providerProblem)) bills.pop()
         })
     })
   })
