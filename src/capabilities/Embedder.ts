@@ -6,13 +6,13 @@ import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 /**
- * `retryAfter` is set when the provider requested a pause. `ofInput`: the provider may accept other texts, or fewer, or
+ * `retryAfter` is set when the provider requested a pause. `dependsOnInput`: the provider may accept other texts, or fewer, or
  * shorter ones.
  */
 export class EmbedderError extends Schema.TaggedError<EmbedderError>()("EmbedderError", {
   message: Schema.String,
   retryable: Schema.Boolean,
-  ofInput: Schema.optionalWith(Schema.Boolean, { exact: true }),
+  dependsOnInput: Schema.optionalWith(Schema.Boolean, { exact: true }),
   retryAfter: Schema.optionalWith(Schema.DurationFromMillis, { exact: true })
 }) {}
 

@@ -86,15 +86,16 @@ export const explained = (code: string, words?: string): string =>
     ...(steps[code] === undefined ? [] : [steps[code]])
   ].join("\n")
 
-/** An address without its spelling: each loopback address is this machine. */
-const placeOf = (address: string): string | undefined => {
+/** The address in one spelling: each loopback address is this machine. */
+const normalizedAddress = (address: string): string | undefined => {
   const url = urlOf(serverAddress(address))
   if (url === null) return undefined
   const host = isLocalHost(url.hostname) ? "localhost" : url.hostname
   return `${url.protocol}//${host}:${url.port}${url.pathname}`
 }
 
-const isSameServer = (one: string, other: string): boolean => placeOf(one) === placeOf(other)
+const isSameServer = (one: string, other: string): boolean =>
+  normalizedAddress(one) === normalizedAddress(other)
 
 /**
  * The server's address and a secret for it. Defaults come from the data directory, where the first start stores them:

@@ -62,7 +62,7 @@ const failure = (
 ) => new EmbedderError({ message, retryable, ...(Option.isSome(pause) && { retryAfter: pause.value }) })
 
 /** The reason may be one of the texts. */
-const refusal = (message: string) => new EmbedderError({ message, retryable: false, ofInput: true })
+const refusal = (message: string) => new EmbedderError({ message, retryable: false, dependsOnInput: true })
 
 const tooMany = () => failure("Too many texts wait for the embedding provider.", true)
 
@@ -278,7 +278,7 @@ const make = (options: OpenAiOptions) =>
       embed(texts, maxQueryWait).pipe(
         Effect.map(Arr.map((vector) => Exit.succeed(vector))),
         Effect.catchIf(
-          ({ ofInput }) => ofInput === true && texts.length > 1,
+          ({ dependsOnInput }) => dependsOnInput === true && texts.length > 1,
           () =>
             Effect.forEach(texts, (text) => Effect.exit(embedOne(text)), {
               concurrency: maxQueriesPerRequest

@@ -80,27 +80,20 @@ export interface PersonChanges {
   readonly active?: boolean
 }
 
-const personChange = (name: string, value: Value): Read<PersonChanges> => {
-  switch (name.toLowerCase()) {
-    case "username":
-      return Either.map(textOf(value, "userName"), (userName) => ({ userName: userName.toLowerCase() }))
-    case "externalid":
-      return externalIdOf(value)
-    case "active":
-      return Either.map(booleanOf(value), (active) => ({ active }))
-    default:
-      return Either.right({})
-  }
-}
-
-/** Other attributes are skipped first: a body of them alone takes no time. */
-const personNames = /^(?:username|externalid|active)$/i
+/** The attributes of a person that are kept, by their names in lower case. */
+const personAttributes = new Map<string, (value: Value) => Read<PersonChanges>>([
+  [
+    "username",
+    (value) => Either.map(textOf(value, "userName"), (userName) => ({ userName: userName.toLowerCase() }))
+  ],
+  ["externalid", externalIdOf],
+  ["active", (value) => Either.map(booleanOf(value), (active) => ({ active }))]
+])
 
 const personChanges = (all: ReadonlyArray<readonly [string, Value]>): Read<PersonChanges> =>
   Either.map(
-    Either.all(
-      all.filter(([name]) => personNames.test(name)).map(([name, value]) => personChange(name, value))
-    ),
+    // Others make no value: a body of them alone takes no time.
+    Either.all(all.flatMap(([name, value]) => personAttributes.get(name.toLowerCase())?.(value) ?? [])),
     (changes) => changes.reduce<PersonChanges>((made, change) => Object.assign(made, change), {})
   )
 
@@ -222,11 +215,10 @@ const groupChange = (op: Operation["op"], name: string, value: Value): Read<Grou
   }
   if (known === "members") return membersChange(op, value)
   // If this were ignored, members would stay whom the provider believes to be gone.
-  return known.startsWith("members")
-    ? wrong("invalidPath", 'Known paths are members and members[value eq "…"].')
-    : Either.right({ members: [] })
+  return wrong("invalidPath", 'Known paths are members and members[value eq "…"].')
 }
 
+/** Attributes of a group that {@link groupChange} reads. Others are ignored. */
 const groupNames = /^(?:displayname|externalid|members.*)$/is
 
 const groupChanges = (

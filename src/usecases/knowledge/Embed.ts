@@ -46,9 +46,17 @@ interface Run {
   /** Chunks that the provider refuses however short, and its last error about one. */
   readonly refused: Set<ChunkId>
   error: EmbedderError | null
+  /** Parts of refused batches are sent one at a time, so that the refusals in a row are those of one text. */
+  readonly oneAtATime: Effect.Semaphore
 }
 
-const newRun = Effect.sync((): Run => ({ stored: 0, refusals: 0, refused: new Set(), error: null }))
+const newRun = Effect.map(Effect.makeSemaphore(1), (oneAtATime): Run => ({
+  stored: 0,
+  refusals: 0,
+  refused: new Set(),
+  error: null,
+  oneAtATime
+}))
 
 const embeddedChunks = Metric.counter("spoke_embedded_chunks_total", {
   description: "Chunks that were given a vector",
@@ -83,39 +91,56 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       yield* Metric.incrementBy(embeddedChunks, chunks.length)
     })
 
-    /** Embeds a batch. What the provider refuses is sent again in halves, and a single text at half its length. */
-    const embedParts = (
+    /** Embeds a batch. `whenRefused` continues when the provider refuses one of its texts. */
+    const embedUnlessRefused = (
       embedder: EmbedderService,
       place: SourceRef,
       chunks: Batch,
       run: Run,
-      length = Number.POSITIVE_INFINITY
-    ): Effect.Effect<void, EmbedderError> =>
+      length: number,
+      whenRefused: (error: EmbedderError) => Effect.Effect<void, EmbedderError>
+    ) =>
       embedBatch(embedder, place, chunks, length).pipe(
         Effect.tap(() => {
           run.stored++
           run.refusals = 0
         }),
         Effect.catchIf(
-          ({ ofInput }) => ofInput === true && ++run.refusals < maxRefusals,
-          (error) => {
-            const [first, ...others] = chunks
-            if (Arr.isNonEmptyReadonlyArray(others)) {
-              const half = Math.ceil(chunks.length / 2)
-              return Effect.forEach(
-                Arr.chunksOf(chunks, half),
-                (part) => embedParts(embedder, place, part, run, length),
-                { discard: true }
-              )
-            }
-            const shorter = Math.floor(Math.min(length, embeddingText(first).length) / 2)
-            if (shorter >= minTextLength) return embedParts(embedder, place, chunks, run, shorter)
-            run.error = error
-            run.refused.add(first.id)
-            return Effect.void
-          }
+          ({ dependsOnInput }) => dependsOnInput === true && ++run.refusals < maxRefusals,
+          whenRefused
         )
       )
+
+    /** Sends what the provider refused again: several texts in halves, a single one at half its length. */
+    const embedParts = (
+      embedder: EmbedderService,
+      place: SourceRef,
+      chunks: Batch,
+      run: Run,
+      length: number,
+      error: EmbedderError
+    ): Effect.Effect<void, EmbedderError> => {
+      const again = (part: Batch, maxLength: number) =>
+        embedUnlessRefused(embedder, place, part, run, maxLength, (next) =>
+          embedParts(embedder, place, part, run, maxLength, next)
+        )
+      if (chunks.length > 1) {
+        const halves = Arr.chunksOf(chunks, Math.ceil(chunks.length / 2))
+        return Effect.forEach(halves, (half) => again(half, length), { discard: true })
+      }
+      const shorter = Math.floor(Math.min(length, embeddingText(chunks[0]).length) / 2)
+      if (shorter >= minTextLength) return again(chunks, shorter)
+      run.error = error
+      run.refused.add(chunks[0].id)
+      return Effect.void
+    }
+
+    const embedAsFarAsAccepted = (embedder: EmbedderService, place: SourceRef, chunks: Batch, run: Run) => {
+      const whole = Number.POSITIVE_INFINITY
+      return embedUnlessRefused(embedder, place, chunks, run, whole, (error) =>
+        run.oneAtATime.withPermits(1)(embedParts(embedder, place, chunks, run, whole, error))
+      )
+    }
 
     /** Embeds the batches of `chunks`. A failed batch does not keep the others from being stored. */
     const embedTogether = (
@@ -127,7 +152,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       Effect.gen(function* () {
         const ends = yield* Effect.forEach(
           Arr.chunksOf(chunks, embedder.maxBatch).filter(Arr.isNonEmptyReadonlyArray),
-          (batch) => Effect.either(embedParts(embedder, place, batch, run)),
+          (batch) => Effect.either(embedAsFarAsAccepted(embedder, place, batch, run)),
           { concurrency: maxConcurrentBatches }
         )
         yield* Effect.all(ends, { discard: true })

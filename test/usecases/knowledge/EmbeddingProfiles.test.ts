@@ -324,7 +324,7 @@ eachEngineLive("Embedding jobs", (it) => {
         Effect.suspend(() => {
           asked.push(texts)
           return texts.some(refused)
-            ? new EmbedderError({ message: "Refused.", retryable: false, ofInput: true })
+            ? new EmbedderError({ message: "Refused.", retryable: false, dependsOnInput: true })
             : small.embedAll(texts)
         })
     }
@@ -360,6 +360,25 @@ eachEngineLive("Embedding jobs", (it) => {
         yield* Effect.flip(embed(id))
         expect(asked).toHaveLength(1)
       }).pipe(Effect.provide(Layer.fresh(started(embedder))))
+    }
+  )
+
+  it.scoped(
+    "texts that are all too long, in batches that are sent at the same time, are all shortened",
+    () => {
+      const { embedder } = picky(500, "nothing of this kind")
+      return Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const id = yield* source(scope)
+        yield* ingest(
+          scope,
+          id,
+          Array.from({ length: 400 }, (_, place) => page(`${place} ${"word ".repeat(300)}`))
+        )
+        yield* embed(id)
+        expect(yield* state(scope, id)).toMatchObject({ chunks: 400, embedded: 400, error: null })
+      }).pipe(Effect.provide(Layer.fresh(started({ ...embedder, maxBatch: 128 }))))
     }
   )
 

@@ -4,8 +4,8 @@ import type { Groups } from "./NumberRows.ts"
 /** Minimum and maximum digits of a number that is found in other forms. */
 const minDigits = 7
 const maxDigits = 19
-/** Digits that are compared first, because most places have no known number. */
-const beginning = 4
+/** Number of digits that are compared first, because most places have no known number. */
+const prefixDigits = 4
 
 export interface KnownNumber {
   readonly kind: string
@@ -15,7 +15,7 @@ export interface KnownNumber {
 
 export class KnownNumbers {
   private readonly kinds = new Map<string, string>()
-  private readonly beginnings = new Set<string>()
+  private readonly prefixes = new Set<string>()
 
   get size(): number {
     return this.kinds.size
@@ -24,7 +24,7 @@ export class KnownNumbers {
   add(digits: string, kind: string): void {
     if (digits.length < minDigits) return
     this.kinds.set(digits, kind)
-    this.beginnings.add(digits.slice(0, beginning))
+    this.prefixes.add(digits.slice(0, prefixDigits))
   }
 
   has(digits: string): boolean {
@@ -41,9 +41,9 @@ export class KnownNumbers {
       digits += groups[to]?.digits ?? ""
       if (digits.length > maxDigits) break
       if (
-        length < beginning &&
-        digits.length >= beginning &&
-        !this.beginnings.has(digits.slice(0, beginning))
+        length < prefixDigits &&
+        digits.length >= prefixDigits &&
+        !this.prefixes.has(digits.slice(0, prefixDigits))
       )
         break
       const kind = digits.length < minDigits ? undefined : this.kinds.get(digits)
