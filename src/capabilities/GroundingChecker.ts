@@ -43,7 +43,13 @@ export class GroundingChecker extends Context.Tag("capabilities/GroundingChecker
   {
     /** For the trace. */
     readonly name: string
-    /** Has a time-out and never fails: if a model or service does not answer, word overlap is used instead. */
-    readonly check: (claims: ReadonlyArray<Claim>) => Effect.Effect<Checked>
+    /**
+     * Has a time-out and never fails: if a model or service does not answer, or `cancelled` completes before, word
+     * overlap is used instead.
+     */
+    readonly check: (
+      claims: ReadonlyArray<Claim>,
+      cancelled?: Effect.Effect<unknown>
+    ) => Effect.Effect<Checked>
   }
 >() {}

@@ -13,8 +13,6 @@ import { type Address, makeVisits, type Settled, type SkipReason, type Visits } 
 
 /** Maximum number of pages that one run requests. */
 export const maxPages = 1_000
-/** Maximum number of concurrent pages: some are requested, at most four of one host, while others are parsed. */
-export const maxConcurrentPages = 8
 /** Maximum number of skipped addresses that are reported. */
 export const maxSkips = 4_000
 
@@ -85,10 +83,7 @@ const makeCrawl = ({ visits, plan, reasonOf, budget, folding, options }: Run, fi
     asked += frontier.length
     if (frontier.length === 0) return Stream.empty
     const found: Array<Address> = []
-    return Stream.fromIterable(frontier).pipe(
-      Stream.mapEffect((address) => Effect.map(visits.visit(address), (result) => ({ address, result })), {
-        concurrency: maxConcurrentPages
-      }),
+    return visits.visitAll(frontier).pipe(
       Stream.mapEffect(({ address, result }) =>
         Effect.gen(function* () {
           const { document, links } = yield* visits.settle(address, result)

@@ -91,12 +91,15 @@ const conditionsOf = ({ etag, lastModified }: JournalEntry): Readonly<Record<str
 export const fetchChanged = Effect.fn("Fetch.fetchChanged")(function* (
   what: string,
   url: string,
-  known: JournalEntry | undefined
+  known: JournalEntry | undefined,
+  maxBytes?: number
 ) {
-  if (known === undefined || known.links === null) return Option.some(yield* fetchOk(what, url))
-  const response = yield* request(url, {}, conditionsOf(known))
+  const limits = maxBytes === undefined ? {} : { maxBytes }
+  const whole = fetchOk(what, url, limits)
+  if (known === undefined || known.links === null) return Option.some(yield* whole)
+  const response = yield* request(url, limits, conditionsOf(known))
   if (response.status === 304) {
-    return response.url === known.url ? Option.none() : Option.some(yield* fetchOk(what, url))
+    return response.url === known.url ? Option.none() : Option.some(yield* whole)
   }
   if (response.status < 200 || response.status > 299) return yield* refusal(what, response)
   return Option.some(response)

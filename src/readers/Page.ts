@@ -147,6 +147,8 @@ export interface VisitOptions {
   readonly listedAt?: string | null
   /** False for an address that redirects must not lead to. Its robots.txt is not requested then. */
   readonly within?: (url: string) => boolean
+  /** Maximum size of the body in bytes, and of the text in characters. A larger page fails with {@link isTooLarge}. */
+  readonly maxSize?: number
 }
 
 /** A date without a time may mean any hour of that day in any time zone; clocks differ by minutes. */
@@ -169,11 +171,15 @@ const timedOut = new ReaderError({
   retryable: true
 })
 
+const tooLarge = permanentError("fetch_too_large", "The page is larger than allowed.")
+
+export const isTooLarge = ({ code }: ReaderError): boolean => code === tooLarge.code
+
 /** Reads the page, unless the site says that the known one is unchanged. */
 export const readPage = Effect.fn("Page.read")(function* (
   sites: Sites,
   address: string,
-  { known, listedAt = null, within = () => true }: VisitOptions = {}
+  { known, listedAt = null, maxSize, within = () => true }: VisitOptions = {}
 ) {
   const parser = yield* DocumentParser
   const { robots, paced } = yield* sites(new URL(address).origin)
@@ -182,7 +188,7 @@ export const readPage = Effect.fn("Page.read")(function* (
     const visit: Visit = { _tag: "Unchanged", known, reason: "not_listed_as_modified" }
     return visit
   }
-  const response = yield* paced(fetchChanged("page", address, known)).pipe(
+  const response = yield* paced(fetchChanged("page", address, known, maxSize)).pipe(
     Effect.timeoutFail({ duration: "2 minutes", onTimeout: () => timedOut })
   )
   if (Option.isNone(response)) {
@@ -201,6 +207,7 @@ export const readPage = Effect.fn("Page.read")(function* (
   const parsed = yield* parser
     .parse({ bytes: body, url, ...(contentType === undefined ? {} : { contentType }) })
     .pipe(Effect.mapError(unreadable))
+  if (maxSize !== undefined && parsed.content.length > maxSize) return yield* tooLarge
   const { canonicalUrl, links = [] } = parsed
   const uri = canonicalUrl !== undefined && sameOrigin(canonicalUrl, url) ? canonicalUrl : url
   const page: Page = { document: documentOf(uri, parsed, headers), url, links, status }
@@ -221,6 +228,6 @@ const retries = Schedule.identity<ReaderError>().pipe(
 export const tryPage = (sites: Sites, address: string, options?: VisitOptions) =>
   readPage(sites, address, options).pipe(
     Effect.retry(retries),
-    Effect.tapError(({ code }) => Effect.logDebug("A page was left out", code)),
+    Effect.tapError(({ code }) => Effect.logDebug("A page was not read", code)),
     Effect.either
   )

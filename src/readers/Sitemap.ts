@@ -7,7 +7,7 @@ import { urlOf } from "../domain/Address.ts"
 import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
 import type { SitemapConfig } from "../domain/knowledge/Source.ts"
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
-import { maxConcurrentPages, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
+import { failEmpty, maxPages, maxSkips } from "./Crawl.ts"
 import { fetchOk } from "./Fetch.ts"
 import { makeDuplicateDetector } from "./Folding.ts"
 import { judge, type Verdict } from "./Glob.ts"
@@ -183,10 +183,7 @@ const readSitemap = (config: typeof SitemapConfig.Type, options: ReadOptions) =>
     const tellSkipped = Effect.suspend(() =>
       Effect.forEach(skipped, ([address, reason]) => visits.skip(address, reason), { discard: true })
     )
-    return Stream.fromIterable(pages).pipe(
-      Stream.mapEffect((address) => Effect.map(visits.visit(address), (result) => ({ address, result })), {
-        concurrency: maxConcurrentPages
-      }),
+    return visits.visitAll(pages).pipe(
       Stream.mapEffect(({ address, result }) =>
         Effect.gen(function* () {
           if (Either.isLeft(result) && failure === nothingSelected)

@@ -5,12 +5,14 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Stream from "effect/Stream"
+import { MiB } from "../domain/Bytes.ts"
 import type { CrawlOutcome } from "../domain/knowledge/Crawl.ts"
 import { digestOf, fingerprintOf } from "./Fingerprint.ts"
 import { type DuplicateDetector, repeatWords } from "./Folding.ts"
 import type { Verdict } from "./Glob.ts"
 import type { Evidence, Journal, JournalEntry } from "./Journal.ts"
-import { type Page, type Sites, tryPage, type Visit } from "./Page.ts"
+import { isTooLarge, type Page, type Sites, tryPage, type Visit, type VisitOptions } from "./Page.ts"
 import type { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "./Reader.ts"
 
@@ -48,6 +50,10 @@ const statusOf = (code: string): number | null => {
   return found === null ? null : Number(found[1])
 }
 
+/** Maximum number of concurrent pages: some are requested, at most four of one host, while others are parsed. */
+const maxConcurrentPages = 8
+/** Maximum size of a page that is read beside others: of its body in bytes, and of its text in characters. */
+const maxConcurrentSize = 4 * MiB
 /** Maximum number of links that are stored. A page with more is always fetched in full. */
 const maxComparedLinks = 1_000
 
@@ -94,8 +100,27 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
   const failed = (address: Address, { code, message }: ReaderError) =>
     note(address, skips.has(code) ? "skipped" : "failed", { reason: code, message, status: statusOf(code) })
 
-  const visit = ({ url, listedAt = null }: Address) =>
-    tryPage(sites, url, { known: journal.known(url), listedAt, within })
+  const visit = ({ url, listedAt = null }: Address, options: Pick<VisitOptions, "maxSize"> = {}) =>
+    tryPage(sites, url, { known: journal.known(url), listedAt, within, ...options })
+
+  /**
+   * Visits the addresses concurrently, and returns the results in order. A large page is visited again when its turn
+   * has come, so that a run has at most one of them in memory.
+   */
+  const visitAll = (addresses: Iterable<Address>) =>
+    Stream.fromIterable(addresses).pipe(
+      Stream.mapEffect(
+        (address) =>
+          Effect.map(visit(address, { maxSize: maxConcurrentSize }), (first) => ({ address, first })),
+        { concurrency: maxConcurrentPages }
+      ),
+      Stream.mapEffect(({ address, first }) =>
+        Effect.map(
+          Either.isLeft(first) && isTooLarge(first.left) ? visit(address) : Effect.succeed(first),
+          (result) => ({ address, result })
+        )
+      )
+    )
 
   const evidenceOf = ({ document, links }: Page, { listedAt = null }: Address) =>
     Effect.map(Clock.currentTimeMillis, (fetchedAt): Evidence => {
@@ -223,7 +248,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       return { document: null, links }
     })
 
-  /** Settles the result of {@link visit}. `isStart`: links are followed even if the patterns exclude the page. */
+  /** Settles a result of {@link visitAll}. `isStart`: links are followed even if the patterns exclude the page. */
   const settle = (
     address: Address,
     result: Either.Either<Visit, ReaderError>,
@@ -250,7 +275,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       return yield* settleKnown(address, known, reason, isStart)
     })
 
-  return { visit, settle, skip, failed } as const
+  return { visitAll, settle, skip, failed } as const
 }
 export type Visits = ReturnType<typeof makeVisits>
 

@@ -1,6 +1,7 @@
 /** Verdicts of the checkers: by words, by a model, by a service. */
 import { createServer } from "node:http"
 import { expect, it } from "@effect/vitest"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -86,9 +87,13 @@ it.effect("Words say nothing of a statement in another language than its passage
   }).pipe(Effect.provide(layerWords))
 )
 
-const model = (answer: string | ModelError, seen: Array<ModelRequest> = []) =>
+const model = (
+  answer: string | ModelError,
+  seen: Array<ModelRequest> = [],
+  timeout: Duration.DurationInput = "200 millis"
+) =>
   Layer.provide(
-    layerModel({ timeout: "200 millis" }),
+    layerModel({ timeout }),
     Layer.succeed(ModelRuntime, {
       defaultModel: "scripted",
       contextWindow: 8_000,
@@ -129,6 +134,38 @@ it.live("A model is asked once for all statements; what it does not tell, words 
       expect(bills).toHaveLength(broken === failed ? 0 : 1)
     }
   })
+)
+
+it.live("A check ends when its turn is cancelled, and words decide; after that the model is not asked", () =>
+  Effect.gen(function* () {
+    const seen: Array<ModelRequest> = []
+    const asked = [
+      claim("The Team plan costs 1200 euros a year."),
+      claim("The Team plan costs 1500 euros a year.")
+    ]
+    const checkUntil = (cancelled: Effect.Effect<void>) =>
+      Effect.flatMap(GroundingChecker, (checker) => checker.check(asked, cancelled)).pipe(
+        Effect.map(({ verdicts }) => verdicts.map((verdict) => verdict.supported)),
+        Effect.timeout("5 seconds")
+      )
+    const silentModel = model("never", seen, "1 minute")
+    expect(yield* checkUntil(Effect.sleep("50 millis")).pipe(Effect.provide(silentModel))).toEqual([
+      "yes",
+      "no"
+    ])
+    expect(seen).toHaveLength(1)
+    expect(yield* checkUntil(Effect.void).pipe(Effect.provide(silentModel))).toEqual(["yes", "no"])
+    expect(seen).toHaveLength(1)
+    const { url } = yield* service(200, null)
+    const silentService = Layer.provide(
+      layerHttp({ url, timeout: "1 minute" }),
+      layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
+    )
+    expect(yield* checkUntil(Effect.sleep("50 millis")).pipe(Effect.provide(silentService))).toEqual([
+      "yes",
+      "no"
+    ])
+  }).pipe(Effect.scoped)
 )
 
 interface Seen {

@@ -612,6 +612,24 @@ describe("the response", () => {
     })
   )
 
+  it.live("is refused for its length before it has arrived, and a length without a body is no body", () =>
+    Effect.gen(function* () {
+      const announced =
+        (status: number): Http.RequestListener =>
+        (_, response) => {
+          response.writeHead(status, { "content-length": "1001" })
+          response.flushHeaders()
+        }
+      const error = yield* Effect.flip(from(announced(200), { maxBytes: 1_000, timeout: "5 seconds" }))
+      expect(error.reason).toBe("TooLarge")
+      const head = yield* from(announced(200), { method: "HEAD", maxBytes: 1_000, timeout: "5 seconds" })
+      const unchanged = yield* from(announced(304), { maxBytes: 1_000, timeout: "5 seconds" })
+      expect([head.status, head.body.length, unchanged.status, unchanged.body.length]).toEqual([
+        200, 0, 304, 0
+      ])
+    })
+  )
+
   it.live("that never ends is cut off at the limit", () =>
     Effect.gen(function* () {
       const closed = yield* Deferred.make<void>()

@@ -56,6 +56,34 @@ describe("A URL source", () => {
   )
 
   test(
+    "Large pages are read one at a time, each when its turn has come, so that a run does not hold several of them",
+    Effect.gen(function* () {
+      const large = (title: string, withLength: boolean): Answer => {
+        const body = `# ${title}\n\n${`Words of ${title}, one line of many.\n`.repeat(160_000)}`
+        const length = withLength ? { "content-length": `${body.length}` } : {}
+        return { headers: { "content-type": "text/markdown", ...length }, body }
+      }
+      const pages = {
+        "/": page("Home", ["/1", "/2", "/a", "/3"]),
+        "/1": large("One", true),
+        "/2": large("Two", false),
+        "/a": page("A"),
+        "/3": large("Three", true)
+      }
+      const times = (site: { readonly asked: ReadonlyArray<string> }, path: string) =>
+        site.asked.filter((asked) => asked === path).length
+      const part = yield* serveSite(() => pages)
+      expect(yield* titles({ url: `${part.origin}/`, maxDepth: 1 }, 2)).toEqual(["Home", "One"])
+      expect(["/1", "/2", "/3"].map((path) => times(part, path))).toEqual([2, 1, 1])
+      const whole = yield* serveSite(() => pages)
+      const found = yield* documents({ url: `${whole.origin}/`, maxDepth: 1 })
+      expect(found.map(({ title }) => title)).toEqual(["Home", "One", "Two", "A", "Three"])
+      expect(found[4]?.content.length).toBeGreaterThan(5_000_000)
+      expect(["/1", "/2", "/a", "/3"].map((path) => times(whole, path))).toEqual([2, 2, 1, 2])
+    })
+  )
+
+  test(
     "A page named like a script is read, and a script is not",
     Effect.gen(function* () {
       const script = (type: string) => ({

@@ -116,7 +116,10 @@ const make = (options: HttpOptions) =>
   Effect.map(makeAsk(options), (ask) => {
     const { timeout = "5 seconds" } = options
     ProviderMetrics.begin(call)
-    const check = Effect.fn("GroundingChecker.http")(function* (claims: ReadonlyArray<Claim>) {
+    const check = Effect.fn("GroundingChecker.http")(function* (
+      claims: ReadonlyArray<Claim>,
+      cancelled: Effect.Effect<unknown> = Effect.never
+    ) {
       const words = yield* Words.check(claims)
       const verdicts = yield* Effect.forEach(
         claims,
@@ -130,6 +133,9 @@ const make = (options: HttpOptions) =>
           duration: timeout,
           onTimeout: () => new Failed({ message: "it did not answer in time" })
         }),
+        Effect.raceFirst(
+          Effect.zipRight(cancelled, new Failed({ message: "the turn ended before its answer" }))
+        ),
         Effect.catchTag("Failed", ({ message }) =>
           Effect.as(
             Effect.logWarning("The grounding service did not check a reply").pipe(

@@ -93,13 +93,22 @@ const jsonOf = (text: string): string => text.slice(text.indexOf("["), text.last
 
 const make = ({ timeout = "15 seconds" }: ModelOptions) =>
   Effect.map(ModelRuntime, (runtime) => {
-    const ask = (claims: ReadonlyArray<Claim>): Effect.Effect<WholeReply, ModelError | Unusable> =>
-      Effect.timeoutFail(
-        wholeReply(
-          runtime.reply({ model: null, prompt: promptOf(claims), tools: [], question: "", passages: [] }),
-          maxAnswerLength
-        ),
-        { duration: timeout, onTimeout: () => new Unusable({ message: "it did not answer in time" }) }
+    const ask = (
+      claims: ReadonlyArray<Claim>,
+      cancelled: Effect.Effect<unknown>
+    ): Effect.Effect<WholeReply, ModelError | Unusable> =>
+      Effect.raceFirst(
+        Effect.zipRight(cancelled, new Unusable({ message: "the turn ended before its answer" })),
+        Effect.timeoutFail(
+          // The other side of the race runs first: once the turn is cancelled, the model is not called.
+          Effect.flatMap(Effect.yieldNow(), () =>
+            wholeReply(
+              runtime.reply({ model: null, prompt: promptOf(claims), tools: [], question: "", passages: [] }),
+              maxAnswerLength
+            )
+          ),
+          { duration: timeout, onTimeout: () => new Unusable({ message: "it did not answer in time" }) }
+        )
       )
 
     /** For a call without reported usage. */
@@ -111,10 +120,13 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
       cost: null
     }
 
-    const check = Effect.fn("GroundingChecker.model")(function* (claims: ReadonlyArray<Claim>) {
+    const check = Effect.fn("GroundingChecker.model")(function* (
+      claims: ReadonlyArray<Claim>,
+      cancelled: Effect.Effect<unknown>
+    ) {
       const words = yield* Words.check(claims)
       if (claims.length === 0 || runtime.readsPassages) return words
-      const { bill, inputTokens, outputTokens, text } = yield* ask(claims)
+      const { bill, inputTokens, outputTokens, text } = yield* ask(claims, cancelled)
       const answer = yield* Schema.decode(Answer)(jsonOf(text)).pipe(
         Effect.mapError(() => new Unusable({ message: "its answer cannot be read" })),
         Effect.catchTag("Unusable", (failure) => Effect.as(logFailure(failure), []))
@@ -135,8 +147,8 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
 
     return GroundingChecker.of({
       name: "model",
-      check: (claims) =>
-        Effect.catchAll(check(claims), (failure) =>
+      check: (claims, cancelled = Effect.never) =>
+        Effect.catchAll(check(claims, cancelled), (failure) =>
           Effect.zipRight(
             logFailure(failure),
             Effect.map(Words.check(claims), (checked): Checked => ({

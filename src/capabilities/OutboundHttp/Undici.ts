@@ -143,17 +143,24 @@ const isStale = (cause: unknown) => staleConnection.has(codeOf(cause))
 
 /** The whole response. Headers that describe compressed bytes are removed after decompression. */
 const read = async (
-  url: URL,
+  { method, url }: Hop,
   response: Dispatcher.ResponseData,
   limit: number
 ): Promise<OutboundResponse> => {
   const headers = flatHeaders(response.headers)
-  const { "content-encoding": encoding = "", "content-length": _, ...others } = headers
+  const { statusCode: status } = response
+  // A 304 may have the length of the unchanged body. undici reports that as an error.
+  if (status === 304) {
+    await response.body.dump().catch(() => {})
+    return { url: url.href, status, headers, body: new Uint8Array() }
+  }
+  const { "content-encoding": encoding = "", "content-length": length = "", ...others } = headers
+  if (method !== "HEAD" && Number(length) > limit) throw new BodyTooLarge()
   const raw = await collect(response.body, limit)
   const body = await decode(raw, encoding, limit)
   return {
     url: url.href,
-    status: response.statusCode,
+    status,
     headers: body === raw ? headers : others,
     body
   }
@@ -201,7 +208,7 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
         return {
           _tag: "Response",
           response: yield* Effect.tryPromise({
-            try: () => read(hop.url, response, maxBytes),
+            try: () => read(hop, response, maxBytes),
             catch: failed
           })
         } satisfies Answer

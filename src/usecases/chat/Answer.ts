@@ -1,4 +1,5 @@
 /** The answer of a turn: search, model, citations. A stopped turn keeps the text so far. */
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Context } from "effect"
@@ -213,8 +214,9 @@ const checkGrounding = (
   reply: string,
   citations: ReadonlyArray<Citation>
 ) =>
-  Effect.tap(Grounding.check(MaskedTurn.checker(turn, checker), reply, citations), ({ bills }) =>
-    Effect.sync(() => turn.bills.push(...bills))
+  Effect.tap(
+    Grounding.check(MaskedTurn.checker(turn, checker), reply, citations, Deferred.await(turn.cancellation)),
+    ({ bills }) => Effect.sync(() => turn.bills.push(...bills))
   )
 
 /** The text that replaces an unsupported reply. Requests a human where one can answer. */

@@ -1,5 +1,5 @@
 /** Checks whether the sources support a reply, and decides what happens to an unsupported one. */
-import type { Context } from "effect"
+import type { Context, Effect } from "effect"
 import type { GroundingChecker, Verdict } from "../../../capabilities/GroundingChecker.ts"
 import type { Bill } from "../../../domain/billing/Cost.ts"
 import type { Citation, Supported } from "../../../domain/chat/ChatTurn.ts"
@@ -55,11 +55,12 @@ export const unchecked = (citations: ReadonlyArray<Citation>): Grounding => ({
   bills: []
 })
 
-/** Checks every statement of `reply` that cites one of `citations`. */
+/** Checks every statement of `reply` that cites one of `citations`; by word overlap once `cancelled` completes. */
 export const check = CheapSpans.fn("Grounding.check")(function* (
   checker: Context.Tag.Service<typeof GroundingChecker>,
   reply: string,
-  citations: ReadonlyArray<Citation>
+  citations: ReadonlyArray<Citation>,
+  cancelled: Effect.Effect<unknown>
 ) {
   const passages = new Map(citations.map(({ index, text, title }) => [index, { index, title, text }]))
   const claims = citations.length === 0 ? [] : claimsOf(reply, new Set(passages.keys()))
@@ -73,7 +74,8 @@ export const check = CheapSpans.fn("Grounding.check")(function* (
     claims.map(({ numbers, text }) => ({
       text,
       passages: numbers.flatMap((number) => passages.get(number) ?? [])
-    }))
+    })),
+    cancelled
   )
   const judged = claims.flatMap((claim, place) => {
     const verdict = verdicts[place]

@@ -94,8 +94,8 @@ export const checker = ({ masking }: Masked, given: Checker): Checker =>
     ? given
     : {
         name: given.name,
-        check: (claims) =>
-          Effect.flatMap(maskedClaims(masking, claims), given.check).pipe(
+        check: (claims, cancelled) =>
+          Effect.flatMap(maskedClaims(masking, claims), (masked) => given.check(masked, cancelled)).pipe(
             Effect.map(({ verdicts, ...told }) => ({
               ...told,
               verdicts: verdicts.map(({ spans, ...verdict }) => ({
