@@ -2,6 +2,7 @@
 import { cardAt } from "./Cards.ts"
 import type { DetectedValue } from "./DetectedValue.ts"
 import type { KnownNumbers } from "./KnownNumbers.ts"
+import { inAscii, unspacedLetter } from "./Scripts.ts"
 import { type Groups, groupsPerPause, otherAt, rowsOf } from "./NumberRows.ts"
 import {
   beginOf,
@@ -58,7 +59,8 @@ class RowSearch {
     this.text = text
     this.groups = groups
     this.asked = asked
-    this.isGlued = /^[\p{L}\p{N}_]/u.test(text.charAt(groups.at(-1)?.end ?? 0))
+    const after = text.charAt(groups.at(-1)?.end ?? 0)
+    this.isGlued = /[\p{L}\p{N}_]/u.test(after) && !unspacedLetter.test(after)
   }
 
   private readonly mayBeCard = (at: number): boolean =>
@@ -155,9 +157,10 @@ class RowSearch {
  */
 export function* search(text: string, lead: string, asked: Numbers): Generator<DetectedValue | null, void> {
   if (!asked.cards && !asked.phones) return
-  for (const row of rowsOf(text, minPhoneDigits)) {
+  const ascii = inAscii(text)
+  for (const row of rowsOf(ascii, minPhoneDigits)) {
     if (row === null) yield null
-    else yield* new RowSearch(text, row, asked).run(lead)
+    else yield* new RowSearch(ascii, row, asked).run(lead)
   }
 }
 
@@ -169,4 +172,4 @@ export const numbers = (text: string, lead: string, asked: Numbers): ReadonlyArr
 }
 
 /** The digits by which {@link KnownNumbers} identifies a number. */
-export const digitsIn = (text: string): string => text.replaceAll(/[^0-9]/g, "")
+export const digitsIn = (text: string): string => inAscii(text).replaceAll(/[^0-9]/g, "")

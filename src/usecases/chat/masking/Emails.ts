@@ -1,5 +1,6 @@
 /** Finds e-mail addresses in a text. No character is read more than a bounded number of times. */
 import type { DetectedValue } from "./DetectedValue.ts"
+import { inAscii, unspacedLetter } from "./Scripts.ts"
 
 /** Maximum characters of an address before and after its `@`. */
 const maxLocal = 256
@@ -40,21 +41,32 @@ const domainLength = (text: string): number => {
   return isWrongDomain(whole) ? whole.length : 0
 }
 
+/** True between ASCII letters and digits, and words of a script without spaces. */
+const isBoundary = (text: string, at: number): boolean => {
+  const before = text.charAt(at - 1)
+  const after = text.charAt(at)
+  return (
+    (unspacedLetter.test(before) && /[a-z0-9]/i.test(after)) ||
+    (/[a-z0-9]/i.test(before) && unspacedLetter.test(after))
+  )
+}
+
 /** The address around the sign from `sign` to `after`. Nothing before `floor` belongs to it. */
 const addressAround = (text: string, sign: number, after: number, floor: number): DetectedValue | null => {
   let start = sign
   const first = Math.max(floor, sign - maxLocal)
-  while (start > first && localCharacter.test(text.charAt(start - 1))) start--
+  while (start > first && localCharacter.test(text.charAt(start - 1)) && !isBoundary(text, start)) start--
   while (start < sign && /[.'~-]/u.test(text.charAt(start))) start++
   if (start === sign) return null
   let last = after
   const limit = Math.min(text.length, after + maxDomain)
-  while (last < limit && domainCharacter.test(text.charAt(last))) last++
+  while (last < limit && domainCharacter.test(text.charAt(last)) && !isBoundary(text, last)) last++
   const length = domainLength(text.slice(after, last))
   return length === 0 ? null : { kind: "email", start, end: after + length }
 }
 
-export const emails = (text: string): ReadonlyArray<DetectedValue> => {
+export const emails = (given: string): ReadonlyArray<DetectedValue> => {
+  const text = inAscii(given)
   const found: Array<DetectedValue> = []
   let floor = 0
   for (const { 0: sign, index } of text.matchAll(/@|%40/gu)) {

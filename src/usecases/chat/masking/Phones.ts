@@ -1,13 +1,30 @@
 /** Phone numbers. A library for them would need a country, which a chat does not give. */
 import { dateAt, type Group, type Groups } from "./NumberRows.ts"
+import { unspacedLetter } from "./Scripts.ts"
 
 /** Characters before a number that are searched for a word that says what it is. */
 const contextLength = 32
-const says =
-  /(?:\btel\b|\btel[.:]|telefon|t[ée]l[ée]phone|\bt[ée]l\b|phone|mobile?\b|mobil|handy|\bcell|\bcall\b|\bfax|whatsapp|\bsms\b|rufnummer|durchwahl|anruf|rückruf|r[uü]f\w* \w{0,8} ?an|\bmy number|meine nummer|wa\.me\/|tel:)[^0-9\n]{0,20}$/iu
-const saysOther =
-  /(?:order|bestell|auftrag|rechnung|invoice|ticket|kunde|customer|artikel|article|item|sku|iban|bic|tracking|sendung|paket|parcel|serial|serien|seriennummer|\bref|reference|referenz|\bid\b|\bnr\b|\bno\b|number|nummer|version|#|konto|account|vorgang|case|build|isbn|ean|gtin|contract|vertrag|transaction|transaktion|token|code|zähler|meter|imei|pin)[^0-9\n]{0,14}$/iu
-const price = /^[ \u00a0]?(?:€|\$|£|¥|%|eur\b|usd\b|gbp\b|chf\b|euros?\b)|^[,.]\d{1,2}(?!\d)/iu
+/** Contexts that end with a word before a phone number, by groups of languages. `\b` knows ASCII letters only. */
+const says = [
+  /(?:\btel\b|\btel[.:]|tel[ée]fon|t[ée]l[ée]phone|\bt[ée]l\b|phone|mobile?\b|mobil|handy|\bcell|\bcall\b)[^0-9\n]{0,20}$/iu,
+  /(?:\bfax|whatsapp|\bsms\b|rufnummer|durchwahl|anruf|rückruf|r[uü]f\w* \w{0,8} ?an|\bmy number)[^0-9\n]{0,20}$/iu,
+  /(?:meine nummer|wa\.me\/|tel:|m[óo]vil|celular|ll[áa]ma|\bligue|\bchiam|portable|appele|mobiel)[^0-9\n]{0,20}$/iu,
+  /(?:\bbel\b|komórk|\bcep\b|telepon|điện thoại|sđt|телефон|(?<!\p{L})тел(?!\p{L})|(?<!\p{L})моб|звон)[^0-9\n]{0,20}$/iu,
+  /(?:电话|電話|手机|手機|携帯|联系方式|連絡先|拨打|致电|전화|휴대폰|핸드폰|연락처|โทร|เบอร์)[^0-9\n]{0,20}$/u,
+  /(?:هاتف|جوال|موبايل|اتصل|تلفن|موبایل|تماس|טלפון|נייד|मोबाइल|फ़ोन|फोन)[^0-9\n]{0,20}$/u
+]
+/** Contexts that end with a word before another number. */
+const saysOther = [
+  /(?:order|bestell|auftrag|rechnung|invoice|ticket|kunde|customer|artikel|article|item|sku|iban|bic)[^0-9\n]{0,14}$/iu,
+  /(?:tracking|sendung|paket|parcel|serial|serien|\bref|reference|referenz|\bid\b|\bnr\b|\bno\b)[^0-9\n]{0,14}$/iu,
+  /(?:number|nummer|version|#|konto|account|vorgang|case|build|isbn|ean|gtin|contract|vertrag)[^0-9\n]{0,14}$/iu,
+  /(?:transaction|transaktion|token|code|zähler|meter|imei|pin|pedido|factura|fatura|commande)[^0-9\n]{0,14}$/iu,
+  /(?:facture|ordine|fattura|factuur|zamówieni|faktur|sipariş|đơn hàng|заказ|сч[её]т|артикул)[^0-9\n]{0,14}$/iu,
+  /(?:订单|訂單|单号|單號|编号|編號|发票|账号|帳號|身份证|注文|型番|請求書|口座|伝票|주문|송장|계좌)[^0-9\n]{0,14}$/u,
+  /(?:طلب|فاتورة|سفارش|הזמנה)[^0-9\n]{0,14}$/u
+]
+const price =
+  /^[ \u00a0]?(?:€|\$|£|¥|%|eur\b|usd\b|gbp\b|chf\b|euros?\b|円|元|원|บาท|₽|₹|₺|zł|руб)|^[,.]\d{1,2}(?!\d)/iu
 
 const nationalLength = { min: 9, max: 12 }
 const internationalLength = { min: 8, max: 15 }
@@ -37,8 +54,9 @@ export const wordsBefore = (text: string, lead: string, first: Group): Words => 
   // No word counts that is before other digits or in another line.
   const context = /(?:^|[0-9\n])[^0-9\n]*$/.exec(before)?.[0] ?? ""
   if (!/[\p{L}#]/u.test(context)) return silent
-  const isCalled = says.test(context)
-  return { isCalled, isOther: !isCalled && saysOther.test(context) }
+  const endsWith = (ending: RegExp) => ending.test(context)
+  const isCalled = says.some(endsWith)
+  return { isCalled, isOther: !isCalled && saysOther.some(endsWith) }
 }
 
 interface Marks {
@@ -139,6 +157,7 @@ const isSpaced = (gap: string): boolean => / [-/\u2013] /u.test(gap)
 /** True when the number is part of a longer identifier, such as `AB-030 12345`. */
 const isAttached = (text: string, at: number, candidate: Candidate, hasPlus: boolean): boolean => {
   const before = text.charAt(at - 1)
+  if (unspacedLetter.test(before)) return false
   if (/[\p{L}\p{N}_]/u.test(before)) return true
   if (hasPlus || !/[-./\\#]/u.test(before) || !/[\p{L}\p{N}]/u.test(text.charAt(at - 2))) return false
   const context = text.slice(Math.max(0, at - contextLength), at - 1)
