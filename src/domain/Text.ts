@@ -82,3 +82,11 @@ export const JsonObject: Schema.Schema<JsonObject> = Schema.declare(isJsonObject
   jsonSchema: { type: "object", additionalProperties: true },
   message: () => "Expected a JSON object of strings, finite numbers, booleans, null, arrays and objects"
 })
+
+/** The ASCII digit of a decimal digit (`\p{Nd}`) of any script. Each script has its ten digits in sequence. */
+export const asciiDigit = (digit: string): string => {
+  const code = digit.codePointAt(0) ?? 0
+  let value = 0
+  while (value < 9 && /\p{Nd}/u.test(String.fromCodePoint(code - value - 1))) value++
+  return String(value)
+}

@@ -1,4 +1,5 @@
 /** The checkable facts of a sentence: numbers, names, quotations, and negation. */
+import { asciiDigit } from "../../domain/Text.ts"
 import { wordSet } from "../../search/FunctionWords.ts"
 
 /** "Two" to "twelve" in words. "One" has too many other meanings. */
@@ -37,13 +38,7 @@ const formsOf = (written: string): ReadonlyArray<string> => {
 /** Normalizes the digits of any script to ASCII, and similar-looking characters to one form. */
 export const normal = (text: string): string => {
   const plain = text.replaceAll(/(\p{M}{8})\p{M}+/gu, "$1").normalize("NFKC")
-  return plain.replaceAll(/\p{Nd}/gu, (digit) => {
-    const code = digit.codePointAt(0) ?? 0
-    // Each script has its ten digits in sequence.
-    for (let value = 0; value < 10; value++)
-      if (value === 9 || !/\p{Nd}/u.test(String.fromCodePoint(code - value - 1))) return String(value % 10)
-    return digit
-  })
+  return plain.replaceAll(/\p{Nd}/gu, asciiDigit)
 }
 
 /** Each number with its possible meanings. */

@@ -1,7 +1,6 @@
 /** Characters of other scripts, in which people write the same numbers and addresses. */
+import { asciiDigit } from "../../../domain/Text.ts"
 
-/** The zeros of decimal digits: Arabic, Persian, Devanagari, Bengali, Thai. */
-const zeros = [0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50]
 /** Full-width forms are this far from ASCII. */
 const fullWidthOffset = 0xfee0
 const separators: ReadonlyMap<string, string> = new Map([
@@ -10,19 +9,15 @@ const separators: ReadonlyMap<string, string> = new Map([
   ["\u30fc", "-"],
   ["\u3000", " "]
 ])
-const replaceable =
-  /[\u0660-\u0669\u06f0-\u06f9\u0966-\u096f\u09e6-\u09ef\u0e50-\u0e59\u2212\u3000\u30fc\uff01-\uff5e]/g
+const otherDigit = /(?![0-9\u{10000}-\u{10ffff}])\p{Nd}/gu
+const fullWidth = /[\u2212\u3000\u30fc\uff01-\uff5e]/g
 
-const asciiOf = (character: string): string => {
-  const separator = separators.get(character)
-  if (separator !== undefined) return separator
-  const code = character.charCodeAt(0)
-  const zero = zeros.find((first) => code >= first && code < first + 10)
-  return zero === undefined ? String.fromCharCode(code - fullWidthOffset) : String(code - zero)
-}
+const asciiForm = (character: string): string =>
+  separators.get(character) ?? String.fromCharCode(character.charCodeAt(0) - fullWidthOffset)
 
 /** The text with ASCII digits and separators. Every character keeps its position. */
-export const inAscii = (text: string): string => text.replaceAll(replaceable, asciiOf)
+export const inAscii = (text: string): string =>
+  text.replaceAll(otherDigit, asciiDigit).replaceAll(fullWidth, asciiForm)
 
 /** A letter of a script without spaces between words. It does not belong to a number or an address beside it. */
 export const unspacedLetter =
