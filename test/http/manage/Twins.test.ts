@@ -5,6 +5,7 @@ import { Api } from "../../../src/http/Api.ts"
 import { managed } from "../../../src/http/manage/ManageDescription.ts"
 import { CallerAuth, ManageAuth, SessionAuth } from "../../../src/http/Auth.ts"
 import { keyOf, table } from "../../../src/http/Routes.ts"
+import { permits, resources } from "../../../src/domain/accounts/AccessToken.ts"
 
 const prefix = "/api/manage/v1/"
 const routes = table(Api)
@@ -91,4 +92,19 @@ it("the description has every route with its scope, and refers to nothing that i
   )
   expect(names.length).toBeGreaterThan(5)
   expect(names.filter((name) => !Object.hasOwn(described.components.schemas, name ?? ""))).toEqual([])
+})
+
+it("every resource that a scope may name has routes that ask for it, and agents include their widgets", () => {
+  const scopes = routes.flatMap(({ scope }) => (scope === undefined ? [] : [scope]))
+  expect(resources.filter((resource) => !scopes.some((scope) => scope.resource === resource))).toEqual([])
+  const ofWidgets = scopes.filter(({ resource }) => resource === "widget")
+  expect(ofWidgets.map(({ verb }) => verb).toSorted()).toEqual(["read", "write"])
+  const [one, other] = [
+    { resource: "widget", verb: "write" } as const,
+    { resource: "agents", verb: "read" } as const
+  ]
+  expect(permits(["widget:write"], one)).toBe(true)
+  expect(permits(["agents:write"], one)).toBe(true)
+  expect(permits(["agents:read", "sources:*"], one)).toBe(false)
+  expect(permits(["widget:*"], other)).toBe(false)
 })
