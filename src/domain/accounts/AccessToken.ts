@@ -5,7 +5,7 @@ import { trimmed } from "../Text.ts"
 import { Moment } from "./Account.ts"
 
 /** Resources that scopes apply to. */
-export const resources = [
+const resources = [
   "agents",
   "sources",
   "tools",

@@ -1,11 +1,13 @@
 /** The management interface offers programs every operation of the dashboard. */
 import * as HttpApi from "@effect/platform/HttpApi"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
 import { expect, it } from "vitest"
 import { Api } from "../../../src/http/Api.ts"
 import { managed } from "../../../src/http/manage/ManageDescription.ts"
 import { CallerAuth, ManageAuth, SessionAuth } from "../../../src/http/Auth.ts"
 import { keyOf, table } from "../../../src/http/Routes.ts"
-import { permits, resources } from "../../../src/domain/accounts/AccessToken.ts"
+import { permits, Scope } from "../../../src/domain/accounts/AccessToken.ts"
 
 const prefix = "/api/manage/v1/"
 const routes = table(Api)
@@ -95,6 +97,13 @@ it("the description has every route with its scope, and refers to nothing that i
 })
 
 it("every resource that a scope may name has routes that ask for it, and agents include their widgets", () => {
+  // A refusal lists what a scope may name.
+  const refusal = Either.match(Schema.decodeUnknownEither(Scope)("nothing"), {
+    onLeft: ({ message }) => message,
+    onRight: () => ""
+  })
+  const resources = (/a resource of ([a-z, ]+), \*/u.exec(refusal)?.[1] ?? "").split(", ")
+  expect(resources).toContain("widget")
   const scopes = routes.flatMap(({ scope }) => (scope === undefined ? [] : [scope]))
   expect(resources.filter((resource) => !scopes.some((scope) => scope.resource === resource))).toEqual([])
   const ofWidgets = scopes.filter(({ resource }) => resource === "widget")
