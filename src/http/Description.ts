@@ -117,13 +117,17 @@ const exampleCalled = (id: string) => examples[id] ?? {}
 export const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
   Predicate.isRecord(value)
 
-/** `content` with `example` added to each media type. */
+const streamed = "text/event-stream"
+
+/** `content` with `example` added to each media type that it fits: the text of a stream, or JSON. */
 const withExample = (content: unknown, example: unknown) =>
   isRecord(content) && example !== undefined
     ? Object.fromEntries(
         Object.entries(content).map(([type, media]) => [
           type,
-          isRecord(media) ? { ...media, example } : media
+          isRecord(media) && (type === streamed) === (typeof example === "string")
+            ? { ...media, example }
+            : media
         ])
       )
     : content
@@ -160,7 +164,21 @@ const answer = (status: string, response: unknown, id: string) => {
   }
 }
 
-const streamType = { "text/event-stream": { schema: { type: "string" } } }
+const streamType = { [streamed]: { schema: { type: "string" } } }
+
+/** What the parameters are for. The framework describes only their form. */
+const parameterTexts: Readonly<Record<string, string>> = {
+  "idempotency-key":
+    "A new one for each request: a repeat with the same key has no second effect for 24 hours.",
+  "x-request-id": "Your own id of the request, 1 to 128 characters of `A-Z a-z 0-9 . _ : -`.",
+  cursor: "Where the page begins: `nextCursor` of the previous page. Without it the first page."
+}
+
+const withText = (parameter: unknown) => {
+  if (!isRecord(parameter)) return parameter
+  const text = parameterTexts[String(parameter["name"])]
+  return text === undefined ? parameter : { ...parameter, description: text }
+}
 
 /**
  * The responses of an operation in OpenAI's format: a stream or the complete object, and errors with more fields.
@@ -190,7 +208,7 @@ const completed = (operation: unknown, route: Routes.Route | undefined) => {
     parameters: [
       ...(Array.isArray(operation["parameters"]) ? operation["parameters"] : []),
       { name: "x-request-id", in: "header", required: false, schema: { type: "string" } }
-    ],
+    ].map(withText),
     ...(isRecord(body)
       ? { requestBody: { ...body, content: withExample(body["content"], exampleCalled(id).request) } }
       : {}),

@@ -41,15 +41,35 @@ const source = {
   }
 }
 
+/** The result of the example turn. */
+const result = {
+  reply: "You have 30 days [1].",
+  conversationId: "cnv_01k00000000000000000000000",
+  endUserId: "usr_01k00000000000000000000000",
+  citations: [citation],
+  media: []
+}
+
+const stream = [
+  ": stream-open",
+  'data: {"type":"start"}',
+  'data: {"type":"start-step"}',
+  'data: {"type":"text-start","id":"txt_1"}',
+  'data: {"type":"text-delta","id":"txt_1","delta":"You have 30 days [1"}',
+  `data: {"type":"source-url","sourceId":"${citation.chunkId}","url":"${citation.url}","title":"${citation.title}","providerMetadata":{"spoke":{"index":1}}}`,
+  'data: {"type":"text-delta","id":"txt_1","delta":"]."}',
+  'data: {"type":"text-end","id":"txt_1"}',
+  'data: {"type":"finish-step"}',
+  'data: {"type":"finish","finishReason":"stop"}',
+  `data: ${JSON.stringify({ type: "data-done", data: { result } })}`,
+  "data: [DONE]"
+]
+
 export const examples: Readonly<Record<string, Example>> = {
   "chat.complete": {
     request: { message: "How long do I have to return a hat?", externalEndUserId: "customer-17" },
     answer: {
-      reply: "You have 30 days [1].",
-      conversationId: "cnv_01k00000000000000000000000",
-      endUserId: "usr_01k00000000000000000000000",
-      citations: [citation],
-      media: [],
+      ...result,
       runId: "run_01k00000000000000000000000",
       realtimeToken: "eyJjIjoiY252XzAxayJ9.c2lnbmVk",
       realtimeUrl: "wss://spoke.example.com/api/realtime"
@@ -57,12 +77,7 @@ export const examples: Readonly<Record<string, Example>> = {
   },
   "chat.stream": {
     request: { message: "How long do I have to return a hat?" },
-    answer:
-      'data: {"type":"start","messageId":"msg_01k00000000000000000000000"}\n\n' +
-      'data: {"type":"text-start","id":"text-1"}\n\n' +
-      'data: {"type":"text-delta","id":"text-1","delta":"You have 30 days [1]."}\n\n' +
-      'data: {"type":"text-end","id":"text-1"}\n\n' +
-      "data: [DONE]\n\n"
+    answer: stream.map((frame) => `${frame}\n\n`).join("")
   },
   "openai.completions": {
     request: {

@@ -56,6 +56,28 @@ describe("SPOKE_PROVIDERS", () => {
     expect(settings.model?.provider).toBe("openai")
   })
 
+  it("takes keys from files, as of every secret, and says which cannot be read", async () => {
+    const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-providers-"))
+    const file = Path.join(folder, "gemini")
+    Fs.writeFileSync(file, "sk-canary\n")
+    const given = {
+      OPENAI_API_KEY: "sk-1",
+      SPOKE_PROVIDERS: JSON.stringify({
+        gemini,
+        own: { baseUrl: "https://own.test/v1", apiKeyEnv: "OPENAI_API_KEY" }
+      })
+    }
+    const { providers } = await settingsOf({ ...given, GEMINI_API_KEY_FILE: file })
+    expect([...providers.values()].map(({ apiKey }) => Redacted.value(apiKey))).toEqual(["sk-canary", "sk-1"])
+    expect(await problemsOf({ ...given, GEMINI_API_KEY: "sk-2", GEMINI_API_KEY_FILE: file })).toEqual([
+      "GEMINI_API_KEY_FILE: Expected either this or GEMINI_API_KEY, not both"
+    ])
+    Fs.rmSync(folder, { recursive: true })
+    expect((await problemsOf({ ...given, GEMINI_API_KEY_FILE: file }))[0]).toBe(
+      "GEMINI_API_KEY_FILE: Expected the path of a readable file"
+    )
+  })
+
   it("speaks Anthropic's interface and Azure's dated one, which needs its version", async () => {
     const claude = { baseUrl: "https://api.anthropic.com/v1", api: "anthropic" }
     const azure = { baseUrl: "https://x.openai.azure.com/openai", api: "azure", apiVersion: "2024-10-21" }

@@ -1,9 +1,12 @@
-import { describe, expect, it as unit, layer } from "@effect/vitest"
+import { describe, expect, it, it as unit, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { TurnPart } from "../../src/domain/chat/ChatTurn.ts"
 import { PublicApi } from "../../src/http/Api.ts"
 import { publicDescription } from "../../src/http/Description.ts"
 import { examples } from "../../src/http/Examples.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import * as Sse from "../../src/http/Sse.ts"
 import { complaints, operations } from "./Conformance.ts"
 import { as, everyPermission, layer as PublicServer } from "./PublicServer.ts"
 import { expectError, TestServer } from "./TestServer.ts"
@@ -66,6 +69,37 @@ describe("the full description", () => {
     }
   )
 
+  unit("says what each parameter of a header and each cursor is for", () => {
+    for (const { operation } of operations)
+      for (const { description, in: place, name } of operation.parameters)
+        if (place === "header" || name === "cursor")
+          expect([operation.operationId, name, description]).toEqual([
+            operation.operationId,
+            name,
+            expect.stringMatching(/^[A-Z].*\.$/u)
+          ])
+  })
+
+  it.effect("shows a stream as it is sent", () =>
+    Effect.gen(function* () {
+      const { content } = document.paths["/v1/chat/stream"].post.responses["200"]
+      const { example } = content["text/event-stream"]
+      const { data } = document.paths["/v1/chat"].post.responses["200"].content["application/json"].example
+      const { realtimeToken: _, realtimeUrl: __, runId: ___, ...result } = data
+      const [citation] = result.citations
+      const parts: ReadonlyArray<TurnPart> = [
+        { _tag: "StepStart" },
+        { _tag: "TextDelta", delta: "You have 30 days [1" },
+        { _tag: "Citation", citation },
+        { _tag: "TextDelta", delta: "]." },
+        { _tag: "StepEnd" },
+        { _tag: "Done", result }
+      ]
+      const bytes = yield* Stream.runCollect(Sse.body(Stream.fromIterable(parts), true))
+      expect(example).toBe(Buffer.concat([...bytes]).toString())
+    })
+  )
+
   unit("has examples that fit their own schemas", () => {
     const ids = operations.map(({ operation }) => operation.operationId)
     expect(Object.keys(examples).filter((id) => !ids.includes(id))).toEqual([])
@@ -75,7 +109,9 @@ describe("the full description", () => {
         for (const [type, media] of Object.entries<{ example?: unknown; schema: unknown }>(
           body?.content ?? {}
         )) {
-          if (media.example === undefined || type !== "application/json") continue
+          if (media.example === undefined) continue
+          if (type === "text/event-stream") expect(media.example).toEqual(expect.stringContaining("[DONE]"))
+          if (type !== "application/json") continue
           expect([operation.operationId, complaints(media.schema, media.example)]).toEqual([
             operation.operationId,
             []

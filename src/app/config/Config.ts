@@ -44,7 +44,7 @@ import { brokenConstraints, offline } from "./ConfigConstraints.ts"
 import { ModelPrices } from "./ModelPrices.ts"
 import * as ModelProviders from "./ModelProviders.ts"
 import { InvalidConfig } from "./InvalidConfig.ts"
-import { withFiles } from "./SecretFiles.ts"
+import { withFiles, withFurtherFiles } from "./SecretFiles.ts"
 import type { Settings } from "./Settings.ts"
 import * as Telemetry from "../telemetry/Telemetry.ts"
 
@@ -368,10 +368,15 @@ const settingsOf = (
 export const fromRecord = (environment: Readonly<Record<string, string | undefined>>, terminal: boolean) =>
   Effect.gen(function* () {
     const set = Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== "")
-    const { given, problems: unread } = withFiles(Object.fromEntries(set))
-    const decoded = yield* Effect.either(decode(given))
+    const own = withFiles(Object.fromEntries(set))
+    const decoded = yield* Effect.either(decode(own.given))
+    const { given, problems: unreadKeys } = withFurtherFiles(
+      own.given,
+      Either.isRight(decoded) ? ModelProviders.keyVariables(decoded.right.SPOKE_PROVIDERS) : []
+    )
     const problems = [
-      ...unread,
+      ...own.problems,
+      ...unreadKeys,
       ...(Either.isLeft(decoded)
         ? issues(decoded.left)
         : [...unknownPlan(decoded.right), ...ModelProviders.problemsOf(decoded.right, given)]),

@@ -63,6 +63,10 @@ export const providersOf = (
     ])
   )
 
+/** Names of the variables with the providers' keys. */
+export const keyVariables = (given: ProviderTable = new Map()): ReadonlyArray<string> =>
+  [...given.values()].flatMap(({ apiKeyEnv }) => (apiKeyEnv === undefined ? [] : [apiKeyEnv]))
+
 /** The provider that `chatModel` names, when no default provider is configured. */
 export const defaultOf = (
   chatModel: string | undefined,

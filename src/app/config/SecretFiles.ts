@@ -26,7 +26,9 @@ export const inFiles = [
 /** Not secret, but long. */
 const lists = ["SPOKE_MODEL_PRICES"] as const
 
-export const fileVariables: ReadonlyArray<string> = [...inFiles, ...lists].map((name) => `${name}_FILE`)
+const ownVariables: ReadonlyArray<string> = [...inFiles, ...lists]
+
+export const fileVariables: ReadonlyArray<string> = ownVariables.map((name) => `${name}_FILE`)
 
 /** Larger than any secret. */
 const maxFileBytes = 65_536
@@ -40,12 +42,16 @@ const textOf = (file: string): string | null => {
 }
 
 /**
- * The variables, with values from files. An empty file counts as unset. `environment` must not contain empty values.
+ * The variables, with values of `names` from files. An empty file counts as unset. `environment` must not contain empty
+ * values.
  */
-export const withFiles = (environment: Readonly<Record<string, string | undefined>>) => {
+export const withFiles = (
+  environment: Readonly<Record<string, string | undefined>>,
+  names: ReadonlyArray<string> = ownVariables
+) => {
   const given: Record<string, string | undefined> = { ...environment }
   const problems: Array<{ readonly variable: string; readonly message: string }> = []
-  for (const name of [...inFiles, ...lists]) {
+  for (const name of names) {
     const variable = `${name}_FILE`
     const file = environment[variable]
     if (file === undefined) continue
@@ -57,3 +63,13 @@ export const withFiles = (environment: Readonly<Record<string, string | undefine
   }
   return { given, problems }
 }
+
+/** {@link withFiles} for further variables, whose names settings give. */
+export const withFurtherFiles = (
+  environment: Readonly<Record<string, string | undefined>>,
+  names: ReadonlyArray<string>
+) =>
+  withFiles(
+    environment,
+    [...new Set(names)].filter((name) => !ownVariables.includes(name))
+  )

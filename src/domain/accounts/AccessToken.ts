@@ -47,13 +47,19 @@ export interface RequiredScope {
   readonly verb: Verb
 }
 
-/** True when a token with the scopes `held` satisfies `required`. Write access includes read access. */
+/** Resources that the scopes of a resource include. */
+const included: Partial<Record<string, ReadonlyArray<Resource>>> = { agents: ["widget"] }
+
+/**
+ * True when a token with the scopes `held` satisfies `required`. Write access includes read access, and access to agents
+ * includes their widgets.
+ */
 export const permits = (held: ReadonlyArray<Scope>, { resource, verb }: RequiredScope): boolean =>
   held.some((scope) => {
     if (scope === "*") return true
-    const [about, what] = scope.split(":")
+    const [about = "", what] = scope.split(":")
     return (
-      (about === "*" || about === resource) &&
+      (about === "*" || about === resource || included[about]?.includes(resource) === true) &&
       (what === "*" || what === verb || (what === "write" && verb === "read"))
     )
   })

@@ -1,10 +1,13 @@
 /** The management interface offers programs every operation of the dashboard. */
 import * as HttpApi from "@effect/platform/HttpApi"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
 import { expect, it } from "vitest"
 import { Api } from "../../../src/http/Api.ts"
 import { managed } from "../../../src/http/manage/ManageDescription.ts"
 import { CallerAuth, ManageAuth, SessionAuth } from "../../../src/http/Auth.ts"
 import { keyOf, table } from "../../../src/http/Routes.ts"
+import { permits, Scope } from "../../../src/domain/accounts/AccessToken.ts"
 
 const prefix = "/api/manage/v1/"
 const routes = table(Api)
@@ -91,4 +94,26 @@ it("the description has every route with its scope, and refers to nothing that i
   )
   expect(names.length).toBeGreaterThan(5)
   expect(names.filter((name) => !Object.hasOwn(described.components.schemas, name ?? ""))).toEqual([])
+})
+
+it("every resource that a scope may name has routes that ask for it, and agents include their widgets", () => {
+  // A refusal lists what a scope may name.
+  const refusal = Either.match(Schema.decodeUnknownEither(Scope)("nothing"), {
+    onLeft: ({ message }) => message,
+    onRight: () => ""
+  })
+  const resources = (/a resource of ([a-z, ]+), \*/u.exec(refusal)?.[1] ?? "").split(", ")
+  expect(resources).toContain("widget")
+  const scopes = routes.flatMap(({ scope }) => (scope === undefined ? [] : [scope]))
+  expect(resources.filter((resource) => !scopes.some((scope) => scope.resource === resource))).toEqual([])
+  const ofWidgets = scopes.filter(({ resource }) => resource === "widget")
+  expect(ofWidgets.map(({ verb }) => verb).toSorted()).toEqual(["read", "write"])
+  const [one, other] = [
+    { resource: "widget", verb: "write" } as const,
+    { resource: "agents", verb: "read" } as const
+  ]
+  expect(permits(["widget:write"], one)).toBe(true)
+  expect(permits(["agents:write"], one)).toBe(true)
+  expect(permits(["agents:read", "sources:*"], one)).toBe(false)
+  expect(permits(["widget:*"], other)).toBe(false)
 })

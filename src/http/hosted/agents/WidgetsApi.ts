@@ -34,4 +34,4 @@ export class WidgetsApi extends widgets("widgets").prefix("/api").middleware(Ses
 export class ManagedWidgetsApi extends widgets("managedWidgets")
   .prefix("/api/manage/v1")
   .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "agents") {}
+  .annotateEndpoints(Managed, "widget") {}
