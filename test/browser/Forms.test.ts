@@ -157,9 +157,10 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await dialog.getByLabel("Access token").fill("a-new-token")
     const [{ id }] = (await api("GET", `/api/agents/${agentId}/channels`)).channels
     await api("PATCH", `/api/channels/${id}`, { accessToken: "another-token" })
+    const renewed = page.waitForResponse((response) => response.url().includes("/channels?"))
     await dialog.getByRole("button", { name: "Save" }).click()
     await dialog.getByRole("alert").waitFor()
-    await page.waitForResponse((response) => response.url().includes("/channels?"))
+    await renewed
     await dialog.getByRole("button", { name: "Save" }).click()
     await dialog.waitFor({ state: "hidden" })
     await api("DELETE", `/api/channels/${id}`)
