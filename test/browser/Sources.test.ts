@@ -292,6 +292,26 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     expect(await page.getByRole("button", { name: "Sync now: Later" }).count()).toBe(0)
   })
 
+  it("are chosen by agent, of all agents and not only of the first page", async () => {
+    await page.route("**/api/agents?*", async (route) => {
+      const response = await route.fetch({
+        url: route
+          .request()
+          .url()
+          .replace(/&cursor=more/u, "")
+      })
+      const { data } = await response.json()
+      const isSecond = route.request().url().includes("cursor=more")
+      const agents = isSecond ? [{ ...data.agents[0], id: "agt_far", name: "Far away" }] : data.agents
+      await route.fulfill({ json: { data: { agents, nextCursor: isSecond ? null : "more" } } })
+    })
+    await page.goto(`${spoke.url}/app/sources`)
+    const names = () => page.getByLabel("Agent", { exact: true }).locator("option").allTextContents()
+    await until(names, (all) => all.includes("Far away"))
+    await page.unroute("**/api/agents?*")
+    await page.goto(`${spoke.url}/app/sources`)
+  })
+
   it("say why one failed, and fit a phone", async () => {
     await page.getByRole("button", { name: "Add source" }).first().click()
     const dialog = page.getByRole("dialog")
