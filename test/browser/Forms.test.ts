@@ -132,6 +132,86 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     })
   })
 
+  it("show a test case that somebody changed while it was edited, and take a token whose channel was changed", async () => {
+    const question = "When do you open?"
+    const { case: made } = await api("POST", `/api/agents/${agentId}/cases`, { question, note: "First" })
+    await page.goto(`${spoke.url}/app/agents/${agentId}/cases`)
+    await act(page, "Edit", question)
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Note").fill("Mine")
+    await api("PUT", `/api/cases/${made.id}`, { question, expectFacts: ["At ten"], note: "Theirs" })
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.getByRole("alert").getByText("Changed by somebody else in the meantime").waitFor()
+    await dialog.getByText("Theirs", { exact: true }).waitFor()
+    expect(await dialog.getByLabel("Expected facts").inputValue()).toBe("At ten")
+    const saved = async () => (await api("GET", `/api/agents/${agentId}/cases`)).cases
+    expect(await saved()).toMatchObject([{ note: "Theirs" }])
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "hidden" })
+    expect(await saved()).toMatchObject([{ note: "Mine", expectFacts: ["At ten"] }])
+
+    const account = { channel: "whatsapp", externalId: "777", accessToken: "an-old-token", active: false }
+    await api("POST", `/api/agents/${agentId}/channels`, account)
+    await page.goto(`${spoke.url}/app/agents/${agentId}/channels`)
+    await act(page, "New token", "777")
+    await dialog.getByLabel("Access token").fill("a-new-token")
+    const [{ id }] = (await api("GET", `/api/agents/${agentId}/channels`)).channels
+    await api("PATCH", `/api/channels/${id}`, { accessToken: "another-token" })
+    const renewed = page.waitForResponse((response) => response.url().includes("/channels?"))
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.getByRole("alert").waitFor()
+    await renewed
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "hidden" })
+    await api("DELETE", `/api/channels/${id}`)
+  })
+
+  it("do once what Enter is pressed twice for", async () => {
+    await page.goto(`${spoke.url}/app/agents`)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route("**/api/agents", async (route) => {
+      await held
+      await route.continue()
+    })
+    await page.getByRole("button", { name: "New agent" }).first().click()
+    const name = page.getByRole("dialog").getByLabel("Name")
+    await name.fill("Twice")
+    await name.press("Enter")
+    await name.press("Enter")
+    release()
+    await page.getByRole("dialog").waitFor({ state: "hidden" })
+    await page.unroute("**/api/agents")
+    const { agents } = await api("GET", "/api/agents")
+    const made = agents.filter((one: { readonly name: string }) => one.name === "Twice")
+    expect(made).toHaveLength(1)
+    await api("DELETE", `/api/agents/${made[0].id}`)
+  })
+
+  it("ask for a share in percent, keep the stored one to the digit, and show one that was changed meanwhile", async () => {
+    const place = `/api/agents/${agentId}/threshold`
+    const share = page.getByLabel("Least share of test cases that pass, in percent")
+    await api("PUT", place, { minPass: 0.8333, noRegression: false })
+    await page.goto(`${spoke.url}/app/agents/${agentId}/experiments`)
+    await share.waitFor()
+    await page.getByText("Not clearly worse than the version that answers").click()
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Saved", { exact: true }).waitFor()
+    expect((await api("GET", place)).threshold).toEqual({ minPass: 0.8333, noRegression: true })
+    await share.fill("150")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.locator("[aria-invalid=true]").waitFor()
+    expect(await page.getByText("A number from 0 to 1.").count()).toBe(0)
+    await api("PUT", place, { minPass: 0.5, noRegression: true })
+    await share.fill("90")
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("alert").getByText("Changed by somebody else in the meantime").waitFor()
+    expect((await api("GET", place)).threshold).toMatchObject({ minPass: 0.5 })
+    await page.getByRole("button", { name: "Discard" }).click()
+    expect(await share.inputValue()).toBe("50")
+    await api("PUT", place, { minPass: null, noRegression: false })
+  })
+
   it("keep what was not saved: on another page, after the window was closed, after the session has ended", async () => {
     await settingsOf(page)
     await page.getByLabel("Instructions").fill("Always say please.")

@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import { complaints, desktop, hasBrowser, launch, look, openPart } from "./Browser.ts"
 import { found, openMuseum, type Own } from "./ImproveWorld.ts"
 
@@ -108,7 +108,28 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
     await page.getByText(/has changed since/u).waitFor()
     expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0)
     await page.getByRole("button", { name: "Look again" }).click()
-    await page.getByRole("button", { name: "Approve" }).click()
+    const approve = page.getByRole("button", { name: "Approve" })
+    await approve.waitFor()
+
+    // What somebody else wrote in the meantime is neither approved unread nor overwritten.
+    const [{ id }] = (await own("GET", `/api/agents/${agentId}/corrections`)).corrections
+    const draft = async () => (await own("GET", `/api/corrections/${id}`)).correction
+    await own("PATCH", `/api/corrections/${id}`, { answer: "It was moved to the cellar." })
+    await own("POST", `/api/corrections/${id}/preview`, {})
+    await until(draft, (one) => one.preview?.isComplete === true, 30_000)
+    await approve.click()
+    await page.getByRole("alert").getByText("It was changed in the meantime").waitFor()
+    expect(await draft()).toMatchObject({ status: "draft" })
+    expect(await answer.inputValue()).toBe("It was moved to the cellar.")
+    await answer.fill("The umbrella stand is behind the cloakroom.")
+    await own("PATCH", `/api/corrections/${id}`, { answer: "It was sold." })
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await page.getByRole("alert").getByText("Changed by somebody else in the meantime").waitFor()
+    await page.getByText("It was sold.").waitFor()
+    expect(await draft()).toMatchObject({ answer: "It was sold." })
+
+    await page.getByRole("button", { name: /^(?:Look again|See what would change)$/u }).click()
+    await approve.click()
     await page.getByText(/can be changed in its source/u).waitFor()
     await page.getByRole("link", { name: "All corrections" }).click()
     await page.getByRole("cell", { name: "approved", exact: true }).waitFor()

@@ -178,10 +178,20 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
   })
 
   it("can be renamed, read again and deleted for good", async () => {
+    const path = new URL(page.url()).pathname.replace("/app", "/api")
+    const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join("; ")
+    const own = { key: null, headers: { cookie, "x-spoke-csrf": "1" } }
+    const configOf = async () => (await spoke.request("GET", path, own)).body.data.config
+    const metadata = { audience: "staff" }
+    const body = { config: { ...(await configOf()), metadata } }
+    expect((await spoke.request("PATCH", path, { ...own, body })).status).toBe(200)
+    await page.reload()
     await page.getByRole("button", { name: "Edit" }).click()
     await page.getByRole("dialog").getByLabel("Name").fill("The workshop")
     await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
     await page.getByRole("heading", { name: "The workshop" }).waitFor()
+    // Turns and keys filter by what programs have noted of it.
+    expect(await configOf()).toMatchObject({ metadata, maxDepth: 1 })
     const asked = page.waitForResponse((response) => response.request().method() === "POST")
     await page.getByRole("button", { name: "Sync", exact: true }).click()
     await asked
@@ -195,6 +205,45 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click()
     await page.getByRole("heading", { name: "Sources", level: 1 }).waitFor()
     await page.getByRole("row", { name: /The workshop/ }).waitFor({ state: "detached" })
+  })
+
+  it("say at the field what a reader of the installation refuses", async () => {
+    const plan = { name: "plan", kind: "choice", required: true, label: { en: "Plan" }, choices: ["a", "b"] }
+    const reader = { name: "tickets", title: { en: "Tickets" }, description: { en: "All." }, fields: [plan] }
+    await page.route("**/api/source-readers", (route) =>
+      route.fulfill({ json: { data: { readers: [reader] } } })
+    )
+    let place = ["config", "settings", "plan"]
+    await page.route("**/api/sources", (route) =>
+      route.fulfill({
+        status: 400,
+        json: {
+          error: {
+            code: "VALIDATION_ERROR",
+            message: "The request does not have the expected form.",
+            details: { issues: [{ path: place, message: "is missing" }] }
+          },
+          meta: { requestId: "req_1" }
+        }
+      })
+    )
+    await page.reload()
+    await page.getByRole("button", { name: "Add source" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("What it is").selectOption("Tickets")
+    // Nothing seems to be chosen that is not sent.
+    expect(await dialog.getByLabel("Plan").inputValue()).toBe("")
+    expect(await dialog.getByLabel("Plan").locator("option").first().textContent()).toBe("Not set")
+    await dialog.getByRole("button", { name: "Add source" }).click()
+    await dialog.getByText("This is missing.").waitFor()
+    place = ["config", "reader"]
+    await dialog.getByRole("button", { name: "Add source" }).click()
+    await dialog.getByRole("alert").getByText("config › reader: This is missing.").waitFor()
+    await dialog.getByRole("button", { name: "Discard" }).click()
+    await page.keyboard.press("Escape")
+    await page.unroute("**/api/source-readers")
+    await page.unroute("**/api/sources")
+    await page.reload()
   })
 
   it("take a ZIP of documents", async () => {
@@ -241,6 +290,26 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await page.getByRole("button", { name: "Sync now: Later" }).click()
     await row.getByText("Ready").waitFor()
     expect(await page.getByRole("button", { name: "Sync now: Later" }).count()).toBe(0)
+  })
+
+  it("are chosen by agent, of all agents and not only of the first page", async () => {
+    await page.route("**/api/agents?*", async (route) => {
+      const response = await route.fetch({
+        url: route
+          .request()
+          .url()
+          .replace(/&cursor=more/u, "")
+      })
+      const { data } = await response.json()
+      const isSecond = route.request().url().includes("cursor=more")
+      const agents = isSecond ? [{ ...data.agents[0], id: "agt_far", name: "Far away" }] : data.agents
+      await route.fulfill({ json: { data: { agents, nextCursor: isSecond ? null : "more" } } })
+    })
+    await page.goto(`${spoke.url}/app/sources`)
+    const names = () => page.getByLabel("Agent", { exact: true }).locator("option").allTextContents()
+    await until(names, (all) => all.includes("Far away"))
+    await page.unroute("**/api/agents?*")
+    await page.goto(`${spoke.url}/app/sources`)
   })
 
   it("say why one failed, and fit a phone", async () => {

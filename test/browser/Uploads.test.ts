@@ -1,5 +1,6 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
+import { setTimeout as delay } from "node:timers/promises"
 import type { Browser, Dialog, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { uploadLimit } from "../../src/http/public/knowledge/SourcesApi.ts"
@@ -119,6 +120,62 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
     await row("manuals/lamp/use.md").getByText("Ready", { exact: true }).waitFor({ timeout: 30_000 })
     expect(await list().getByRole("listitem").count()).toBe(2)
     await page.getByRole("button", { name: "Clear finished" }).click()
+  })
+
+  it("take what is dropped without what cannot be read, which is named", async () => {
+    // A folder of a file system is no DataTransfer that a script can make: its entries are played.
+    await page.evaluate(`(() => {
+      const entry = (name, isFile, rest) => ({ name, fullPath: "/notes/" + name, isFile, isDirectory: !isFile, ...rest })
+      const fails = (_, reject) => reject(new DOMException("It could not be found.", "NotFoundError"))
+      const file = (name) => entry(name, true, { file: (resolve) => resolve(new File(["# " + name], name)) })
+      const batches = [
+        [
+          file("first.md"),
+          entry("link.md", true, { file: fails }),
+          entry("private", false, { createReader: () => ({ readEntries: fails }) }),
+          file("last.md")
+        ],
+        []
+      ]
+      const folder = { ...entry("", false, { createReader: () => ({ readEntries: (take) => take(batches.shift()) }) }), fullPath: "/notes" }
+      const event = new DragEvent("drop", { bubbles: true, cancelable: true })
+      const items = [{ webkitGetAsEntry: () => folder }]
+      Object.defineProperty(event, "dataTransfer", { value: { types: ["Files"], files: [], items } })
+      document.querySelector("main").dispatchEvent(event)
+    })()`)
+    await row("notes/link.md").getByText("The browser cannot read the file.").waitFor()
+    await row("notes/private").getByText("The browser cannot read the file.").waitFor()
+    await row("notes/first.md").getByText("Ready", { exact: true }).waitFor({ timeout: 30_000 })
+    await row("notes/last.md").getByText("Ready", { exact: true }).waitFor({ timeout: 30_000 })
+    await page.getByRole("button", { name: "Clear finished" }).click()
+    await list().waitFor({ state: "detached" })
+  })
+
+  it("say how many files of a large folder are taken, and end with what the service refuses to tell", async () => {
+    for (let count = 0; count <= 1_000; count++) file(`many/${count}.txt`, "")
+    await choose(Path.join(folder, "many"), () => act(page, "Upload folder"))
+    await page.getByText("Only the first 1,000 files were taken.").first().waitFor({ timeout: 60_000 })
+    await announced(/0 of 1,000 added\. 1,000 not added\./)
+    await page.getByRole("button", { name: "Clear finished" }).click()
+    await list().waitFor({ state: "detached" })
+
+    let asked = 0
+    // The agent has been deleted in another window.
+    await page.route(/\/api\/sources\?.*limit=100/u, (route) => {
+      asked += 1
+      return route.fulfill({
+        status: 404,
+        json: { error: { code: "NOT_FOUND", message: "There is no such agent." }, meta: { requestId: "r" } }
+      })
+    })
+    await chooseFiles(file("lost.md", "# Lost\n\nNobody knows where it went."))
+    await row("lost.md").getByText("There is no such agent.").waitFor({ timeout: 30_000 })
+    const before = asked
+    await delay(4_000)
+    expect(asked).toBe(before)
+    await page.unroute(/\/api\/sources\?.*limit=100/u)
+    await page.getByRole("button", { name: "Remove from the list: lost.md" }).click()
+    await list().waitFor({ state: "detached" })
   })
 
   it("begin with a drop anywhere on the page, a few at a time, and are stopped and tried again", async () => {

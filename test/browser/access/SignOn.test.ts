@@ -103,4 +103,33 @@ describe.skipIf(!hasBrowser)("Single sign-on in a browser", () => {
     await page.getByRole("heading", { name: "Start" }).waitFor()
     await context.close()
   })
+
+  it("is set up with names of groups as directories have them, and shows what another owner changed", async () => {
+    const cookie = await signIn(spoke, "owner@acme.example", password)
+    const own = { key: null, headers: { cookie, ...csrf } }
+    const stored = async () => (await spoke.request("GET", "/api/single-sign-on", own)).body.data.connection
+    const context = await browser.newContext(desktop)
+    const page = await context.newPage()
+    await page.goto(`${spoke.url}/app/single-sign-on`)
+    await page.getByLabel("E-mail").fill("owner@acme.example")
+    await page.getByLabel("Password").fill(password)
+    await page.keyboard.press("Enter")
+    await page.getByLabel("Roles of groups").fill("cn=staff,ou=groups,dc=acme = agent")
+    const { domains, createdAt: _, updatedAt: __, version: ___, ...rest } = await stored()
+    const names = domains.map(({ domain }: { readonly domain: string }) => domain)
+    const groupRoles = [{ group: "sales", role: "viewer" }]
+    const body = { ...rest, domains: names, groupRoles, createsPeople: false }
+    expect((await spoke.request("PUT", "/api/single-sign-on", { ...own, body })).status).toBe(200)
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByRole("alert").getByText("Changed by somebody else in the meantime").waitFor()
+    await page.getByText("sales = viewer").waitFor()
+    expect(await stored()).toMatchObject({ groupRoles, createsPeople: false })
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Saved", { exact: true }).waitFor()
+    expect(await stored()).toMatchObject({
+      groupRoles: [{ group: "cn=staff,ou=groups,dc=acme", role: "agent" }],
+      createsPeople: false
+    })
+    await context.close()
+  })
 })

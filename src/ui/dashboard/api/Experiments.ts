@@ -16,7 +16,7 @@ import { ApiError, call, firstPage } from "./Client.ts"
 
 export type Experiment = typeof Declared.Encoded
 export type ExperimentResult = (typeof ExperimentResultPage.Encoded)["results"][number]
-type Threshold = typeof PublishThreshold.Encoded
+export type Threshold = typeof PublishThreshold.Encoded
 
 /** Polling interval in milliseconds while one is running. */
 const lookEvery = 2_000

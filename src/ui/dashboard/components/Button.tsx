@@ -1,4 +1,4 @@
-import type { ComponentProps } from "react"
+import type { ComponentProps, MouseEvent } from "react"
 import css from "./Button.module.css"
 
 interface Props extends Omit<ComponentProps<"button">, "className"> {
@@ -10,6 +10,9 @@ interface Props extends Omit<ComponentProps<"button">, "className"> {
   readonly icon?: boolean
 }
 
+/** It stays the button that Enter in a field presses: without one, a form of one field would be sent again. */
+const doNothing = (event: MouseEvent) => event.preventDefault()
+
 export const Button = ({
   kind = "plain",
   busy = false,
@@ -20,8 +23,8 @@ export const Button = ({
 }: Props) => (
   <button
     {...props}
-    type={busy ? "button" : type}
-    {...(busy || onClick === undefined ? {} : { onClick })}
+    type={type}
+    {...(busy ? { onClick: doNothing } : onClick === undefined ? {} : { onClick })}
     {...(busy ? { "aria-disabled": true } : {})}
     data-busy={busy ? "" : undefined}
     className={`${css["button"]} ${css[kind]} ${icon ? css["icon"] : ""}`}

@@ -21,7 +21,7 @@ export const germanCodes: Readonly<Record<ErrorCode, string>> = {
   GONE: "Diese Adresse gibt es nicht mehr.",
   UNSUPPORTED_ATTACHMENT_TYPE: "Das Modell dieses Agenten kann Dateien dieser Art nicht lesen.",
   UNSUPPORTED_TYPE: "Dateien dieser Art werden nicht angenommen.",
-  FILE_TOO_LARGE: "Eine Datei ist zu groß: 10 MB für ein Bild, 25 MB für ein PDF.",
+  FILE_TOO_LARGE: "Eine Datei ist größer, als hier erlaubt ist.",
   INTERNAL_ERROR: "Ein unerwarteter Fehler ist aufgetreten.",
   PAGINATION_NOT_READY: "Die Liste wird gerade vorbereitet. Bitte gleich noch einmal versuchen.",
   ARTIFACT_DELETE_CONFLICT: "Die Quelle wird gerade gelesen. Bitte löschen, sobald das fertig ist.",

@@ -11,7 +11,13 @@ export interface Reason {
 }
 
 /** Codes whose English message has more detail. */
-const telling: ReadonlySet<string> = new Set(["VALIDATION_ERROR", "CONFLICT", "FORBIDDEN", "NOT_CONFIGURED"])
+const telling: ReadonlySet<string> = new Set([
+  "VALIDATION_ERROR",
+  "CONFLICT",
+  "FILE_TOO_LARGE",
+  "FORBIDDEN",
+  "NOT_CONFIGURED"
+])
 
 export const useReason = (): ((problem: unknown) => Reason) => {
   const t = useText(everywhere)

@@ -32,7 +32,12 @@ export const corrections = (agentId: string) =>
         signal
       }),
     initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    refetchInterval: ({ state: { data } }) =>
+      data?.pages.some((page) => page.corrections.some(({ preview }) => preview?.isComplete === false)) ===
+      true
+        ? lookEvery
+        : false
   })
 
 export const correction = (id: string) =>

@@ -1,6 +1,7 @@
 /** A new token for a channel's account, in place of one that has expired or was revoked. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
+import { isOutdated } from "../../api/Client.ts"
 import { type Channel, channels, replaceToken } from "../../api/Channels.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
@@ -43,7 +44,10 @@ export const TokenForm = ({ agentId, found, onClose }: Props & { readonly onClos
       await queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
       await queries.invalidateQueries({ queryKey: ["agent-problems"] })
       onClose()
-    }
+    },
+    // What was typed is sent again on what is there now.
+    onError: (problem) =>
+      isOutdated(problem) ? queries.invalidateQueries({ queryKey: channels(agentId).queryKey }) : undefined
   })
   const { errorOf, general } = useIssues(replace.error, ["accessToken"])
   return (

@@ -2,6 +2,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import type { Agent } from "../../api/Agents.ts"
+import { isOutdated } from "../../api/Client.ts"
 import {
   cancelExperiment,
   deleteExperiment,
@@ -10,6 +11,7 @@ import {
   isOpen,
   setThreshold,
   startExperiment,
+  type Threshold,
   threshold
 } from "../../api/Experiments.ts"
 import { atLeast } from "../../api/Session.ts"
@@ -22,7 +24,10 @@ import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
 import { Empty, Loaded, Section } from "../../components/Page.tsx"
 import { Progress } from "../../components/Progress.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
+import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
+import { requireUnchanged } from "../../forms/requireUnchanged.ts"
+import { useDraft } from "../../forms/useDraft.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -62,9 +67,10 @@ const words = texts(
     gate: "Before a version is published",
     gateLead: "A version that passes less is only published if somebody insists.",
     minimum: "Least share of test cases that pass, in percent",
-    minimumHelp: "Leave empty to accept any share.",
+    minimumHelp: "0 to 100. Leave empty to accept any share.",
     regression: "Not clearly worse than the version that answers",
-    saved: "Saved"
+    on: "on",
+    off: "off"
   },
   {
     title: "Experimente",
@@ -97,9 +103,10 @@ const words = texts(
     gate: "Bevor eine Version veröffentlicht wird",
     gateLead: "Eine Version, die weniger besteht, wird nur veröffentlicht, wenn jemand darauf besteht.",
     minimum: "Mindestanteil bestandener Testfälle, in Prozent",
-    minimumHelp: "Leer lassen, um jeden Anteil zuzulassen.",
+    minimumHelp: "0 bis 100. Leer lassen, um jeden Anteil zuzulassen.",
     regression: "Nicht deutlich schlechter als die Version, die antwortet",
-    saved: "Gespeichert"
+    on: "an",
+    off: "aus"
   }
 )
 
@@ -113,7 +120,10 @@ const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
     mutationFn: () =>
       startExperiment(id, {
         version: Number(version),
-        baselineVersion: publishedVersion,
+        // A version is not compared with itself, which would ask everything twice.
+        ...(Number(version) === publishedVersion && model.trim() === ""
+          ? {}
+          : { baselineVersion: publishedVersion }),
         ...(model.trim() === "" ? {} : { model })
       }),
     onSuccess: async () => {
@@ -144,43 +154,60 @@ const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
   )
 }
 
-const ThresholdForm = ({
-  agentId,
-  minPass,
+/** As it is typed. */
+const typedThreshold = ({ minPass, noRegression }: Threshold) => ({
+  least: minPass === null ? "" : String(Math.round(minPass * 1_000) / 10),
   noRegression
-}: {
-  readonly agentId: string
-  readonly minPass: number | null
-  readonly noRegression: boolean
-}) => {
+})
+
+const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly stored: Threshold }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
-  const [least, setLeast] = useState(minPass === null ? "" : String(Math.round(minPass * 1_000) / 10))
-  const [regression, setRegression] = useState(noRegression)
+  const draft = useDraft({
+    name: `threshold.${agentId}`,
+    title: t.gate,
+    stored: typedThreshold(stored)
+  })
+  const { change, value } = draft
+  const minPassOf = ({ least }: typeof value) => {
+    // As it is stored, which may have more digits than are shown.
+    if (least === typedThreshold(stored).least) return stored.minPass
+    return least.trim() === "" ? null : numberOf(least) / 100
+  }
   const attempt = useMutation({
-    mutationFn: () =>
-      setThreshold(agentId, {
-        minPass: least.trim() === "" ? null : numberOf(least) / 100,
-        noRegression: regression
-      }),
-    onSuccess: ({ threshold: stored }) => queries.setQueryData(threshold(agentId).queryKey, stored)
+    mutationFn: async () => {
+      requireUnchanged(stored, await queries.fetchQuery({ ...threshold(agentId), staleTime: 0 }))
+      return setThreshold(agentId, { minPass: minPassOf(value), noRegression: value.noRegression })
+    },
+    onMutate: () => value,
+    onSuccess: ({ threshold: saved }, _, sent) => {
+      draft.saved(sent)
+      queries.setQueryData(threshold(agentId).queryKey, saved)
+    }
   })
   return (
-    <Form onSubmit={() => attempt.mutate()} problem={attempt.error}>
+    <Form onSubmit={() => attempt.mutate()} problem={isOutdated(attempt.error) ? null : attempt.error}>
+      <Conflict draft={draft} problem={attempt.error} />
       <TextField
         label={t.minimum}
         help={t.minimumHelp}
         guide="evaluation#thresholds-of-publishing"
         type="text"
         inputMode="decimal"
-        pattern="\d{1,3}([.,]\d)?"
-        value={least}
-        onChange={setLeast}
+        pattern="100|\d{1,2}([.,]\d+)?"
+        value={value.least}
+        onChange={(least) => change({ least })}
       />
-      <Switch label={t.regression} isSelected={regression} onChange={setRegression} />
+      <Theirs draft={draft} name="least" />
+      <Switch
+        label={t.regression}
+        isSelected={value.noRegression}
+        onChange={(noRegression) => change({ noRegression })}
+      />
+      <Theirs draft={draft} name="noRegression" shown={(on) => (on === true ? t.on : t.off)} />
       <Buttons>
-        <span role="status">{attempt.isSuccess ? t.saved : ""}</span>
+        <DraftState draft={draft}>{attempt.isSuccess ? common.saved : ""}</DraftState>
         <Button type="submit" busy={attempt.isPending}>
           {common.save}
         </Button>
@@ -303,7 +330,7 @@ const Experiments = ({ agent, user }: PartProps) => {
       {/* Not before the rows above it, whose height is not known: it would move. */}
       {mayChange && !query.isPending ? (
         <Section title={t.gate} lead={t.gateLead} guide="evaluation#thresholds-of-publishing" beside>
-          <Loaded query={asks}>{(found) => <ThresholdForm agentId={agent.id} {...found} />}</Loaded>
+          <Loaded query={asks}>{(found) => <ThresholdForm agentId={agent.id} stored={found} />}</Loaded>
         </Section>
       ) : null}
     </AgentPart>

@@ -1,6 +1,8 @@
 /** Forms to create, change and import test cases. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
+import { isOutdated } from "../../api/Client.ts"
+import { membersOf } from "../../api/membersOf.ts"
 import {
   createTestCase,
   importTestCases,
@@ -12,7 +14,7 @@ import {
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -21,6 +23,7 @@ import { texts, useText } from "../../text/Language.tsx"
 import css from "./TestCases.module.css"
 import { linesOf } from "../../forms/lines.ts"
 import { parsedObject } from "../../forms/json.ts"
+import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 
 const words = texts(
   {
@@ -148,6 +151,10 @@ const inputOf = (form: CaseForm): TestCaseInput => {
   }
 }
 
+/** The name of a choice. */
+const namedBy = (names: Readonly<Record<string, string>>) => (chosen: unknown) =>
+  names[String(chosen)] ?? String(chosen)
+
 interface Props {
   readonly agentId: string
   /** Null for a new one. */
@@ -165,9 +172,20 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
     stored: stored === null ? emptyForm : formOf(stored)
   })
   const { change, value } = draft
+  const refusals = { any: t.any, answers: t.answers, refuses: t.refuses }
+  const groundings = { any: t.anyGrounding, grounded: t.grounded }
   const attempt = useMutation({
-    mutationFn: () =>
-      stored === null ? createTestCase(agentId, inputOf(value)) : updateTestCase(stored.id, inputOf(value)),
+    mutationFn: async () => {
+      if (stored === null) return createTestCase(agentId, inputOf(value))
+      const { queryKey } = testCases(agentId)
+      await queries.refetchQueries({ queryKey, exact: true })
+      const newest = queries
+        .getQueryData(queryKey)
+        ?.pages.flatMap(({ cases }) => cases)
+        .find(({ id }) => id === stored.id)
+      if (newest !== undefined) requireUnchanged(formOf(stored), formOf(newest))
+      return updateTestCase(stored.id, inputOf(value))
+    },
     onSuccess: async () => {
       draft.saved()
       await queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
@@ -187,7 +205,8 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
     if (!isNoObject) attempt.mutate()
   }
   return (
-    <Form onSubmit={submit} problem={general}>
+    <Form onSubmit={submit} problem={isOutdated(general) ? null : general}>
+      <Conflict draft={draft} problem={attempt.error} />
       <DraftState draft={draft} />
       <LongText
         label={t.question}
@@ -197,6 +216,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(question) => change({ question })}
         error={errorOf("question")}
       />
+      <Theirs draft={draft} name="question" />
       <LongText
         label={t.sources}
         help={t.sourcesHelp}
@@ -205,6 +225,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(sources) => change({ sources })}
         error={errorOf("expectSources")}
       />
+      <Theirs draft={draft} name="sources" />
       <LongText
         label={t.facts}
         help={t.factsHelp}
@@ -214,26 +235,22 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(facts) => change({ facts })}
         error={errorOf("expectFacts")}
       />
+      <Theirs draft={draft} name="facts" />
       <Select
         label={t.refusal}
         value={value.refusal}
         onChange={(refusal) => change({ refusal })}
-        options={[
-          ["any", t.any],
-          ["answers", t.answers],
-          ["refuses", t.refuses]
-        ]}
+        options={membersOf(refusals).map((one) => [one, refusals[one]] as const)}
       />
+      <Theirs draft={draft} name="refusal" shown={namedBy(refusals)} />
       <Select
         label={t.grounding}
         help={t.groundingHelp}
         value={value.grounding}
         onChange={(grounding) => change({ grounding })}
-        options={[
-          ["any", t.anyGrounding],
-          ["grounded", t.grounded]
-        ]}
+        options={membersOf(groundings).map((one) => [one, groundings[one]] as const)}
       />
+      <Theirs draft={draft} name="grounding" shown={namedBy(groundings)} />
       <LongText
         label={t.schema}
         help={t.schemaHelp}
@@ -244,6 +261,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(schema) => change({ schema })}
         error={isNoObject ? t.badJson : errorOf("responseSchema")}
       />
+      <Theirs draft={draft} name="schema" />
       <LongText
         label={t.criterion}
         help={t.criterionHelp}
@@ -252,6 +270,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(criterion) => change({ criterion })}
         error={errorOf("criterion")}
       />
+      <Theirs draft={draft} name="criterion" />
       <TextField
         label={t.note}
         help={t.noteHelp}
@@ -259,6 +278,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(note) => change({ note })}
         error={errorOf("note")}
       />
+      <Theirs draft={draft} name="note" />
       <Actions>
         <Button onClick={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={attempt.isPending}>

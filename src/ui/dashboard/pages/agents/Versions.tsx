@@ -48,6 +48,8 @@ const words = texts(
     force: "Publish all the same",
     question: (version: number) =>
       `From the next message on, version ${version} answers. Answers that are being written stay as they began.`,
+    forcing: (version: number) =>
+      `Version ${version} did not pass what is asked of a version before it is published. It answers from the next message on if you publish it all the same.`,
     tryIt: "Try it",
     before: "before",
     after: "after",
@@ -75,6 +77,8 @@ const words = texts(
     force: "Trotzdem veröffentlichen",
     question: (version: number) =>
       `Ab der nächsten Nachricht antwortet Version ${version}. Was gerade geschrieben wird, bleibt, wie es begann.`,
+    forcing: (version: number) =>
+      `Version ${version} hat nicht bestanden, was vor einer Veröffentlichung verlangt ist. Wird sie trotzdem veröffentlicht, antwortet sie ab der nächsten Nachricht.`,
     tryIt: "Ausprobieren",
     before: "vorher",
     after: "nachher",
@@ -172,7 +176,7 @@ const Actions = ({
                 label: t.publish,
                 does: {
                   title: t.publish,
-                  question: t.question(version),
+                  question: isGatedVersion ? t.forcing(version) : t.question(version),
                   action: isGatedVersion ? t.force : t.publish,
                   onConfirm: async () => {
                     const { agent: published } = await publishVersion(

@@ -1,6 +1,7 @@
 /** One correction: the drafted answer, what it would change, and its approval. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link } from "wouter"
+import { isOutdated } from "../../api/Client.ts"
 import {
   approveCorrection,
   type Correction,
@@ -17,8 +18,9 @@ import { Actions, Confirm } from "../../components/Dialog.tsx"
 import { LongText } from "../../components/Field.tsx"
 import { Card, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
+import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
@@ -50,6 +52,7 @@ const words = texts(
     first: "Write an answer first.",
     outdated: "The draft has changed since. Look again before you approve it.",
     approve: "Approve",
+    changed: "It was changed in the meantime. Read what is written above before you approve it.",
     approveLead: "The agent gives this answer from then on, and a test case keeps it right.",
     discard: "Discard",
     discardTitle: "Discard correction",
@@ -83,6 +86,7 @@ const words = texts(
     first: "Zuerst eine Antwort schreiben.",
     outdated: "Der Entwurf hat sich seither geändert. Bitte vor der Freigabe erneut ansehen.",
     approve: "Freigeben",
+    changed: "Inzwischen geändert. Bitte vor der Freigabe lesen, was oben steht.",
     approveLead: "Von da an gibt der Agent diese Antwort, und ein Testfall sorgt dafür, dass es so bleibt.",
     discard: "Verwerfen",
     discardTitle: "Korrektur verwerfen",
@@ -138,13 +142,21 @@ const Editing = ({ found, onClose }: EditingProps) => {
     queries.setQueryData(correction(id).queryKey, next)
     await queries.invalidateQueries({ queryKey: corrections(agentId).queryKey })
   }
+  const requireRead = async () => {
+    const newest = await queries.fetchQuery({ ...correction(id), staleTime: 0 })
+    requireUnchanged([question, answer], [newest.question, newest.answer])
+  }
   const stored = async () => {
     if (!isDirty) return
+    await requireRead()
     queries.setQueryData(correction(id).queryKey, await updateCorrection(id, value))
     draft.saved(value)
   }
   const save = useMutation({
-    mutationFn: () => updateCorrection(id, value),
+    mutationFn: async () => {
+      await requireRead()
+      return updateCorrection(id, value)
+    },
     onMutate: () => value,
     onSuccess: (next, _, sent) => {
       draft.saved(sent)
@@ -159,7 +171,10 @@ const Editing = ({ found, onClose }: EditingProps) => {
     onSuccess: renew
   })
   const approve = useMutation({
-    mutationFn: () => approveCorrection(id),
+    mutationFn: async () => {
+      await requireRead()
+      return approveCorrection(id)
+    },
     onSuccess: async (next) => {
       await renew(next)
       await queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
@@ -198,7 +213,8 @@ const Editing = ({ found, onClose }: EditingProps) => {
           />
         </div>
         <p className={css["soft"]}>{help}</p>
-        <Form onSubmit={() => save.mutate()} problem={general}>
+        <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
+          <Conflict draft={draft} problem={general} />
           <LongText
             label={t.question}
             help={t.questionHelp}
@@ -208,6 +224,7 @@ const Editing = ({ found, onClose }: EditingProps) => {
             onChange={(next) => edit({ question: next })}
             error={errorOf("question")}
           />
+          <Theirs draft={draft} name="question" />
           <LongText
             label={t.answer}
             help={t.answerHelp}
@@ -217,6 +234,7 @@ const Editing = ({ found, onClose }: EditingProps) => {
             onChange={(next) => edit({ answer: next })}
             error={errorOf("answer")}
           />
+          <Theirs draft={draft} name="answer" />
           <Actions>
             <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
             <Button type="submit" busy={save.isPending} disabled={!isDirty}>
@@ -251,7 +269,9 @@ const Editing = ({ found, onClose }: EditingProps) => {
         </div>
         {isWritten ? null : <p className={css["soft"]}>{t.first}</p>}
         {preview !== null && isDirty ? <p role="status">{t.outdated}</p> : null}
-        {approve.error === null ? null : <Problem problem={approve.error} />}
+        {approve.error === null ? null : (
+          <Problem problem={approve.error} sentence={isOutdated(approve.error) ? t.changed : undefined} />
+        )}
         {preview === null ? null : (
           <Replayed key={preview.experimentId} experimentId={preview.experimentId} />
         )}

@@ -1,6 +1,7 @@
 /** Single sign-on of the tenant, for its owners. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
+import { isOutdated } from "../../api/Client.ts"
 import { type Connection, connect, disconnect, singleSignOn } from "../../api/SingleSignOn.ts"
 import type { Role } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -11,8 +12,10 @@ import { Switch } from "../../components/Choices.tsx"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { Loaded, Page, Section } from "../../components/Page.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
+import { linesOf } from "../../forms/lines.ts"
+import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { Provisioning } from "./Provisioning.tsx"
@@ -52,6 +55,8 @@ const words = texts(
     createsPeople: "Add people to the team when they sign in first",
     trustsEmail: "Trust e-mail addresses that the provider does not call verified",
     allowsPasswords: "Passwords work, too",
+    on: "on",
+    off: "off",
     remove: "Remove",
     removal: "Remove single sign-on",
     question: "Whoever signed in with it is signed out at once. Passwords work again."
@@ -89,6 +94,8 @@ const words = texts(
     createsPeople: "Wer sich erstmals anmeldet, kommt ins Team",
     trustsEmail: "E-Mail-Adressen vertrauen, die der Anbieter nicht bestätigt nennt",
     allowsPasswords: "Passwörter gelten auch",
+    on: "an",
+    off: "aus",
     remove: "Entfernen",
     removal: "Single Sign-on entfernen",
     question: "Wer sich damit angemeldet hat, wird sofort abgemeldet. Passwörter gelten wieder."
@@ -98,12 +105,7 @@ const words = texts(
 const roles = ["owner", "admin", "agent", "viewer"] as const
 const isRole = (text: string): text is Role => roles.some((role) => role === text)
 
-const linesOf = (text: string) =>
-  text
-    .split(/[\n,]/)
-    .map((line) => line.trim())
-    .filter((line) => line !== "")
-
+/** Names of groups in directories have commas and equals signs: `cn=staff,ou=groups = agent`. */
 const ruleOf = (line: string) => {
   const place = line.lastIndexOf("=")
   const role = line.slice(place + 1).trim()
@@ -150,21 +152,25 @@ const Edit = ({ found, redirectUri }: EditProps) => {
   const { change, value } = draft
   const refresh = () => queries.invalidateQueries({ queryKey: singleSignOn.queryKey })
   const rules = linesOf(value.groupRoles).map(ruleOf)
+  const onOrOff = (on: unknown) => (on === true ? t.on : t.off)
   const wrong = rules.some(({ group, role }) => group === "" || role === null)
   const save = useMutation({
-    mutationFn: () =>
-      connect({
+    mutationFn: async () => {
+      const newest = await queries.fetchQuery({ ...singleSignOn, staleTime: 0 })
+      requireUnchanged(draftOf(found), draftOf(newest.connection))
+      return connect({
         issuer: value.issuer,
         clientId: value.clientId,
         ...(secret === "" ? {} : { clientSecret: secret }),
-        domains: linesOf(value.domains),
+        domains: linesOf(value.domains.replaceAll(",", "\n")),
         groupsClaim: value.groupsClaim.trim() === "" ? null : value.groupsClaim,
         groupRoles: rules.flatMap(({ group, role }) => (role === null ? [] : [{ group, role }])),
         defaultRole: value.defaultRole === "none" ? null : value.defaultRole,
         createsPeople: value.createsPeople,
         trustsEmail: value.trustsEmail,
         allowsPasswords: value.allowsPasswords
-      }),
+      })
+    },
     onMutate: () => value,
     onSuccess: async (_, __, sent) => {
       draft.saved(sent)
@@ -174,7 +180,8 @@ const Edit = ({ found, redirectUri }: EditProps) => {
   })
   const { errorOf, general } = useIssues(save.error, fields)
   return (
-    <Form onSubmit={() => (wrong ? undefined : save.mutate())} problem={general}>
+    <Form onSubmit={() => (wrong ? undefined : save.mutate())} problem={isOutdated(general) ? null : general}>
+      <Conflict draft={draft} problem={save.error} />
       <Section title={t.provider} lead={t.redirectHelp} guide="single-sign-on#set-it-up" beside>
         <Copyable label={t.redirect} value={redirectUri} />
         <TextField
@@ -187,6 +194,7 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           onChange={(issuer) => change({ issuer })}
           error={errorOf("issuer")}
         />
+        <Theirs draft={draft} name="issuer" />
         <TextField
           label={t.clientId}
           required
@@ -194,6 +202,7 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           onChange={(clientId) => change({ clientId })}
           error={errorOf("clientId")}
         />
+        <Theirs draft={draft} name="clientId" />
         <TextField
           label={t.clientSecret}
           {...(found === null ? {} : { help: t.kept })}
@@ -214,6 +223,7 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           onChange={(domains) => change({ domains })}
           error={errorOf("domains")}
         />
+        <Theirs draft={draft} name="domains" />
         {(found?.domains ?? []).map(({ confirmed, domain }) => (
           <p key={domain}>
             {domain} <Badge tone={confirmed ? "good" : "warn"}>{confirmed ? t.confirmed : t.waiting}</Badge>
@@ -224,16 +234,19 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           isSelected={value.createsPeople}
           onChange={(createsPeople) => change({ createsPeople })}
         />
+        <Theirs draft={draft} name="createsPeople" shown={onOrOff} />
         <Switch
           label={t.trustsEmail}
           isSelected={value.trustsEmail}
           onChange={(trustsEmail) => change({ trustsEmail })}
         />
+        <Theirs draft={draft} name="trustsEmail" shown={onOrOff} />
         <Switch
           label={t.allowsPasswords}
           isSelected={value.allowsPasswords}
           onChange={(allowsPasswords) => change({ allowsPasswords })}
         />
+        <Theirs draft={draft} name="allowsPasswords" shown={onOrOff} />
       </Section>
       <Section title={t.roles} lead={t.rolesLead} beside>
         <TextField
@@ -243,6 +256,7 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           onChange={(groupsClaim) => change({ groupsClaim })}
           error={errorOf("groupsClaim")}
         />
+        <Theirs draft={draft} name="groupsClaim" />
         <LongText
           label={t.groupRoles}
           help={t.groupRolesHelp}
@@ -251,12 +265,14 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           onChange={(groupRoles) => change({ groupRoles })}
           error={wrong ? t.groupRolesHelp : errorOf("groupRoles")}
         />
+        <Theirs draft={draft} name="groupRoles" />
         <Select
           label={t.defaultRole}
           options={[["none", t.nobody], ...roles.map((role) => [role, t[role]] as const)]}
           value={value.defaultRole}
           onChange={(defaultRole) => change({ defaultRole })}
         />
+        <Theirs draft={draft} name="defaultRole" />
       </Section>
       <Actions sticky>
         <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>

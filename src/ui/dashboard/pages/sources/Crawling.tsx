@@ -50,6 +50,12 @@ export const crawlFormOf = (config: SourceConfig): CrawlForm => ({
   refresh: config.refresh ?? "off"
 })
 
+const shown = ["url", "sitemapUrl", "maxDepth", "includePatterns", "excludePatterns", "refresh"]
+
+/** What the form does not show of a config, such as the metadata that programs filter by. */
+export const otherThanCrawl = (config: SourceConfig): object =>
+  Object.fromEntries(Object.entries(config).filter(([name]) => !shown.includes(name)))
+
 /** The source's type and config from the form. */
 export const crawlOf = (type: "URL" | "SITEMAP", form: CrawlForm): typeof DryRunRequest.Encoded => {
   const config = {

@@ -1,5 +1,6 @@
 /** The settings of a registered reader, rendered generically from the service's description. */
 import { useQuery } from "@tanstack/react-query"
+import type { ReactNode } from "react"
 import { type Reader, type ReaderField, readers, type ReaderTexts } from "../../api/Readers.ts"
 import { Switch } from "../../components/Choices.tsx"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
@@ -80,22 +81,22 @@ export const readerConfigOf = (reader: Reader, { readerRefresh, secrets, setting
   refresh: readerRefresh
 })
 
-/** Paths of validation issues. */
-export const readerPlaces = (reader: Reader | undefined): ReadonlyArray<string> => [
-  "config.reader",
-  ...(reader?.fields ?? []).map(({ name }) => `config.settings.${name}`)
-]
+/** Paths of validation issues that have a field. A switch shows none. */
+export const readerPlaces = (reader: Reader | undefined): ReadonlyArray<string> =>
+  (reader?.fields ?? []).flatMap(({ kind, name }) => (kind === "switch" ? [] : `config.settings.${name}`))
 
 interface Props {
   readonly reader: Reader
   readonly form: ReaderForm
   readonly onChange: (form: Partial<ReaderForm>) => void
   readonly errorOf: (place: string) => string | undefined
+  /** What stands below the settings, and below the schedule. */
+  readonly below?: (field: "settings" | "readerRefresh") => ReactNode
   /** True if the source already has its secrets. */
   readonly isStored?: boolean
 }
 
-interface FieldProps extends Omit<Props, "reader"> {
+interface FieldProps extends Omit<Props, "below" | "reader"> {
   readonly field: ReaderField
 }
 
@@ -113,8 +114,9 @@ const Field = ({ errorOf, field, form, isStored = false, onChange }: FieldProps)
   }
   if (kind === "choice") {
     const choices = (field.choices ?? []).map((choice) => [choice, choice] as const)
-    const options = required ? choices : [["", t.unset] as const, ...choices]
-    return <Select label={label} {...hint} options={options} value={value} onChange={change} />
+    // Nothing seems to be chosen that is not sent.
+    const options = required && value !== "" ? choices : [["", t.unset] as const, ...choices]
+    return <Select label={label} {...hint} options={options} value={value} onChange={change} error={error} />
   }
   if (kind === "list") {
     return <LongText label={label} {...hint} rows={2} mono value={value} onChange={change} error={error} />
@@ -147,7 +149,7 @@ const Field = ({ errorOf, field, form, isStored = false, onChange }: FieldProps)
   )
 }
 
-export const ReaderFields = ({ reader, ...props }: Props) => {
+export const ReaderFields = ({ below = () => null, reader, ...props }: Props) => {
   const said = useSaid()
   const { form, onChange } = props
   return (
@@ -156,7 +158,9 @@ export const ReaderFields = ({ reader, ...props }: Props) => {
       {reader.fields.map((field) => (
         <Field key={field.name} field={field} {...props} />
       ))}
+      {below("settings")}
       <Refresh value={form.readerRefresh} onChange={(readerRefresh) => onChange({ readerRefresh })} />
+      {below("readerRefresh")}
     </>
   )
 }

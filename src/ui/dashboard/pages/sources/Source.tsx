@@ -1,14 +1,8 @@
 /** One source: its state, its config, and the outcome of every address. */
-import {
-  type QueryClient,
-  useInfiniteQuery,
-  useMutation,
-  useQuery,
-  useQueryClient
-} from "@tanstack/react-query"
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useLocation } from "wouter"
-import { ApiError, isOutdated } from "../../api/Client.ts"
+import { isOutdated } from "../../api/Client.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { documents } from "../../api/sources/Contents.ts"
 import {
@@ -28,13 +22,13 @@ import { Page, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
-import { isSame } from "../../forms/merge.ts"
+import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
-import { crawlOf, CrawlFields, crawlFormOf, crawlPlaces } from "./Crawling.tsx"
+import { crawlOf, CrawlFields, crawlFormOf, crawlPlaces, otherThanCrawl } from "./Crawling.tsx"
 import { CuratedFields, curatedFormOf, curatedOf, curatedPlaces, isCurated } from "./Curated.tsx"
 import { CrawlReport } from "./CrawlReport.tsx"
 import { Labels, labelsOf, typedLabels } from "./Labels.tsx"
@@ -121,15 +115,8 @@ const fieldsOf = ({ config, labels = [], name }: SourceDetail) => ({
 
 const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPlaces] as const
 
-/** A change of a source is written as it is shown, but for pairs. */
-const shownPairs = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value, null, 2))
-
-/** Fails like a conflicting change. Sources have no versions, so the newest state is read first. */
-const unchangedSince = async (queries: QueryClient, { id, ...found }: SourceDetail) => {
-  const newest = await queries.fetchQuery({ ...source(id), staleTime: 0 })
-  if (isSame(fieldsOf(newest), fieldsOf({ id, ...found }))) return
-  throw new ApiError(409, "CONFLICT", "The source has been changed since it was read.", { version: null }, "")
-}
+/** A change of a source is written as it is shown, but for pairs and the settings of a reader. */
+const shownValue = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value, null, 2))
 
 const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClose: () => void }) => {
   const t = useText(words)
@@ -147,10 +134,14 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
   const crawled = type === "URL" || type === "SITEMAP"
   const save = useMutation({
     mutationFn: async () => {
-      await unchangedSince(queries, found)
+      const newest = await queries.fetchQuery({ ...source(found.id), staleTime: 0 })
+      requireUnchanged(fieldsOf(found), fieldsOf(newest))
       const { address, name } = value
       const labels = labelsOf(value.labels)
-      if (crawled) return patchSource(found.id, { name, labels, config: crawlOf(type, value).config })
+      if (crawled) {
+        const config = { ...otherThanCrawl(found.config), ...crawlOf(type, value).config }
+        return patchSource(found.id, { name, labels, config })
+      }
       if (type === "CONNECTOR") {
         const config =
           reader === undefined ? {} : { config: { ...found.config, ...readerConfigOf(reader, value) } }
@@ -210,7 +201,14 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
         </>
       )}
       {reader === undefined ? null : (
-        <ReaderFields reader={reader} form={value} onChange={change} errorOf={errorOf} isStored />
+        <ReaderFields
+          reader={reader}
+          form={value}
+          onChange={change}
+          errorOf={errorOf}
+          below={(field) => <Theirs draft={draft} name={field} shown={shownValue} />}
+          isStored
+        />
       )}
       {isCurated(type) ? (
         <CuratedFields
@@ -218,7 +216,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
           form={value}
           onChange={change}
           errorOf={errorOf}
-          below={(field) => <Theirs draft={draft} name={field} shown={shownPairs} />}
+          below={(field) => <Theirs draft={draft} name={field} shown={shownValue} />}
         />
       ) : null}
       <Labels

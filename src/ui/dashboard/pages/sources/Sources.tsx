@@ -1,5 +1,6 @@
 /** The sources of each agent. */
 import { useInfiniteQuery } from "@tanstack/react-query"
+import { useEffect } from "react"
 import { useLocation, useSearchParams } from "wouter"
 import { type Agent, agents } from "../../api/Agents.ts"
 import type { User } from "../../api/Session.ts"
@@ -50,6 +51,11 @@ const Sources = ({ user }: { readonly user: User }) => {
   const query = useInfiniteQuery(agents)
   const [parameters] = useSearchParams()
   const [, navigate] = useLocation()
+  const { fetchNextPage, hasNextPage, isFetching, isFetchNextPageError } = query
+  // The choice has all of them.
+  useEffect(() => {
+    if (hasNextPage && !isFetching && !isFetchNextPageError) void fetchNextPage()
+  }, [fetchNextPage, hasNextPage, isFetching, isFetchNextPageError])
   const all = query.data?.pages.flatMap((page) => page.agents)
   const chosen = parameters.get("agent") ?? all?.[0]?.id
   if (all !== undefined && chosen !== undefined) {

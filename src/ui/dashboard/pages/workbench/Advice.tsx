@@ -33,7 +33,7 @@ interface Props {
 
 export const Advice = ({ agentId, mayChange }: Props) => {
   const t = useText(words)
-  const { data } = useInfiniteQuery(sources(agentId))
+  const { data, hasNextPage } = useInfiniteQuery(sources(agentId))
   const all = data?.pages.flatMap((page) => page.sources)
   if (all === undefined) return null
   const place = `/agents/${agentId}/sources`
@@ -51,6 +51,8 @@ export const Advice = ({ agentId, mayChange }: Props) => {
       </p>
     )
   }
+  // Nothing is said of all of them before all are known.
+  if (hasNextPage) return null
   if (all.every(isUntouched)) {
     return (
       <p className={css["advice"]}>

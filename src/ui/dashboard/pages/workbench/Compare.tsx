@@ -194,10 +194,14 @@ export const Compare = ({ agent, draft, user, versions }: Props) => {
   ] as const
   const isEmpty = left.state.messages.length === 0 && right.state.messages.length === 0
   const busy = left.state.busy || right.state.busy
+  // A chosen version that is not among the newest is still the one that answers.
+  const older = [choices.left, choices.right]
+    .map(({ answers }) => Number(answers))
+    .filter((version) => version > 0 && version !== agent.publishedVersion)
   const options = [
     ["published", t.published(agent.publishedVersion)] as const,
     ...(mayChange ? [["draft", t.changed] as const] : []),
-    ...versions.map((version) => [String(version), t.version(version)] as const)
+    ...[...new Set([...versions, ...older])].map((version) => [String(version), t.version(version)] as const)
   ]
   const choose = (side: "left" | "right", change: Partial<Choice>) => {
     const next = { ...choices, [side]: { ...choices[side], ...change } }

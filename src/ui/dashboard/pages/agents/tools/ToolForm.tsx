@@ -336,6 +336,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           error={errorOf("auth.header")}
         />
       ) : null}
+      <Theirs draft={draft} name="header" />
       {auth === "oauth" ? (
         <OAuthFields
           value={value}
@@ -368,6 +369,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           )}
         </>
       )}
+      <Theirs draft={draft} name="slot" />
       <Actions>
         <DraftState draft={draft} />
         <Button onClick={onClose}>{common.cancel}</Button>

@@ -188,8 +188,7 @@ const useDrop = (onDrop: (selection: Selection) => void): boolean => {
       setOver(false)
       if (!isFiles(event) || event.dataTransfer === null) return
       event.preventDefault()
-      // A folder that cannot be read gives nothing.
-      dropped(event.dataTransfer).then(onDrop, () => onDrop({ files: [], isCut: false }))
+      void dropped(event.dataTransfer).then(onDrop)
     }
     window.addEventListener("dragover", over)
     window.addEventListener("dragleave", leave)
@@ -203,19 +202,14 @@ const useDrop = (onDrop: (selection: Selection) => void): boolean => {
   return isOver
 }
 
-const Summary = ({
-  isCut,
-  uploads
-}: {
-  readonly isCut: boolean
-  readonly uploads: ReadonlyArray<Upload>
-}) => {
+const Summary = ({ uploads }: { readonly uploads: ReadonlyArray<Upload> }) => {
   const t = useText(words)
   const { number } = useFormat()
   const all = uploads.length
   const unfinished = uploads.filter(isUnfinished).length
   const ready = uploads.filter(({ state }) => state.tag === "ready").length
   const bad = all - unfinished - ready
+  const isCut = uploads.some(({ isOfCut }) => isOfCut)
   const parts = [
     unfinished > 0 ? t.running(number(unfinished)) : null,
     ready > 0 || unfinished === 0 ? t.done(number(ready), number(all)) : null,
@@ -245,14 +239,7 @@ export const Uploads = ({ agentId, user }: Props) => {
   const queries = useQueryClient()
   const place: UploadTarget = useMemo(() => ({ agentId, userId: user.id }), [agentId, user.id])
   const uploads = useUploads(place)
-  const [isCut, setCut] = useState(false)
-  const take = useMemo(
-    () => (selection: Selection) => {
-      setCut(selection.isCut)
-      add(place, selection)
-    },
-    [place]
-  )
+  const take = useMemo(() => (selection: Selection) => add(place, selection), [place])
   const isOver = useDrop(take)
   const created = uploads.filter(({ sourceId }) => sourceId !== null).length
   useEffect(() => {
@@ -292,7 +279,7 @@ export const Uploads = ({ agentId, user }: Props) => {
             </span>
           }
         >
-          <Summary uploads={uploads} isCut={isCut} />
+          <Summary uploads={uploads} />
           <ul className={css["list"]} aria-label={t.title}>
             {uploads.map((upload) => (
               <Row key={upload.key} upload={upload} />

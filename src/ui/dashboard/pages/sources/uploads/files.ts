@@ -50,6 +50,8 @@ export const contentOf = async (file: File): Promise<string | null> => {
 export interface Chosen {
   readonly file: File
   readonly path: string
+  /** True for a file or folder of a drop that the browser could not read: `file` is then empty. */
+  readonly isUnread?: boolean
 }
 
 export interface Selection {
@@ -90,7 +92,10 @@ const entriesOf = async (folder: FileSystemDirectoryEntry): Promise<ReadonlyArra
 const isFile = (entry: FileSystemEntry): entry is FileSystemFileEntry => entry.isFile
 const isFolder = (entry: FileSystemEntry): entry is FileSystemDirectoryEntry => entry.isDirectory
 
-/** Files of a drop, with those of its folders. Must be called while the drop is handled. */
+/**
+ * Files of a drop, with those of its folders. Must be called while the drop is handled. What cannot be read, such as a
+ * link to nothing in a folder, leaves the others as they are.
+ */
 export const dropped = async ({ files, items }: DataTransfer): Promise<Selection> => {
   const entries = [...items].flatMap((item) => item.webkitGetAsEntry() ?? [])
   if (entries.length === 0) return picked(files)
@@ -99,8 +104,12 @@ export const dropped = async ({ files, items }: DataTransfer): Promise<Selection
     if (all.length > maxFiles) return
     const path = entry.fullPath.replace(/^\//u, "")
     if (isHidden(path)) return
-    if (isFile(entry)) all.push({ file: await fileOf(entry), path })
-    else if (isFolder(entry)) for (const one of await entriesOf(entry)) await walk(one)
+    try {
+      if (isFile(entry)) all.push({ file: await fileOf(entry), path })
+      else if (isFolder(entry)) for (const one of await entriesOf(entry)) await walk(one)
+    } catch {
+      all.push({ file: new File([], entry.name), path, isUnread: true })
+    }
   }
   for (const entry of entries) await walk(entry)
   return selection(all)

@@ -3,7 +3,7 @@
  * something was not sent. A few are sent at a time.
  */
 import { useSyncExternalStore } from "react"
-import { isUnknownId } from "../../../api/Client.ts"
+import { ApiError, isUnknownId } from "../../../api/Client.ts"
 import { isMoving, type SourceItem, syncSource } from "../../../api/Sources.ts"
 import { sourcesOf, sourceWithContent, uploadSource } from "../../../api/sources/Uploads.ts"
 import { contentOf, isZip, type Refusal, refusalOf, type Selection } from "./files.ts"
@@ -38,6 +38,8 @@ export interface Upload {
   readonly sourceId: string | null
   /** True if it is sent even though the content is there. */
   readonly isForced: boolean
+  /** True if its selection had more files than were taken. */
+  readonly isOfCut: boolean
   readonly state: State
 }
 
@@ -80,6 +82,10 @@ const stateOf = (source: SourceItem | undefined): State => {
 const isReading = (upload: Upload): upload is Upload & { readonly sourceId: string } =>
   upload.state.tag === "reading" && upload.sourceId !== null
 
+/** True if the same request is refused again, such as after the agent was deleted or the session has ended. */
+const isFinal = (problem: unknown) =>
+  problem instanceof ApiError && problem.status < 500 && problem.status !== 429
+
 /** Looks at the sources that are read until all are done. */
 const watch = () => {
   timer ??= setTimeout(() => {
@@ -87,10 +93,15 @@ const watch = () => {
     const agents = [...new Set(reading.map(({ place }) => place.agentId))]
     const look = async (agentId: string) => {
       const mine = reading.filter(({ place }) => place.agentId === agentId)
-      const found = await sourcesOf(agentId, new Set(mine.map(({ sourceId }) => sourceId)))
+      const found = await sourcesOf(agentId, new Set(mine.map(({ sourceId }) => sourceId))).catch(
+        (problem: unknown) => {
+          if (isFinal(problem)) for (const { key } of mine) move(key, { tag: "failed", problem })
+          throw problem
+        }
+      )
       for (const { key, sourceId } of mine) move(key, stateOf(found.get(sourceId)))
     }
-    // Requests that fail are repeated at the next poll.
+    // Other failures are repeated at the next poll.
     void Promise.allSettled(agents.map(look)).then(() => {
       timer = undefined
       if (uploads.some(isReading)) watch()
@@ -153,10 +164,11 @@ const pump = () => {
 const isOf = ({ agentId, userId }: UploadTarget, { place }: Upload) =>
   place.agentId === agentId && place.userId === userId
 
-export const add = (place: UploadTarget, { files }: Selection): void => {
-  const added = files.map(({ file, path }): Upload => {
+export const add = (place: UploadTarget, { files, isCut }: Selection): void => {
+  const added = files.map(({ file, isUnread = false, path }): Upload => {
     count += 1
-    return { key: count, place, file, path, sourceId: null, isForced: false, state: { tag: "waiting" } }
+    const state: State = isUnread ? { tag: "refused", why: "unreadable" } : { tag: "waiting" }
+    return { key: count, place, file, path, sourceId: null, isForced: false, isOfCut: isCut, state }
   })
   set([...uploads, ...added])
   pump()

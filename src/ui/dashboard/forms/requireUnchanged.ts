@@ -1,0 +1,11 @@
+import { ApiError } from "../api/Client.ts"
+import { isSame } from "./merge.ts"
+
+/**
+ * Fails like a conflicting change unless the `newest` values are those that were `read`. For resources without versions:
+ * their newest state is read before it is changed.
+ */
+export const requireUnchanged = (read: unknown, newest: unknown): void => {
+  if (isSame(read, newest)) return
+  throw new ApiError(409, "CONFLICT", "It has been changed since it was read.", { version: null }, "")
+}
