@@ -1,5 +1,4 @@
 /** The connection of a command to a running server, over its HTTP API. */
-import * as fs from "node:fs"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
@@ -11,6 +10,7 @@ import * as Schema from "effect/Schema"
 import { fromEnvironment } from "../config/Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
 import { isLocalHost, serverAddress, urlOf } from "../../domain/Address.ts"
+import { readText } from "./input/Files.ts"
 
 /** A command failed. `message` is printed as it is. The default exit code is 1. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
@@ -30,12 +30,13 @@ export interface Flags {
   readonly keyFile?: string | undefined
 }
 
+/** Maximum bytes of a file with a secret. */
+const maxSecretBytes = 64 * 1_024
+
 /** The secret in `file`, without a final line break. */
 const secretIn = (file: string) =>
-  Effect.try({
-    try: () => fs.readFileSync(file, "utf8").trim(),
-    catch: () => new CommandFailed({ message: `${file} cannot be read.` })
-  }).pipe(
+  readText(file, maxSecretBytes, (message) => new CommandFailed({ message })).pipe(
+    Effect.map((text) => text.trim()),
     Effect.filterOrFail(
       (text) => text !== "",
       () => new CommandFailed({ message: `${file} is empty.` })
