@@ -145,8 +145,8 @@ async function* linesOf(file: string): AsyncGenerator<ReadonlyArray<string>> {
 export const read = (file: string): Stream.Stream<ReadonlyArray<string>, ArchiveError> =>
   Stream.fromAsyncIterable(linesOf(file), () => damaged(file))
 
-/** Fails unless the file has the given size and SHA-256. */
-export const verify = (file: string, { bytes, sha256 }: Written) =>
+/** Whether the file has the given size and SHA-256. */
+export const isWhole = (file: string, { bytes, sha256 }: Written) =>
   attempt(`${file} cannot be read`, async () => {
     const hash = createHash("sha256")
     let size = 0
@@ -156,7 +156,11 @@ export const verify = (file: string, { bytes, sha256 }: Written) =>
       size += chunk.length
     }
     return size === bytes && hash.digest("hex") === sha256
-  }).pipe(
+  })
+
+/** Fails unless {@link isWhole}. */
+export const verify = (file: string, written: Written) =>
+  isWhole(file, written).pipe(
     Effect.filterOrFail(
       (whole) => whole,
       () => damaged(file)
