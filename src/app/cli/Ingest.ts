@@ -74,6 +74,7 @@ const bar = (progress: number): string => {
 
 const follow = (server: Server, name: string, jobId: string) =>
   server.call(Job, HttpClientRequest.get(`/ingestion-jobs/${jobId}`)).pipe(
+    Effect.retry(Connection.whileRestarting),
     Effect.tap(({ progress, status }) => Output.draw(`${bar(progress)} ${status.toLowerCase()} ${name}`)),
     Effect.delay("300 millis"),
     Effect.repeat({ until: ({ status }) => status !== "QUEUED" && status !== "RUNNING" }),
