@@ -26,9 +26,9 @@ export const attempt = <A>(what: string, run: () => Promise<A>) =>
     catch: (cause) => new ArchiveError({ message: `${what}${reason(cause)}.` })
   })
 
-/** Makes the names in a folder durable. */
-export const syncFolder = async (folder: string) => {
-  const handle = await fs.promises.open(folder, "r")
+/** Makes the names in a folder, or the bytes of a file, durable. */
+export const sync = async (place: string) => {
+  const handle = await fs.promises.open(place, "r")
   await handle.sync().finally(() => handle.close())
 }
 
@@ -92,7 +92,7 @@ const openFile = (file: string) =>
       zip.end()
       await done
       await fs.promises.rename(fresh, file)
-      await syncFolder(path.dirname(file))
+      await sync(path.dirname(file))
       return { bytes, sha256: hash.digest("hex") }
     })
     return { write, end }
