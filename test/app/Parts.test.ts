@@ -7,6 +7,7 @@ import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import * as Manifest from "../../src/app/backup/Manifest.ts"
+import { verify } from "../../src/app/backup/PartFile.ts"
 import * as Parts from "../../src/app/backup/Parts.ts"
 import { forEveryTenant } from "../../src/concurrency/TenantSession.ts"
 import { onSnapshot } from "../../src/store/archive/Snapshot.ts"
@@ -127,6 +128,31 @@ eachEngineLive("An export in parts", (it, engine) => {
         yield* insert(101, 130)
         const { parts, written } = yield* exported(folder)
         expect(written).toBeLessThan(parts.length - 5)
+        for (const table of names) expect(archived(folder, parts, table)).toEqual(yield* stored(table))
+      })
+  )
+
+  it.scoped(
+    "writes a part again whose file is not the one that was noted, though its rows are the same as then",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const folder = yield* scratch
+        yield* insert(1, 50)
+        yield* exported(folder)
+        const one = sql`select expires_at from dedupe_keys where key = 'Ä-30'`
+        expect(yield* one).toHaveLength(1)
+        // The command ends when the file has been replaced, before that is noted.
+        yield* sql`update dedupe_keys set expires_at = '2026-01-01' where key = 'Ä-30'`
+        const journal = Path.join(folder, "unfinished.jsonl")
+        const noted = Fs.readFileSync(journal)
+        yield* exported(folder)
+        Fs.writeFileSync(journal, noted)
+        yield* sql`update dedupe_keys set expires_at = 'infinity' where key = 'Ä-30'`
+        const { parts, written } = yield* exported(folder)
+        for (const part of parts) yield* verify(Path.join(folder, part.file), part)
+        expect(written).toBe(1)
         for (const table of names) expect(archived(folder, parts, table)).toEqual(yield* stored(table))
       })
   )

@@ -1,4 +1,4 @@
-/** When the next snapshot is due. */
+/** When the next snapshot is due, and when the oldest one is removed. */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
@@ -7,6 +7,7 @@ import * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
+import { vi } from "vitest"
 import * as Snapshots from "../../src/app/backup/Snapshots.ts"
 import { fromRecord } from "../../src/app/config/Config.ts"
 import { TestDatabase } from "../TestDatabase.ts"
@@ -40,5 +41,39 @@ it.scoped("An interval of months is waited for by the day: a longer timer would 
       yield* TestClock.adjust("1 day")
     }
     expect(Fs.readdirSync(Path.join(root, "copies"))).toHaveLength(1)
+  }).pipe(Effect.provide(TestDatabase), Effect.asVoid)
+)
+
+it.scoped("A copy is on the disk before the oldest one is removed", () =>
+  Effect.gen(function* () {
+    const root = yield* folder
+    const copies = Path.join(root, "copies")
+    const oldest = Path.join(copies, "1969-01-01T00-00-00Z")
+    const files = ["database/PG_VERSION", "database/base/1", "artifacts/00/one", "secrets.json"]
+    Fs.mkdirSync(oldest, { recursive: true })
+    for (const file of files) {
+      Fs.mkdirSync(Path.join(root, Path.dirname(file)), { recursive: true })
+      Fs.writeFileSync(Path.join(root, file), file)
+    }
+    const handle = yield* Effect.promise(() => Fs.promises.open(root))
+    yield* Effect.promise(() => handle.close())
+    const { sync } = handle
+    /** What was made durable, while the oldest copy was there. */
+    const durable = new Set<number>()
+    const spy = vi.spyOn(Object.getPrototypeOf(handle), "sync").mockImplementation(function (
+      this: Fs.promises.FileHandle
+    ) {
+      if (Fs.existsSync(oldest)) durable.add(Fs.fstatSync(this.fd).ino)
+      return sync.call(this)
+    })
+    const target = yield* Snapshots.take(root, { folder: copies, kept: 1 }).pipe(
+      Effect.ensuring(Effect.sync(() => spy.mockRestore()))
+    )
+    expect(Fs.readdirSync(copies)).toEqual([Path.basename(target)])
+    const copied = Fs.readdirSync(target, { recursive: true, encoding: "utf8" })
+    expect(copied.length).toBe(files.length + 4)
+    const places = [copies, target, ...copied.map((name) => Path.join(target, name))]
+    const numbers = places.map((place) => Fs.statSync(place).ino)
+    expect([...durable].toSorted()).toEqual(numbers.toSorted())
   }).pipe(Effect.provide(TestDatabase), Effect.asVoid)
 )

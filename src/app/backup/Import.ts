@@ -48,12 +48,25 @@ const secretsFor = (settings: Settings, { keys, secret: included }: Manifest.Hea
     }))
   })
 
-const mustBeEmpty = Effect.gen(function* () {
-  const filled = yield* Tables.nonEmptyTables
-  if (filled.length === 0) return
-  return yield* new ArchiveError({
+const notEmpty = (filled: ReadonlyArray<string>) =>
+  new ArchiveError({
     message: `The database is not empty (${filled.slice(0, 3).join(", ")}): import into a new one. Nothing was changed.`
   })
+
+const mustBeEmpty = Effect.gen(function* () {
+  const filled = yield* Tables.nonEmptyTables
+  if (filled.length > 0) return yield* notEmpty(filled)
+})
+
+/** Before the migrations: those of this version must not be applied to the database of another one by mistake. */
+const mustHaveNoTenant = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [known] = yield* sql<{
+    readonly there: boolean
+  }>`select to_regclass('tenants') is not null as there`
+  if (known?.there !== true) return
+  const [row] = yield* sql<{ readonly some: boolean }>`select exists (select from tenants) as some`
+  if (row?.some === true) return yield* notEmpty(["tenants"])
 })
 
 /** Rows of one statement; few, because a row may be long. */
@@ -103,6 +116,7 @@ export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Se
   return yield* Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const fresh = yield* secretsFor(settings, manifest)
+    yield* mustHaveNoTenant
     yield* migrate(Package.migrations)
     yield* chooseVector(settings)
     yield* ArchivedStore.sameMigrations(manifest)

@@ -14,7 +14,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { TenantId } from "../../domain/Ids.ts"
 import { RowKey, TableShape } from "../../domain/accounts/TenantMove.ts"
-import { ArchiveError, attempt, damaged, syncFolder, verify, type Written } from "./PartFile.ts"
+import { ArchiveError, attempt, damaged, sync, verify, type Written } from "./PartFile.ts"
 
 const Header = Schema.Struct({
   spoke: Schema.Literal("archive"),
@@ -166,7 +166,7 @@ export const begin = (folder: string, given: NewHeader) =>
             flush: true
           })
           await fs.promises.rename(partial, path.join(folder, manifestName))
-          await syncFolder(folder)
+          await sync(folder)
           await fs.promises.rm(journal)
         })
     } as const

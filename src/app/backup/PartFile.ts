@@ -26,9 +26,9 @@ export const attempt = <A>(what: string, run: () => Promise<A>) =>
     catch: (cause) => new ArchiveError({ message: `${what}${reason(cause)}.` })
   })
 
-/** Makes the names in a folder durable. */
-export const syncFolder = async (folder: string) => {
-  const handle = await fs.promises.open(folder, "r")
+/** Makes the names in a folder, or the bytes of a file, durable. */
+export const sync = async (place: string) => {
+  const handle = await fs.promises.open(place, "r")
   await handle.sync().finally(() => handle.close())
 }
 
@@ -92,7 +92,7 @@ const openFile = (file: string) =>
       zip.end()
       await done
       await fs.promises.rename(fresh, file)
-      await syncFolder(path.dirname(file))
+      await sync(path.dirname(file))
       return { bytes, sha256: hash.digest("hex") }
     })
     return { write, end }
@@ -145,8 +145,8 @@ async function* linesOf(file: string): AsyncGenerator<ReadonlyArray<string>> {
 export const read = (file: string): Stream.Stream<ReadonlyArray<string>, ArchiveError> =>
   Stream.fromAsyncIterable(linesOf(file), () => damaged(file))
 
-/** Fails unless the file has the given size and SHA-256. */
-export const verify = (file: string, { bytes, sha256 }: Written) =>
+/** Whether the file has the given size and SHA-256. */
+export const isWhole = (file: string, { bytes, sha256 }: Written) =>
   attempt(`${file} cannot be read`, async () => {
     const hash = createHash("sha256")
     let size = 0
@@ -156,7 +156,11 @@ export const verify = (file: string, { bytes, sha256 }: Written) =>
       size += chunk.length
     }
     return size === bytes && hash.digest("hex") === sha256
-  }).pipe(
+  })
+
+/** Fails unless {@link isWhole}. */
+export const verify = (file: string, written: Written) =>
+  isWhole(file, written).pipe(
     Effect.filterOrFail(
       (whole) => whole,
       () => damaged(file)

@@ -81,13 +81,17 @@ export const make = (work: Work) =>
     const hashed = (table: Table) => (isSealed(table) ? withoutSealed(table) : table)
 
     const isCurrent = ({ finished, range, table }: PlannedPart) =>
-      // A secret may have changed in a row that is the same without it.
-      finished === undefined || isSealed(table)
-        ? Effect.succeed(false)
-        : Effect.map(
-            Rows.digestOfRange(hashed(table), range),
-            ({ hash, rows }) => rows === finished.rows && hash === finished.hash
-          )
+      Effect.gen(function* () {
+        // A secret may have changed in a row that is the same without it.
+        if (finished === undefined || isSealed(table)) return false
+        const { hash, rows } = yield* Rows.digestOfRange(hashed(table), range)
+        // An interrupted export may have replaced the file, and not noted it.
+        return (
+          rows === finished.rows &&
+          hash === finished.hash &&
+          (yield* PartFile.isWhole(path.join(work.folder, finished.file), finished))
+        )
+      })
 
     const writePart = ({ finished, range, table }: PlannedPart) =>
       Effect.gen(function* () {

@@ -18,6 +18,7 @@ import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import type { Settings } from "../config/Settings.ts"
+import { sync } from "./PartFile.ts"
 
 /** A snapshot is named after its time in UTC, so names sort by time. */
 const nameOf = (at: DateTime.Utc) => DateTime.formatIso(at).slice(0, 19).replaceAll(":", "-") + "Z"
@@ -55,6 +56,20 @@ const copied = (from: string, to: string) =>
       filter: (file) => file !== path.join(from, unfinishedFolder)
     })
   ).pipe(Effect.retry({ times: 10, while: ({ isGone }) => isGone }))
+
+/** Files that are made durable at a time. */
+const maxConcurrentSyncs = 16
+
+/** Makes everything in a folder durable. Otherwise a power failure could leave a copy of empty files. */
+const synced = (folder: string) =>
+  Effect.gen(function* () {
+    const names = yield* attempt(`Reading ${folder}`, () => fs.readdir(folder, { recursive: true }))
+    yield* Effect.forEach(
+      ["", ...names],
+      (name) => attempt(`Syncing ${name}`, () => sync(path.join(folder, name))),
+      { concurrency: maxConcurrentSyncs, discard: true }
+    )
+  })
 
 const isThere = (file: string) =>
   Effect.promise(() =>
@@ -109,7 +124,10 @@ export const take = Effect.fn("Snapshots.take")(function* (
       const from = path.join(dataDir, name)
       if (yield* isThere(from)) yield* copied(from, path.join(partial, name))
     }
+    yield* synced(partial)
     yield* attempt(`Naming ${target}`, () => fs.rename(partial, target))
+    // Before older copies are removed.
+    yield* attempt(`Syncing ${folder}`, () => sync(folder))
     yield* Effect.logInfo("A snapshot was written", { target, statementsWaitedMillis: Math.round(held) })
   }).pipe(Effect.onExit(() => Effect.promise(() => fs.rm(partial, { recursive: true, force: true }))))
   for (const name of before.slice(0, Math.max(0, before.length + 1 - kept))) {

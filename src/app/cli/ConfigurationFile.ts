@@ -1,5 +1,4 @@
 /** Reads a configuration file: JSON, YAML or a module. Referenced texts and secrets are inserted. */
-import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import * as process from "node:process"
 import { pathToFileURL } from "node:url"
@@ -8,13 +7,17 @@ import * as Predicate from "effect/Predicate"
 import { isError } from "../../domain/Thrown.ts"
 import { environment } from "../config/Config.ts"
 import { CommandFailed } from "./Connection.ts"
+import * as Files from "./input/Files.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 const failed = (message: string) => new CommandFailed({ message })
 
 const reason = (cause: unknown) => (isError(cause) ? `: ${cause.message}` : "")
 
-const readText = (file: string) =>
-  Effect.tryPromise({ try: () => fs.readFile(file, "utf8"), catch: () => failed(`${file} cannot be read.`) })
+/** Maximum bytes of the file, and of one that it refers to. */
+const maxFileBytes = 64 * MiB
+
+const readText = (file: string) => Files.readText(file, maxFileBytes, failed)
 
 const json = (file: string) =>
   Effect.flatMap(readText(file), (text) =>

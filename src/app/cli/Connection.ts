@@ -1,5 +1,4 @@
 /** The connection of a command to a running server, over its HTTP API. */
-import * as fs from "node:fs"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
@@ -7,16 +6,18 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { fromEnvironment } from "../config/Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
 import { isLocalHost, serverAddress, urlOf } from "../../domain/Address.ts"
+import { readText } from "./input/Files.ts"
 
 /** A command failed. `message` is printed as it is. The default exit code is 1. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   message: Schema.String,
   exitCode: Schema.optionalWith(Schema.Int, { exact: true }),
-  /** True when the server did not answer and another try may succeed. */
+  /** True when the server did not answer, or was busy or stopping: another try may succeed. */
   isTransient: Schema.optionalWith(Schema.Boolean, { exact: true })
 }) {}
 
@@ -30,12 +31,13 @@ export interface Flags {
   readonly keyFile?: string | undefined
 }
 
+/** Maximum bytes of a file with a secret. */
+const maxSecretBytes = 64 * 1_024
+
 /** The secret in `file`, without a final line break. */
 const secretIn = (file: string) =>
-  Effect.try({
-    try: () => fs.readFileSync(file, "utf8").trim(),
-    catch: () => new CommandFailed({ message: `${file} cannot be read.` })
-  }).pipe(
+  readText(file, maxSecretBytes, (message) => new CommandFailed({ message })).pipe(
+    Effect.map((text) => text.trim()),
     Effect.filterOrFail(
       (text) => text !== "",
       () => new CommandFailed({ message: `${file} is empty.` })
@@ -144,15 +146,26 @@ const target = (flags: Flags) =>
 export const refused = (response: HttpClientResponse.HttpClientResponse) =>
   response.json.pipe(
     Effect.flatMap(Schema.decodeUnknown(Failure)),
-    Effect.map(({ error: { code, details, message } }) =>
-      [
+    Effect.map(({ error: { code, details, message } }) => ({
+      message: [
         explained(code, message),
         ...(details?.issues ?? []).map((issue) => `  ${issue.path.join(".")}: ${issue.message}`)
-      ].join("\n")
-    ),
-    Effect.orElseSucceed(() => `The server answered ${response.status}.`),
-    Effect.flatMap((message) => new CommandFailed({ message }))
+      ].join("\n"),
+      isTransient: code === "SERVICE_UNAVAILABLE"
+    })),
+    // A proxy answers for a server that restarts.
+    Effect.orElseSucceed(() => ({
+      message: `The server answered ${response.status}.`,
+      isTransient: [502, 503, 504].includes(response.status)
+    })),
+    Effect.flatMap((failure) => new CommandFailed(failure))
   )
+
+/** Retries a request that may be repeated while the server restarts. */
+export const whileRestarting = {
+  schedule: Schedule.intersect(Schedule.spaced(Duration.seconds(2)), Schedule.recurs(45)),
+  while: ({ isTransient }: CommandFailed) => isTransient === true
+}
 
 /** Requests below `prefix` of the server at `url`, with an authentication header. */
 const requests = (url: string, [header, secret]: readonly [string, string], prefix: string) =>

@@ -12,6 +12,7 @@ import { isArchive } from "../backup/Manifest.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import { restore } from "./Export.ts"
+import { linesOf } from "./input/Lines.ts"
 import * as Output from "./Output.ts"
 import { explain } from "./Signals.ts"
 import { MiB } from "../../domain/Bytes.ts"
@@ -58,20 +59,23 @@ const bytesOf = (file: string) =>
 interface Piece {
   /** Number of the first line. */
   readonly first: number
-  readonly lines: ReadonlyArray<string>
+  /** Null, which is alone, stands for a line that is too long. */
+  readonly lines: ReadonlyArray<string | null>
   readonly bytes: number
 }
 
 const emptyPiece: Piece = { first: 1, lines: [], bytes: 0 }
 
+const endOfLines = Symbol("endOfLines")
+
 /** Splits lines into batches that fit one request. */
-const batchesOf = <E>(lines: Stream.Stream<string, E>): Stream.Stream<Piece, E> =>
+const batchesOf = <E>(lines: Stream.Stream<string | null, E>): Stream.Stream<Piece, E> =>
   lines.pipe(
-    Stream.map((line): string | null => line),
-    Stream.concat(Stream.make(null)),
+    Stream.map((line): string | null | typeof endOfLines => line),
+    Stream.concat(Stream.make(endOfLines)),
     Stream.mapAccum(emptyPiece, (piece, line) => {
-      if (line === null) return [emptyPiece, [piece]]
-      const bytes = Buffer.byteLength(line) + 1
+      if (line === endOfLines) return [emptyPiece, [piece]]
+      const bytes = line === null ? maxLineBytes : Buffer.byteLength(line) + 1
       if (
         piece.lines.length === 0 ||
         (piece.lines.length < maxBatchLines && piece.bytes + bytes <= maxBatchBytes)
@@ -104,12 +108,13 @@ interface Progress {
 }
 
 const importAll = (file: string, send: Effect.Effect.Success<ReturnType<typeof sender>>) =>
-  batchesOf(bytesOf(file).pipe(Stream.decodeText(), Stream.splitLines)).pipe(
+  batchesOf(linesOf(bytesOf(file), maxLineBytes)).pipe(
     Stream.runFoldEffect<Progress, Piece, Connection.CommandFailed, never>(
       { done: { imported: 0, messages: 0, repeated: 0, problems: [] }, refused: 0 },
-      ({ done, refused }, { bytes, first, lines }) =>
+      ({ done, refused }, { first, lines }) =>
         Effect.gen(function* () {
-          const report = bytes > maxLineBytes ? tooLong : yield* send(lines)
+          const whole = lines.filter((line) => line !== null)
+          const report = whole.length === 0 ? tooLong : yield* send(whole)
           yield* Effect.forEach(report.problems, ({ line, message }) =>
             Output.note(`line ${first + line - 1}: ${message}`)
           )

@@ -1,12 +1,13 @@
 /** `spoke ingest <url|file> …`: adds sources and follows their jobs to the end. */
-import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { CreateSource, SourceType } from "../../domain/knowledge/Source.ts"
+import { uploadLimit } from "../../http/public/knowledge/SourcesApi.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
+import { readBytes } from "./input/Files.ts"
 import * as Output from "./Output.ts"
 import { explain } from "./Signals.ts"
 
@@ -40,10 +41,8 @@ const create = (server: Server, body: typeof CreateSource.Encoded) =>
 
 const upload = ({ name, server, target: file }: Target) =>
   Effect.gen(function* () {
-    const bytes = yield* Effect.tryPromise({
-      try: () => fs.readFile(file),
-      catch: () => new Connection.CommandFailed({ message: `${file} cannot be read.` })
-    })
+    const failed = (message: string) => new Connection.CommandFailed({ message })
+    const bytes = yield* readBytes(file, uploadLimit, failed)
     const form = new FormData()
     form.append("name", name)
     form.append("file", new Blob([bytes]), path.basename(file))
@@ -75,6 +74,7 @@ const bar = (progress: number): string => {
 
 const follow = (server: Server, name: string, jobId: string) =>
   server.call(Job, HttpClientRequest.get(`/ingestion-jobs/${jobId}`)).pipe(
+    Effect.retry(Connection.whileRestarting),
     Effect.tap(({ progress, status }) => Output.draw(`${bar(progress)} ${status.toLowerCase()} ${name}`)),
     Effect.delay("300 millis"),
     Effect.repeat({ until: ({ status }) => status !== "QUEUED" && status !== "RUNNING" }),

@@ -4,11 +4,10 @@ import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { EventType, ReceivedEvent } from "../../domain/events/Webhook.ts"
 import * as Arguments from "./Arguments.ts"
-import { manage, type ManageFlags } from "./Connection.ts"
+import { manage, type ManageFlags, whileRestarting } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
 interface ListenFlags extends ManageFlags {
@@ -33,8 +32,8 @@ const Triggered = Schema.Struct({ webhooks: Schema.Int })
 const waitSeconds = 20
 /** Time-out of one forwarded call, the same as for webhooks. */
 const callTimeout = Duration.seconds(10)
-/** Retries while the server restarts. A listener is kept for two minutes. */
-const retries = Schedule.intersect(Schedule.spaced(Duration.seconds(2)), Schedule.recurs(45))
+/** Time for forwarding before the server is asked again: it removes a listener that has not asked for two minutes. */
+const maxForwardTime = Duration.seconds(60)
 
 /** Forwards the event, and returns the local server's response as a line. */
 const forward = (address: string, { body, headers }: ReceivedEvent) =>
@@ -73,19 +72,26 @@ const listen = ({ event, forwardTo, full, json, ...flags }: ListenFlags) =>
     )
     yield* Output.note(`Listening. Events are signed with ${secret}`)
     let received: string | null = null
+    /** Events of the last answer that have been forwarded, where others are left. */
+    const forwarded = new Set<string>()
     while (true) {
       const request: HttpClientRequest.HttpClientRequest = HttpClientRequest.post(
         `/listeners/${listener.id}/next`
       ).pipe(HttpClientRequest.bodyUnsafeJson({ received, waitSeconds }))
-      const answer: typeof Heard.Type = yield* Effect.retry(server.call(Heard, request), {
-        schedule: retries,
-        while: ({ isTransient }) => isTransient === true
-      })
+      const answer: typeof Heard.Type = yield* Effect.retry(server.call(Heard, request), whileRestarting)
+      const began = yield* Clock.currentTimeMillis
+      let isCutShort = false
       for (const one of answer.events) {
+        if (forwarded.has(one.id)) continue
+        isCutShort = (yield* Clock.currentTimeMillis) - began >= Duration.toMillis(maxForwardTime)
+        if (isCutShort) break
+        forwarded.add(one.id)
         yield* json === true ? Output.line(one.body) : Output.line(`${one.type} ${one.id} ${one.body}`)
         if (forwardTo !== undefined) yield* Output.note(`  ${forwardTo}: ${yield* forward(forwardTo, one)}`)
       }
-      received = answer.received
+      // Without a confirmation all of them are returned again, with the rest.
+      received = isCutShort ? null : answer.received
+      if (!isCutShort) forwarded.clear()
     }
   }).pipe(Effect.scoped)
 

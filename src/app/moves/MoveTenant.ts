@@ -9,6 +9,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Wire from "../../domain/accounts/TenantMove.ts"
+import { serverAddress } from "../../domain/Address.ts"
 import { cutOver, type CutOverOptions } from "./CutOver.ts"
 import { MoveFailed, type Side } from "./Side.ts"
 import { carryJobs } from "./Transfer.ts"
@@ -60,11 +61,33 @@ const sameSchema = ({ destination, origin }: InstallationFacts) => {
     : refused(`The table ${missing?.table ?? "list"} is not the same at both sides. Nothing was changed.`)
 }
 
-/** The two sides of the same move. Fails when one of them has another. */
-const sameMove = ({ destination, origin }: InstallationFacts) =>
-  origin.move !== null && destination.move !== null && origin.move.move !== destination.move.move
-    ? refused("The tenant has different moves at the two sides. End each with its own other side first.")
-    : Effect.void
+const isSameAddress = (one: string | null, other: string) =>
+  one !== null && serverAddress(one) === serverAddress(other)
+
+/**
+ * Fails unless these are the two sides of one move. Of a move that one side has alone, the other side either has not
+ * heard yet or has forgotten it already. A third installation knows nothing of it, too, and would serve a tenant that
+ * it does not have.
+ */
+const sameMove = ({ destinationAt, originAt }: Installations, { destination, origin }: InstallationFacts) => {
+  if (origin.move !== null && destination.move !== null)
+    return origin.move.move === destination.move.move
+      ? Effect.void
+      : refused("The tenant has different moves at the two sides. End each with its own other side first.")
+  if (origin.move !== null && !isSameAddress(origin.move.servedAt, destinationAt))
+    return refused(
+      `The move of the tenant was begun with ${origin.move.servedAt}, not with ${destinationAt}. Give that address, or end the move first. Nothing was changed.`
+    )
+  if (origin.move?.state === "away")
+    return refused(
+      `The tenant was cut over to ${destinationAt}, which has no move of it any more. Nothing was changed.`
+    )
+  if (destination.move !== null && !isSameAddress(destination.move.servedAt, originAt))
+    return refused(
+      `The move of the tenant was begun from ${destination.move.servedAt ?? "an archive"}, not from ${originAt}. Give that address, or end the move first. Nothing was changed.`
+    )
+  return Effect.void
+}
 
 /** Begins the move at both sides, or takes over its driving. `forth` and `back`: the two directions. */
 const beginMove = (installations: Installations, { destination: there, origin: here }: InstallationFacts) =>
@@ -149,7 +172,7 @@ export const move = (installations: Installations, options: CutOverOptions) =>
     const facts = yield* factsOf(installations)
     yield* mayBegin(facts)
     yield* sameSchema(facts)
-    yield* sameMove(facts)
+    yield* sameMove(installations, facts)
     const current = yield* beginMove(installations, facts)
     const { driver, forth, unreadable } = current
     if ((yield* serving(installations, current)) === "destination") {
@@ -182,7 +205,7 @@ export const confirm = (installations: Installations) =>
   Effect.gen(function* () {
     const { destination, origin } = installations
     const facts = yield* factsOf(installations)
-    yield* sameMove(facts)
+    yield* sameMove(installations, facts)
     if (facts.destination.move === null)
       return yield* refused("The destination has no move of this tenant to confirm.")
     if (facts.origin.move === null && facts.origin.name === null) {
@@ -209,7 +232,7 @@ export const rollback = (installations: Installations, options: CutOverOptions) 
   Effect.gen(function* () {
     const { destination, origin } = installations
     const facts = yield* factsOf(installations)
-    yield* sameMove(facts)
+    yield* sameMove(installations, facts)
     if (facts.origin.move === null && facts.destination.move === null)
       return yield* refused("The tenant has no move to undo.")
     if (facts.origin.move === null && facts.origin.name === null)

@@ -329,5 +329,24 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
     }
     await good(["import", archive], empty)
     expect(await contents(empty)).toEqual(before)
+    // As if an older version served it: its tables are not migrated by mistake.
+    const newest = Effect.flatMap(
+      SqlClient.SqlClient,
+      (sql) => sql`select max(migration_id)::int as newest from migrations`
+    )
+    await inside(
+      empty,
+      Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`delete from migrations where migration_id = (select max(migration_id) from migrations)`
+      )
+    )
+    const older = await inside(empty, newest)
+    const upgraded = await run(["import", archive], empty)
+    expect([upgraded.code, upgraded.stderr]).toEqual([
+      1,
+      "The database is not empty (tenants): import into a new one. Nothing was changed.\n"
+    ])
+    expect(await inside(empty, newest)).toEqual(older)
   }, 120_000)
 })

@@ -202,6 +202,22 @@ describe("Commands at a running server", () => {
     expect([code, stderr, stdout]).toEqual([0, "", "tea.md: ready, 1 chunks\n"])
   })
 
+  it("ingest refuses a file that is larger than a server takes, before it is read", async () => {
+    const file = Path.join(folder, "huge.md")
+    Fs.writeFileSync(file, "")
+    Fs.truncateSync(file, 3 * 2 ** 30)
+    const { code, stderr, stdout } = await run(["ingest", file], variables)
+    expect([code, stdout, stderr]).toEqual([1, "", `${file} is longer than 52428800 bytes.\n`])
+  })
+
+  it.skipIf(!hasShell)("import tells of a line that is too long, and sends the others", async () => {
+    const long = "head -c 600000000 /dev/zero | tr '\\0' x"
+    const { code, stderr, stdout } = await shell(`(echo '{}'; ${long}; echo; echo '[]') | $SPOKE import -`)
+    expect([code, stdout]).toEqual([1, "0 conversations with 0 messages imported, 0 existed already\n"])
+    expect(stderr.match(/^line \d/gmu)).toEqual(["line 1", "line 2", "line 3"])
+    expect(stderr).toContain("line 2: Is longer than 16777216 bytes\n")
+  })
+
   it.skipIf(!hasShell)(
     "what nobody reads on ends quietly: retrieve | head, and chat into a closed pipe",
     async () => {
