@@ -35,8 +35,15 @@ export interface Transport {
 /** Removes the `/v1` at the end of the public base address. */
 export const originOf = (baseUrl: string) => baseUrl.replace(/\/+$/u, "").replace(/\/v1$/u, "")
 
-const filled = (path: string, values: Readonly<Record<string, string>> = {}) =>
-  path.replace(/:(\w+)/gu, (_, name: string) => encodeURIComponent(values[name] ?? ""))
+/** Nothing and dots would make the address of another route, such as that of the list. */
+const filled = (path: string, values: Readonly<Record<string, string | undefined>> = {}) =>
+  path.replace(/:(\w+)/gu, (_, name: string) => {
+    const value = values[name] ?? ""
+    if (/^\.{0,2}$/u.test(value)) {
+      throw new SpokeError({ code: "VALIDATION_ERROR", message: `“${value}” is no ${name}.` })
+    }
+    return encodeURIComponent(value)
+  })
 
 const queryOf = (query: RequestParts["query"] = {}) => {
   const parameters = new URLSearchParams()
@@ -52,7 +59,10 @@ const isFailure = (body: unknown): body is FailureBody =>
   "error" in body &&
   typeof body.error === "object" &&
   body.error !== null &&
-  "code" in body.error
+  "code" in body.error &&
+  "meta" in body &&
+  typeof body.meta === "object" &&
+  body.meta !== null
 
 const unreadable = (status: number) =>
   new SpokeError({ code: "INVALID_RESPONSE", message: "The answer is not one of Spoke's.", status })
@@ -67,6 +77,17 @@ const refusal = async (response: Response) => {
   return new SpokeError({ code, message, details, status: response.status, requestId: body.meta.requestId })
 }
 
+/** Undefined for what is no JSON. */
+const parsed = <A>(text: string): A | undefined => {
+  try {
+    const value: A = JSON.parse(text)
+    return value
+  } catch {
+    return undefined
+  }
+}
+
+const eventStream = "text/event-stream"
 const ending = "[DONE]"
 
 /** The payloads of Server-Sent Events as they arrive; none after `signal` is aborted. */
@@ -125,25 +146,31 @@ export const make = (
       throw cause instanceof SpokeError ? cause : unreachable("The server cannot be reached.")
     })
     signal?.throwIfAborted()
-    if (!response.ok) throw await refusal(response)
-    return response
+    if (response.ok) return response
+    const refused = await refusal(response)
+    signal?.throwIfAborted()
+    throw refused
   }
 
   const call = async <A>(route: Route, given: RequestParts = {}, options: CallOptions = {}): Promise<A> => {
     const response = await request(route, given, options)
-    // The server has validated the answer against the declarations from which the types are derived.
-    try {
-      const body: { readonly data: A } = JSON.parse(await response.text())
-      return body.data
-    } catch {
+    const text = await response.text().catch(() => {
       options.signal?.throwIfAborted()
-      throw unreadable(response.status)
-    }
+      throw unreachable("The answer was cut off.")
+    })
+    const body = parsed<{ readonly data?: A } | null>(text)
+    // The server has validated the answer against the declarations from which the types are derived.
+    if (body?.data === undefined) throw unreadable(response.status)
+    return body.data
   }
 
   async function* stream(route: Route, given: RequestParts = {}, options: CallOptions = {}) {
-    const { body, status } = await request(route, given, options)
-    if (body === null) throw unreadable(status)
+    const { body, headers, status } = await request(route, given, options)
+    const type = headers.get("content-type") ?? eventStream
+    if (body === null || !type.startsWith(eventStream)) {
+      await body?.cancel().catch(() => undefined)
+      throw unreadable(status)
+    }
     try {
       for await (const data of events(body, options.signal)) {
         if (data === ending) return

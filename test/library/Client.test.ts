@@ -142,8 +142,47 @@ describe("The HTTP client", () => {
     expect((await rejection(down.usage())).code).toBe("UNREACHABLE")
   })
 
-  it("is rejected with the signal's reason when it is aborted", async () => {
+  it("tells an answer of another server, and one that was cut off", async () => {
+    const others = [
+      () => Response.json({ error: { code: "502", message: "Bad gateway" } }, { status: 502 }),
+      () => Response.json({ hello: "world" }),
+      () => Response.json(null)
+    ]
+    for (const other of others)
+      expect((await rejection(against(other).usage())).code).toBe("INVALID_RESPONSE")
+    const page = against(() => new Response("<html>", { headers: { "content-type": "text/html" } }))
+    expect((await rejection(all(page.stream({ message: "Hi" })))).code).toBe("INVALID_RESPONSE")
+    const cut = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('{"data":')),
+      pull: (controller) => controller.error(new TypeError("terminated"))
+    })
+    expect((await rejection(against(() => new Response(cut)).usage())).code).toBe("UNREACHABLE")
+  })
+
+  it("asks nothing without an id, whose address would be that of the list", async () => {
+    let asked = 0
+    const client = against(() => {
+      asked++
+      return Response.json({ data: { sources: [], nextCursor: null } })
+    })
+    for (const id of ["", ".", ".."]) {
+      expect((await rejection(client.sources.get(id))).code).toBe("VALIDATION_ERROR")
+      // It would ask for ever.
+      expect((await rejection(client.sources.ready(id, { every: 1 }))).code).toBe("VALIDATION_ERROR")
+    }
+    expect(asked).toBe(0)
+  })
+
+  it("is rejected with the signal's reason when it is aborted, also while an error is read", async () => {
     const reason = new Error("enough")
+    const abort = new AbortController()
+    const endless = against(({ signal }) => {
+      setTimeout(() => abort.abort(reason), 10)
+      const start = (controller: ReadableStreamDefaultController) =>
+        signal.addEventListener("abort", () => controller.error(signal.reason))
+      return new Response(new ReadableStream({ start }), { status: 500 })
+    })
+    await expect(endless.usage({ signal: abort.signal })).rejects.toBe(reason)
     const client = against(() => Response.json({}))
     await expect(client.usage({ signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
   })

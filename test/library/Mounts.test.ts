@@ -1,5 +1,7 @@
 /** The API of an instance in the process of a web framework, asked over HTTP. */
-import { createServer, request as askFor, type Server } from "node:http"
+import { Agent, createServer, request as askFor, type Server } from "node:http"
+import { connect as connectHttp2 } from "node:http2"
+import { connect } from "node:net"
 import { serve } from "@hono/node-server"
 import express from "express"
 import Fastify, { type FastifyInstance } from "fastify"
@@ -79,6 +81,26 @@ const answers = async (url: string) => {
   expect((await streamed.text()).endsWith("data: [DONE]\n\n")).toBe(true)
   const missing = await fetch(`${url}/v1/nothing`)
   expect([missing.status, (await json(missing)).error.code]).toEqual([404, "NOT_FOUND"])
+}
+
+/** The status of each answer on one connection. */
+const onOneConnection = async (url: string, requests: ReadonlyArray<readonly [string, string, number]>) => {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  closing.push(() => agent.destroy())
+  const statuses: Array<number | undefined> = []
+  for (const [method, path, bytes] of requests) {
+    const status = new Promise<number | undefined>((resolve, reject) => {
+      const asked = askFor(
+        `${url}${path}`,
+        { agent, method, headers: { "content-length": bytes } },
+        (answer) => answer.resume().on("end", () => resolve(answer.statusCode))
+      )
+      asked.on("error", reject).setTimeout(5_000, () => asked.destroy(new Error("No answer.")))
+      asked.end(Buffer.alloc(bytes, "a"))
+    })
+    statuses.push(await status)
+  }
+  return statuses
 }
 
 const upload = async (url: string) => {
@@ -163,7 +185,59 @@ describe("Spoke in Express", () => {
   })
 })
 
+describe("Spoke in Express", () => {
+  it("answers the next request of a connection whose last body was refused unread", async () => {
+    const app = express()
+    app.use(ForExpress.spoke(given))
+    const url = await listen(app)
+    const long = ["POST", "/v1/chat", 1_000_000] as const
+    expect(await onOneConnection(url, [long, long, ["GET", "/healthz", 0]])).toEqual([401, 401, 200])
+  })
+
+  it("takes whole addresses, as a client of a proxy sends them, and an asterisk", async () => {
+    const app = express()
+    app.use(ForExpress.spoke(given))
+    const url = await listen(app)
+    const statusOf = (line: string) =>
+      new Promise<string>((resolve) => {
+        const socket = connect(Number(new URL(url).port), "127.0.0.1")
+        let heard = ""
+        socket.on("data", (bytes) => (heard += String(bytes))).on("close", () => resolve(heard.slice(9, 12)))
+        socket.write(`${line} HTTP/1.1\r\nhost: 127.0.0.1:3000\r\nconnection: close\r\n\r\n`)
+      })
+    expect(await statusOf("GET http://127.0.0.1:3000/healthz?a=1")).toBe("200")
+    expect(await statusOf("OPTIONS *")).toBe("404")
+  })
+})
+
 describe("Spoke in Fastify", () => {
+  it("answers over HTTP/2", async () => {
+    const app = Fastify({ http2: true })
+    // @ts-expect-error -- Fastify has other types for HTTP/2, with the members that are used.
+    await app.register(ForFastify.spoke(given))
+    await app.listen({ port: 0, host: "127.0.0.1" })
+    const session = connectHttp2(addressOf(app.server))
+    closing.push(
+      () => session.destroy(),
+      () => app.close()
+    )
+    const ask = (method: string, path: string, body: string) =>
+      new Promise<readonly [unknown, string]>((resolve, reject) => {
+        let heard = ""
+        let status: unknown
+        session
+          .request({ ":path": path, ":method": method, "x-api-key": key }, { endStream: false })
+          .on("response", (headers) => (status = headers[":status"]))
+          .on("data", (bytes) => (heard += String(bytes)))
+          .on("end", () => resolve([status, heard]))
+          .on("error", reject)
+          .end(body)
+      })
+    expect((await ask("GET", "/v1/usage", ""))[0]).toBe(200)
+    const [status, parts] = await ask("POST", "/v1/chat/stream", JSON.stringify({ message: "Hello" }))
+    expect([status, parts.endsWith("data: [DONE]\n\n")]).toEqual([200, true])
+  })
+
   it("answers a request that it cannot pass on", async () => {
     const app = Fastify()
     await app.register(ForFastify.spoke(given), { prefix: "/ai" })
@@ -209,6 +283,22 @@ describe("Spoke in Hono", () => {
 })
 
 describe("Spoke in a route file of Next.js", () => {
+  it("closes while it opens, and opens again after it has closed", async () => {
+    const own = temporaryFolder()
+    const mounted = ForNext.spoke({ dataDir: own, workers: false })
+    const ask = () => mounted.GET(new Request("http://localhost/healthz"))
+    expect((await ask()).status).toBe(200)
+    const closed = mounted.close()
+    // It would use the folder of the one that closes.
+    expect((await ask()).status).toBe(200)
+    await closed
+    await mounted.close()
+    const broken = ForNext.spoke({ dataDir: `${own}/other`, appUrl: "no address" })
+    const refused = broken.GET(new Request("http://localhost/healthz"))
+    await Promise.all([broken.close(), expect(refused).rejects.toMatchObject({ code: "INVALID_CONFIG" })])
+    removeFolder(own)
+  }, 60_000)
+
   it("is opened by the first request, once, and answers every method", async () => {
     const own = temporaryFolder()
     const first = ForNext.spoke({ dataDir: own, workers: false })

@@ -11,21 +11,32 @@ export interface MountedInstance {
   readonly close: () => Promise<void>
 }
 
-/** When an instance cannot be opened, the next request tries again. */
+/** When an instance cannot be opened, the next request tries again. One is opened after the one before has closed. */
 export const mountedInstance = (mounted: Mounted): MountedInstance => {
   let opened: Promise<Spoke> | undefined
+  let closed: Promise<unknown> = Promise.resolve()
   const open = () => {
     if (typeof mounted === "function") return mounted()
-    opened ??= Library.createSpoke(mounted).catch((cause: unknown) => {
-      opened = undefined
-      throw cause
+    if (opened !== undefined) return opened
+    const opening = closed.then(() => Library.createSpoke(mounted))
+    opened = opening
+    opening.catch(() => {
+      if (opened === opening) opened = undefined
     })
-    return opened
+    return opening
   }
-  const close = async () => {
-    const ending = opened
+  const close = () => {
+    const last = opened
     opened = undefined
-    await (await ending)?.close()
+    // Nothing has to be closed if it could not be opened.
+    const ended = closed.then(() =>
+      last?.then(
+        (spoke) => spoke.close(),
+        () => undefined
+      )
+    )
+    closed = ended.catch(() => undefined)
+    return ended
   }
   return { open, close }
 }

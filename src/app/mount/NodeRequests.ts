@@ -9,16 +9,28 @@ export type NodeRequest = IncomingMessage & { readonly body?: unknown }
 const unusable = (why: string) =>
   new TypeError(`${why} Mount Spoke before whatever parses bodies of other types than JSON and text.`)
 
-const streamOf = (request: IncomingMessage) => {
-  const chunks = request[Symbol.asyncIterator]()
-  return new ReadableStream<Uint8Array>({
+interface Body {
+  readonly content: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | string | null
+  /** Drops what was not read. Else the next request on the same connection would wait behind it. */
+  readonly drop: () => Promise<void>
+}
+
+const streamOf = (request: IncomingMessage): Body => {
+  // Destroying the request would close the connection before the client has read the response.
+  const chunks = request.iterator({ destroyOnReturn: false })
+  const drop = async () => {
+    await chunks.return?.()
+    request.resume()
+  }
+  const content = new ReadableStream<Uint8Array>({
     pull: async (controller) => {
       const { done, value } = await chunks.next()
       if (done === true) controller.close()
       else controller.enqueue(new Uint8Array(value))
     },
-    cancel: async () => void (await chunks.return?.())
+    cancel: drop
   })
+  return { content, drop }
 }
 
 /** The body that was already read: JSON is encoded again, bytes and text are unchanged. */
@@ -36,6 +48,8 @@ const headersOf = ({ rawHeaders }: IncomingMessage, isParsed: boolean) => {
   const headers = new Headers()
   for (let place = 0; place + 1 < rawHeaders.length; place += 2) {
     const [name = "", value = ""] = rawHeaders.slice(place, place + 2)
+    // Names of HTTP/2 that are no headers.
+    if (name.startsWith(":")) continue
     // The parsed body is not compressed and may have another length.
     if (isParsed && /^content-(?:length|encoding)$/iu.test(name)) continue
     if (!/^(?:connection|keep-alive|transfer-encoding|upgrade|expect)$/iu.test(name))
@@ -44,18 +58,27 @@ const headersOf = ({ rawHeaders }: IncomingMessage, isParsed: boolean) => {
   return headers
 }
 
-const requestOf = (request: NodeRequest, path: string, signal: AbortSignal) => {
-  const { method = "GET", readableDidRead } = request
-  const hasBody = method !== "GET" && method !== "HEAD"
-  const origin = urlOf(`http://${request.headers.host ?? "localhost"}`)?.origin ?? "http://localhost"
-  const url = new URL(`${origin}${path}`)
-  return new Request(url, {
-    method,
-    headers: headersOf(request, readableDidRead),
-    signal,
-    ...(hasBody ? { body: readableDidRead ? parsedBody(request) : streamOf(request), duplex: "half" } : {})
-  })
+const bodyOf = (request: NodeRequest): Body => {
+  const content = (whole: Body["content"]) => ({ content: whole, drop: () => Promise.resolve() })
+  if (request.method === "GET" || request.method === "HEAD") return content(null)
+  return request.readableDidRead ? content(parsedBody(request)) : streamOf(request)
 }
+
+/** The address of a request. A client of a proxy names the whole address, and `OPTIONS *` none. */
+const addressOf = ({ headers }: IncomingMessage, path: string) => {
+  const authority = headers.host ?? headers[":authority"] ?? "localhost"
+  const origin = urlOf(`http://${String(authority)}`)?.origin ?? "http://localhost"
+  const { pathname, search } = path.startsWith("/") ? new URL(`${origin}${path}`) : new URL(path, origin)
+  return `${origin}${pathname}${search}`
+}
+
+const requestOf = (request: NodeRequest, path: string, { content }: Body, signal: AbortSignal) =>
+  new Request(addressOf(request, path), {
+    method: request.method ?? "GET",
+    headers: headersOf(request, request.readableDidRead),
+    signal,
+    ...(content === null ? {} : { body: content, duplex: "half" })
+  })
 
 /** Waits until more can be written, or the client is gone. A closed response has no events any more. */
 const drained = (response: ServerResponse) =>
@@ -96,9 +119,11 @@ export const answer = async (spoke: Spoke, request: NodeRequest, response: Serve
   if (response.destroyed) left.abort()
   else response.once("close", () => left.abort())
   const { remoteAddress } = request.socket
+  const body = bodyOf(request)
   const answered = await spoke.fetch(
-    requestOf(request, path, left.signal),
+    requestOf(request, path, body, left.signal),
     remoteAddress === undefined ? {} : { clientAddress: remoteAddress }
   )
   await send(answered, response).catch(() => void response.destroy())
+  await body.drop().catch(() => undefined)
 }
