@@ -262,11 +262,12 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await instructions.fill("Always say thanks. And goodbye.")
     release()
     await saved
-    await page.unroute("**/api/agents/*")
     await until(agent, (found) => found.instructions === "Always say thanks.")
     await page.getByRole("button", { name: "Save" }).click()
     await until(agent, (found) => found.instructions === "Always say thanks. And goodbye.")
     await page.getByText("Saved", { exact: true }).waitFor()
+    // Not before: a request that is under way then would never be answered.
+    await page.unroute("**/api/agents/*")
   })
 
   it("keep the input for one agent apart from that for another", async () => {
