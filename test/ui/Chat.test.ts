@@ -55,7 +55,7 @@ const service = () => {
       realtimeToken: "token",
       realtimeUrl: "ws://spoke.example"
     }) as Place
-  const client: Client = {
+  const client: { -readonly [Name in keyof Client]: Client[Name] } = {
     ...clientOf(settings),
     init: () => {
       stored.sessions += 1
@@ -251,7 +251,7 @@ describe("The widget's conversation", () => {
     await vi.advanceTimersByTimeAsync(200_000)
     expect(chat.draft.text).toBe("")
     stored.messages = [...stored.messages, messageOf("msg_2", "assistant", "Hi")]
-    stored.turn = { messageId: "msg_1", status: "completed" } as Place["turn"]
+    stored.turn = { messageId: "msg_1", status: "complete" } as Place["turn"]
     await vi.advanceTimersByTimeAsync(5_000)
     expect([chat.now.live, chat.now.messages.length, chat.draft.text]).toEqual([null, 2, ""])
   })
