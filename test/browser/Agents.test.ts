@@ -302,6 +302,14 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
 
   it("get a script for a page, with a key that only chats from there", async () => {
     await openPart(page, "Widget")
+    // What was typed stays if the content has no questions.
+    await page.route("**/questions", (route) => route.fulfill({ json: { data: { questions: [] } } }))
+    const suggestions = page.getByLabel("Suggested questions")
+    await suggestions.fill("What do you sell?")
+    await page.getByRole("button", { name: "Suggest from the content" }).click()
+    await page.getByText("The content has nothing to suggest yet.").waitFor()
+    expect(await suggestions.inputValue()).toBe("What do you sell?")
+    await page.unroute("**/questions")
     await page.getByLabel("Websites that may show it").fill("https://www.example.com")
     await page.getByRole("button", { name: "Save widget" }).click()
     const script = (await page.getByLabel("Script", { exact: true }).textContent()) ?? ""

@@ -76,9 +76,18 @@ describe.skipIf(!hasBrowser)("The documentation in the application", () => {
     await page.goto(`${spoke.url}/docs/guide`)
     await page.getByRole("heading", { name: "The documentation", level: 1 }).waitFor()
     await look(page, "docs-start")
+    let asked = 0
+    await page.route("**/docs/search.json", async (route) => {
+      asked += 1
+      if (asked === 1) return route.abort()
+      await new Promise((resolve) => setTimeout(resolve, 500))
+      await route.continue()
+    })
     await page.keyboard.press("/")
-    await page.keyboard.type("rotate webhook secret")
+    await page.keyboard.type("rotate webhook secret", { delay: 5 })
     await page.getByRole("list", { name: "Results" }).getByRole("link").first().waitFor()
+    // Once more after the first attempt failed, and not for every letter.
+    expect(asked).toBe(2)
     await look(page, "docs-search")
     await page.keyboard.press("ArrowDown")
     await page.keyboard.press("Enter")

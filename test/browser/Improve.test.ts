@@ -68,6 +68,17 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
     await page.unroute("**/api/insights?*")
   })
 
+  it("can be asked for again where the comparison of the agents was refused", async () => {
+    const compared = /\/api\/measures\?.*by=/u
+    await page.route(compared, (route) => route.fulfill({ status: 400, json: {} }))
+    await page.goto(`${spoke.url}/app/insights`)
+    await page.getByRole("alert").waitFor()
+    await page.unroute(compared)
+    await page.getByRole("button", { name: "Try again" }).click()
+    await page.getByLabel("Compare by").waitFor()
+    expect(await page.getByRole("alert").count()).toBe(0)
+  })
+
   it("is the right answer to a group: drafted from the team's reply, previewed, and live once approved", async () => {
     await page.goto(`${spoke.url}/app/agents/${agentId}`)
     await openPart(page, "Improve")

@@ -92,6 +92,38 @@ describe.skipIf(!hasBrowser)("The team's inbox", () => {
     await details.getByRole("button", { name: "Add" }).click()
     await page.getByText("owner@example.com added the label Billing").waitFor()
     await lines(page).first().getByText("Billing").waitFor()
+    await details.getByLabel("New label").fill("Refund")
+    await details.getByRole("button", { name: "Add" }).click()
+    await page.getByText("owner@example.com added the label Refund").waitFor()
+    // The first of two quick changes takes long: the second one is of both.
+    let held = 0
+    await page.route("**/labels", async (route) => {
+      held += 1
+      if (held === 1) await new Promise((resolve) => setTimeout(resolve, 1_500))
+      await route.continue()
+    })
+    let answered = 0
+    page.on("response", (response) => {
+      if (response.url().endsWith("/labels")) answered += 1
+    })
+    for (const label of ["Billing", "Refund"]) {
+      await details.getByRole("button", { name: label, pressed: true }).click()
+    }
+    await until(
+      async () => answered,
+      (count) => count === 2
+    )
+    await page.getByText("owner@example.com removed the label Refund").waitFor()
+    await page.getByText("owner@example.com removed the label Billing").waitFor()
+    await until(
+      () => page.evaluate("fetch('/api/inbox?limit=1').then((answer) => answer.json())"),
+      (answer) => JSON.stringify(answer).includes('"labelIds":[]'),
+      10_000
+    )
+    expect(await details.getByRole("button", { pressed: true }).count()).toBe(0)
+    await page.unroute("**/labels")
+    await details.getByRole("button", { name: "Billing" }).click()
+    await page.getByText("owner@example.com added the label Billing").nth(1).waitFor()
   })
 
   it("writes notes that no customer hears", async () => {
@@ -227,5 +259,27 @@ describe.skipIf(!hasBrowser)("The team's inbox", () => {
     await lines(pocket).first().waitFor()
     await pocket.context().close()
     expect(wrong).toEqual([])
+  })
+
+  it("counts what arrives in a browser that lets a page show no notifications by itself", async () => {
+    const context = await browser.newContext(desktop)
+    // As on a phone with Android, in a window that is hidden.
+    await context.addInitScript(`
+      localStorage.setItem("spoke.notifications", "on")
+      class Notification { static permission = "granted"; constructor() { throw new TypeError("Illegal constructor") } }
+      Object.defineProperty(window, "Notification", { value: Notification })
+      Object.defineProperty(document, "visibilityState", { value: "hidden" })
+    `)
+    const other = await context.newPage()
+    const failures = complaints(other)
+    await signIn(other)
+    await other.getByRole("link", { name: "Conversations" }).first().waitFor()
+    const waiting = async () => Number(/^\((\d+)\)/u.exec(await other.title())?.[1] ?? 0)
+    await other.waitForLoadState("networkidle")
+    const before = await waiting()
+    await handOver()
+    await until(waiting, (count) => count === before + 1, 30_000)
+    expect(failures).toEqual([])
+    await context.close()
   })
 })

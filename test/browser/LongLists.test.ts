@@ -226,6 +226,27 @@ describe.skipIf(!hasBrowser)("Long lists of the dashboard", () => {
     const box = await list.boundingBox()
     const place = [(box?.x ?? 0) + 40, 500] as const
     await page.mouse.move(...place)
+    // A page of the list that is refused is asked for again when its reader says so.
+    const refused = /\/api\/inbox\?.*cursor=/u
+    await page.route(refused, (route) =>
+      route.fulfill({
+        status: 400,
+        contentType: "application/json",
+        body: JSON.stringify({ error: { code: "VALIDATION_ERROR", message: "Refused for the test." } })
+      })
+    )
+    const more = page.getByRole("button", { name: "Load more" })
+    await until(
+      async () => {
+        await page.mouse.wheel(0, 20_000)
+        return more.count()
+      },
+      (count) => count === 1,
+      30_000
+    )
+    await page.unroute(refused)
+    await more.click()
+    await more.waitFor({ state: "detached" })
     const first = list.getByRole("link", { name: "branch number 0 open?" })
     await until(
       async () => {

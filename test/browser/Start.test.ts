@@ -1,7 +1,7 @@
 import * as Http from "node:http"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import { complaints, desktop, hasBrowser, launch, look, openPart } from "./Browser.ts"
 import { addressOf } from "./GalleryWorld.ts"
 
@@ -106,7 +106,26 @@ describe.skipIf(!hasBrowser)("The guided start", () => {
     expect(asked.filter((path) => path.includes("sdk") || path.includes("chat"))).toEqual([])
     await page.getByLabel("Websites that may show it").fill(addressOf(shop))
     await look(page, "start-look")
+    // Somebody else has saved it meanwhile.
+    let saved = 0
+    await page.route("**/widget", async (route) => {
+      if (route.request().method() !== "PATCH") return route.continue()
+      saved += 1
+      if (saved > 1) return route.continue()
+      const headers = { ...route.request().headers() }
+      const suggestions = ["Do you repair electric bikes?"]
+      const body = JSON.stringify({ avatar: "A", suggestions })
+      await page.request.fetch(route.request().url(), { method: "PATCH", headers, data: body })
+      await route.continue()
+    })
     await page.getByRole("button", { name: "Save and get the script" }).click()
+    await page.getByText("Changed by somebody else in the meantime").waitFor()
+    await page.getByRole("button", { name: "Save and get the script" }).click()
+    await until(
+      async () => saved,
+      (count) => count === 2
+    )
+    await page.unroute("**/widget")
     const shown = page.getByLabel("Script", { exact: true })
     await shown.waitFor()
     await look(page, "start-script")

@@ -237,6 +237,12 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await page.getByRole("button", { name: "Helpful", exact: true }).click()
     await page.getByText("Thank you for the feedback.").waitFor()
     await look(page, "widget")
+    // A comment is optional.
+    await page.getByRole("button", { name: "Not helpful" }).click()
+    await page.getByLabel("What was wrong? (optional)").focus()
+    await page.keyboard.press("Enter")
+    await page.getByText("Thank you for the feedback.").waitFor()
+    expect(await focused(page)).toBe("Not helpful")
     await page.keyboard.press("Escape")
     expect(await page.getByRole("dialog").count()).toBe(0)
     expect(
@@ -333,7 +339,43 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     stub.script.push({ text: "A dot." })
     await say(page, "What is this?")
     await page.locator(".bubble", { hasText: "A dot." }).waitFor()
-    await page.getByRole("button", { name: "Download dot.png" }).waitFor()
+    await context.route("**/api/sdk/attachments/**", (route) => route.abort())
+    await page.getByRole("button", { name: "Download dot.png" }).click()
+    await page.getByRole("alert").getByText("Something went wrong. Please try again.").waitFor()
+    await context.unroute("**/api/sdk/attachments/**")
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.getByRole("button", { name: "Download dot.png" }).click()
+    ])
+    expect(download.suggestedFilename()).toBe("dot.png")
+    expect(await page.getByText("Something went wrong.").count()).toBe(0)
+    /** Whether the field itself takes what is dropped on it. */
+    const isTakenByField = (carried: string) =>
+      page.evaluate(`(() => {
+        const dataTransfer = new DataTransfer()
+        dataTransfer.items.add(${carried})
+        const event = new DragEvent("drop", { bubbles: true, cancelable: true, composed: true, dataTransfer })
+        return document.querySelector("spoke-chat").shadowRoot.querySelector("textarea").dispatchEvent(event)
+      })()`)
+    expect(await isTakenByField('"a", "text/plain"')).toBe(true)
+    expect(await isTakenByField('new File(["a"], "a.png", { type: "image/png" })')).toBe(false)
+    await page.getByRole("button", { name: "Remove a.png" }).waitFor()
+    await context.close()
+  })
+
+  it("leaves the focus where the visitor writes when the page closes it", async () => {
+    const { context, page } = await visit()
+    await open(page)
+    const before = await page.evaluate(`(() => {
+      const field = document.querySelector("main").appendChild(document.createElement("input"))
+      field.focus()
+      Spoke.close()
+      return document.activeElement === field
+    })()`)
+    expect(before).toBe(true)
+    await open(page)
+    await page.evaluate("Spoke.close()")
+    expect(await focused(page)).toBe("Open chat")
     await context.close()
   })
 

@@ -18,10 +18,16 @@ export const Search = () => {
   const field = useRef<HTMLInputElement>(null)
   const list = useRef<HTMLUListElement>(null)
 
+  const isAsked = useRef(false)
+  /** Loads the index once. After a failure the next letter asks for it again. */
   const prepare = () => {
-    if (sections !== null) return
+    if (isAsked.current) return
+    isAsked.current = true
     setFailed(false)
-    load().then(setSections, () => setFailed(true))
+    load().then(setSections, () => {
+      isAsked.current = false
+      setFailed(true)
+    })
   }
   useEffect(() => {
     const jump = (event: KeyboardEvent) => {

@@ -26,8 +26,9 @@ export const settled = (text: string): string => {
     // The beginning of a mark or of a link's words, and words that may be a link's.
     .replace(/!?\[\d{0,3}$/u, "")
     .replace(/!?\[(?!\d{1,3}\])([^\][\n]{1,500})\]$/u, "$1")
-    // Markers of emphasis at the end, which may open or close it. Open emphasis is closed below.
-    .replace(/[*_~`]+$/u, "")
+    // Markers of emphasis at the end, which may open or close it. Open emphasis is closed below. Only the first marker
+    // of a run begins a match: a long run elsewhere would otherwise be read again from each of its markers.
+    .replace(/(?<![*_~`])[*_~`]+$/u, "")
   return remend(decided, {
     comparisonOperators: false,
     htmlTags: false,

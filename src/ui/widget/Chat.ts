@@ -1,11 +1,11 @@
 /** The conversation of a page: its messages, the current turn, and its state. */
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
 import { type Draft, withReturned } from "./Draft.ts"
-import { read, type Source, sourceOf } from "../EventStream.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
 import { type SavedState, memoryOf } from "./Memory.ts"
 import { isSettled, ofPending } from "./Pending.ts"
 import { Repeater } from "./Repeater.ts"
+import { receive } from "./Reply.ts"
 import type { Settings } from "./Settings.ts"
 import { connect } from "./Socket.ts"
 import { refusalIn, textsFor } from "./Texts.ts"
@@ -22,8 +22,8 @@ interface Look {
 const nothingSaid = { files: [], reply: "", citations: [] }
 
 /**
- * Polling interval in milliseconds for a reply whose stream was lost, and the time after which a running turn is
- * given up.
+ * Polling interval in milliseconds for a reply whose stream was lost, and the time after which a message that is not
+ * stored is given up, although a turn is running.
  */
 const pollIntervalMs = 2_000
 const maxSendMs = 180_000
@@ -33,9 +33,6 @@ const startPause = (failures: number) =>
 const maxLoadAttempts = 3
 /** Number of successful polls without the message, after which it counts as not arrived. */
 const maxMissedPolls = 2
-
-/** Milliseconds between two renderings of a streaming reply. Longer replies take longer to render. */
-const drawEvery = (reply: string) => Math.max(40, reply.length / 100)
 
 export class Chat {
   texts
@@ -64,14 +61,16 @@ export class Chat {
   private failures = 0
   private loading: Promise<Markdown | null> | null = null
   private readonly looks = new Repeater((settled) =>
-    this.look(settled).catch(() => {
+    this.look(settled).catch((failure: unknown) => {
       this.found = { ...this.found, reached: false }
+      if (this.forget(failure)) return this.view.live === null ? undefined : this.giveBack(this.texts.wrong)
       // The socket's next frame, or the next poll, will update it.
       if (settled) this.unsure(this.texts.lost)
     })
   )
   private disconnect: (() => void) | null = null
   private looking: ReturnType<typeof setTimeout> | undefined
+  private restarting: ReturnType<typeof setTimeout> | undefined
   private readonly typing
   private readonly leaving = new AbortController()
 
@@ -116,8 +115,8 @@ export class Chat {
       this.set({ problem: this.reason(failure) })
       const isAway = !(failure instanceof Refusal) || failure.status >= 500
       if (!isAway || this.leaving.signal.aborted) return
-      clearTimeout(this.looking)
-      this.looking = setTimeout(() => void this.start(), startPause(this.failures))
+      clearTimeout(this.restarting)
+      this.restarting = setTimeout(() => void this.start(), startPause(this.failures))
       this.failures += 1
     })
     return this.starting
@@ -178,6 +177,7 @@ export class Chat {
       await this.refresh()
       if (!this.found.reached) this.readLater()
     } catch (failure) {
+      this.forget(failure)
       this.handoffProblem = this.reason(failure)
       this.set({ problem: this.handoffProblem })
     }
@@ -200,6 +200,7 @@ export class Chat {
     this.leaving.abort()
     this.disconnect?.()
     clearTimeout(this.looking)
+    clearTimeout(this.restarting)
     this.typing.end()
     this.listeners.clear()
   }
@@ -233,7 +234,8 @@ export class Chat {
     this.sessionId = session.sessionId
     const underway = session.sessionId === sessionId ? pending : undefined
     this.keep(underway)
-    if (underway !== undefined) {
+    // A message that is being sent since an earlier attempt to begin is not found again: it goes on.
+    if (underway !== undefined && this.view.live === null) {
       const message = underway.again === undefined ? underway.message : null
       this.set({ live: { ...nothingSaid, message, phase: "unsure" } })
     }
@@ -241,8 +243,21 @@ export class Chat {
     await this.refresh()
     if (!this.found.reached) throw new Error("The conversation cannot be read.")
     this.set({ ready: true, problem: null })
-    if (this.view.live !== null) this.unsure(this.texts.lost)
-    else this.offer()
+    if (this.view.live === null) this.offer()
+    else if (this.view.live.phase === "unsure") this.unsure(this.texts.lost)
+  }
+
+  /**
+   * True if the service does not know the session any more, because its person was erased or has not written for long.
+   * The next message begins another one.
+   */
+  private forget(failure: unknown): boolean {
+    if (!(failure instanceof Refusal) || failure.code !== "NOT_FOUND") return false
+    this.disconnect?.()
+    this.sessionId = null
+    this.starting = null
+    this.keep(this.memory.get().pending)
+    return true
   }
 
   private async deliver(outgoing: Outgoing): Promise<void> {
@@ -257,35 +272,17 @@ export class Chat {
   }
 
   private async follow(body: ReadableStream<Uint8Array>): Promise<void> {
-    const seen = { done: false, failed: false }
-    let reply = ""
-    let citations: ReadonlyArray<Source> = []
-    let due: ReturnType<typeof setTimeout> | undefined
-    const draw = () => {
-      clearTimeout(due)
-      due = undefined
-      if (this.view.live !== null) this.set({ live: { ...this.view.live, reply, citations } })
-    }
-    try {
-      await read(body, (part) => {
-        const source = sourceOf(part)
-        if (part.type === "text-delta") reply += part.delta
-        if (source !== null) citations = [...citations, source]
-        if (source !== null || part.type === "text-delta") due ??= setTimeout(draw, drawEvery(reply))
-        if (part.type === "error") seen.failed = true
-        if (part.type === "data-done") seen.done = true
-      })
-    } finally {
-      draw()
-    }
-    if (!seen.done && !seen.failed) throw new Error("The stream ended before its result.")
+    const outcome = await receive(body, (received) => {
+      if (this.view.live !== null) this.set({ live: { ...this.view.live, ...received } })
+    })
     // The stored messages replace the displayed ones in one step.
     await this.refresh(true)
-    if (seen.failed) this.set({ problem: this.texts.failed })
+    if (outcome === "failed") this.set({ problem: this.texts.failed })
     this.offer()
   }
 
   private refused(failure: Refusal, { files, message, retryOf }: Outgoing): void {
+    if (retryOf === null) this.forget(failure)
     this.keep()
     // A stored message that cannot be retried has been answered by a human, or will be.
     const isAnswered = retryOf !== null && failure.status === 409
@@ -297,7 +294,7 @@ export class Chat {
   /** The connection broke: polls until the outcome of the message is known. */
   private unsure(problem: string): void {
     const { live } = this.view
-    if (live === null) return
+    if (live === null || this.leaving.signal.aborted) return
     this.set({ live: { ...live, phase: "unsure" }, problem })
     clearTimeout(this.looking)
     this.looking = setTimeout(() => void this.refresh().then(() => this.resolve()), pollIntervalMs)
@@ -307,15 +304,16 @@ export class Chat {
   private resolve(): void {
     const { reached, turn } = this.found
     const { pending } = this.memory.get()
-    if (this.view.live === null) return
+    // The outcome came by another way, and the next message may be on its way since.
+    if (this.view.live?.phase !== "unsure") return
     if (!reached) return this.unsure(this.texts.unreachable)
     if (pending === undefined) return this.giveBack(this.texts.unanswered)
+    const [mine] = ofPending(pending, this.found.messages)
     if (turn?.status === "running") {
       this.missed = 0
-      if (Date.now() - pending.at < maxSendMs) return this.unsure(this.texts.running)
+      if (mine !== undefined || Date.now() - pending.at < maxSendMs) return this.unsure(this.texts.running)
       return this.giveBack(this.texts.unanswered)
     }
-    const [mine] = ofPending(pending, this.found.messages)
     if (mine !== undefined) return this.unanswered(mine)
     this.missed += 1
     if (this.missed < maxMissedPolls) return this.unsure(this.texts.lost)
@@ -360,9 +358,12 @@ export class Chat {
   }
 
   private async look(settled: boolean): Promise<void> {
-    if (this.sessionId === null) return
+    if (this.sessionId === null || this.leaving.signal.aborted) return
     const before = this.transcript.conversationId
-    const found = await this.transcript.read(this.sessionId, this.left)
+    const read = await this.transcript.read(this.sessionId, this.left)
+    if (this.leaving.signal.aborted) return
+    // The visitor may have left it meanwhile.
+    const found = read?.conversationId === this.left ? null : read
     this.found = { reached: true, messages: found?.messages ?? [], turn: found?.turn ?? null }
     if (found === null) return settled ? this.set({ live: null }) : undefined
     if (found.conversationId !== before) this.watch()
@@ -390,7 +391,12 @@ export class Chat {
     this.disconnect = connect(
       async () => {
         if (this.sessionId === null) return null
-        const { realtimeToken, realtimeUrl } = await this.client.place(this.sessionId)
+        const { realtimeToken, realtimeUrl } = await this.client
+          .place(this.sessionId)
+          .catch((failure: unknown) => {
+            this.forget(failure)
+            throw failure
+          })
         const lastMessageId = this.view.messages.at(-1)?.id ?? "none"
         return realtimeToken === null ? null : { token: realtimeToken, url: realtimeUrl, lastMessageId }
       },

@@ -11,6 +11,9 @@ import type { View } from "./View.ts"
 
 const maxCharacters = 32_000
 
+/** Files, and not a text, which the field takes by itself. */
+const bringsFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes("Files") === true
+
 export const Composer = ({
   chat,
   field,
@@ -49,8 +52,11 @@ export const Composer = ({
         event.preventDefault()
         send()
       }}
-      onDragOver={(event) => event.preventDefault()}
+      onDragOver={(event) => {
+        if (bringsFiles(event)) event.preventDefault()
+      }}
       onDrop={(event) => {
+        if (!bringsFiles(event)) return
         event.preventDefault()
         add([...(event.dataTransfer?.files ?? [])])
       }}

@@ -15,8 +15,10 @@ const ownFile = /^\/api\/sdk\/attachments\/[\w-]+$/u
 
 /** A file of the conversation, fetched when it is asked for. */
 const Attachment = ({ chat, media }: { readonly chat: Chat; readonly media: Media }) => {
+  const [failed, setFailed] = useState(false)
   const save = async () => {
-    if (chat.session === null || !ownFile.test(media.url)) return
+    setFailed(false)
+    if (chat.session === null || !ownFile.test(media.url)) throw new Error("Not a file of this conversation.")
     const blob = await chat.client.file(chat.session, media.url)
     const address = URL.createObjectURL(blob)
     const link = document.createElement("a")
@@ -28,14 +30,17 @@ const Attachment = ({ chat, media }: { readonly chat: Chat; readonly media: Medi
   const href = safeHref(media.url)
   if (href !== null) return <Link href={href}>{`${media.name} (${href})`}</Link>
   return (
-    <button
-      type="button"
-      class="file"
-      aria-label={chat.texts.download(media.name)}
-      onClick={() => void save().catch(() => undefined)}
-    >
-      <Icon name="attach" /> <span>{media.name}</span>
-    </button>
+    <>
+      <button
+        type="button"
+        class="file"
+        aria-label={chat.texts.download(media.name)}
+        onClick={() => void save().catch(() => setFailed(true))}
+      >
+        <Icon name="attach" /> <span>{media.name}</span>
+      </button>
+      <span role="alert">{failed ? chat.texts.wrong : ""}</span>
+    </>
   )
 }
 
@@ -114,7 +119,7 @@ const Feedback = ({ chat, message }: { readonly chat: Chat; readonly message: Me
       setProblem(false)
       setAsking(value === -1 && words === "" && !asking)
       // The form disappears.
-      if (words !== "") unhelpful.current?.focus()
+      if (value === -1 && asking) unhelpful.current?.focus()
     } catch {
       setProblem(true)
     }

@@ -13,7 +13,10 @@ export const ofPending = (
   const repeated = messages.findIndex(({ id }) => id === again)
   if (again !== undefined) return repeated < 0 ? [] : messages.slice(repeated)
   const fresh = messages.slice(messages.findIndex(({ id }) => id === after) + 1)
-  const mine = fresh.findIndex(({ content, role }) => role === "user" && content === message.trim())
+  const mine = fresh.findIndex(
+    // A browser sends the lines of a form with CR LF.
+    ({ content, role }) => role === "user" && content.replaceAll("\r\n", "\n") === message.trim()
+  )
   return mine < 0 ? [] : fresh.slice(mine)
 }
 

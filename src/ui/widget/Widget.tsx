@@ -219,8 +219,10 @@ export const Widget = ({
   const launcher = useRef<HTMLButtonElement>(null)
   const { texts } = chat
   const close = () => {
+    const root = launcher.current?.getRootNode()
     setOpen(false)
-    launcher.current?.focus()
+    // The page may close it while its visitor writes elsewhere.
+    if (root instanceof ShadowRoot && root.activeElement !== null) launcher.current?.focus()
   }
   handle.open = () => setOpen(true)
   handle.close = close

@@ -65,11 +65,15 @@ export const useNotifications = (count: number | undefined, text: (count: number
     before.current = count
     if (count === undefined || last === undefined || count <= last) return
     if (!isOn() || document.visibilityState === "visible") return
-    // One at a time: the next one replaces it.
-    const shown = new Notification("Spoke", { body: text(count), tag: "spoke-inbox" })
-    shown.onclick = () => {
-      window.focus()
-      shown.close()
+    try {
+      // One at a time: the next one replaces it.
+      const shown = new Notification("Spoke", { body: text(count), tag: "spoke-inbox" })
+      shown.onclick = () => {
+        window.focus()
+        shown.close()
+      }
+    } catch {
+      // Browsers on Android show none that a page makes by itself. The sound is all there is.
     }
     chime()
   }, [count, text])

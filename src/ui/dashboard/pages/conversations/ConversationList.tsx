@@ -1,13 +1,13 @@
-import { isChannel } from "../../api/Conversations.ts"
 /** The list of the inbox: its filters, and its rows, of which only the visible ones are rendered. */
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { memo, useCallback, useEffect, useMemo, useRef } from "react"
 import { Link, useLocation } from "wouter"
-import type { Conversation } from "../../api/Conversations.ts"
+import { type Conversation, isChannel } from "../../api/Conversations.ts"
 import type { Filter, Label } from "../../api/Inbox.ts"
 import { Avatar } from "../../components/Avatar.tsx"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
+import { LoadMore } from "../../components/LoadMore.tsx"
 import { Empty, Unloaded } from "../../components/Page.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
@@ -153,7 +153,7 @@ interface ListProps {
 
 export const ConversationList = ({ current, filter, isHeld, labels, onClear, search }: ListProps) => {
   const t = useText(words)
-  const { first, more, query, rows } = useInbox(filter)
+  const { first, more, older, query, rows } = useInbox(filter)
   const frame = useRef<HTMLDivElement>(null)
   const items: ReadonlyArray<string | Conversation> = useMemo(
     () =>
@@ -234,6 +234,11 @@ export const ConversationList = ({ current, filter, isHeld, labels, onClear, sea
           )
         })}
       </ul>
+      {!older.isError ? null : older.data === undefined ? (
+        <Unloaded query={older} />
+      ) : (
+        <LoadMore query={older} />
+      )}
     </div>
   )
 }

@@ -1,7 +1,7 @@
 /** The end user of a conversation, its assignee, its labels and the person's other conversations; or the trace of a reply. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { ArrowLeft, X } from "lucide-react"
-import { type FormEvent, type ReactNode, useState } from "react"
+import { type FormEvent, type ReactNode, useRef, useState } from "react"
 import { Link } from "wouter"
 import { agent } from "../../api/Agents.ts"
 import { type Conversation, conversation, trace, isChannel } from "../../api/Conversations.ts"
@@ -84,21 +84,37 @@ const nobody = "-"
 const useChange = (found: Conversation) => {
   const queries = useQueryClient()
   const reason = useReason()
-  /** Shows `after` at once, and `before` again if the service refuses it. */
+  const queryKey = ["conversations", "one", found.id]
+  const running = useRef(Promise.resolve())
+  const waiting = useRef(0)
+  /**
+   * Shows `after` at once, and `before` again if the service refuses it. Changes are sent one after the other, so that
+   * the last one counts, and the conversation is read again after the last of them.
+   */
   return async (
     after: Partial<Conversation>,
     before: Partial<Conversation>,
     change: () => Promise<unknown>
   ): Promise<boolean> => {
+    waiting.current += 1
+    // An answer from before the change would show the conversation as it was.
+    await queries.cancelQueries({ queryKey })
     patch(queries, found.id, after)
+    const sent = running.current.then(change)
+    running.current = sent.then(
+      () => undefined,
+      () => undefined
+    )
     try {
-      await change()
-      await queries.invalidateQueries({ queryKey: ["conversations", "one", found.id] })
+      await sent
       return true
     } catch (problem) {
-      patch(queries, found.id, before)
+      if (waiting.current === 1) patch(queries, found.id, before)
       toast(reason(problem).sentence)
       return false
+    } finally {
+      waiting.current -= 1
+      if (waiting.current === 0) await queries.invalidateQueries({ queryKey })
     }
   }
 }

@@ -26,7 +26,7 @@ export const useInbox = (filter: Filter) => {
   const isWhole = filter.state === undefined && filter.q === undefined && filter.unread === undefined
   const waiting = useQuery({ ...head({ ...filter, state: "HUMAN_REQUESTED" }), enabled: isWhole })
 
-  const older = useMemo(
+  const read = useMemo(
     () => pages.data?.pages.flatMap((page) => page.conversations) ?? noConversations,
     [pages.data]
   )
@@ -34,7 +34,7 @@ export const useInbox = (filter: Filter) => {
   const last = recent.at(-1)
   // So much has happened since the pages were read that conversations may lie between the two.
   const isTorn =
-    last !== undefined && recent.length === pageSize && (older[0]?.updatedAt ?? "~") < last.updatedAt
+    last !== undefined && recent.length === pageSize && (read[0]?.updatedAt ?? "~") < last.updatedAt
   useEffect(() => {
     if (isTorn) void queries.resetQueries({ queryKey: inboxQuery(filter).queryKey })
   }, [isTorn, queries, filter])
@@ -42,15 +42,16 @@ export const useInbox = (filter: Filter) => {
   const first = isWhole ? (waiting.data ?? noConversations) : noConversations
   const rows = useMemo(() => {
     const above = new Set(first.map(({ id }) => id))
-    return (newest.data === undefined ? older : joinedPages(recent, older)).filter(({ id }) => !above.has(id))
-  }, [first, newest.data, older, recent])
+    return (newest.data === undefined ? read : joinedPages(recent, read)).filter(({ id }) => !above.has(id))
+  }, [first, newest.data, read, recent])
 
   const { error, isFetching, isPending, refetch } = newest
   return {
     first,
     rows,
     query: { data: isPending ? undefined : rows, error, isFetching, isPending, refetch },
-    // A refused page is not requested again at each render.
+    /** The pages behind the head. A refused one is not requested again at each render, but when the reader asks. */
+    older: pages,
     more:
       pages.hasNextPage && !pages.isFetchingNextPage && !pages.isFetchNextPageError
         ? () => void pages.fetchNextPage()

@@ -9,7 +9,7 @@ import { Figure, Figures } from "../../components/charts/Figures.tsx"
 import { UsageByDay } from "../../components/charts/UsageByDay.tsx"
 import { daysBetween } from "../../components/charts/days.ts"
 import { Select } from "../../components/Field.tsx"
-import { Card, Loaded, Page } from "../../components/Page.tsx"
+import { Card, Loaded, Page, Unloaded } from "../../components/Page.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
 import { WrongGroups } from "../improve/WrongGroups.tsx"
@@ -174,6 +174,9 @@ const Insights = ({ user }: { readonly user: User }) => {
           </>
         )}
       </Loaded>
+      {compared.isError && compared.data === undefined && !query.isError ? (
+        <Unloaded query={compared} />
+      ) : null}
       {compared.data === undefined || query.isPending || compared.data.rows.length === 0 ? null : (
         <Comparison
           report={compared.data}

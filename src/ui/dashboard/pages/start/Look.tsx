@@ -1,11 +1,13 @@
 /** Step four: the widget's colour, and the website that may show it. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link } from "wouter"
+import { isOutdated } from "../../api/Client.ts"
 import { source, type SourceItem } from "../../api/Sources.ts"
 import { patchWidget, questions, type Widget, widget as widgetQuery } from "../../api/Widgets.ts"
 import { Button } from "../../components/Button.tsx"
 import { ColorField } from "../../components/ColorField.tsx"
 import { Loaded } from "../../components/Page.tsx"
+import { Conflict } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -49,6 +51,7 @@ interface FormProps extends Omit<Props, "sources"> {
 const Fields = ({ agent, onSaved, proposed, stored }: FormProps) => {
   const t = useText(words)
   const queries = useQueryClient()
+  const { queryKey } = widgetQuery(agent.id)
   const kept = formOf(stored)
   const begun = stored.version === 0 ? { ...kept, ...proposed } : kept
   const draft = useDraft({ name: `start.widget.${agent.id}`, title: t.title(agent.name), stored: begun })
@@ -57,9 +60,11 @@ const Fields = ({ agent, onSaved, proposed, stored }: FormProps) => {
     mutationFn: () => patchWidget(agent.id, stored.version, patchOf(value)),
     onSuccess: (saved) => {
       draft.saved()
-      queries.setQueryData(widgetQuery(agent.id).queryKey, saved)
+      queries.setQueryData(queryKey, saved)
       onSaved()
-    }
+    },
+    // The next attempt is based on what is stored by then.
+    onError: (problem) => (isOutdated(problem) ? queries.invalidateQueries({ queryKey }) : undefined)
   })
   const { errorOf, general } = useIssues(save.error, ["allowedOrigins"])
   return (
@@ -69,8 +74,9 @@ const Fields = ({ agent, onSaved, proposed, stored }: FormProps) => {
           onSubmit={() => {
             if (areOrigins(value)) save.mutate()
           }}
-          problem={general}
+          problem={isOutdated(general) ? null : general}
         >
+          <Conflict draft={draft} problem={save.error} />
           <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />
           <Origins
             label={t.origins}

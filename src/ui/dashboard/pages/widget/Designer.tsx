@@ -52,6 +52,7 @@ const words = texts(
     suggestions: "Suggested questions",
     suggestionsHelp: "One a line, at most four.",
     suggest: "Suggest from the content",
+    noSuggestions: "The content has nothing to suggest yet.",
     language: "Language",
     auto: "The page’s",
     privacy: "Privacy",
@@ -90,6 +91,7 @@ const words = texts(
     suggestions: "Vorgeschlagene Fragen",
     suggestionsHelp: "Je Zeile eine, höchstens vier.",
     suggest: "Aus dem Inhalt vorschlagen",
+    noSuggestions: "Der Inhalt gibt noch nichts zum Vorschlagen her.",
     language: "Sprache",
     auto: "Die der Seite",
     privacy: "Datenschutz",
@@ -122,7 +124,8 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
   const { change, value } = draft
   const suggest = useMutation({
     mutationFn: () => queries.fetchQuery(questions(agent.id)),
-    onSuccess: (found) => change({ suggestions: found.join("\n") })
+    // What was typed stays if there is nothing to suggest.
+    onSuccess: (found) => (found.length === 0 ? undefined : change({ suggestions: found.join("\n") }))
   })
   const { queryKey } = widgetQuery(agent.id)
   const save = useMutation({
@@ -195,6 +198,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
                 {t.suggest}
               </Button>
             </div>
+            {suggest.data?.length === 0 ? <p role="status">{t.noSuggestions}</p> : null}
             {suggest.error === null ? null : <Problem problem={suggest.error} />}
             <Select
               label={t.language}

@@ -1,0 +1,263 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
+import { Chat } from "../../src/ui/widget/Chat.ts"
+import { type Client, clientOf, type Message, Refusal } from "../../src/ui/widget/Client.ts"
+import { ofPending } from "../../src/ui/widget/Pending.ts"
+import type { Settings } from "../../src/ui/widget/Settings.ts"
+
+const settings: Settings = {
+  base: "http://spoke.example",
+  key: "key",
+  language: "en",
+  externalEndUserId: null,
+  visitorToken: null,
+  position: "end",
+  accent: null,
+  open: true,
+  look: null
+}
+
+const messageOf = (id: string, role: Message["role"], content: string): Message => ({
+  id,
+  role,
+  author: role === "user" ? null : "agent",
+  content,
+  citations: [],
+  media: [],
+  notice: null,
+  rating: null,
+  createdAt: "2026-01-01T00:00:00.000Z"
+})
+
+class Sockets extends EventTarget {
+  static all: Array<Sockets> = []
+  constructor() {
+    super()
+    Sockets.all.push(this)
+  }
+  close() {}
+}
+
+type Place = Awaited<ReturnType<Client["place"]>>
+
+/** A service with one conversation, whose answers a test may hold back or replace. */
+const service = () => {
+  const stored = {
+    messages: new Array<Message>(),
+    state: "AI_ACTIVE" as NonNullable<Place["conversation"]>["state"],
+    turn: null as Place["turn"],
+    sessions: 0,
+    looks: 0
+  }
+  const place = (): Place =>
+    ({
+      conversation: stored.messages.length === 0 ? null : { id: "cnv_1", state: stored.state },
+      turn: stored.turn,
+      realtimeToken: "token",
+      realtimeUrl: "ws://spoke.example"
+    }) as Place
+  const client: { -readonly [Name in keyof Client]: Client[Name] } = {
+    ...clientOf(settings),
+    init: () => {
+      stored.sessions += 1
+      return Promise.resolve({
+        sessionId: `ses_${stored.sessions}`,
+        agent: { id: "agt_1", name: "Agent", greeting: null },
+        endUserId: "usr_1",
+        conversationId: null,
+        realtimeToken: null,
+        realtimeUrl: ""
+      } as Awaited<ReturnType<Client["init"]>>)
+    },
+    place: () => {
+      stored.looks += 1
+      return Promise.resolve(place())
+    },
+    messages: () => Promise.resolve({ messages: stored.messages, nextCursor: null, hasMore: false }),
+    send: () => Promise.reject(new Error("The connection broke."))
+  }
+  const tell = (frame: unknown) =>
+    Sockets.all.at(-1)?.dispatchEvent(new MessageEvent("message", { data: JSON.stringify(frame) }))
+  return { client, place, stored, tell }
+}
+
+const never = <A>() => new Promise<A>(() => undefined)
+
+describe("The widget's conversation", () => {
+  beforeEach(() => {
+    vi.useFakeTimers()
+    Sockets.all = []
+    vi.stubGlobal("WebSocket", Sockets)
+  })
+
+  afterEach(() => {
+    vi.useRealTimers()
+    vi.unstubAllGlobals()
+  })
+
+  it("gives no message back that is being sent, whatever became of the one before it", async () => {
+    const { client, stored, tell } = service()
+    stored.messages = [messageOf("msg_1", "user", "Hello"), messageOf("msg_2", "assistant", "Hi")]
+    const chat = new Chat(settings, client, null)
+    await chat.start()
+    await vi.advanceTimersByTimeAsync(0)
+    await chat.send("First", [])
+    expect(chat.now.live?.phase).toBe("unsure")
+    stored.messages = [
+      ...stored.messages,
+      messageOf("msg_3", "user", "First"),
+      messageOf("msg_4", "assistant", "One")
+    ]
+    tell({ type: "message.created" })
+    await vi.advanceTimersByTimeAsync(100)
+    expect(chat.now.live).toBeNull()
+    // It takes its time: its files are being uploaded.
+    client.send = never
+    void chat.send("Second", [])
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(chat.now.live).toMatchObject({ message: "Second", phase: "streaming" })
+    expect(chat.now.problem).toBeNull()
+    expect(chat.draft.text).toBe("")
+  })
+
+  it("goes on with a message that is being sent while the conversation cannot be read", async () => {
+    const { client, stored } = service()
+    const { place } = client
+    client.place = () => Promise.reject(new Error("The connection broke."))
+    client.send = never
+    const chat = new Chat(settings, client, null)
+    await chat.start()
+    void chat.send("Hello", [])
+    await vi.advanceTimersByTimeAsync(100)
+    client.place = place
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(stored.looks).toBeGreaterThan(0)
+    expect(chat.now.live).toMatchObject({ message: "Hello", phase: "streaming" })
+    expect([chat.now.ready, chat.draft.text]).toEqual([true, ""])
+  })
+
+  it("gets ready after a message was lost before the conversation could be read", async () => {
+    const { client } = service()
+    const { place } = client
+    client.place = () => Promise.reject(new Error("The connection broke."))
+    const chat = new Chat(settings, client, null)
+    await chat.start()
+    await chat.send("Hello", [])
+    client.place = place
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect([chat.now.ready, chat.now.live, chat.draft.text]).toEqual([true, null, "Hello"])
+  })
+
+  it("neither reads nor listens any more once it has ended", async () => {
+    const { client, place, stored } = service()
+    stored.messages = [messageOf("msg_1", "user", "Hello")]
+    let answer: (found: Place) => void = () => undefined
+    client.place = () => {
+      stored.looks += 1
+      return new Promise((resolve) => {
+        answer = resolve
+      })
+    }
+    const opened = new Chat(settings, client, null)
+    void opened.start()
+    await vi.advanceTimersByTimeAsync(0)
+    opened.end()
+    answer(place())
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect([Sockets.all.length, stored.looks]).toEqual([0, 1])
+  })
+
+  it("stops asking for a message's fate once it has ended", async () => {
+    const { client, stored } = service()
+    const chat = new Chat(settings, client, null)
+    await chat.start()
+    let fail: () => void = () => undefined
+    client.place = () => {
+      stored.looks += 1
+      return new Promise((_, reject) => {
+        fail = () => reject(new Error("The connection broke."))
+      })
+    }
+    await chat.send("Hello", [])
+    await vi.advanceTimersByTimeAsync(2_000)
+    const { looks } = stored
+    chat.end()
+    fail()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(stored.looks).toBe(looks)
+  })
+
+  it("begins another session after its own was erased", async () => {
+    const { client } = service()
+    const sent: Array<string> = []
+    client.send = (sessionId) => {
+      sent.push(sessionId)
+      return sessionId === "ses_1" ? Promise.reject(new Refusal(404, "NOT_FOUND")) : never()
+    }
+    const chat = new Chat(settings, client, null)
+    await chat.start()
+    await chat.send("Hello", [])
+    expect([chat.draft.text, chat.now.problem, chat.now.live]).toEqual([
+      "Hello",
+      "Something went wrong. Please try again.",
+      null
+    ])
+    void chat.send("Hello", [])
+    await vi.advanceTimersByTimeAsync(100)
+    expect(sent).toEqual(["ses_1", "ses_2"])
+  })
+
+  it("gives a message back whose session was erased while it was on its way", async () => {
+    const { client, stored } = service()
+    const chat = new Chat(settings, client, null)
+    await chat.start()
+    await chat.send("Hello", [])
+    client.place = () => {
+      stored.looks += 1
+      return Promise.reject(new Refusal(404, "NOT_FOUND"))
+    }
+    await vi.advanceTimersByTimeAsync(2_000)
+    const { looks } = stored
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect([chat.draft.text, chat.now.live, stored.looks - looks]).toEqual(["Hello", null, 0])
+  })
+
+  it("does not show a conversation that was left while it was being read", async () => {
+    const { client, place, stored, tell } = service()
+    stored.messages = [messageOf("msg_1", "user", "Hello")]
+    stored.state = "CLOSED"
+    const chat = new Chat(settings, client, null)
+    await chat.start()
+    await vi.advanceTimersByTimeAsync(0)
+    let answer: (found: Place) => void = () => undefined
+    client.place = () =>
+      new Promise((resolve) => {
+        answer = resolve
+      })
+    tell({ type: "message.created" })
+    await vi.advanceTimersByTimeAsync(0)
+    chat.again()
+    answer(place())
+    await vi.advanceTimersByTimeAsync(100)
+    expect([chat.now.state, chat.now.messages]).toEqual(["AI_ACTIVE", []])
+  })
+
+  it("shows a stored message that is answered for long, and does not give it back", async () => {
+    const { client, stored } = service()
+    const chat = new Chat(settings, client, null)
+    await chat.start()
+    await chat.send("Hello", [])
+    stored.messages = [messageOf("msg_1", "user", "Hello")]
+    stored.turn = { messageId: "msg_1", status: "running" } as Place["turn"]
+    await vi.advanceTimersByTimeAsync(200_000)
+    expect(chat.draft.text).toBe("")
+    stored.messages = [...stored.messages, messageOf("msg_2", "assistant", "Hi")]
+    stored.turn = { messageId: "msg_1", status: "complete" } as Place["turn"]
+    await vi.advanceTimersByTimeAsync(5_000)
+    expect([chat.now.live, chat.now.messages.length, chat.draft.text]).toEqual([null, 2, ""])
+  })
+
+  it("finds a message of several lines that was sent with a file, in which lines end with CR LF", () => {
+    const pending = { message: "One\ntwo", after: null, at: 0 }
+    expect(ofPending(pending, [messageOf("msg_1", "user", "One\r\ntwo")])).toHaveLength(1)
+  })
+})
