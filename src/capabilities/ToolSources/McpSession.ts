@@ -11,6 +11,7 @@ import { scopesIn } from "../../domain/agents/ToolConnection.ts"
 import { type ToolFailure, toolFailure } from "../../domain/agents/ToolFailure.ts"
 import { challenged } from "../../domain/BearerChallenge.ts"
 import * as Json from "../../domain/Json.ts"
+import { isObject } from "../../domain/JsonValue.ts"
 import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import type { OutboundHttp, OutboundResponse } from "../OutboundHttp.ts"
 import * as Exchange from "./Exchange.ts"
@@ -36,6 +37,8 @@ const meta: JsonObject = {
 
 const Message = Schema.Struct({
   id: Schema.optional(Schema.Union(Schema.Number, Schema.String, Schema.Null)),
+  /** Of a request by the server. Its ids have nothing to do with ours. */
+  method: Schema.optional(Schema.String),
   result: Schema.optional(JsonObject),
   error: Schema.optional(Schema.Struct({ code: Schema.Number, message: Schema.String }))
 })
@@ -93,7 +96,9 @@ const textsOf = (response: OutboundResponse): ReadonlyArray<string> => {
 
 const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObject, ToolFailure> => {
   const [problems, values] = Arr.separate(textsOf(response).map((text) => Json.parse(text)))
-  const message = Arr.filterMap(values, (value) => decodeMessage(value)).find((found) => found.id === id)
+  const message = Arr.filterMap(values, (value) => decodeMessage(value)).find(
+    (found) => found.id === id && found.method === undefined
+  )
   if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
   // Earlier versions have no result type.
   const kind = message?.result?.["resultType"] ?? "complete"
@@ -136,8 +141,11 @@ type Ask = (
   headers?: Headers
 ) => Effect.Effect<JsonObject, ToolFailure>
 
-const textOfPart = (part: JsonObject): string =>
-  typeof part["text"] === "string" ? part["text"] : `(${String(part["type"])})`
+/** The text of a part, or of the resource that is embedded in it. */
+const textOfPart = (part: JsonObject): string => {
+  const { resource, text = isObject(resource) ? resource["text"] : undefined, type } = part
+  return typeof text === "string" ? text : `(${String(type)})`
+}
 
 /** Reads the pages of the server's list. */
 const listOver = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: boolean) {

@@ -44,6 +44,8 @@ export class Connections {
   readonly #proxies: BlockList
   readonly #open = new WeakMap<Socket, Open>()
   readonly #stalls = new WeakMap<Socket, Stall>()
+  /** Connections that asked for another protocol, until they are closed. */
+  readonly #upgraded = new Set<Socket>()
 
   constructor({ maxConnections, maxStallMillis }: ConnectionLimits["Type"], proxies: BlockList) {
     this.#limiter = new FairLimiter({ name: "http-connections", permits: maxConnections })
@@ -78,23 +80,43 @@ export class Connections {
     if (open !== undefined && open.requests++ === 0) open.permit.setInUse(true)
   }
 
+  /** Records a request for another protocol, which owns the connection until it is closed. */
+  beginUpgrade(socket: Socket): void {
+    this.begin(socket)
+    if (socket.destroyed) return
+    this.#upgraded.add(socket)
+    socket.once("close", () => this.#upgraded.delete(socket))
+  }
+
+  /** True while a connection belongs to another protocol. */
+  get isUpgraded(): boolean {
+    return this.#upgraded.size > 0
+  }
+
   /** Records the end of a request. */
   end(socket: Socket): void {
     const open = this.#open.get(socket)
     if (open !== undefined && --open.requests === 0) open.permit.setInUse(false)
   }
 
-  /** Closes connections whose clients do not read a response. `elapsed`: milliseconds since the last call. */
+  /**
+   * Closes connections whose clients do not read a response, and connections of another protocol to which nothing is
+   * sent. `elapsed`: milliseconds since the last call.
+   */
   sweep(elapsed: number, unanswered: ReadonlyMap<ServerResponse, IncomingMessage>): void {
-    for (const [, { socket }] of unanswered) {
-      const taken = socket.bytesWritten - socket.writableLength
-      const stall = this.#stalls.get(socket)
-      if (socket.writableLength === 0 || stall === undefined || stall.taken !== taken) {
-        this.#stalls.set(socket, { taken, millis: 0 })
-        continue
-      }
-      stall.millis += elapsed
-      if (stall.millis > this.#maxStallMillis) socket.destroy()
+    for (const [, { socket }] of unanswered) this.#checkStall(socket, socket.writableLength > 0, elapsed)
+    // Realtime sockets get a ping every half minute. An HTTP answer to a handshake stops when it is not read.
+    for (const socket of this.#upgraded) this.#checkStall(socket, true, elapsed)
+  }
+
+  #checkStall(socket: Socket, isExpected: boolean, elapsed: number): void {
+    const taken = socket.bytesWritten - socket.writableLength
+    const stall = this.#stalls.get(socket)
+    if (!isExpected || stall === undefined || stall.taken !== taken) {
+      this.#stalls.set(socket, { taken, millis: 0 })
+      return
     }
+    stall.millis += elapsed
+    if (stall.millis > this.#maxStallMillis) socket.destroy()
   }
 }

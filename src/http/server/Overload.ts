@@ -211,7 +211,7 @@ class Reception {
 
   /** An upgrade to another protocol. It waits like other requests; then its handler owns the connection. */
   arriveUpgrade(request: IncomingMessage, socket: Socket, event: ReadonlyArray<unknown>): void {
-    this.#settings.connections.begin(socket)
+    this.#settings.connections.beginUpgrade(socket)
     const sentBefore = socket.bytesWritten
     // Node has removed its error listener, and closes the connection after an answer no more.
     socket.on("error", () => {}).once("finish", () => socket.destroy())
@@ -258,7 +258,7 @@ class Reception {
     for (const [response, request] of this.open) if (response.headersSent) bodies.release(request)
     bodies.sweep(elapsed)
     connections.sweep(elapsed, this.open)
-    return bodies.isBusy || this.open.size > 0
+    return bodies.isBusy || this.open.size > 0 || connections.isUpgraded
   }
 }
 
@@ -364,6 +364,7 @@ export const guard = (
           lately++
           reception.arriveUpgrade(first, first.socket, event)
           awake.unsafeOpen()
+          sweeping.unsafeOpen()
           return true
         }
         if (name !== "request" || !(first instanceof IncomingMessage) || !(second instanceof ServerResponse))

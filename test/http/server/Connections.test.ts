@@ -1,4 +1,6 @@
 import { it } from "@effect/vitest"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
@@ -11,9 +13,15 @@ import * as Server from "../../../src/http/server/Server.ts"
 import { ask, type Client, connect, eventually, limitMetric, portOf } from "../HostileClients.ts"
 import { api, as, Script, script, turn } from "../PublicServer.ts"
 import { result } from "../chat/UiStream.ts"
+import { realtimePath } from "../../../src/http/realtime/RealtimePath.ts"
+
+/** Answers handshakes with a stream that never ends. */
+const handshakes = HttpApiBuilder.Router.use((router) =>
+  router.get(realtimePath, HttpServerResponse.stream(Stream.repeatValue(new Uint8Array(10_000))))
+)
 
 const server = (limits: Partial<ConnectionLimits["Type"]> = {}, proxies = new BlockList()) =>
-  Server.serve(api).pipe(
+  Server.serve(Layer.merge(api, handshakes)).pipe(
     Layer.provideMerge(Server.listen({ host: "127.0.0.1", port: 0, grace: "1 second" })),
     Layer.provideMerge(script),
     Layer.provide(Layer.succeed(ConnectionLimits, { maxConnections: 40, maxStallMillis: 60_000, ...limits })),
@@ -130,25 +138,33 @@ describe("Connections", () => {
     }).pipe(Effect.provide(server({}, proxies)))
   })
 
-  it.live("whose clients read nothing of an answer are closed", () =>
-    Effect.gen(function* () {
-      const port = yield* portOf
-      const { start } = yield* Script
-      const endless = Stream.repeatValue({ _tag: "TextDelta", delta: "x".repeat(10_000) } as const)
-      yield* Ref.set(start, () => Effect.succeed(turn(endless)))
-      yield* Effect.promise(async () => {
-        const client = await connect(port)
-        client.socket.on("error", () => {})
-        client.socket.pause()
-        const body = '{"message":"Hi"}'
-        client.send(
-          `POST /v1/chat/stream HTTP/1.1\r\nhost: a\r\nx-api-key: spk_all\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
-        )
-        await eventually("it is closed", async () => {
-          return (await limitMetric(port, "held", "http-connections")) <= 1
+  const body = '{"message":"Hi"}'
+  for (const [what, request] of [
+    [
+      "an answer",
+      `POST /v1/chat/stream HTTP/1.1\r\nhost: a\r\nx-api-key: spk_all\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    ],
+    [
+      "an answer to a handshake",
+      `GET ${realtimePath} HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\r\n`
+    ]
+  ] as const)
+    it.live(`whose clients read nothing of ${what} are closed`, () =>
+      Effect.gen(function* () {
+        const port = yield* portOf
+        const { start } = yield* Script
+        const endless = Stream.repeatValue({ _tag: "TextDelta", delta: "x".repeat(10_000) } as const)
+        yield* Ref.set(start, () => Effect.succeed(turn(endless)))
+        yield* Effect.promise(async () => {
+          const client = await connect(port)
+          client.socket.on("error", () => {})
+          client.socket.pause()
+          client.send(request)
+          await eventually("it is closed", async () => {
+            return (await limitMetric(port, "held", "http-connections")) <= 1
+          })
+          client.socket.destroy()
         })
-        client.socket.destroy()
-      })
-    }).pipe(Effect.provide(server({ maxStallMillis: 1_500 })))
-  )
+      }).pipe(Effect.provide(server({ maxStallMillis: 1_500 })))
+    )
 })

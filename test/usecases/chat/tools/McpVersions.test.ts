@@ -29,6 +29,8 @@ interface Reply {
   readonly result?: unknown
   readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
   readonly headers?: Readonly<Record<string, string>>
+  /** Messages of its own, before the answer in the same stream of events. */
+  readonly messages?: ReadonlyArray<unknown>
 }
 
 /** A server that answers as `reply` says, for as long as the scope is open. */
@@ -41,9 +43,15 @@ const served = (reply: (asked: Asked) => Reply) =>
       request.on("end", () => {
         const one: Asked = { headers: request.headers, body: JSON.parse(Buffer.concat(chunks).toString()) }
         asked.push(one)
-        const { headers = {}, status = 200, ...rest } = reply(one)
-        response.writeHead(status, { "content-type": "application/json", ...headers })
-        response.end(JSON.stringify({ jsonrpc: "2.0", id: one.body.id, ...rest }))
+        const { headers = {}, messages, status = 200, ...rest } = reply(one)
+        const answer = { jsonrpc: "2.0", id: one.body.id, ...rest }
+        const type = messages === undefined ? "application/json" : "text/event-stream"
+        response.writeHead(status, { "content-type": type, ...headers })
+        response.end(
+          messages === undefined
+            ? JSON.stringify(answer)
+            : [...messages, answer].map((message) => `data: ${JSON.stringify(message)}\n\n`).join("")
+        )
       })
     })
     yield* Effect.acquireRelease(
@@ -179,6 +187,34 @@ layer(Layer.mergeAll(environment))("A remote MCP server", (it) => {
       const { url } = yield* served(stateless([plain], {}, asking))
       const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
       expect(yield* Effect.flip(one!.call({}, silent))).toMatchObject({ code: "TOOL_FAILED" })
+    })
+  )
+
+  it.scoped("may ask something itself before it answers, with any id", () =>
+    Effect.gen(function* () {
+      const { url } = yield* served((asked) => ({
+        ...stateless([plain])(asked),
+        messages: [
+          { jsonrpc: "2.0", method: "notifications/progress", params: { progress: 1 } },
+          { jsonrpc: "2.0", id: asked.body.id, method: "ping" }
+        ]
+      }))
+      const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(yield* one!.call({ q: "hats" }, silent)).toBe("Found.")
+    })
+  )
+
+  it.scoped("answers with the text of a resource that it embeds", () =>
+    Effect.gen(function* () {
+      const content = [
+        { type: "text", text: "Found:" },
+        { type: "resource", resource: { uri: "file:///hats.md", text: "Hats are on floor 4." } },
+        { type: "resource", resource: { uri: "file:///hat.png", blob: "AAAA" } }
+      ]
+      const result = { resultType: "complete", content }
+      const { url } = yield* served(stateless([plain], {}, { result }))
+      const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(yield* one!.call({ q: "hats" }, silent)).toBe("Found:\nHats are on floor 4.\n(resource)")
     })
   )
 
