@@ -213,7 +213,6 @@ describe("Spoke in Express", () => {
 describe("Spoke in Fastify", () => {
   it("answers over HTTP/2", async () => {
     const app = Fastify({ http2: true })
-    // @ts-expect-error -- Fastify has other types for HTTP/2, with the members that are used.
     await app.register(ForFastify.spoke(given))
     await app.listen({ port: 0, host: "127.0.0.1" })
     const session = connectHttp2(addressOf(app.server))
