@@ -4,8 +4,15 @@ import { render } from "preact"
 import { Reference } from "./Reference.tsx"
 import { Search } from "./Search.tsx"
 
-// The choice made in the dashboard.
-const scheme = localStorage.getItem("spoke.scheme")
+/** The choice made in the dashboard; null also where the browser blocks its storage. */
+const storedScheme = (): string | null => {
+  try {
+    return localStorage.getItem("spoke.scheme")
+  } catch {
+    return null
+  }
+}
+const scheme = storedScheme()
 if (scheme === "light" || scheme === "dark") document.documentElement.dataset["scheme"] = scheme
 
 const search = document.getElementById("search")

@@ -197,7 +197,8 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
   const { data: items } = useQuery(inboxItems)
   const snippets = (items?.replies ?? []).map(({ content, shortcut }) => ({
     name: shortcut,
-    text: content.replaceAll("{{name}}", known ?? "").replaceAll(/[ \t]+(?=[,.!?;:]|$)/gm, "")
+    // A name such as "$&" is no pattern.
+    text: content.replaceAll("{{name}}", () => known ?? "").replaceAll(/[ \t]+(?=[,.!?;:]|$)/gm, "")
   }))
   return (
     <div className={`${css["write"]} ${isNote ? css["private"] : ""}`}>
