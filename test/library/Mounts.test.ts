@@ -269,8 +269,16 @@ describe("Spoke in Fastify", () => {
 describe("Spoke in Hono", () => {
   it("answers what the host has no route for", async () => {
     const app = new Hono()
+    const addresses = new Set<string | undefined>()
+    const recorded: Spoke["fetch"] = (request, options) => {
+      addresses.add(options?.clientAddress)
+      return spoke.fetch(request, options)
+    }
     app.get("/hello", (context) => context.text("Hello"))
-    app.all("*", ForHono.spoke(given))
+    app.all(
+      "*",
+      ForHono.spoke(() => Promise.resolve({ ...spoke, fetch: recorded }))
+    )
     const server = serve({ fetch: app.fetch, port: 0, hostname: "127.0.0.1" })
     await new Promise<void>((resolve) => server.once("listening", resolve))
     closing.push(() => new Promise((resolve) => server.close(resolve)))
@@ -278,6 +286,8 @@ describe("Spoke in Hono", () => {
     expect(await (await fetch(`${url}/hello`)).text()).toBe("Hello")
     await answers(url)
     expect((await upload(url)).status).toBe(201)
+    // By which failed sign-ins are counted.
+    expect([...addresses]).toEqual(["127.0.0.1"])
   })
 })
 
