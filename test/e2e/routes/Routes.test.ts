@@ -320,7 +320,9 @@ describe.skipIf(skipped)("Every declared route", () => {
     const resources = new Set(ofTokens.flatMap(({ scope }) => (scope === undefined ? [] : [scope.resource])))
     for (const resource of resources) {
       const about = ofTokens.filter(({ scope }) => scope?.resource === resource)
-      const others = [...resources].filter((other) => other !== resource).map((other) => `${other}:*`)
+      // Access to agents includes their widgets.
+      const granting = resource === "widget" ? ["widget", "agents"] : [resource]
+      const others = [...resources].filter((other) => !granting.includes(other)).map((other) => `${other}:*`)
       for (const [scopes, refused] of [
         [others, about],
         [[`${resource}:read`, ...others], about.filter(({ scope }) => scope?.verb === "write")]
