@@ -11,6 +11,12 @@ const NUL = /\u0000/g
 /** Drops NUL and replaces lone surrogates with U+FFFD, so that any input can be stored. */
 export const sanitize = (text: string): string => text.replace(NUL, "").toWellFormed()
 
+// oxlint-disable-next-line no-control-regex -- escape sequences begin with them
+const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
+
+/** Text for a terminal, which would obey escape sequences in it. Keeps tabs and line feeds. */
+export const withoutControls = (text: string): string => text.replace(controls, "")
+
 /** A string from which NUL and lone surrogates were removed. */
 export const Text = Schema.transform(Schema.String, Schema.String, {
   strict: true,

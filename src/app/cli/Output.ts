@@ -3,13 +3,20 @@
  */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
+import { withoutControls } from "../../domain/Text.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 
+/** Replies, passages and names may have escape sequences. Files and pipes get them as they are. */
+const shownOn = ({ isTTY }: NodeJS.WriteStream, text: string): string =>
+  isTTY ? withoutControls(text) : text
+
 /** Writes part of the result, without a line break. */
-export const write = (text: string) => Effect.sync(() => void process.stdout.write(text))
+export const write = (text: string) =>
+  Effect.sync(() => void process.stdout.write(shownOn(process.stdout, text)))
 
 /** Writes a line of the result. */
-export const line: (text: string) => Effect.Effect<void> = Console.log
+export const line = (text: string): Effect.Effect<void> =>
+  Effect.suspend(() => Console.log(shownOn(process.stdout, text)))
 
 /** At most 100 characters of `text`, for a list. */
 export const shortened = (text: string): string => (text.length > 100 ? `${text.slice(0, 99)}…` : text)
@@ -18,12 +25,13 @@ export const shortened = (text: string): string => (text.length > 100 ? `${text.
 export const asJson = (value: unknown) => line(JSON.stringify(value, null, 2))
 
 /** Writes a line for the user to standard error. */
-export const note: (text: string) => Effect.Effect<void> = Console.error
+export const note = (text: string): Effect.Effect<void> =>
+  Effect.suspend(() => Console.error(shownOn(process.stderr, text)))
 
 /** Redraws one line on a terminal. Does nothing elsewhere, where lines would accumulate. */
 export const draw = (text: string) =>
   Effect.sync(() => {
-    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[2K${text}`)
+    if (process.stderr.isTTY) process.stderr.write(`\r\u001b[2K${withoutControls(text)}`)
   })
 
 const streams = [process.stdout, process.stderr]
