@@ -126,9 +126,19 @@ const importAll = (file: string, send: Effect.Effect.Success<ReturnType<typeof s
     Effect.tap(Output.draw(""))
   )
 
-const importFile = (file: string, flags: Flags) =>
+const forConversations = new Connection.CommandFailed({
+  message:
+    "An archive is imported into the store of this folder, or of DATABASE_URL. The options are for conversations: leave them out. Nothing was changed."
+})
+
+/** `hasOptions`: whether the command line has any, and not the environment alone. */
+const importFile = (file: string, flags: Flags, hasOptions: boolean) =>
   Effect.gen(function* () {
-    if (isArchive(file)) return yield* restore(file)
+    if (isArchive(file)) {
+      // Whoever names a server does not expect that this folder's store is filled.
+      if (hasOptions) return yield* forConversations
+      return yield* restore(file)
+    }
     const { done, refused } = yield* importAll(file, yield* sender(flags)).pipe(
       Effect.onInterrupt(() => explain("Import again to continue: imported conversations are not repeated."))
     )
@@ -155,4 +165,7 @@ export const importCommand = (run: Arguments.Run) =>
     .addOption(Arguments.url)
     .addOption(Arguments.operatorToken)
     .addOption(Arguments.operatorTokenFile)
-    .action((file, flags) => run(importFile(file, flags)))
+    .action((file, flags, command) => {
+      const hasOptions = Object.keys(flags).some((name) => command.getOptionValueSource(name) === "cli")
+      return run(importFile(file, flags, hasOptions))
+    })

@@ -210,6 +210,12 @@ describe("Commands at a running server", () => {
     expect([code, stdout, stderr]).toEqual([1, "", `${file} is longer than 52428800 bytes.\n`])
   })
 
+  it("import refuses to take an archive to a server, as it is imported into the store of this folder", async () => {
+    const { code, stderr, stdout } = await run(["import", folder, "--url", "http://127.0.0.1:9"], variables)
+    expect([code, stdout]).toEqual([1, ""])
+    expect(stderr).toContain("An archive is imported into the store of this folder, or of DATABASE_URL.")
+  })
+
   it.skipIf(!hasShell)("import tells of a line that is too long, and sends the others", async () => {
     const long = "head -c 600000000 /dev/zero | tr '\\0' x"
     const { code, stderr, stdout } = await shell(`(echo '{}'; ${long}; echo; echo '[]') | $SPOKE import -`)
