@@ -20,7 +20,8 @@ const longSuites = [
   "test/store/database/MigrationKill.test.ts"
 ]
 const given = process.argv.slice(2).filter((argument) => argument !== "--all")
-const isShort = given.length === 0 && !process.argv.includes("--all")
+const hasFiles = given.some((argument) => !argument.startsWith("-"))
+const isShort = !hasFiles && !process.argv.includes("--all")
 const excluded = isShort ? longSuites.map((pattern) => `--exclude=${pattern}`) : []
 
 await buildAll()
