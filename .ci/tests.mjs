@@ -21,11 +21,11 @@ const withoutSecondRun = /\/test\/(faults|store|usecases)\//
 
 /** Groups of the long suites in order. A file belongs to the first group that it matches. */
 const longGroups = [
-  { name: "the service", files: /^test\/e2e\/(?!operations\/|placement\/|upgrade\/)/ },
+  { name: "the service", files: /^test\/e2e\/(?!events\/Kills|operations\/|placement\/|upgrade\/)/ },
   { name: "faults and hostile input", files: /^test\/(?!adding\/|bench\/|browser\/|e2e\/|growth\/)/ },
   { name: "operations", files: /^test\/e2e\/operations\// },
   { name: "browser", files: /^test\/browser\// },
-  { name: "moves and upgrades", files: /^test\/e2e\// },
+  { name: "moves, upgrades and kills", files: /^test\/e2e\// },
   { name: "growth, benchmarks and additions", files: /^test\// }
 ]
 
