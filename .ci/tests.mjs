@@ -1,13 +1,13 @@
 /**
  * Runs all tests: first the short suites, then the long ones in groups, the most important first. A slow machine may have
- * no time for all groups: none begins later than the given number of seconds after the start of this script, and a line
- * says which were left out.
+ * no time for all groups: none begins more than MAX_START_SECONDS after the start of this script, and a line names those
+ * that were left out.
  *
  * CI machines have few cores, and tests that drive a browser or several processes sometimes fail there only because of
  * time. Failed files are run once more, one after the other, and reported as unsteady if they pass. The fault suites have
  * no second run, because data loss may be rare. If more than `maxUnsteadyFiles` files fail, there is no second run either.
  *
- *   node .ci/tests.mjs [SECONDS]
+ *   node .ci/tests.mjs [MAX_START_SECONDS]
  */
 import { spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
@@ -61,7 +61,7 @@ const allTests = () =>
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => `test/${file}`)
 
-const main = (seconds) => {
+const main = (maxStartSeconds) => {
   const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-ci-"))
   const begun = performance.now()
   const say = (text) =>
@@ -72,7 +72,7 @@ const main = (seconds) => {
   const runs = [shortRun]
   const short = new Set(shortRun.report.testResults.map(({ name }) => Path.relative(root, name)))
   for (const { files, name } of groupsOf(allTests().filter((file) => !short.has(file)))) {
-    if (performance.now() - begun > seconds * 1_000) {
+    if (performance.now() - begun > maxStartSeconds * 1_000) {
       say(`LEFT OUT, for want of time: ${name} (${files.length} files)`)
       continue
     }

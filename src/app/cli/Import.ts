@@ -126,7 +126,7 @@ const importAll = (file: string, send: Effect.Effect.Success<ReturnType<typeof s
     Effect.tap(Output.draw(""))
   )
 
-const forConversations = new Connection.CommandFailed({
+const archiveTakesNoOptions = new Connection.CommandFailed({
   message:
     "An archive is imported into the store of this folder, or of DATABASE_URL. The options are for conversations: leave them out. Nothing was changed."
 })
@@ -136,7 +136,7 @@ const importFile = (file: string, flags: Flags, hasOptions: boolean) =>
   Effect.gen(function* () {
     if (isArchive(file)) {
       // Whoever names a server does not expect that this folder's store is filled.
-      if (hasOptions) return yield* forConversations
+      if (hasOptions) return yield* archiveTakesNoOptions
       return yield* restore(file)
     }
     const { done, refused } = yield* importAll(file, yield* sender(flags)).pipe(

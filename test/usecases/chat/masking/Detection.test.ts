@@ -40,10 +40,10 @@ describe("What is found", () => {
         counts.set(kind, count)
       }
     }
-    expect([examples.length, misses]).toEqual([208, []])
+    expect([examples.length, misses]).toEqual([209, []])
     expect(Object.fromEntries(counts)).toEqual({
-      email: { right: 21, found: 21, expected: 21 },
-      phone: { right: 115, found: 115, expected: 115 },
+      email: { right: 22, found: 22, expected: 22 },
+      phone: { right: 116, found: 116, expected: 116 },
       card: { right: 21, found: 21, expected: 21 }
     })
   })
