@@ -159,42 +159,51 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       }
     })
 
-    /** Disables the endpoint, with an audit entry. The owners get an e-mail when a mail server is configured. */
+    /** Disables the endpoint, with an audit entry. False when it was not active, or has another address. */
     const disable = Effect.fn("WebhookDelivery.disable")(function* (
       { endpointId, eventId }: DeliveryKey,
       taken: ClaimedDelivery,
       reason: "gone" | "failing"
     ) {
-      const was = yield* Effect.tap(store.disable(taken, endpointId, reason), (changed) =>
-        changed
-          ? audit.record({
-              tenantId: taken.tenantId,
-              actor: { type: "service", id: eventId },
-              action: "webhook.disable",
-              target: endpointId,
-              requestId: eventId
-            })
-          : Effect.void
-      ).pipe(sql.withTransaction, Effect.orDie)
-      if (was) yield* mail(taken, reason)
+      const was = yield* store.disable(taken, endpointId, reason)
+      if (was)
+        yield* audit.record({
+          tenantId: taken.tenantId,
+          actor: { type: "service", id: eventId },
+          action: "webhook.disable",
+          target: endpointId,
+          requestId: eventId
+        })
+      return was
     })
+
+    /**
+     * Stores a failed call. Disables the endpoint in the same transaction if it is gone or has failed for too long, so
+     * that no event is given up at an endpoint that stays active. None when the endpoint was removed or has another
+     * address now.
+     */
+    const storeFailure = Effect.fn("WebhookDelivery.storeFailure")(
+      function* (key: DeliveryKey, taken: ClaimedDelivery, outcome: Outcome, isOver: boolean) {
+        const pause = yield* pauseAfter(Math.max(1, taken.failures + 2 - failuresBeforePause))
+        const failed = yield* store.recordFailure(key, outcome, { isOver, pause, url: taken.url })
+        if (Option.isNone(failed)) return Option.none()
+        const isFailing = failed.value.failingMs >= Duration.toMillis(maxRetryTime)
+        const reason = outcome.isGone ? "gone" : isFailing ? "failing" : null
+        const disabled = reason !== null && (yield* disable(key, taken, reason))
+        return Option.some({ reason, disabled })
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
 
     const recordFailure = Effect.fn("WebhookDelivery.recordFailure")(function* (
       key: DeliveryKey,
       taken: ClaimedDelivery,
       outcome: Outcome
     ) {
-      const pause = Duration.max(
-        yield* pauseAfter(taken.attempts + 1),
-        Option.getOrElse(outcome.asked, () => Duration.zero)
-      )
       const isOver = outcome.isGone || taken.pendingMs >= Duration.toMillis(maxRetryTime)
-      const failed = yield* store.recordFailure(key, outcome, {
-        isOver,
-        pause: yield* pauseAfter(Math.max(1, taken.failures + 2 - failuresBeforePause)),
-        url: taken.url
-      })
-      if (Option.isNone(failed)) {
+      const stored = yield* storeFailure(key, taken, outcome, isOver)
+      if (Option.isNone(stored)) {
         return yield* new JobFailure({
           message: "The webhook was changed or removed during the call.",
           fatal: false,
@@ -202,15 +211,18 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
           retryAfter: Duration.seconds(1)
         })
       }
-      if (outcome.isGone) return yield* disable(key, taken, "gone")
-      if (failed.value.failingMs >= Duration.toMillis(maxRetryTime))
-        return yield* disable(key, taken, "failing")
-      if (isOver) return
+      const { disabled, reason } = stored.value
+      if (reason !== null && disabled) yield* mail(taken, reason)
+      if (isOver || reason !== null) return
+      const pause = yield* pauseAfter(taken.attempts + 1)
       return yield* new JobFailure({
         message: outcome.error ?? `It answered ${outcome.status}.`,
         fatal: false,
         expected: true,
-        retryAfter: pause
+        retryAfter: Duration.max(
+          pause,
+          Option.getOrElse(outcome.asked, () => Duration.zero)
+        )
       })
     })
 

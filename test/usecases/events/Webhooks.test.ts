@@ -499,6 +499,32 @@ eachEngineLive("Events out", (it) => {
   )
 
   it.effect(
+    "an attempt that ends between the answer 410 and the disabling of its endpoint is made again",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          const { id } = yield* endpoint(scope, ["turn.settled"])
+          yield* turn(scope)
+          answers = [answering(410), answering(410)]
+          // Without its audit entry the endpoint is not disabled.
+          yield* sql`alter table audit_entries rename to audit_entries_away`
+          const [first] = yield* Effect.ensuring(
+            attemptAll,
+            Effect.orDie(sql`alter table audit_entries_away rename to audit_entries`)
+          )
+          expect(Exit.isFailure(first ?? Exit.void)).toBe(true)
+          expect(yield* deliveries).toMatchObject([{ status: "pending", attempts: 0 }])
+          expect((yield* (yield* WebhookEndpoints).find(scope, id)).status).toBe("active")
+          yield* attemptAll
+          expect(yield* deliveries).toMatchObject([{ status: "failed", attempts: 1 }])
+          expect((yield* (yield* WebhookEndpoints).find(scope, id)).disabledReason).toBe("gone")
+        })
+      )
+  )
+
+  it.effect(
     "what the previous address answers does not disable an endpoint, and its event goes to the new one",
     () =>
       onFreshData(
