@@ -1,31 +1,42 @@
 /**
- * Runs all tests: first the short suites, then the long ones in groups, the most important first. A slow machine may have
- * no time for all groups: none begins more than MAX_START_SECONDS after the start of this script, and a line names those
- * that were left out.
+ * Runs tests and reports unsteady ones.
+ *
+ *   node .ci/tests.mjs                    what CI runs: the short suites and the first group of the long ones
+ *   node .ci/tests.mjs --long [FILE...]   `npm run test:long`: the other groups, or these files of them
+ *
+ * The second form takes about three quarters of an hour. It records the result of each file in `bench/long-suites.json`.
  *
  * CI machines have few cores, and tests that drive a browser or several processes sometimes fail there only because of
  * time. Failed files are run once more, one after the other, and reported as unsteady if they pass. The fault suites have
  * no second run, because data loss may be rare. If more than `maxUnsteadyFiles` files fail, there is no second run either.
- *
- *   node .ci/tests.mjs [MAX_START_SECONDS]
  */
-import { spawnSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { fileURLToPath, pathToFileURL } from "node:url"
+import { pathToFileURL } from "node:url"
+import { root } from "../scripts/seed.mjs"
+import { longFiles } from "../scripts/suites.mjs"
 
-const root = fileURLToPath(new URL("..", import.meta.url))
+const recordFile = Path.join(root, "bench/long-suites.json")
 const maxUnsteadyFiles = 4
 const withoutSecondRun = /\/test\/(faults|store|usecases)\//
 
-/** Groups of the long suites in order. A file belongs to the first group that it matches. */
+/**
+ * Groups of the long suites in order. A file belongs to the first group that it matches. CI runs the first one: the first
+ * minutes of a user, the packed library, the upgrade of a filled database, and kills.
+ */
 const longGroups = [
-  { name: "the service", files: /^test\/e2e\/(?!events\/Kills|operations\/|placement\/|upgrade\/)/ },
+  {
+    name: "first steps, package, upgrade and kills",
+    files:
+      /^test\/(browser\/(FirstMinutes|Widget)|e2e\/(Package|Start|events\/Kills|operations\/FirstStart|upgrade\/Upgrade))\.test/
+  },
+  { name: "the service", files: /^test\/e2e\/(?!operations\/|placement\/|upgrade\/)/ },
   { name: "faults and hostile input", files: /^test\/(?!adding\/|bench\/|browser\/|e2e\/|growth\/)/ },
   { name: "operations", files: /^test\/e2e\/operations\// },
   { name: "browser", files: /^test\/browser\// },
-  { name: "moves, upgrades and kills", files: /^test\/e2e\// },
+  { name: "moves and upgrades", files: /^test\/e2e\// },
   { name: "growth, benchmarks and additions", files: /^test\// }
 ]
 
@@ -36,11 +47,11 @@ export const failedFiles = (report) =>
 export const mayRunAgain = (files) =>
   files.length > 0 && files.length <= maxUnsteadyFiles && !files.some((file) => withoutSecondRun.test(file))
 
-/** The groups of `files` that have any, in order. */
+/** The groups of `files`, in order. Some may be empty. */
 export const groupsOf = (files) => {
   const groups = longGroups.map(({ name }) => ({ name, files: [] }))
   for (const file of files) groups[longGroups.findIndex((group) => group.files.test(file))]?.files.push(file)
-  return groups.filter((group) => group.files.length > 0)
+  return groups
 }
 
 const run = (command, args) => {
@@ -56,33 +67,51 @@ const runReported = (folder, command, args) => {
   return { status, report: Fs.existsSync(file) ? JSON.parse(Fs.readFileSync(file, "utf8")) : null }
 }
 
-const allTests = () =>
-  Fs.readdirSync(Path.join(root, "test"), { recursive: true })
-    .filter((file) => file.endsWith(".test.ts"))
-    .map((file) => `test/${file}`)
+/** Writes the results of `reports` into the record, and removes files that are gone from it. */
+const record = (reports) => {
+  const commit = execFileSync("git", ["rev-parse", "--short", "HEAD"], { cwd: root, encoding: "utf8" }).trim()
+  const before = Fs.existsSync(recordFile) ? JSON.parse(Fs.readFileSync(recordFile, "utf8")) : {}
+  const results = reports.flatMap(({ testResults }) => testResults)
+  const now = Object.fromEntries(
+    results.map(({ assertionResults, endTime, name, startTime }) => {
+      const count = (status) => assertionResults.filter((test) => test.status === status).length
+      const seconds = Math.round((endTime - startTime) / 1_000)
+      const day = new Date(endTime).toISOString().slice(0, 10)
+      const [passed, failed, skipped] = [
+        count("passed"),
+        count("failed"),
+        count("skipped") + count("pending")
+      ]
+      return [Path.relative(root, name), { passed, failed, skipped, seconds, commit, day }]
+    })
+  )
+  const known = longFiles()
+  const entries = Object.entries({ ...before, ...now }).filter(([file]) => known.includes(file))
+  Fs.writeFileSync(recordFile, `${JSON.stringify(Object.fromEntries(entries.toSorted()), null, 2)}\n`)
+}
 
-const main = (maxStartSeconds) => {
+const main = (isLong, given) => {
   const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-ci-"))
   const begun = performance.now()
   const say = (text) =>
     process.stdout.write(`\n${Math.round((performance.now() - begun) / 1_000)}s of tests  ${text}\n`)
-  say("the short suites")
-  const shortRun = runReported(folder, "npm", ["test", "--"])
-  if (shortRun.report === null) return 1
-  const runs = [shortRun]
-  const short = new Set(shortRun.report.testResults.map(({ name }) => Path.relative(root, name)))
-  for (const { files, name } of groupsOf(allTests().filter((file) => !short.has(file)))) {
-    if (performance.now() - begun > maxStartSeconds * 1_000) {
-      say(`LEFT OUT, for want of time: ${name} (${files.length} files)`)
-      continue
-    }
+  const runs = []
+  const runNext = (name, command, args) => {
     say(name)
-    runs.push(runReported(folder, "npx", ["vitest", "run", ...files]))
+    runs.push(runReported(folder, command, args))
   }
+  const [first, ...others] = groupsOf(given.length > 0 ? given : longFiles())
+  if (!isLong) runNext("the short suites", "npm", ["test", "--"])
+  else if (run("npm", ["run", "build"]) !== 0) return 1
+  const groups = !isLong ? [first] : given.length > 0 ? [first, ...others] : others
+  for (const { files, name } of groups)
+    if (files.length > 0) runNext(name, "npx", ["vitest", "run", ...files])
   Fs.rmSync(folder, { recursive: true })
 
+  const reports = runs.flatMap(({ report }) => (report === null ? [] : [report]))
+  if (isLong) record(reports)
   if (runs.every(({ status }) => status === 0)) return 0
-  const failed = runs.flatMap(({ report }) => (report === null ? [] : failedFiles(report)))
+  const failed = reports.flatMap(failedFiles)
   // A run that fails without a failed file, such as for an error outside of tests, has no second one.
   const isKnown = runs.every(
     ({ report, status }) => status === 0 || (report !== null && failedFiles(report).length > 0)
@@ -91,11 +120,20 @@ const main = (maxStartSeconds) => {
     say(`FAILED:\n${failed.join("\n")}`)
     return 1
   }
-  say(`Once more, one after the other:\n${failed.join("\n")}\n`)
-  const status = run("npx", ["vitest", "run", "--no-file-parallelism", ...failed])
-  if (status === 0) say(`UNSTEADY: failed once and passed alone:\n${failed.join("\n")}`)
-  return status
+  const again = failed.map((file) => Path.relative(root, file))
+  const folderAgain = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-ci-"))
+  say(`Once more, one after the other:\n${again.join("\n")}\n`)
+  const second = runReported(folderAgain, "npx", ["vitest", "run", "--no-file-parallelism", ...again])
+  Fs.rmSync(folderAgain, { recursive: true })
+  if (isLong && second.report !== null) record([second.report])
+  if (second.status === 0) say(`UNSTEADY: failed once and passed alone:\n${again.join("\n")}`)
+  return second.status
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href)
-  process.exitCode = main(Number(process.argv[2] ?? Number.POSITIVE_INFINITY))
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
+  const isLong = process.argv.includes("--long")
+  process.exitCode = main(
+    isLong,
+    process.argv.slice(2).filter((argument) => argument !== "--long")
+  )
+}

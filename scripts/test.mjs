@@ -6,23 +6,12 @@ import { spawn } from "node:child_process"
 import * as Path from "node:path"
 import { buildAll } from "./build.mjs"
 import { root } from "./seed.mjs"
+import { longFiles } from "./suites.mjs"
 
-/** Suites that start servers, browsers or packages, or run many random inputs. */
-const longSuites = [
-  "test/{adding,bench,browser,faults,growth}/**",
-  // One suite of a real process remains: it goes through the whole API.
-  "test/e2e/!(Specification).test.ts",
-  "test/e2e/*/**",
-  "test/capabilities/DocumentParser/HostileDocuments.test.ts",
-  "test/channels/Fuzz.test.ts",
-  "test/library/Transports.test.ts",
-  "test/readers/Picture.test.ts",
-  "test/store/database/MigrationKill.test.ts"
-]
 const given = process.argv.slice(2).filter((argument) => argument !== "--all")
 const hasFiles = given.some((argument) => !argument.startsWith("-"))
 const isShort = !hasFiles && !process.argv.includes("--all")
-const excluded = isShort ? longSuites.map((pattern) => `--exclude=${pattern}`) : []
+const excluded = isShort ? longFiles().map((file) => `--exclude=${file}`) : []
 
 await buildAll()
 const vitest = spawn(

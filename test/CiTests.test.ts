@@ -12,28 +12,44 @@ interface Tests {
   readonly groupsOf: (files: ReadonlyArray<string>) => ReadonlyArray<Group>
 }
 
-it("CI runs every test file in one group, those of the service before those of growth and benchmarks", async () => {
-  const { groupsOf }: Tests = await import(Path.resolve(import.meta.dirname, "../.ci/tests.mjs"))
-  const all = Fs.readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".test.ts"))
-    .map((file) => `test/${file}`)
-  const groups = groupsOf(all)
-  expect(groups.flatMap(({ files }) => files).toSorted()).toEqual(all.toSorted())
-  const placeOf = (file: string) => groups.findIndex(({ files }) => files.includes(file))
-  const order = [
-    "e2e/chat/Turns",
-    "faults/Faults",
-    "e2e/operations/Crash",
-    "e2e/placement/Move",
-    "bench/Soak"
-  ]
-  const places = order.map((name) => placeOf(`test/${name}.test.ts`))
-  expect(places).toEqual(places.toSorted((one, other) => one - other))
-  expect(new Set(places).size).toBe(places.length)
+interface Suites {
+  readonly longFiles: () => ReadonlyArray<string>
+}
+
+const root = Path.resolve(import.meta.dirname, "..")
+const tests = (): Promise<Tests> => import(Path.join(root, ".ci/tests.mjs"))
+const { longFiles }: Suites = await import(Path.join(root, "scripts/suites.mjs"))
+
+it("Every long suite is in one group", async () => {
+  const { groupsOf } = await tests()
+  const files = longFiles()
+  expect(files).toContain("test/e2e/operations/Crash.test.ts")
+  expect(files).not.toContain("test/CiTests.test.ts")
+  expect(files).not.toContain("test/e2e/Specification.test.ts")
+  const grouped = groupsOf(files).flatMap((group) => group.files)
+  expect(grouped.toSorted()).toEqual(files.toSorted())
+})
+
+it("CI runs the first minutes of a user, the packed library, an upgrade and kills", async () => {
+  const { groupsOf } = await tests()
+  const [first] = groupsOf(longFiles())
+  expect(first?.files.map((file) => Path.basename(file, ".test.ts")).toSorted()).toEqual(
+    ["FirstMinutes", "FirstStart", "Kills", "Package", "Start", "Upgrade", "Widget"].toSorted()
+  )
+})
+
+it("Every long suite that CI does not run has a recorded result: npm run test:long", async () => {
+  const { groupsOf } = await tests()
+  const [, ...others] = groupsOf(longFiles())
+  const recorded: Readonly<Record<string, { readonly passed: number; readonly failed: number }>> = JSON.parse(
+    Fs.readFileSync(Path.join(root, "bench/long-suites.json"), "utf8")
+  )
+  const missing = others.flatMap(({ files }) => files).filter((file) => recorded[file] === undefined)
+  expect(missing).toEqual([])
 })
 
 it("CI runs few failed files once more, and never those that would show lost data", async () => {
-  const { mayRunAgain }: Tests = await import(Path.resolve(import.meta.dirname, "../.ci/tests.mjs"))
+  const { mayRunAgain } = await tests()
   const files = (...names: ReadonlyArray<string>) => names.map((name) => `/spoke/test/${name}.test.ts`)
   expect(mayRunAgain(files("browser/Widget", "e2e/Drain"))).toBe(true)
   expect(mayRunAgain(files("browser/Widget", "faults/Faults"))).toBe(false)

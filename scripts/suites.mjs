@@ -1,0 +1,23 @@
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { root } from "./seed.mjs"
+
+/** Suites that start servers, browsers or packages, or run many random inputs. */
+const longSuites = [
+  /^test\/(adding|bench|browser|faults|growth)\//,
+  // One suite of a real process remains: it goes through the whole API.
+  /^test\/e2e\/(?!Specification\.)/,
+  /^test\/capabilities\/DocumentParser\/HostileDocuments\./,
+  /^test\/channels\/Fuzz\./,
+  /^test\/library\/Transports\./,
+  /^test\/readers\/Picture\./,
+  /^test\/store\/database\/MigrationKill\./
+]
+
+/** The test files that `npm test` leaves out, as paths from the root. */
+export const longFiles = () =>
+  Fs.readdirSync(Path.join(root, "test"), { recursive: true })
+    .filter((file) => file.endsWith(".test.ts"))
+    .map((file) => `test/${file}`)
+    .filter((file) => longSuites.some((suites) => suites.test(file)))
+    .toSorted()
