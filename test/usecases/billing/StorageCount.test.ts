@@ -103,18 +103,18 @@ eachEngineLive("The storage of a tenant", (it) => {
       const own = yield* artifacts.put(new Uint8Array(7))
       // One of a version that stored no size.
       yield* sql`insert into artifacts (ref, bytes) values (${ref}, null), (${own}, 7)`
-      yield* conversation(large, 12_000)
-      yield* source(large, 11_000, ref)
+      yield* conversation(large, 5_500)
+      yield* source(large, 5_200, ref)
       yield* conversation(small, 2)
       yield* source(small, 3, own)
       yield* sql`insert into conversation_artifacts (tenant_id, conversation_id, ref) values (${large.tenantId}, 'cnv_1', ${ref})`
       yield* counted
       const { find } = yield* StorageStore
       const found = (yield* find(large))?.bytes
-      about(found?.messages, 12_000 * 1_000)
+      about(found?.messages, 5_500 * 1_000)
       about(found?.runs, 2_000 + 6 * 500)
-      about(found?.knowledge, 11_000 * 700)
-      about(found?.vectors, 11_000 * 400)
+      about(found?.knowledge, 5_200 * 700)
+      about(found?.vectors, 5_200 * 400)
       expect(found?.originals).toBe(12_345)
       const other = (yield* find(small))?.bytes
       about(other?.messages, 2 * 1_000)
