@@ -1,4 +1,3 @@
-import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { expect, it } from "vitest"
 
@@ -36,16 +35,6 @@ it("CI runs the first minutes of a user, the packed library, an upgrade and kill
   expect(first?.files.map((file) => Path.basename(file, ".test.ts")).toSorted()).toEqual(
     ["FirstMinutes", "FirstStart", "Kills", "Package", "Start", "Upgrade", "Widget"].toSorted()
   )
-})
-
-it("Every long suite that CI does not run has a recorded result: npm run test:long", async () => {
-  const { groupsOf } = await tests()
-  const [, ...others] = groupsOf(longFiles())
-  const recorded: Readonly<Record<string, { readonly passed: number; readonly failed: number }>> = JSON.parse(
-    Fs.readFileSync(Path.join(root, "bench/long-suites.json"), "utf8")
-  )
-  const missing = others.flatMap(({ files }) => files).filter((file) => recorded[file] === undefined)
-  expect(missing).toEqual([])
 })
 
 it("CI runs few failed files once more, and never those that would show lost data", async () => {
