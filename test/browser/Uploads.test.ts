@@ -250,7 +250,7 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
   it("end when their user signs out, whoever signs in then", async () => {
     const user = { email: "other@example.com", role: "admin", password: owner.SPOKE_ADMIN_PASSWORD }
     const headers = { "x-spoke-csrf": "1" }
-    expect((await page.request.post(`${spoke.url}/api/users`, { data: user, headers })).status()).toBe(200)
+    expect((await page.request.post(`${spoke.url}/api/users`, { data: user, headers })).status()).toBe(201)
     const waiting: Array<() => void> = []
     let sent = 0
     await page.route("**/api/sources/upload", async (route) => {

@@ -34,9 +34,9 @@ export const session = queryOptions({
   queryFn: ({ client, signal }) =>
     call<typeof SignedIn.Encoded>("GET", "/api/auth/session", { signal }).then(
       ({ user }) => {
-        // Somebody else has signed in from another tab.
+        // Somebody else may have signed in from another tab, also after this session has ended.
         const before = client.getQueryData<User | null>(sessionKey)
-        if (before && before.id !== user.id) forgetBefore(client, user)
+        if (before?.id !== user.id) forgetBefore(client, user)
         return user
       },
       (problem: unknown) => {
