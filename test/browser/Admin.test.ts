@@ -1,6 +1,6 @@
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import { act, complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
@@ -118,6 +118,43 @@ describe.skipIf(!hasBrowser)("The dashboard's usage, team, people and audit", ()
     await act(page, "Erase", "ada")
     await page.getByRole("alertdialog").getByRole("button", { name: "Erase" }).click()
     await page.getByRole("heading", { name: "Nobody here" }).waitFor()
+  })
+
+  it("say that a confirmed action failed, also after its question was closed", async () => {
+    const other = await page.context().newPage()
+    await other.goto(`${spoke.url}/app/team`)
+    const answers: Array<() => void> = []
+    await other.route("**/api/users/*", async (route) => {
+      await new Promise<void>((resolve) => answers.push(resolve))
+      await route.fulfill({
+        status: 403,
+        json: { error: { code: "FORBIDDEN", message: "Not this one." }, meta: { requestId: "r" } }
+      })
+    })
+    const question = other.getByRole("alertdialog")
+    const closings: ReadonlyArray<() => Promise<void>> = [
+      () => other.keyboard.press("Escape"),
+      () => other.mouse.click(4, 4),
+      () => question.getByRole("button", { name: "Close" }).click(),
+      () => other.getByRole("link", { name: "Usage", exact: true }).dispatchEvent("click")
+    ]
+    for (const close of closings) {
+      await act(other, "Remove", "viewer@example.com")
+      await question.getByRole("button", { name: "Cancel" }).waitFor()
+      await question.getByRole("button", { name: "Remove" }).click()
+      await until(
+        async () => answers.length,
+        (count) => count === 1
+      )
+      await close()
+      await question.waitFor({ state: "detached" })
+      answers.shift()?.()
+      const told = other.getByRole("status").getByText("Remove: Not this one.")
+      await told.waitFor()
+      await other.getByRole("button", { name: "Dismiss" }).click()
+      await told.waitFor({ state: "detached" })
+    }
+    await other.close()
   })
 
   it("tell who did what", async () => {

@@ -79,6 +79,20 @@ describe.skipIf(!hasBrowser)("The guided start", () => {
     const question = page.getByRole("button", { name: "Do you repair electric bikes?" })
     await question.waitFor()
     await look(page, "start-questions")
+    // In another window, which does not get the code of the chat.
+    const other = await page.context().newPage()
+    const parts = /\/assets\/(?:Talk|Workbench|talk)[^/]*\.js$/u
+    await other.route(parts, (route) => route.abort())
+    await other.goto(`${spoke.url}/app/start`)
+    const same = other.getByRole("button", { name: "Do you repair electric bikes?" })
+    await same.click()
+    await other.getByRole("alert").getByText("The connection may have broken").waitFor()
+    await look(other, "start-not-loaded")
+    await other.unroute(parts)
+    await other.getByRole("button", { name: "Load again" }).click()
+    await same.click()
+    await other.waitForURL(/\/try$/u)
+    await other.close()
     await question.click()
     await page
       .getByRole("article", { name: "127.0.0.1" })

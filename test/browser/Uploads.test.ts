@@ -5,7 +5,7 @@ import type { Browser, Dialog, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { uploadLimit } from "../../src/http/public/knowledge/SourcesApi.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { act, complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+import { act, complaints, desktop, hasBrowser, launch, look, phone, signOut } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 
@@ -245,6 +245,37 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
     await page.reload()
     await table.waitFor()
     expect(await list().count()).toBe(0)
+  })
+
+  it("end when their user signs out, whoever signs in then", async () => {
+    const user = { email: "other@example.com", role: "admin", password: owner.SPOKE_ADMIN_PASSWORD }
+    const headers = { "x-spoke-csrf": "1" }
+    expect((await page.request.post(`${spoke.url}/api/users`, { data: user, headers })).status()).toBe(201)
+    const waiting: Array<() => void> = []
+    let sent = 0
+    await page.route("**/api/sources/upload", async (route) => {
+      sent += 1
+      await new Promise<void>((resolve) => waiting.push(resolve))
+      await route.continue().catch(() => undefined)
+    })
+    await chooseFiles([1, 2, 3, 4, 5].map((number) => file(`mine-${number}.md`, `# Mine ${number}`)))
+    await until(
+      () => Promise.resolve(waiting.length),
+      (count) => count === maxSending
+    )
+    await signOut(page)
+    await page.getByLabel("E-mail").fill(user.email)
+    await page.getByLabel("Password").fill(user.password)
+    await page.keyboard.press("Enter")
+    await page.getByRole("heading", { name: "Sources", level: 1 }).waitFor()
+    for (const release of waiting) release()
+    await delay(1_500)
+    expect(sent).toBe(maxSending)
+    await page.unroute("**/api/sources/upload")
+    await page.reload()
+    const table = page.getByRole("table", { name: "Sources" })
+    await table.getByRole("link").first().waitFor()
+    expect(await table.getByRole("link", { name: "mine-" }).count()).toBe(0)
   })
 
   it("are refused by the service with its reason, and read again when asked", async () => {

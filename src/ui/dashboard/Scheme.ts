@@ -1,12 +1,13 @@
 /** Light, dark or the system's colour scheme: stored in the browser, and applied before the first render. */
 import { useState } from "react"
+import { store, stored } from "./window/stored.ts"
 
 const schemes = ["system", "light", "dark"] as const
 export type Scheme = (typeof schemes)[number]
 const key = "spoke.scheme"
 
-const stored = (): Scheme => {
-  const text = localStorage.getItem(key)
+const storedScheme = (): Scheme => {
+  const text = stored(key)
   return schemes.find((scheme) => scheme === text) ?? "system"
 }
 
@@ -16,12 +17,12 @@ const show = (scheme: Scheme): void => {
 }
 
 /** Applied before the first render. */
-export const showStoredScheme = (): void => show(stored())
+export const showStoredScheme = (): void => show(storedScheme())
 
 export const useScheme = () => {
-  const [scheme, setScheme] = useState(stored)
+  const [scheme, setScheme] = useState(storedScheme)
   const choose = (chosen: Scheme) => {
-    localStorage.setItem(key, chosen)
+    store(key, chosen)
     show(chosen)
     setScheme(chosen)
   }

@@ -104,6 +104,28 @@ describe.skipIf(!hasBrowser)("Single sign-on in a browser", () => {
     await context.close()
   })
 
+  it("can be begun again after the browser's way back to a page that it kept", async () => {
+    const context = await browser.newContext(desktop)
+    const page = await context.newPage()
+    // The provider's page is one that leaves this one where it is.
+    const url = `${spoke.url}/elsewhere`
+    await page.route(url, (route) => route.fulfill({ status: 204 }))
+    await page.route("**/api/auth/sso", (route) => route.fulfill({ json: { data: { url } } }))
+    await page.goto(`${spoke.url}/`)
+    await page.getByLabel("E-mail").fill("ada@acme.example")
+    const button = page.getByRole("button", { name: "Continue with single sign-on" })
+    const left = page.waitForRequest(url)
+    await button.click()
+    await left
+    await expect.poll(() => button.getAttribute("aria-disabled")).toBe("true")
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    await expect.poll(() => button.getAttribute("aria-disabled")).toBe(null)
+    const again = page.waitForRequest(url)
+    await button.click()
+    await again
+    await context.close()
+  })
+
   it("is set up with names of groups as directories have them, and shows what another owner changed", async () => {
     const cookie = await signIn(spoke, "owner@acme.example", password)
     const own = { key: null, headers: { cookie, ...csrf } }

@@ -15,9 +15,18 @@ export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[
 
 const sessionKey = ["session"] as const
 
-/** Removes what was read for the user before. */
-const forgetAnswers = (queries: QueryClient): void =>
+const leavings = new Set<(userId: string | null) => void>()
+
+/** Calls `onLeave` with the id of each new user, and with null when somebody signs out: for what goes on by itself. */
+export const whenUserLeaves = (onLeave: (userId: string | null) => void): void => {
+  leavings.add(onLeave)
+}
+
+/** Removes what was read for the user before, and ends what goes on for them. */
+const forgetBefore = (queries: QueryClient, user: User | null): void => {
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
+  for (const onLeave of leavings) onLeave(user?.id ?? null)
+}
 
 /** Null without a session. */
 export const session = queryOptions({
@@ -25,9 +34,9 @@ export const session = queryOptions({
   queryFn: ({ client, signal }) =>
     call<typeof SignedIn.Encoded>("GET", "/api/auth/session", { signal }).then(
       ({ user }) => {
-        // Somebody else has signed in from another tab.
+        // Somebody else may have signed in from another tab, also after this session has ended.
         const before = client.getQueryData<User | null>(sessionKey)
-        if (before && before.id !== user.id) forgetAnswers(client)
+        if (before?.id !== user.id) forgetBefore(client, user)
         return user
       },
       (problem: unknown) => {
@@ -49,8 +58,8 @@ export const signOut = () =>
     if (!(problem instanceof ApiError && problem.status === 401)) throw problem
   })
 
-/** Changes the user. What was read for the one before is removed. */
+/** Changes the user. What was read for the one before is removed, and what goes on for them ends. */
 export const changeUser = (queries: QueryClient, user: User | null): void => {
   queries.setQueryData(session.queryKey, user)
-  forgetAnswers(queries)
+  forgetBefore(queries, user)
 }

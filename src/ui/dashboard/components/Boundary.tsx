@@ -17,19 +17,26 @@ const words = texts(
   }
 )
 
-const Broken = () => {
+/** Why code was not loaded, and a button that loads the page again: browsers do not load failed code twice. */
+export const NotLoaded = () => {
   const t = useText(words)
   return (
-    <Page title={t.title}>
+    <>
       <p role="alert">{t.lead}</p>
       <div>
         <Button kind="primary" onClick={() => location.reload()}>
           {t.reload}
         </Button>
       </div>
-    </Page>
+    </>
   )
 }
+
+const Broken = () => (
+  <Page title={useText(words).title}>
+    <NotLoaded />
+  </Page>
+)
 
 interface Props {
   /** The path on which the error is shown: another path resets it. */

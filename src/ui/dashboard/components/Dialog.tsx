@@ -4,7 +4,9 @@ import { cloneElement, type ReactElement, type ReactNode, useEffect, useId, useR
 import { createPortal } from "react-dom"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
+import { useReason } from "../text/useReason.ts"
 import { Button } from "./Button.tsx"
+import { toast } from "./feedback/Toast.tsx"
 import { Problem } from "./Problem.tsx"
 import css from "./Dialog.module.css"
 
@@ -99,27 +101,42 @@ export interface QuestionProps {
 
 const Asked = ({ title, question, action, onConfirm, onOpenChange }: Omit<QuestionProps, "isOpen">) => {
   const t = useText(everywhere)
+  const reason = useReason()
   const [problem, setProblem] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
+  const isShown = useRef(true)
+  useEffect(
+    () => () => {
+      isShown.current = false
+    },
+    []
+  )
   const close = () => onOpenChange(false)
+  const confirm = () => {
+    setBusy(true)
+    onConfirm()
+      .then(
+        () => {
+          if (isShown.current) close()
+        },
+        (refusal: unknown) => {
+          // Whoever has closed it is told nevertheless.
+          if (isShown.current) setProblem(refusal)
+          else toast(`${action}: ${reason(refusal).sentence}`)
+        }
+      )
+      .finally(() => setBusy(false))
+  }
   return (
     <Window title={title} onClose={close} isQuestion>
       <p>{question}</p>
       {problem === null ? null : <Problem problem={problem} />}
       <Actions>
         <Button autoFocus onClick={close}>
-          {t.cancel}
+          {/* The action goes on without the question. */}
+          {busy ? t.close : t.cancel}
         </Button>
-        <Button
-          kind="danger"
-          busy={busy}
-          onClick={() => {
-            setBusy(true)
-            onConfirm()
-              .then(close, setProblem)
-              .finally(() => setBusy(false))
-          }}
-        >
+        <Button kind="danger" busy={busy} onClick={confirm}>
           {action}
         </Button>
       </Actions>

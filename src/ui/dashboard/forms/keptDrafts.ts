@@ -3,6 +3,7 @@
  * user who typed it, and never contains secrets.
  */
 import { useSyncExternalStore } from "react"
+import { store, stored, storedKeys, unstore } from "../window/stored.ts"
 
 export interface KeptDraft {
   readonly key: string
@@ -39,32 +40,28 @@ const draftOf = (text: string | null): KeptDraft | null => {
 }
 
 export const findDraft = (userId: string, key: string): KeptDraft | null =>
-  draftOf(localStorage.getItem(prefixOf(userId) + key))
+  draftOf(stored(prefixOf(userId) + key))
 
 export const keepDraft = (userId: string, draft: KeptDraft): void => {
-  try {
-    localStorage.setItem(prefixOf(userId) + draft.key, JSON.stringify(draft))
-  } catch {
-    // If the browser's storage is disabled or full, the page still has the draft.
-  }
+  store(prefixOf(userId) + draft.key, JSON.stringify(draft))
   changed()
 }
 
 export const dropDraft = (userId: string, key: string): void => {
-  if (localStorage.getItem(prefixOf(userId) + key) === null) return
-  localStorage.removeItem(prefixOf(userId) + key)
+  if (stored(prefixOf(userId) + key) === null) return
+  unstore(prefixOf(userId) + key)
   changed()
 }
 
 const listOf = (userId: string): ReadonlyArray<KeptDraft> => {
   const known = lists.get(userId)
   if (known !== undefined) return known
-  const found = Object.keys(localStorage)
+  const found = storedKeys()
     .filter((name) => name.startsWith(prefixOf(userId)))
-    .flatMap((name) => draftOf(localStorage.getItem(name)) ?? [])
+    .flatMap((name) => draftOf(stored(name)) ?? [])
   const fresh = found.filter(({ at }) => Date.now() - at < maxDraftAgeMs)
   for (const { key } of found) {
-    if (!fresh.some((draft) => draft.key === key)) localStorage.removeItem(prefixOf(userId) + key)
+    if (!fresh.some((draft) => draft.key === key)) unstore(prefixOf(userId) + key)
   }
   const sorted = fresh.toSorted((one, other) => one.at - other.at)
   lists.set(userId, sorted)
@@ -72,7 +69,7 @@ const listOf = (userId: string): ReadonlyArray<KeptDraft> => {
 }
 
 export const dropDrafts = (userId: string): void => {
-  for (const { key } of listOf(userId)) localStorage.removeItem(prefixOf(userId) + key)
+  for (const { key } of listOf(userId)) unstore(prefixOf(userId) + key)
   changed()
 }
 

@@ -94,6 +94,15 @@ export const SignIn = () => {
     },
     onSuccess: ({ url }) => location.assign(url)
   })
+  const { reset: resetSignOn } = signOn
+  useEffect(() => {
+    // The browser's way back from the provider shows the page as it was left.
+    const back = ({ persisted }: PageTransitionEvent) => {
+      if (persisted) resetSignOn()
+    }
+    window.addEventListener("pageshow", back)
+    return () => window.removeEventListener("pageshow", back)
+  }, [resetSignOn])
   const byPasskey = useMutation({
     mutationFn: signInWithPasskey,
     onMutate: () => {

@@ -3,6 +3,7 @@
  * sentence is missing in one language.
  */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react"
+import { store, stored } from "../window/stored.ts"
 
 export const languages = { en: "English", de: "Deutsch" } as const
 export type Language = keyof typeof languages
@@ -26,8 +27,8 @@ const isLanguage = (text: string | null | undefined): text is Language =>
   text !== null && text !== undefined && Object.hasOwn(languages, text)
 
 const preferred = (): Language => {
-  const stored = localStorage.getItem(storageKey)
-  if (isLanguage(stored)) return stored
+  const chosen = stored(storageKey)
+  if (isLanguage(chosen)) return chosen
   const spoken = navigator.languages.map((tag) => tag.slice(0, 2).toLowerCase())
   return spoken.find(isLanguage) ?? "en"
 }
@@ -48,7 +49,7 @@ export const LanguageProvider = ({ children }: { readonly children: ReactNode })
     () => ({
       language,
       choose: (chosen: Language) => {
-        localStorage.setItem(storageKey, chosen)
+        store(storageKey, chosen)
         setLanguage(chosen)
       }
     }),

@@ -1,4 +1,5 @@
 /** The font of the interface: loaded on the first visit while the browser has nothing else to do, used from then on. */
+import { store, stored } from "./stored.ts"
 import { whenIdle } from "./whenIdle.ts"
 
 const storageKey = "spoke.font"
@@ -9,12 +10,12 @@ const use = () => {
 
 /** Applied before the first render. */
 export const showFont = (): void => {
-  if (localStorage.getItem(storageKey) !== null) return use()
+  if (stored(storageKey) !== null) return use()
   whenIdle(() => {
     // Without a connection it is loaded on the next visit.
     void document.fonts.load("1em Geist").then(
       () => {
-        localStorage.setItem(storageKey, "loaded")
+        store(storageKey, "loaded")
         use()
       },
       () => {}

@@ -1,28 +1,16 @@
 /** Notifications of the browser, and a sound, for messages that arrive while the page is hidden; off by default. */
 import { useEffect, useRef, useSyncExternalStore } from "react"
 import { makeListeners } from "../listeners.ts"
+import { store, stored } from "./stored.ts"
 
 const storageKey = "spoke.notifications"
 const { listen, notify } = makeListeners()
 
-const isOn = (): boolean => {
-  try {
-    return (
-      localStorage.getItem(storageKey) === "on" &&
-      "Notification" in window &&
-      Notification.permission === "granted"
-    )
-  } catch {
-    return false
-  }
-}
+const isOn = (): boolean =>
+  stored(storageKey) === "on" && "Notification" in window && Notification.permission === "granted"
 
 const keep = (on: boolean) => {
-  try {
-    localStorage.setItem(storageKey, on ? "on" : "off")
-  } catch {
-    // Kept as long as the page is: nowhere.
-  }
+  store(storageKey, on ? "on" : "off")
   notify()
 }
 

@@ -1,6 +1,7 @@
 /** Shortcuts of one key. They are ignored in text fields, and each user can switch them off. */
 import { useEffect, useRef, useSyncExternalStore } from "react"
 import { makeListeners } from "../listeners.ts"
+import { store, stored } from "./stored.ts"
 
 const storageKey = "spoke.shortcuts"
 /** How long the second key of a sequence may take, in milliseconds. */
@@ -8,21 +9,10 @@ const sequenceMs = 1_500
 
 const { listen, notify } = makeListeners()
 
-const isOn = (): boolean => {
-  try {
-    return localStorage.getItem(storageKey) !== "off"
-  } catch {
-    // On, if the browser's storage is disabled.
-    return true
-  }
-}
+const isOn = (): boolean => stored(storageKey) !== "off"
 
 const choose = (on: boolean): void => {
-  try {
-    localStorage.setItem(storageKey, on ? "on" : "off")
-  } catch {
-    return
-  }
+  store(storageKey, on ? "on" : "off")
   notify()
 }
 

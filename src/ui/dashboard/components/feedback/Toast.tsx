@@ -73,6 +73,8 @@ export const Toasts = () => {
   const t = useText(words)
   const shown = useSyncExternalStore(listen, now)
   const [paused, setPaused] = useState(false)
+  // What the user before was told, and could undo, is not for this one.
+  useEffect(() => set([]), [])
   return (
     <section
       className={css["region"]}

@@ -18,6 +18,7 @@ import { Button } from "../../components/Button.tsx"
 import { Loaded } from "../../components/Page.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
+import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { talkOf } from "../workbench/Talk.ts"
@@ -145,11 +146,13 @@ const WhatChanged = ({ agentId, version }: ChangesProps) => {
   )
 }
 
-const Who = ({ author }: Pick<AgentVersion, "author">) => {
+/** Who made each version: members by their e-mail address. */
+const useAuthors = () => {
   const t = useText(words)
-  const { data } = useInfiniteQuery(members)
-  if (author === null) return t.service
-  return data?.pages.flatMap(({ users }) => users).find(({ id }) => id === author.id)?.email ?? t[author.type]
+  const team = useAllPages(useInfiniteQuery(members), ({ users }) => users) ?? []
+  const emails = new Map(team.map(({ email, id }) => [id, email]))
+  return ({ author }: AgentVersion) =>
+    author === null ? t.service : (emails.get(author.id) ?? t[author.type])
 }
 
 const Actions = ({
@@ -214,6 +217,7 @@ const Versions = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const { moment } = useFormat()
   const query = useInfiniteQuery(agentVersions(agent.id))
+  const authorOf = useAuthors()
   const { split } = agent
   return (
     <AgentPart part="versions" agent={agent} user={user} lead={t.lead} guide="versions">
@@ -236,7 +240,7 @@ const Versions = ({ agent, user }: PartProps) => {
                 )
               },
               { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
-              { title: t.who, cell: ({ author }) => <Who author={author} /> },
+              { title: t.who, cell: authorOf },
               { title: t.what, cell: ({ version }) => <WhatChanged agentId={agent.id} version={version} /> },
               {
                 title: t.actions,

@@ -8,6 +8,7 @@ import { Keyboard, MessagesSquare } from "lucide-react"
 import { Button } from "../../components/Button.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useArrival } from "../../components/Page.tsx"
+import { useAllPages } from "../../components/useAllPages.ts"
 import { nameWindow } from "../../window/title.ts"
 import { KeptDrafts } from "../../forms/DraftNotes.tsx"
 import { texts, useText } from "../../text/Language.tsx"
@@ -76,7 +77,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
   const main = useArrival()
   const { filter, search, setFilter } = useFilter()
   const { data: items, isPending } = useQuery(inboxItems)
-  const known = useInfiniteQuery(agents).data?.pages.flatMap((page) => page.agents) ?? []
+  const known = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
   useEffect(() => {
     if (id === null) nameWindow(names.title)
   }, [id, names.title])

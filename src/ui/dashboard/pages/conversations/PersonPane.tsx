@@ -16,6 +16,7 @@ import { SaveCase } from "../../components/replies/SaveCase.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { toast } from "../../components/feedback/Toast.tsx"
 import { Trace } from "../../components/replies/Trace.tsx"
+import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
@@ -123,8 +124,8 @@ const Assignee = ({ found, user }: { readonly found: Conversation; readonly user
   const t = useText(words)
   const names = useText(shared)
   const change = useChange(found)
-  const { data } = useInfiniteQuery(members)
-  const team = data?.pages.flatMap((page) => page.users).filter(({ role }) => atLeast(role, "agent")) ?? []
+  const everybody = useAllPages(useInfiniteQuery(members), (page) => page.users) ?? []
+  const team = everybody.filter(({ role }) => atLeast(role, "agent"))
   const current = found.assignee
   const give = async (to: Conversation["assignee"], before: Conversation["assignee"], isUndo: boolean) => {
     const done = await change({ assignee: to }, { assignee: before }, () => assign(found.id, to?.id ?? null))

@@ -10,6 +10,7 @@ import { UsageByDay } from "../../components/charts/UsageByDay.tsx"
 import { daysBetween } from "../../components/charts/days.ts"
 import { Select } from "../../components/Field.tsx"
 import { Card, Loaded, Page, Unloaded } from "../../components/Page.tsx"
+import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
 import { WrongGroups } from "../improve/WrongGroups.tsx"
@@ -138,7 +139,7 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
 const Insights = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const [parameters, setParameters] = useSearchParams()
-  const known = useInfiniteQuery(agents).data?.pages.flatMap((page) => page.agents) ?? []
+  const known = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
   const agentId = known.find(({ id }) => id === parameters.get("agent"))?.id
   const dimensions = dimensionsOf(agentId)
   const by = dimensions.find((one) => one === parameters.get("by")) ?? dimensions[0]

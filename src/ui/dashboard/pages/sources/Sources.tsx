@@ -1,12 +1,12 @@
 /** The sources of each agent. */
 import { useInfiniteQuery } from "@tanstack/react-query"
-import { useEffect } from "react"
 import { useLocation, useSearchParams } from "wouter"
 import { type Agent, agents } from "../../api/Agents.ts"
 import type { User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Select } from "../../components/Field.tsx"
 import { Empty, Loaded, Page } from "../../components/Page.tsx"
+import { useAllPages } from "../../components/useAllPages.ts"
 import { useText } from "../../text/Language.tsx"
 import { useSourceActions } from "./SourceActions.tsx"
 import { SourceList } from "./SourceList.tsx"
@@ -51,12 +51,7 @@ const Sources = ({ user }: { readonly user: User }) => {
   const query = useInfiniteQuery(agents)
   const [parameters] = useSearchParams()
   const [, navigate] = useLocation()
-  const { fetchNextPage, hasNextPage, isFetching, isFetchNextPageError } = query
-  // The choice has all of them.
-  useEffect(() => {
-    if (hasNextPage && !isFetching && !isFetchNextPageError) void fetchNextPage()
-  }, [fetchNextPage, hasNextPage, isFetching, isFetchNextPageError])
-  const all = query.data?.pages.flatMap((page) => page.agents)
+  const all = useAllPages(query, (page) => page.agents)
   const chosen = parameters.get("agent") ?? all?.[0]?.id
   if (all !== undefined && chosen !== undefined) {
     return <OfAgent key={chosen} agentId={chosen} user={user} all={all} />

@@ -1,8 +1,9 @@
 /** Step three: buttons with questions that the content answers. */
-import { useQuery } from "@tanstack/react-query"
+import { useMutation, useQuery } from "@tanstack/react-query"
 import { useLocation } from "wouter"
 import type { User } from "../../api/Session.ts"
 import { questions } from "../../api/Widgets.ts"
+import { NotLoaded } from "../../components/Boundary.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Unloaded } from "../../components/Page.tsx"
 import { everywhere } from "../../text/everywhere.ts"
@@ -35,10 +36,18 @@ export const Ask = ({ agentId, isKnown, user }: Props) => {
   const t = useText(words)
   const common = useText(everywhere)
   const [, navigate] = useLocation()
+  const place = `/agents/${agentId}/try`
   const query = useQuery({ ...questions(agentId), enabled: isKnown })
+  const ask = useMutation({
+    // The chat code is large, and most visits of this page do not need it.
+    mutationFn: (_question: string) => import("../workbench/Talk.ts"),
+    onSuccess: ({ talkOf }, question) => {
+      talkOf(user.id, agentId).send(question, [])
+      navigate(place)
+    }
+  })
   if (!isKnown) return <p className={css["soft"]}>{t.waiting}</p>
   if (query.data === undefined && !query.isPending) return <Unloaded query={query} />
-  const place = `/agents/${agentId}/try`
   const found = query.data
   return (
     <>
@@ -55,21 +64,14 @@ export const Ask = ({ agentId, isKnown, user }: Props) => {
         <ul className={css["questions"]} lang="">
           {found.map((question) => (
             <li key={question}>
-              <Button
-                onClick={() => {
-                  // The chat code is large, and most visits of this page do not need it.
-                  void import("../workbench/Talk.ts").then(({ talkOf }) => {
-                    talkOf(user.id, agentId).send(question, [])
-                    navigate(place)
-                  })
-                }}
-              >
+              <Button busy={ask.isPending && ask.variables === question} onClick={() => ask.mutate(question)}>
                 {question}
               </Button>
             </li>
           ))}
         </ul>
       )}
+      {ask.isError ? <NotLoaded /> : null}
       <div>
         <Button kind="quiet" onClick={() => navigate(place)}>
           {t.own}

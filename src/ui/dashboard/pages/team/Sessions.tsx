@@ -8,6 +8,7 @@ import { Confirm } from "../../components/Dialog.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
+import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { passkeys } from "../../api/Passkeys.ts"
@@ -101,8 +102,8 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
   const query = useQuery(options)
   // Requested together with the sessions, although shown after them.
   useQuery({ ...passkeys, enabled: userId === null })
-  const team = useInfiniteQuery({ ...members, enabled: userId !== null })
-  const member = team.data?.pages.flatMap((page) => page.users).find(({ id }) => id === userId)
+  const team = useAllPages(useInfiniteQuery({ ...members, enabled: userId !== null }), (page) => page.users)
+  const member = team?.find(({ id }) => id === userId)
   const refresh = () => queries.invalidateQueries({ queryKey: options.queryKey })
   const others = (query.data ?? []).some(({ current }) => !current)
   return (

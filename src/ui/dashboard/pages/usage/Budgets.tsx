@@ -9,6 +9,7 @@ import { useAdding } from "../../components/Listing.tsx"
 import { Section } from "../../components/Page.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
+import { useAllPages } from "../../components/useAllPages.ts"
 import { CreateActions } from "../../forms/CreateActions.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
@@ -41,8 +42,7 @@ interface KeyProps {
 
 const KeyOf = ({ agentId, onChange, value }: KeyProps) => {
   const t = useText(words)
-  const { data } = useInfiniteQuery(keys(agentId))
-  const found = data?.pages.flatMap((page) => page.keys) ?? []
+  const found = useAllPages(useInfiniteQuery(keys(agentId)), (page) => page.keys) ?? []
   const usable = found.filter(({ status }) => status !== "REVOKED")
   return (
     <Select

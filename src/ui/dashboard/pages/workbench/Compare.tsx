@@ -205,8 +205,12 @@ export const Compare = ({ agent, draft, user, versions }: Props) => {
   ]
   const choose = (side: "left" | "right", change: Partial<Choice>) => {
     const next = { ...choices, [side]: { ...choices[side], ...change } }
-    sessionStorage.setItem(key, JSON.stringify(next))
     setChoices(next)
+    try {
+      sessionStorage.setItem(key, JSON.stringify(next))
+    } catch {
+      // Kept until the page is left.
+    }
   }
   const both = (act: (talk: Talk) => void) => {
     act(talks.left)

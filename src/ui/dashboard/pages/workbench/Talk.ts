@@ -25,6 +25,15 @@ interface SavedChat {
   readonly version?: number | undefined
 }
 
+/** Null where the browser keeps none. */
+const savedChat = (key: string): SavedChat | null => {
+  try {
+    return JSON.parse(sessionStorage.getItem(key) ?? "null")
+  } catch {
+    return null
+  }
+}
+
 /** The messages, and the state of the current turn. */
 export interface View {
   readonly messages: ReadonlyArray<Message>
@@ -275,7 +284,7 @@ export class Talk {
 
   /** Messages from before a reload, and the interrupted reply. */
   private async restore(): Promise<void> {
-    const kept: SavedChat | null = JSON.parse(sessionStorage.getItem(this.storageKey) ?? "null")
+    const kept = savedChat(this.storageKey)
     if (kept === null) return
     const { conversationId, pending, version } = kept
     this.turn.tried = { version }

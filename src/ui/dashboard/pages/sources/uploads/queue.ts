@@ -4,6 +4,7 @@
  */
 import { useSyncExternalStore } from "react"
 import { ApiError, isUnknownId } from "../../../api/Client.ts"
+import { whenUserLeaves } from "../../../api/Session.ts"
 import { isMoving, type SourceItem, syncSource } from "../../../api/Sources.ts"
 import { sourcesOf, sourceWithContent, uploadSource } from "../../../api/sources/Uploads.ts"
 import { contentOf, isZip, type Refusal, refusalOf, type Selection } from "./files.ts"
@@ -182,6 +183,11 @@ export const cancel = (keys: ReadonlyArray<number>): void => {
   }
   set(uploads.filter(({ key }) => !keys.includes(key)))
 }
+
+// They would be sent with the session of whoever signs in next.
+whenUserLeaves((userId) =>
+  cancel(uploads.filter(({ place }) => place.userId !== userId).map(({ key }) => key))
+)
 
 /** Sends a file again, or has its source read again. */
 export const retry = ({ key, sourceId, state }: Upload): void => {
