@@ -1,9 +1,7 @@
 /** Finds out from the stored messages whether a message under way was received. */
 import type { Message } from "./Client.ts"
-import type { SavedState } from "./Memory.ts"
+import type { Pending } from "./Memory.ts"
 import type { View } from "./View.ts"
-
-type Pending = NonNullable<SavedState["pending"]>
 
 /** The stored message and the messages after it; empty when it is not stored. */
 export const ofPending = (
