@@ -343,8 +343,9 @@ describe("The widget's conversation", () => {
     })
 
     /** A page whose message is on its way, and does not arrive. */
-    const sending = async (message: string) => {
-      const { client } = service()
+    const sending = async (message: string, said: Array<Message> = []) => {
+      const { client, stored } = service()
+      stored.messages = said
       client.init = () =>
         Promise.resolve({
           sessionId: "ses_1",
@@ -387,6 +388,17 @@ describe("The widget's conversation", () => {
       await vi.advanceTimersByTimeAsync(10_000)
       expect([last.chat.now.live, last.chat.draft.text]).toEqual([null, ""])
       last.chat.end()
+    })
+
+    it("the next one shows what was said before meanwhile, and afterwards", async () => {
+      const said = [messageOf("msg_1", "user", "Hi"), messageOf("msg_2", "assistant", "Hello.")]
+      const gone = await sending("Help", said)
+      gone.leave()
+      const { chat } = await sending("", said)
+      expect([chat.now.live?.message, chat.now.messages]).toEqual(["Help", said])
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect([chat.now.live, chat.now.messages, chat.draft.text]).toEqual([null, said, "Help"])
+      chat.end()
     })
 
     it("two that begin at once do not both have it", async () => {

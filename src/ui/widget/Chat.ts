@@ -3,7 +3,7 @@ import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./
 import { type Draft, withReturned } from "./Draft.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
 import { Memory, type Pending } from "./Memory.ts"
-import { isSettled, ofPending } from "./Pending.ts"
+import { beforePending, isSettled, ofPending } from "./Pending.ts"
 import { Repeater } from "./Repeater.ts"
 import { receive } from "./Reply.ts"
 import type { Settings } from "./Settings.ts"
@@ -242,9 +242,11 @@ export class Chat {
     this.set({ agent: session.agent })
     await this.refresh()
     if (!this.found.reached) throw new Error("The conversation cannot be read.")
-    this.set({ ready: true, problem: null })
+    const isUnsure = this.view.live?.phase === "unsure"
+    const earlier = isUnsure ? { messages: beforePending(this.memory.pending, this.found.messages) } : {}
+    this.set({ ready: true, problem: null, ...earlier })
     if (this.view.live === null) this.offer()
-    else if (this.view.live.phase === "unsure") this.unsure(this.texts.lost)
+    else if (isUnsure) this.unsure(this.texts.lost)
   }
 
   /**
@@ -333,7 +335,8 @@ export class Chat {
   private giveBack(problem: string): void {
     this.keep()
     const message = this.view.live?.message ?? null
-    this.set({ live: null, problem })
+    const { messages, reached } = this.found
+    this.set({ live: null, problem, ...(reached ? { messages } : {}) })
     if (message !== null) this.putBack(message, this.sentFiles)
   }
 

@@ -18,6 +18,10 @@ export const ofPending = (
   return mine < 0 ? [] : fresh.slice(mine)
 }
 
+/** The stored messages before it. */
+export const beforePending = (pending: Pending | undefined, messages: ReadonlyArray<Message>) =>
+  messages.slice(0, messages.findIndex(({ id }) => id === pending?.after) + 1)
+
 /** True when the stored messages may replace the live ones. */
 export const isSettled = (
   live: View["live"],

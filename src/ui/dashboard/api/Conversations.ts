@@ -12,7 +12,7 @@ import type {
 import type { MessageBody } from "../../../http/hosted/conversations/TakeoverApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
-import { keptPage, type ThreadPage, threadPageSize } from "./ThreadPage.ts"
+import { nextBefore, readPage, type ThreadPage, threadPageSize } from "./ThreadPage.ts"
 
 export type State = typeof ConversationState.Encoded
 /** Conversations that wait for a human come first. */
@@ -53,19 +53,15 @@ const isUnderway = (page: typeof RecentMessages.Encoded | undefined) =>
 export const conversation = (id: string, live: boolean) =>
   infiniteQueryOptions({
     queryKey: ["conversations", "one", id],
-    queryFn: async ({ client, pageParam, queryKey, signal }): Promise<ThreadPage> => {
-      const now = Date.now()
-      const known = client.getQueryData<InfiniteData<ThreadPage>>(queryKey)?.pages ?? []
-      const kept = pageParam === null ? null : keptPage(known, pageParam, now)
-      if (kept !== null) return kept
-      const page = await call<typeof RecentMessages.Encoded>("GET", `/api/conversations/${id}/recent`, {
-        query: { limit: threadPageSize, before: pageParam },
-        signal
-      })
-      return pageParam === null ? page : { ...page, readAt: now }
-    },
+    queryFn: ({ client, pageParam, queryKey, signal }) =>
+      readPage(client.getQueryData<InfiniteData<ThreadPage>>(queryKey)?.pages ?? [], pageParam, () =>
+        call<typeof RecentMessages.Encoded>("GET", `/api/conversations/${id}/recent`, {
+          query: { limit: threadPageSize, before: pageParam },
+          signal
+        })
+      ),
     initialPageParam: firstPage(),
-    getNextPageParam: ({ hasMore, messages }) => (hasMore ? (messages[0]?.id ?? null) : null),
+    getNextPageParam: nextBefore,
     // The socket does not report the delivery state of a message.
     refetchInterval: ({ state: { data } }) =>
       live && !isUnderway(data?.pages[0]) ? 30_000 : refetchIntervalMs

@@ -25,7 +25,7 @@ import type { InboxPage } from "../../../http/hosted/conversations/InboxViewApi.
 import type { OneEntry, OnePerson, UnreadCount } from "../../../http/hosted/conversations/InboxWorkApi.ts"
 import { call, firstPage } from "./Client.ts"
 import type { Conversation } from "./Conversations.ts"
-import type { ThreadPage } from "./ThreadPage.ts"
+import { type ThreadPage, withoutAges } from "./ThreadPage.ts"
 
 export type Filter = typeof InboxFilter.Encoded
 export type Entry = typeof DeclaredEntry.Encoded
@@ -97,9 +97,7 @@ export const patch = (queries: QueryClient, id: string, change: Partial<Conversa
 export const readThread = (queries: QueryClient, id: string): Promise<void> => {
   const queryKey = ["conversations", "one", id]
   queries.setQueryData<Thread>(queryKey, (data) =>
-    data === undefined
-      ? undefined
-      : { ...data, pages: data.pages.map((page, at) => (at === 0 ? page : { ...page, readAt: 0 })) }
+    data === undefined ? undefined : { ...data, pages: withoutAges(data.pages) }
   )
   return queries.invalidateQueries({ queryKey })
 }

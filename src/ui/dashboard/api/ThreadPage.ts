@@ -1,7 +1,9 @@
 /** Pages of a conversation's messages, of which only the newest is read at each poll. */
 import type { RecentMessages } from "../../../http/hosted/conversations/InboxViewApi.ts"
 
-export interface ThreadPage extends Readonly<typeof RecentMessages.Encoded> {
+type Recent = typeof RecentMessages.Encoded
+
+export interface ThreadPage extends Recent {
   /** When an older page was read. The newest is read at each poll. */
   readonly readAt?: number
 }
@@ -16,11 +18,7 @@ const maxAgeMs = 60_000
  * The page before the message `before`, made of `pages`, which were read from the newest back. The newest messages have
  * moved since then, so that it may begin and end within pages. Null if a part of it was not read, or is too old.
  */
-export const keptPage = (
-  pages: ReadonlyArray<ThreadPage>,
-  before: string,
-  now: number
-): ThreadPage | null => {
+const keptPage = (pages: ReadonlyArray<ThreadPage>, before: string, now: number): ThreadPage | null => {
   const [newest] = pages
   const messages = pages.toReversed().flatMap((page) => page.messages)
   const end = messages.findIndex(({ id }) => id === before)
@@ -49,3 +47,22 @@ export const keptPage = (
     readAt
   }
 }
+
+/** The message before which the page after `page` ends; null if it is the last. */
+export const nextBefore = ({ hasMore, messages }: ThreadPage): string | null =>
+  hasMore ? (messages[0]?.id ?? null) : null
+
+/** The page before the message `before`, or the newest: of `known`, else as `ask` answers. */
+export const readPage = async (
+  known: ReadonlyArray<ThreadPage>,
+  before: string | null,
+  ask: () => Promise<Recent>
+): Promise<ThreadPage> => {
+  if (before === null) return ask()
+  const readAt = Date.now()
+  return keptPage(known, before, readAt) ?? { ...(await ask()), readAt }
+}
+
+/** The pages without their ages, so that all of them are read again. */
+export const withoutAges = (pages: ReadonlyArray<ThreadPage>): Array<ThreadPage> =>
+  pages.map((page, at) => (at === 0 ? page : { ...page, readAt: 0 }))
