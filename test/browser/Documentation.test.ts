@@ -65,6 +65,22 @@ describe.skipIf(!hasBrowser)("The documentation in the application", () => {
     await chat.getByRole("textbox", { name: "Body" }).fill('{"message": "How do I add a source?"}')
     await chat.getByRole("button", { name: "Send" }).click()
     await chat.locator('pre[aria-label="Answer"]', { hasText: "[DONE]" }).waitFor()
+
+    // A stream that goes on and on is not kept open for what is not shown.
+    await page.evaluate(`globalThis.fetch = (_, { signal }) => {
+      signal.addEventListener("abort", () => (globalThis.isAborted = true))
+      let sent = 0
+      const pull = (controller) => {
+        sent += 1
+        if (sent > 5) return new Promise(() => {})
+        controller.enqueue(new TextEncoder().encode("x".repeat(50_000)))
+      }
+      return Promise.resolve(new Response(new ReadableStream({ pull })))
+    }`)
+    await chat.getByRole("button", { name: "Send" }).click()
+    await chat.getByText("cut off after 200,000 characters").waitFor()
+    expect(await page.evaluate("globalThis.isAborted")).toBe(true)
+    await chat.getByRole("button", { name: "Send" }).waitFor()
     expect(wrong).toEqual([])
     await context.close()
   })

@@ -286,6 +286,51 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
+  it("leaves a message on its way to its page, and gives it to the next one once that page is gone", async () => {
+    const { context, page } = await visit()
+    const notArrived = "Your message did not arrive."
+    const field = (of: Page) => of.getByLabel("Message", { exact: true })
+    const another = async () => {
+      const next = await context.newPage()
+      await next.goto(`${address}/?key=${key}`)
+      await open(next)
+      await next.locator(".bubble", { hasText: "Hello." }).waitFor()
+      return next
+    }
+    await open(page)
+    stub.script.push({ text: "Hello." })
+    await say(page, "Hi")
+    await page.getByRole("button", { name: "Helpful", exact: true }).waitFor()
+    // From here on, what this page sends never arrives.
+    const hold = `{
+      const send = globalThis.fetch
+      globalThis.fetch = (url, options) =>
+        String(url).endsWith("/chat/stream") ? new Promise(() => {}) : send(url, options)
+    }`
+    await page.evaluate(hold)
+    await page.addInitScript(hold)
+    await say(page, "Is it in stock?")
+    const mine = page.locator(".bubble", { hasText: "Is it in stock?" })
+    await mine.waitFor()
+    const second = await another()
+    stub.script.push({ text: "We do." })
+    await say(second, "Do you ship to Norway?")
+    await second.locator(".bubble", { hasText: "We do." }).waitFor()
+    expect([await mine.count(), await second.getByText("Is it in stock?").count()]).toEqual([1, 0])
+    await page.reload()
+    await open(page)
+    await page.getByText(notArrived).waitFor()
+    expect(await field(page).inputValue()).toBe("Is it in stock?")
+    await page.keyboard.press("Enter")
+    await mine.waitFor()
+    await page.close()
+    const third = await another()
+    await third.getByText(notArrived).waitFor()
+    const values = await Promise.all([second, third, await another()].map((of) => field(of).inputValue()))
+    expect(values).toEqual(["", "Is it in stock?", ""])
+    await context.close()
+  })
+
   it("hands over to a person, whose replies come by themselves, and begins anew once they have closed", async () => {
     const { context, page, wrong } = await visit()
     await open(page)

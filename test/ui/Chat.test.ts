@@ -82,6 +82,33 @@ const service = () => {
 
 const never = <A>() => new Promise<A>(() => undefined)
 
+/** The storage of a site, which all of its pages share. */
+const storage = () => {
+  const items: Record<string, string> = {}
+  const hidden = (name: string, value: unknown) => Object.defineProperty(items, name, { value })
+  hidden("getItem", (key: string) => items[key] ?? null)
+  hidden("setItem", (key: string, value: string) => (items[key] = value))
+  hidden("removeItem", (key: string) => Reflect.deleteProperty(items, key))
+  return items
+}
+
+/** The locks of a site, for requests that wait and for those that do not. */
+const siteLocks = () => {
+  const queues = new Map<string, Promise<unknown>>()
+  type Use = (lock: object | null) => unknown
+  const request = async (name: string, ...rest: readonly [Use] | readonly [object, Use]) => {
+    const use = rest.length === 1 ? rest[0] : rest[1]
+    const before = queues.get(name)
+    if (rest.length === 2 && before !== undefined) return use(null)
+    const held = Promise.resolve(before).then(() => use({}))
+    queues.set(name, held)
+    await held
+    if (queues.get(name) === held) queues.delete(name)
+    return undefined
+  }
+  return { request }
+}
+
 describe("The widget's conversation", () => {
   beforeEach(() => {
     vi.useFakeTimers()
@@ -259,5 +286,128 @@ describe("The widget's conversation", () => {
   it("finds a message of several lines that was sent with a file, in which lines end with CR LF", () => {
     const pending = { message: "One\ntwo", after: null, at: 0 }
     expect(ofPending(pending, [messageOf("msg_1", "user", "One\r\ntwo")])).toHaveLength(1)
+  })
+
+  it("gives a turn up whose answer has not begun in time, and looks what became of it", async () => {
+    const { client, stored } = service()
+    vi.stubGlobal(
+      "fetch",
+      (_: string, { signal }: RequestInit) =>
+        new Promise((_resolve, reject) =>
+          signal?.addEventListener("abort", () => reject(new Error("Aborted.")))
+        )
+    )
+    client.send = clientOf(settings).send
+    const chat = new Chat(settings, client, null)
+    await chat.start()
+    void chat.send("Hello", [])
+    // Longer than a turn waits for the one before it.
+    await vi.advanceTimersByTimeAsync(80_000)
+    expect(chat.now.live?.phase).toBe("streaming")
+    const { looks } = stored
+    await vi.advanceTimersByTimeAsync(20_000)
+    expect(stored.looks).toBeGreaterThan(looks)
+    expect([chat.now.live, chat.draft.text]).toEqual([null, "Hello"])
+    expect(chat.now.problem).toBe("Your message did not arrive. You can send it again.")
+  })
+
+  it("reads a stream for longer than its answer may take to begin", async () => {
+    let given: AbortSignal | null | undefined
+    vi.stubGlobal("fetch", (_: string, { signal }: RequestInit) => {
+      given = signal
+      return Promise.resolve(new Response(new ReadableStream()))
+    })
+    const leaving = new AbortController()
+    await clientOf(settings).send("ses_1", { message: "Hello", files: [], retryOf: null }, leaving.signal)
+    await vi.advanceTimersByTimeAsync(1_000_000)
+    expect(given?.aborted).toBe(false)
+    leaving.abort()
+    expect(given?.aborted).toBe(true)
+  })
+
+  describe.each([
+    ["with locks", siteLocks],
+    ["without locks", () => undefined]
+  ])("of several pages of one site, %s,", (_, locks) => {
+    const name = "spoke.widget.test"
+    /** What each page does when it is left. */
+    const leaving: Array<() => void> = []
+
+    beforeEach(() => {
+      leaving.splice(0)
+      vi.stubGlobal("localStorage", storage())
+      vi.stubGlobal("navigator", { locks: locks() })
+      vi.stubGlobal("addEventListener", (type: string, listener: () => void) => {
+        if (type === "pagehide") leaving.push(listener)
+      })
+    })
+
+    /** A page whose message is on its way, and does not arrive. */
+    const sending = async (message: string, said: Array<Message> = []) => {
+      const { client, stored } = service()
+      stored.messages = said
+      client.init = () =>
+        Promise.resolve({
+          sessionId: "ses_1",
+          agent: { id: "agt_1", name: "Agent", greeting: null }
+        } as Awaited<ReturnType<Client["init"]>>)
+      const chat = new Chat(settings, client, name)
+      const leave = leaving.at(-1) ?? (() => chat.end())
+      await chat.start()
+      client.send = never
+      if (message !== "") void chat.send(message, [])
+      await vi.advanceTimersByTimeAsync(100)
+      return { chat, leave }
+    }
+
+    it("each has its own message on its way", async () => {
+      const first = await sending("First")
+      const second = await sending("Second")
+      expect(first.chat.now.live?.message).toBe("First")
+      expect(second.chat.now.live?.message).toBe("Second")
+      const third = await sending("")
+      expect([third.chat.now.live, third.chat.draft.text]).toEqual([null, ""])
+      second.leave()
+      const fourth = await sending("")
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect(fourth.chat.draft.text).toBe("Second")
+      expect(first.chat.now.live).toMatchObject({ message: "First", phase: "streaming" })
+      for (const { chat } of [first, third, fourth]) chat.end()
+    })
+
+    it("the next one has the message of one that is gone, and no other after it", async () => {
+      const gone = await sending("Hello")
+      gone.leave()
+      const next = await sending("")
+      expect(next.chat.now.live).toMatchObject({ message: "Hello", phase: "unsure" })
+      const other = await sending("")
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect([next.chat.draft.text, other.chat.draft.text]).toEqual(["Hello", ""])
+      for (const { chat } of [next, other]) chat.end()
+      const last = await sending("")
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect([last.chat.now.live, last.chat.draft.text]).toEqual([null, ""])
+      last.chat.end()
+    })
+
+    it("the next one shows what was said before meanwhile, and afterwards", async () => {
+      const said = [messageOf("msg_1", "user", "Hi"), messageOf("msg_2", "assistant", "Hello.")]
+      const gone = await sending("Help", said)
+      gone.leave()
+      const { chat } = await sending("", said)
+      expect([chat.now.live?.message, chat.now.messages]).toEqual(["Help", said])
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect([chat.now.live, chat.now.messages, chat.draft.text]).toEqual([null, said, "Help"])
+      chat.end()
+    })
+
+    it("two that begin at once do not both have it", async () => {
+      const gone = await sending("Hello")
+      gone.leave()
+      const both = await Promise.all([sending(""), sending("")])
+      await vi.advanceTimersByTimeAsync(10_000)
+      expect(both.map(({ chat }) => chat.draft.text).toSorted()).toEqual(["", "Hello"])
+      for (const { chat } of both) chat.end()
+    })
   })
 })

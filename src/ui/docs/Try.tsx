@@ -52,13 +52,17 @@ export const Try = ({
       const status = `${response.status} ${response.statusText}`
       let text = ""
       const decoder = new TextDecoder()
-      for (const reader = response.body?.getReader(); reader !== undefined;) {
+      for (const reader = response.body?.getReader(); reader !== undefined && text.length <= maxShown;) {
         const { done, value } = await reader.read()
-        if (done || text.length > maxShown) break
+        if (done) break
         text += decoder.decode(value, { stream: true })
         setAnswer({ status, text })
       }
-      setAnswer({ status, text: formatted(text.slice(0, maxShown)) })
+      if (text.length <= maxShown) return setAnswer({ status, text: formatted(text) })
+      // A stream would otherwise stay open, unread.
+      controller.abort()
+      const isCut = `cut off after ${maxShown.toLocaleString("en")} characters`
+      setAnswer({ status: `${status}, ${isCut}`, text: text.slice(0, maxShown) })
     } catch {
       setAnswer((before) => ({
         status: controller.signal.aborted ? "Stopped" : "The server could not be reached.",

@@ -2,8 +2,8 @@
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
 import { type Draft, withReturned } from "./Draft.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
-import { type SavedState, memoryOf } from "./Memory.ts"
-import { isSettled, ofPending } from "./Pending.ts"
+import { Memory, type Pending } from "./Memory.ts"
+import { beforePending, isSettled, ofPending } from "./Pending.ts"
 import { Repeater } from "./Repeater.ts"
 import { receive } from "./Reply.ts"
 import type { Settings } from "./Settings.ts"
@@ -79,7 +79,7 @@ export class Chat {
     this.texts = textsFor(settings.language)
     this.client = client
     this.transcript = new Transcript(client)
-    this.memory = memoryOf(memory)
+    this.memory = new Memory(memory)
     this.typing = new Typing(client, (typing) => this.set({ typing }))
   }
 
@@ -100,7 +100,7 @@ export class Chat {
 
   /** True if an earlier conversation may have new messages. */
   get known(): boolean {
-    return this.memory.get().sessionId !== undefined
+    return this.memory.sessionId !== undefined
   }
 
   listen(listener: () => void): () => void {
@@ -198,6 +198,7 @@ export class Chat {
 
   end(): void {
     this.leaving.abort()
+    this.memory.leave()
     this.disconnect?.()
     clearTimeout(this.looking)
     clearTimeout(this.restarting)
@@ -210,19 +211,17 @@ export class Chat {
     for (const listener of this.listeners) listener()
   }
 
-  /** Stores the session, and the message being sent, if any. */
-  private keep(pending?: SavedState["pending"]): void {
+  /** Stores the message being sent, if any. */
+  private keep(pending?: Pending): void {
     this.missed = 0
-    this.memory.set({
-      ...(this.sessionId === null ? {} : { sessionId: this.sessionId }),
-      ...(pending === undefined ? {} : { pending })
-    })
+    if (pending === undefined || this.sessionId === null) this.memory.clear()
+    else this.memory.keep(pending, this.sessionId)
   }
 
   private async begin(): Promise<void> {
     const { externalEndUserId } = this.settings
     const who = externalEndUserId === null ? {} : { externalEndUserId }
-    const { pending, sessionId } = this.memory.get()
+    const { sessionId } = this.memory
     const session = await this.client
       .init({ ...(sessionId === undefined ? {} : { sessionId }), ...who })
       .catch((failure: unknown) => {
@@ -232,19 +231,22 @@ export class Chat {
         return this.client.init(who)
       })
     this.sessionId = session.sessionId
-    const underway = session.sessionId === sessionId ? pending : undefined
-    this.keep(underway)
-    // A message that is being sent since an earlier attempt to begin is not found again: it goes on.
-    if (underway !== undefined && this.view.live === null) {
+    this.memory.begin(session.sessionId)
+    if (session.sessionId !== sessionId) this.keep()
+    // A message that is being sent since an earlier attempt to begin goes on.
+    const underway = this.view.live === null ? await this.memory.recover(session.sessionId) : undefined
+    if (underway !== undefined) {
       const message = underway.again === undefined ? underway.message : null
       this.set({ live: { ...nothingSaid, message, phase: "unsure" } })
     }
     this.set({ agent: session.agent })
     await this.refresh()
     if (!this.found.reached) throw new Error("The conversation cannot be read.")
-    this.set({ ready: true, problem: null })
+    const isUnsure = this.view.live?.phase === "unsure"
+    const earlier = isUnsure ? { messages: beforePending(this.memory.pending, this.found.messages) } : {}
+    this.set({ ready: true, problem: null, ...earlier })
     if (this.view.live === null) this.offer()
-    else if (this.view.live.phase === "unsure") this.unsure(this.texts.lost)
+    else if (isUnsure) this.unsure(this.texts.lost)
   }
 
   /**
@@ -254,9 +256,9 @@ export class Chat {
   private forget(failure: unknown): boolean {
     if (!(failure instanceof Refusal) || failure.code !== "NOT_FOUND") return false
     this.disconnect?.()
+    if (this.sessionId !== null) this.memory.forget(this.sessionId)
     this.sessionId = null
     this.starting = null
-    this.keep(this.memory.get().pending)
     return true
   }
 
@@ -303,7 +305,7 @@ export class Chat {
   /** Answered (then nothing is live any more), being answered, lost with the server, or never arrived. */
   private resolve(): void {
     const { reached, turn } = this.found
-    const { pending } = this.memory.get()
+    const { pending } = this.memory
     // The outcome came by another way, and the next message may be on its way since.
     if (this.view.live?.phase !== "unsure") return
     if (!reached) return this.unsure(this.texts.unreachable)
@@ -333,7 +335,8 @@ export class Chat {
   private giveBack(problem: string): void {
     this.keep()
     const message = this.view.live?.message ?? null
-    this.set({ live: null, problem })
+    const { messages, reached } = this.found
+    this.set({ live: null, problem, ...(reached ? { messages } : {}) })
     if (message !== null) this.putBack(message, this.sentFiles)
   }
 
@@ -368,7 +371,7 @@ export class Chat {
     if (found === null) return settled ? this.set({ live: null }) : undefined
     if (found.conversationId !== before) this.watch()
     const { messages, state } = found
-    const shown = settled || isSettled(this.view.live, this.memory.get().pending, messages, state)
+    const shown = settled || isSettled(this.view.live, this.memory.pending, messages, state)
     if (shown && this.view.live !== null) this.keep()
     // While a reply streams, stored messages are not shown, so that nothing appears twice.
     this.set({

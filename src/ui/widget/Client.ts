@@ -48,6 +48,13 @@ const refusalOf = async (response: Response) => {
 
 /** Time-out of short requests in milliseconds. */
 const requestTimeout = 20_000
+/**
+ * Time in milliseconds for the headers of a turn's answer. The server sends them once the conversation's earlier turns
+ * have ended, and a turn takes at most a minute by default. Files may take five minutes more to arrive: the server's
+ * limit of a request.
+ */
+const headersTimeout = 90_000
+const uploadTimeout = 300_000
 
 export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
   const headers = {
@@ -126,20 +133,29 @@ export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
         message,
         ...(retryOf === null ? {} : { retryOf })
       }
-      const response = await fetch(`${base}/api/v1/chat/stream`, {
-        method: "POST",
-        headers: plain ? { ...headers, "content-type": "application/json" } : headers,
-        body: plain ? JSON.stringify(turn) : form,
-        credentials: "omit",
-        signal
-      })
-      if (!response.ok) {
-        const refusal = await refusalOf(response)
-        // A gateway's own error: the message may have reached the service.
-        throw refusal.status >= 500 && refusal.code === "" ? new Error("A gateway has failed.") : refusal
+      const sending = new AbortController()
+      const abort = () => sending.abort()
+      if (signal.aborted) abort()
+      signal.addEventListener("abort", abort, { once: true })
+      const timer = setTimeout(abort, plain ? headersTimeout : headersTimeout + uploadTimeout)
+      try {
+        const response = await fetch(`${base}/api/v1/chat/stream`, {
+          method: "POST",
+          headers: plain ? { ...headers, "content-type": "application/json" } : headers,
+          body: plain ? JSON.stringify(turn) : form,
+          credentials: "omit",
+          signal: sending.signal
+        })
+        if (!response.ok) {
+          const refusal = await refusalOf(response)
+          // A gateway's own error: the message may have reached the service.
+          throw refusal.status >= 500 && refusal.code === "" ? new Error("A gateway has failed.") : refusal
+        }
+        if (response.body === null) throw new Error("An answer without a body.")
+        return response.body
+      } finally {
+        clearTimeout(timer)
       }
-      if (response.body === null) throw new Error("An answer without a body.")
-      return response.body
     }
   } as const
 }

@@ -1,9 +1,7 @@
 /** Finds out from the stored messages whether a message under way was received. */
 import type { Message } from "./Client.ts"
-import type { SavedState } from "./Memory.ts"
+import type { Pending } from "./Memory.ts"
 import type { View } from "./View.ts"
-
-type Pending = NonNullable<SavedState["pending"]>
 
 /** The stored message and the messages after it; empty when it is not stored. */
 export const ofPending = (
@@ -19,6 +17,10 @@ export const ofPending = (
   )
   return mine < 0 ? [] : fresh.slice(mine)
 }
+
+/** The stored messages before it. */
+export const beforePending = (pending: Pending | undefined, messages: ReadonlyArray<Message>) =>
+  messages.slice(0, messages.findIndex(({ id }) => id === pending?.after) + 1)
 
 /** True when the stored messages may replace the live ones. */
 export const isSettled = (

@@ -1,5 +1,5 @@
 /** Conversations of every channel: read as they go on, and answered by people. */
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
+import { type InfiniteData, infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type { RunTrace } from "../../../domain/chat/AgentRun.ts"
 import { sizeLimits } from "../../AttachmentLimits.ts"
 import type { ConversationState } from "../../../domain/conversations/Conversation.ts"
@@ -12,6 +12,7 @@ import type {
 import type { MessageBody } from "../../../http/hosted/conversations/TakeoverApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
+import { nextBefore, readPage, type ThreadPage, threadPageSize } from "./ThreadPage.ts"
 
 export type State = typeof ConversationState.Encoded
 /** Conversations that wait for a human come first. */
@@ -45,17 +46,22 @@ const refetchIntervalMs = 5_000
 const isUnderway = (page: typeof RecentMessages.Encoded | undefined) =>
   page?.messages.some(({ delivery }) => delivery?.status === "pending") === true
 
-/** Pages from the newest back; each with its oldest message first. `live` while the socket reports new messages. */
+/**
+ * Pages from the newest back; each with its oldest message first. A poll reads the newest, and others when they are old.
+ * `live` while the socket reports new messages.
+ */
 export const conversation = (id: string, live: boolean) =>
   infiniteQueryOptions({
     queryKey: ["conversations", "one", id],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof RecentMessages.Encoded>("GET", `/api/conversations/${id}/recent`, {
-        query: { limit: 50, before: pageParam },
-        signal
-      }),
+    queryFn: ({ client, pageParam, queryKey, signal }) =>
+      readPage(client.getQueryData<InfiniteData<ThreadPage>>(queryKey)?.pages ?? [], pageParam, () =>
+        call<typeof RecentMessages.Encoded>("GET", `/api/conversations/${id}/recent`, {
+          query: { limit: threadPageSize, before: pageParam },
+          signal
+        })
+      ),
     initialPageParam: firstPage(),
-    getNextPageParam: ({ hasMore, messages }) => (hasMore ? (messages[0]?.id ?? null) : null),
+    getNextPageParam: nextBefore,
     // The socket does not report the delivery state of a message.
     refetchInterval: ({ state: { data } }) =>
       live && !isUnderway(data?.pages[0]) ? 30_000 : refetchIntervalMs

@@ -21,10 +21,11 @@ import type {
   Teammate as DeclaredTeammate
 } from "../../../domain/conversations/Inbox.ts"
 import type { AllItems, OneLabel } from "../../../http/hosted/conversations/InboxItemsApi.ts"
-import type { InboxPage, RecentMessages } from "../../../http/hosted/conversations/InboxViewApi.ts"
+import type { InboxPage } from "../../../http/hosted/conversations/InboxViewApi.ts"
 import type { OneEntry, OnePerson, UnreadCount } from "../../../http/hosted/conversations/InboxWorkApi.ts"
 import { call, firstPage } from "./Client.ts"
 import type { Conversation } from "./Conversations.ts"
+import { type ThreadPage, withoutAges } from "./ThreadPage.ts"
 
 export type Filter = typeof InboxFilter.Encoded
 export type Entry = typeof DeclaredEntry.Encoded
@@ -33,7 +34,7 @@ export type View = typeof DeclaredView.Encoded
 export type Reply = typeof DeclaredReply.Encoded
 export type Teammate = typeof DeclaredTeammate.Encoded
 type Pages = InfiniteData<typeof InboxPage.Encoded>
-type Thread = InfiniteData<typeof RecentMessages.Encoded>
+type Thread = InfiniteData<ThreadPage>
 
 /** Polling interval in milliseconds of the list's head and of the unread count. */
 const headIntervalMs = 5_000
@@ -90,6 +91,15 @@ export const patch = (queries: QueryClient, id: string, change: Partial<Conversa
       ? undefined
       : { ...data, pages: data.pages.map((one) => ({ ...one, conversation: changed(one.conversation) })) }
   )
+}
+
+/** Reads all shown messages of the conversation again, for a change among older ones. */
+export const readThread = (queries: QueryClient, id: string): Promise<void> => {
+  const queryKey = ["conversations", "one", id]
+  queries.setQueryData<Thread>(queryKey, (data) =>
+    data === undefined ? undefined : { ...data, pages: withoutAges(data.pages) }
+  )
+  return queries.invalidateQueries({ queryKey })
 }
 
 /** Marks everything up to the message as read. */
