@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Queue from "effect/Queue"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
@@ -76,6 +77,11 @@ const recorder = Effect.map(Queue.unbounded<QueueJob>(), (seen) => ({
   }),
   all: Effect.map(Queue.takeAll(seen), Chunk.toReadonlyArray)
 }))
+
+const failures = {
+  description: "Jobs that this process recorded as failed for good, by queue",
+  incremental: true
+} as const
 
 const number = (job: QueueJob) => Number(job.payload["n"])
 
@@ -466,6 +472,31 @@ eachEngineLive("The job queue", (it, engine) => {
       expect(yield* told.all).toMatchObject([{ payload: { n: 1 }, attempt: 3, lastAttempt: true }])
       expect(yield* all).toEqual([])
       expect(yield* rows).toMatchObject([{ attempts: 3, last_error: "worker died" }])
+    })
+  )
+
+  it.scoped("counts each job that fails for good, also those that the table no longer keeps", () =>
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const queue = yield* queueOf()
+      const counted = Effect.map(
+        Metric.value(
+          Metric.tagged(Metric.counter("spoke_queue_failed_jobs_total", failures), "queue", "ingestion")
+        ),
+        ({ count }) => count
+      )
+      const before = yield* counted
+      yield* queue.enqueue("ingestion", { n: 0 })
+      yield* sql`update queue_jobs set state = 'active', attempts = 3, lease_token = 'gone', lease_until = now() - interval '1 second'`
+      for (let n = 1; n <= 4; n++) yield* queue.enqueue("ingestion", { n })
+      yield* queue.enqueue("ingestion", { n: 5 })
+      yield* queue.work("ingestion", 1, (job) =>
+        number(job) === 5
+          ? Effect.void
+          : Effect.fail(new JobFailure({ message: "No.", fatal: number(job) < 4 }))
+      )
+      yield* until(Effect.map(states, (all) => all.toSorted().join(" ") === "completed failed failed failed"))
+      expect((yield* counted) - before).toBe(5)
     })
   )
 

@@ -95,10 +95,13 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           and (c.version, c.id) > (${version}::bigint, ${chunkId})
         order by c.version, c.id limit ${limit}`.pipe(Rows.all(Chunk), Effect.withSpan("FindingStore.next"))
 
-    /** Live chunks of other documents that share these index keys, those with the most first. */
+    /**
+     * Live chunks of other documents that share these index keys, those with the most first. Only those before the chunk
+     * in the order of the search, so that each pair is compared once, also when the search starts again.
+     */
     const neighbours = (
       { agentId, tenantId }: AgentScope,
-      { documentId, id }: Pick<ScannedChunk, "documentId" | "id">,
+      { documentId, id, version }: Pick<ScannedChunk, "documentId" | "id" | "version">,
       anchors: ReadonlyArray<number>,
       limit: number
     ) =>
@@ -115,7 +118,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         )
         select c.id, c.document_id as "documentId", c.content, c.version::text as version from alike
         join chunks c on c.tenant_id = ${opaque(sql, tenantId)} and c.id = alike.chunk_id and c.document_id <> ${documentId}
-          and c.version is not null
+          and (c.version, c.id) < (${version}::bigint, ${id})
         order by alike.common desc, c.id limit ${limit}`.pipe(
         Rows.all(Chunk),
         Effect.withSpan("FindingStore.neighbours")
@@ -250,12 +253,24 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           ${after === undefined ? sql`` : sql`and (-f.weight, f.id) > (-${after.weight}::float8, ${after.id})`}
         order by -f.weight, f.id limit ${limit + 1}`.pipe(Rows.all(Row), Effect.withSpan("FindingStore.page"))
 
-    /** Dismisses it, or reverts that. None when the agent has no such finding. */
+    /**
+     * Dismisses it, or reverts that. None when the agent has no such finding. If no more findings of its kind could be
+     * stored before, some may have been dropped: the search starts again.
+     */
     const dismiss = ({ agentId, tenantId }: AgentScope, id: FindingId, isDismissed: boolean) =>
       sql`
         with f as (
           update passage_findings set dismissed_at = case when ${isDismissed} then coalesce(dismissed_at, now()) end
           where tenant_id = ${tenantId} and agent_id = ${agentId} and id = ${id} returning *
+        ), before as (
+          select count(*) filter (where k.dismissed_at is null) as open, count(*) as stored,
+            bool_or(k.id = ${id} and k.dismissed_at is null) as is_open
+          from passage_findings k
+          where k.tenant_id = ${tenantId} and k.agent_id = ${agentId} and k.kind <> 'stale' and k.kind = (select kind from f)
+        ), again as (
+          update passage_scans set version = 0, chunk_id = ''
+          where tenant_id = ${tenantId} and agent_id = ${agentId} and ${isDismissed}
+            and (select is_open and open >= ${maxFindings} and stored < ${maxStoredFindings} from before)
         )
         select ${columns} from f`.pipe(Rows.first(Row), Effect.withSpan("FindingStore.dismiss"))
 

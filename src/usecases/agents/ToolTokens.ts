@@ -100,9 +100,10 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     const box = yield* SecretBox
     const authorization = yield* ToolAuthorization
     const renewals = yield* FiberSet.make<string, ToolAuthorizationError>()
-    // Finalizers run in reverse order: this one waits before the set interrupts its remaining fibers.
+    // Finalizers run in reverse order: this one waits before the set interrupts its remaining fibers. Nothing can be
+    // interrupted in a finalizer otherwise, so that the time-out would wait for the fibers.
     yield* Effect.addFinalizer(() =>
-      FiberSet.awaitEmpty(renewals).pipe(Effect.timeout(drainTimeout), Effect.ignore)
+      Effect.interruptible(FiberSet.awaitEmpty(renewals)).pipe(Effect.timeout(drainTimeout), Effect.ignore)
     )
 
     const sealTokens = (tokens: Sealed) =>

@@ -101,11 +101,16 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       return yield* fatalFailure(reason)
     })
 
-    /** True when the sender has reached the channel's limit of answers. False when the counter is unavailable. */
+    /**
+     * True when the sender has reached the channel's limit of answers. False when the counter is unavailable. Counts the
+     * message, so it runs in the transaction that stores it: another attempt does not count it again. It is a transaction
+     * of its own in there, because a failed statement would end the other one.
+     */
     const isOverLimit = ({ accountId, channel, kind, sender }: InboundMessage) => {
       const limit = adapters.named(channel)?.senderLimit
       if (limit === undefined || sender === undefined || kind === "echo") return Effect.succeed(false)
       return limiter.take(`channel-sender:${channel}:${accountId}:${sender}`, limit).pipe(
+        sql.withTransaction,
         Effect.map(({ granted }) => !granted),
         Effect.catchAll(({ message }) =>
           Effect.as(Effect.logWarning("A sender is not counted", message), false)
@@ -147,11 +152,11 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const append = Effect.fn("Inbound.append")(function* (
       route: Route,
       event: InboundMessage,
-      conversation: OpenConversation,
-      overLimit: boolean
+      conversation: OpenConversation
     ) {
       const now = yield* DateTime.now
       const echo = event.kind === "echo"
+      const overLimit = yield* isOverLimit(event)
       const answeredBy = echo ? null : yield* reasonForSilence(event, conversation, overLimit)
       yield* conversations.append(route, conversation.id, {
         id: yield* newId.message,
@@ -171,13 +176,12 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       route: Route,
       event: InboundMessage,
       endUserId: EndUserId,
-      fresh: ConversationId,
-      overLimit: boolean
+      fresh: ConversationId
     ) {
       const known = yield* conversations.findByMessage(route, endUserId, event.messageId)
       if (known !== null) return { conversationId: known, fresh: false, outcome: null }
       const conversation = yield* conversations.open(route, event.channel, endUserId, fresh)
-      return yield* append(route, event, conversation, overLimit)
+      return yield* append(route, event, conversation)
     })
 
     /**
@@ -192,10 +196,9 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const from = { tenantId: route.tenantId, ...correspondence(event) }
       const freshUser = yield* newId.endUser
       const freshConversation = yield* newId.conversation
-      const overLimit = yield* isOverLimit(event)
       const work = Effect.gen(function* () {
         const endUserId = (yield* contacts.resolve(from, freshUser)) ?? freshUser
-        const stored = yield* appendOnce(route, event, endUserId, freshConversation, overLimit)
+        const stored = yield* appendOnce(route, event, endUserId, freshConversation)
         yield* inbox.markProcessed(id, stored.outcome ?? "with a later message")
         return stored
       })

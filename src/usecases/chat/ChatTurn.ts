@@ -87,9 +87,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const live = yield* RunningTurns
     const fibers = yield* FiberSet.make()
     const { abandon, conclude } = yield* makeSettleTurn
-    // Finalizers run in reverse order: this one waits before the set interrupts its remaining fibers.
+    // Finalizers run in reverse order: this one waits before the set interrupts its remaining fibers. Nothing can be
+    // interrupted in a finalizer otherwise, so that the time-out would wait for the fibers.
     yield* Effect.addFinalizer(() =>
-      FiberSet.awaitEmpty(fibers).pipe(Effect.timeout(settings.drain), Effect.ignore)
+      Effect.interruptible(FiberSet.awaitEmpty(fibers)).pipe(Effect.timeout(settings.drain), Effect.ignore)
     )
 
     /** The state of an admitted turn. Emits its first event. */

@@ -143,6 +143,61 @@ describe.skipIf(production)("A server that is monitored", () => {
     expect([checked.status, checked.stderr]).toEqual([0, ""])
   })
 
+  it.skipIf(!hasPromtool)(
+    "opens a ticket for a job that failed for good, however many are stored already",
+    () => {
+      const failed = {
+        eval_time: "20m",
+        alertname: "SpokeJobsFailed",
+        exp_alerts: [
+          {
+            exp_labels: { severity: "ticket", queue: "embedding" },
+            exp_annotations: { summary: "Jobs of queue embedding have failed for good." }
+          }
+        ]
+      }
+      const file = Path.join(folder, "rules-test.json")
+      Fs.writeFileSync(
+        file,
+        JSON.stringify({
+          rule_files: [rulesFile],
+          tests: [
+            {
+              interval: "1m",
+              input_series: [
+                {
+                  series: 'spoke_queue_jobs{queue="embedding",state="failed",instance="a"}',
+                  values: "500x60"
+                },
+                {
+                  series: 'spoke_queue_jobs{queue="ingestion",state="failed",instance="a"}',
+                  values: "500x60"
+                },
+                {
+                  series: 'spoke_queue_failed_jobs_total{queue="embedding",instance="a"}',
+                  values: "0x15 1x44"
+                },
+                { series: 'spoke_queue_failed_jobs_total{queue="embedding",instance="b"}', values: "7x60" },
+                { series: 'spoke_queue_failed_jobs_total{queue="ingestion",instance="a"}', values: "9x60" }
+              ],
+              alert_rule_test: [
+                failed,
+                { ...failed, eval_time: "14m", exp_alerts: [] },
+                { ...failed, eval_time: "50m", exp_alerts: [] }
+              ]
+            }
+          ]
+        })
+      )
+      const tested = promtool(["test", "rules", file])
+      expect([tested.status, tested.stdout, tested.stderr]).toEqual([
+        0,
+        expect.stringContaining("SUCCESS"),
+        ""
+      ])
+    }
+  )
+
   it("has every metric and label that the rules ask for, and every alert says what is wrong", () => {
     const selectors = rules.flatMap(({ expr }) => selectorsOf(expr))
     expect(selectors.length).toBeGreaterThan(40)

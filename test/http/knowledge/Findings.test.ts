@@ -207,6 +207,41 @@ eachEngineLive("What is wrong with passages", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("is found later when there were too many findings, and each pair of passages once", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      const list = `/api/agents/${scope.agentId}/findings`
+      const sql = yield* SqlClient.SqlClient
+      const counts = Effect.map(data(list), (page) => page.counts)
+      yield* pages(scope, { lamp: "The lamp has a cable.", stool: "The stool has three legs." })
+      yield* sql`
+        insert into passage_findings (tenant_id, id, agent_id, kind, chunk_id, other_chunk_id, reasons, weight)
+        select ${scope.tenantId}, 'fnd_' || n, ${scope.agentId}, 'contradiction', 'chk_lamp', 'chk_stool', '[]', 1
+        from generate_series(1, 500) n`
+      yield* pages(scope, {
+        one: "Customers can return the goods within 14 days. Customers can return all goods within 7 days.",
+        other: "Customers can return goods within 30 days."
+      })
+      yield* sweep
+      const found = sql`select id from passage_findings where id not in (select 'fnd_' || n from generate_series(1, 500) n)`
+      expect(yield* found).toEqual([])
+      expect((yield* data(list)).isComplete).toBe(true)
+      yield* data(`${list}/fnd_1/dismiss`, "POST")
+      expect((yield* data(list)).isComplete).toBe(false)
+      yield* sweep
+      expect(yield* found).toHaveLength(1)
+      expect((yield* data(list)).counts.contradiction).toBe(500)
+      // The search starts again, and finds the same.
+      yield* data(`${list}/fnd_2/dismiss`, "POST")
+      expect((yield* data(list)).isComplete).toBe(false)
+      yield* sweep
+      expect(yield* found).toHaveLength(1)
+      // There was room for all that is found.
+      yield* data(`${list}/fnd_3/dismiss`, "POST")
+      expect((yield* data(list)).isComplete).toBe(true)
+    }).pipe(onFreshData)
+  )
+
   it.scoped("is no form that is filled in for each of many things", () =>
     Effect.gen(function* () {
       const scope = yield* agent

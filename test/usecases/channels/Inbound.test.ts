@@ -360,6 +360,35 @@ eachEngineLive("A conversation of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("counts a mail once against the limit of its sender, however often its job is tried", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent(), account, "email")
+      const inbound = yield* Inbound
+      const ada = {
+        channel: "email",
+        sender: "ada@customers.example",
+        from: [user("ada@customers.example")]
+      } as const
+      const outcomes = rows("select outcome from channel_inbox order by received_at")
+      const [stored] = yield* accept(yield* message(ada))
+      if (stored === undefined) return expect.unreachable()
+      for (let attempt = 1; attempt <= 20; attempt++) yield* inbound.process(job(stored, { attempt }))
+      // Attempts that are rolled back do not count either.
+      const [failing] = yield* accept(yield* message(ada))
+      if (failing === undefined) return expect.unreachable()
+      yield* rows("alter table channel_inbox rename column outcome to gone")
+      for (let attempt = 1; attempt <= 20; attempt++)
+        expect(yield* Effect.exit(inbound.process(job(failing, { attempt })))).toMatchObject({
+          _tag: "Failure"
+        })
+      yield* rows("alter table channel_inbox rename column gone to outcome")
+      yield* inbound.process(job(failing, { attempt: 21 }))
+      expect(yield* outcomes).toEqual([{ outcome: null }, { outcome: null }])
+      for (let n = 3; n <= 31; n++) yield* receive(yield* message(ada))
+      expect((yield* outcomes).slice(-2)).toEqual([{ outcome: null }, { outcome: "loop" }])
+    }).pipe(onFreshData)
+  )
+
   it.scoped("gets a human when its contact and the agent answer each other without end", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())

@@ -7,11 +7,13 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
-import * as RateLimiterMemory from "../../../src/capabilities/RateLimiter/Memory.ts"
+import { layerSql } from "../../../src/capabilities/RateLimiter/Sql.ts"
 import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
 import type { QueueJob } from "../../../src/capabilities/JobQueue.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
 import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
+import { MailSubmission } from "../../../src/capabilities/Mailer.ts"
+import { emailAdapter } from "../../../src/channels/email/Adapter.ts"
 import * as BuiltIn from "../../../src/channels/BuiltIn.ts"
 import { Graph } from "../../../src/channels/Graph.ts"
 import { GraphFiles } from "../../../src/channels/GraphFiles.ts"
@@ -82,9 +84,9 @@ const graphFiles = Layer.succeed(GraphFiles, {
   read: (url) => Effect.succeed(Option.fromNullable(provided.get(url.slice(filesUrl.length))?.bytes))
 })
 
-const adapters = BuiltIn.layerOver({ appSecret: null }).pipe(
-  Layer.provide([graphFiles, Layer.mock(Graph, {})])
-)
+const adapters = Layer.unwrapEffect(
+  Effect.map(MailSubmission, (mails) => BuiltIn.layerOver({ appSecret: null, others: [emailAdapter(mails)] }))
+).pipe(Layer.provide([graphFiles, Layer.mock(Graph, {}), Layer.mock(MailSubmission, {})]))
 
 const kept = Attachments.Default.pipe(
   Layer.provideMerge(Artifacts.Default),
@@ -103,7 +105,7 @@ export const ownershipLayer = (timeout?: Duration.DurationInput) =>
 
 export const inboundLayer = (timeout?: Duration.DurationInput) =>
   Inbound.Default.pipe(
-    Layer.provide([adapters, RateLimiterMemory.layerMemory]),
+    Layer.provide([adapters, layerSql]),
     Layer.provideMerge(InboundFiles.Default.pipe(Layer.provide([adapters, ChannelStore.Default]))),
     Layer.provideMerge(ownershipLayer(timeout)),
     Layer.provideMerge(
@@ -115,14 +117,18 @@ export const inboundLayer = (timeout?: Duration.DurationInput) =>
 export const account = "1067"
 
 /** An active configuration of {@link account}. */
-export const channelOf = (scope: AgentScope, externalId = account) =>
+export const channelOf = (
+  scope: AgentScope,
+  externalId = account,
+  channel: InboundMessage["channel"] = "whatsapp"
+) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const id = yield* newId.channel
     const token = yield* (yield* SecretBox).seal("channel-token", "EAAB-token")
     yield* sql`
       insert into channels (id, tenant_id, agent_id, channel, external_id, access_token)
-      values (${id}, ${scope.tenantId}, ${scope.agentId}, 'whatsapp', ${externalId}, ${token})`
+      values (${id}, ${scope.tenantId}, ${scope.agentId}, ${channel}, ${externalId}, ${token})`
     return id
   })
 

@@ -4,8 +4,10 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
+import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import type { JobFailure, QueueJob, QueuePolicy } from "../../JobQueue.ts"
 import type { Lease, Rows } from "./Rows.ts"
 
@@ -21,6 +23,21 @@ export interface RunningJob extends Lease {
   ending: "lost" | "stopped" | undefined
   fiber: Fiber.RuntimeFiber<void> | undefined
 }
+
+// The number of failed jobs in the table cannot show new ones, because the table keeps only the newest of them.
+const failures = Metric.counter("spoke_queue_failed_jobs_total", {
+  description: "Jobs that this process recorded as failed for good, by queue",
+  incremental: true
+})
+
+const failuresOf = (queue: QueueName) => Metric.tagged(failures, "queue", queue)
+
+/** Registers the queue's counter, because an increase is not seen in a series that begins with it. */
+export const beginFailures = (queue: QueueName) => Effect.asVoid(Metric.value(failuresOf(queue)))
+
+/** Counts a failure that was written. Without the lease, the worker that has it writes and counts its own. */
+const counted = ({ job }: RunningJob, written: Effect.Effect<boolean, unknown>) =>
+  Effect.tap(written, (kept) => (kept ? Metric.increment(failuresOf(job.queue)) : Effect.void))
 
 /** A unique name of a claim. A worker may hold a job twice, if it lost the lease and claimed the job again. */
 export const nameOf = ({ id, token }: Lease) => `${id} ${token}`
@@ -65,7 +82,7 @@ const retryOrFail = (rows: Rows, policy: QueuePolicy, held: RunningJob, cause: C
     if (Option.isNone(failure)) yield* Effect.logError("A job broke", cause)
     if (lastAttempt || Option.exists(failure, ({ fatal }) => fatal)) {
       yield* Effect.logError("A job failed permanently", message)
-      return yield* rows.fail(held, message)
+      return yield* counted(held, rows.fail(held, message))
     }
     const log = Option.exists(failure, ({ expected }) => expected === true)
       ? Effect.logDebug
@@ -75,11 +92,11 @@ const retryOrFail = (rows: Rows, policy: QueuePolicy, held: RunningJob, cause: C
   })
 
 const outcome = (rows: Rows, policy: QueuePolicy, held: RunningJob, exit: Exit.Exit<void, JobFailure>) => {
-  if (Exit.isSuccess(exit)) return held.dead ? rows.failDead(held) : rows.complete(held)
+  if (Exit.isSuccess(exit)) return held.dead ? counted(held, rows.failDead(held)) : rows.complete(held)
   if (held.dead) {
     return Effect.zipRight(
       Effect.logError("A permanently failed job could not be reported", exit.cause),
-      rows.failDead(held)
+      counted(held, rows.failDead(held))
     )
   }
   return held.ending === "stopped" && Cause.isInterrupted(exit.cause)

@@ -17,7 +17,7 @@ import { randomUUID } from "node:crypto"
 import type { JobFailure, QueueJob, QueuePolicy } from "../../JobQueue.ts"
 import { withOwner } from "../../../concurrency/CurrentOwner.ts"
 import { DurationHistogram } from "../../../concurrency/DurationHistogram.ts"
-import { interruptHandler, type RunningJob, nameOf, settle } from "./Held.ts"
+import { beginFailures, interruptHandler, type RunningJob, nameOf, settle } from "./Held.ts"
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import { type Claimed, groupOf, type Running } from "./Claim.ts"
 import type { Rows } from "./Rows.ts"
@@ -284,6 +284,7 @@ const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
       finished: yield* Queue.sliding<void>(1)
     }
     waits.begin({ queue: options.queue })
+    yield* beginFailures(options.queue)
     // Finalizers run in reverse order: first no more claims, then the end of running jobs, then of their heartbeat.
     yield* Effect.forkScoped(Effect.interruptible(heartbeat(worker)))
     yield* Effect.forkScoped(Effect.interruptible(prune(worker)))
