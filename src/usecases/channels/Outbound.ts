@@ -24,7 +24,7 @@ import {
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
-import { split } from "../../channels/Split.ts"
+import { split, splitFormatted } from "../../channels/Split.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
@@ -74,7 +74,7 @@ const partsOf = (
   if (adapter === null) return [{ body: text }]
   const { maxCaptionLength, maxTextLength, shown } = adapter
   // Text of a human is sent unchanged.
-  const texts = split(author === "human" ? text : shown(text), maxTextLength)
+  const texts = author === "human" ? split(text, maxTextLength) : splitFormatted(shown(text), maxTextLength)
   const [first = "", ...more] = texts
   const [media, ...others] = attachments
   if (media !== undefined && others.length === 0 && more.length === 0 && first.length <= maxCaptionLength)

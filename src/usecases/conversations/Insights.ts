@@ -14,7 +14,7 @@ import type {
 import { invalidField, noSuch } from "../../domain/Errors.ts"
 import type { AgentId, RunId, SourceId } from "../../domain/Ids.ts"
 import { mayBeEnglish } from "../../search/Language.ts"
-import * as QuestionGroups from "../../search/QuestionGroups.ts"
+import type * as QuestionGroups from "../../search/QuestionGroups.ts"
 import {
   InsightStore,
   maxQuestionLength,
@@ -23,6 +23,7 @@ import {
 } from "../../store/conversations/Insights.ts"
 import { Masking } from "../chat/masking/Masking.ts"
 import { GroupNames, type UnnamedGroup } from "./GroupNames.ts"
+import { groupQuestions } from "./Grouping.ts"
 import * as Measures from "./Measures.ts"
 import { ReportPermits } from "./ReportPermits.ts"
 import { afterOf, placeOf, reportTime } from "./ReportTime.ts"
@@ -31,8 +32,6 @@ import { afterOf, placeOf, reportTime } from "./ReportTime.ts"
 const maxTurns = 1_000
 /** Time for embedding questions in one report; the next report continues. */
 const embeddingTimeout = Duration.seconds(20)
-/** Grouping steps before the fiber yields to the event loop. */
-const stepsPerYield = 16
 const maxExamples = 5
 const maxSources = 10
 /** Maximum characters of a question that are shown. */
@@ -100,19 +99,6 @@ const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): Readonl
         other.rows.length - one.rows.length ||
         ((one.rows[0]?.runId ?? "") < (other.rows[0]?.runId ?? "") ? 1 : -1)
     )
-
-/** Groups questions a few steps at a time, because the thread also serves requests. */
-const groupQuestions = (asked: ReadonlyArray<QuestionGroups.AskedQuestion<WrongRow>>) =>
-  Effect.gen(function* () {
-    const steps = QuestionGroups.grouped(asked)
-    for (;;) {
-      for (let step = 0; step < stepsPerYield; step++) {
-        const { done, value } = steps.next()
-        if (done === true) return value
-      }
-      yield* Effect.yieldNow()
-    }
-  })
 
 const vectorOf = (bytes: Uint8Array): Float32Array => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
