@@ -4,6 +4,7 @@ import type * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { Embedder } from "../../capabilities/Embedder.ts"
+import { inSlices } from "../../concurrency/InSlices.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type {
   InsightGroup,
@@ -14,7 +15,7 @@ import type {
 import { invalidField, noSuch } from "../../domain/Errors.ts"
 import type { AgentId, RunId, SourceId } from "../../domain/Ids.ts"
 import { mayBeEnglish } from "../../search/Language.ts"
-import type * as QuestionGroups from "../../search/QuestionGroups.ts"
+import * as QuestionGroups from "../../search/QuestionGroups.ts"
 import {
   InsightStore,
   maxQuestionLength,
@@ -23,7 +24,6 @@ import {
 } from "../../store/conversations/Insights.ts"
 import { Masking } from "../chat/masking/Masking.ts"
 import { GroupNames, type UnnamedGroup } from "./GroupNames.ts"
-import { groupQuestions } from "./Grouping.ts"
 import * as Measures from "./Measures.ts"
 import { ReportPermits } from "./ReportPermits.ts"
 import { afterOf, placeOf, reportTime } from "./ReportTime.ts"
@@ -266,7 +266,12 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         vector: vectors.get(row.question) ?? null,
         value: row
       }))
-      return { rows, vectors, isCut: read.length > maxTurns, all: inOrder(yield* groupQuestions(asked)) }
+      return {
+        rows,
+        vectors,
+        isCut: read.length > maxTurns,
+        all: inOrder(yield* inSlices(QuestionGroups.grouped(asked)))
+      }
     })
 
     /** Groups of the last {@link defaultDays} days with at least `minTurns` unanswered turns. */
