@@ -327,9 +327,18 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         ? Effect.succeed(true)
         : Effect.withSpan(outbox.isOwn(echo), "Outbound.isOwn")
 
-    /** Records the delivery state of a message; a state never goes back. */
-    const recordDelivery = (status: DeliveryStatus) =>
-      Effect.withSpan(outbox.recordDelivery(status), "Outbound.recordDelivery")
+    /**
+     * Records the delivery state of a message; a state never goes back. Providers also refuse by a status what they had
+     * accepted.
+     */
+    const recordDelivery = Effect.fn("Outbound.recordDelivery")(function* (status: DeliveryStatus) {
+      const parts = yield* outbox.recordDelivery(status)
+      if (status.delivery !== "failed") return
+      for (const { conversationId, lastError, tenantId } of parts) {
+        yield* handOver({ tenantId }, conversationId, lastError ?? "")
+        yield* feed.changed(conversationId, null)
+      }
+    })
 
     return { post, process, failAbandoned, showSeen, isOwn, recordDelivery } as const
   })
