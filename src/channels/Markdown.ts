@@ -12,24 +12,57 @@ export interface Marks {
 }
 
 const citations = / ?\[\d{1,3}\](?:\[\d{1,3}\])*(?!\(|:)/g
+const code = /(`{1,3})([^`\n]+)\1/g
+const address = String.raw`https?:\/\/[^\s*<>[]+`
 // Lengths are bounded. Otherwise each opening bracket would be searched to the end of its line, which takes quadratic
 // time.
-const link = /!?\[([^\]\n]{0,500})\]\((\S{1,2048}?)(?:\s{1,8}"[^"\n]{0,300}")?\)/g
-const strong = /(?:\*\*|__)(?=\S)(.{1,1000}?)(?<=\S)(?:\*\*|__)/g
-const written = (_: string, label: string, url: string) =>
-  label.trim() === "" || label === url ? url : `${label} (${url})`
+const links = new RegExp(
+  String.raw`!?\[([^\]\n]{0,500})\]\((\S{1,2048}?)(?:\s{1,8}"[^"\n]{0,300}")?\)|${address}`,
+  "g"
+)
+const addresses = new RegExp(address, "g")
+const both = /\*\*\*(?=\S)(.{1,1000}?)(?<=\S)\*\*\*/g
+// Underscores within a word, such as in `two__words__here`, mark nothing.
+const strong =
+  /\*\*(?=\S)(.{1,1000}?)(?<=\S)\*\*|(?<![\p{L}\p{N}_])__(?=\S)(.{1,1000}?)(?<=\S)__(?![\p{L}\p{N}_])/gu
 
-/** A private-use character that replaces a strong mark until emphasis has been processed. */
+/** Private-use characters: a strong mark until emphasis has been processed, and code and addresses, which stay as they are. */
 const placeholder = "\ue000"
+const heldCode = "\ue005"
+const heldAddress = "\ue006"
+const reserved = /[\ue000\ue005\ue006]/g
 
-const inline = (line: string, marks: Marks): string =>
-  line
+const inline = (line: string, marks: Marks): string => {
+  const codes: Array<string> = []
+  const urls: Array<string> = []
+  const holdCode = (_: string, _marks: string, text: string) => {
+    codes.push(`${marks.code}${text}${marks.code}`)
+    return heldCode
+  }
+  const holdUrl = (url: string) => {
+    urls.push(url)
+    return heldAddress
+  }
+  const written = (found: string, label: string | undefined, url: string | undefined) => {
+    if (label === undefined || url === undefined) return holdUrl(found)
+    return label.trim() === "" || label === url
+      ? holdUrl(url)
+      : `${label.replace(addresses, holdUrl)} (${holdUrl(url)})`
+  }
+  return line
+    .replace(code, holdCode)
     .replace(citations, "")
-    .replace(link, written)
-    .replace(strong, `${placeholder}$1${placeholder}`)
+    .replace(links, written)
+    .replace(both, `${placeholder}${marks.emphasis}$1${marks.emphasis}${placeholder}`)
+    .replace(
+      strong,
+      (_: string, stars?: string, lines?: string) => `${placeholder}${stars ?? lines ?? ""}${placeholder}`
+    )
     .replace(/(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])/g, `${marks.emphasis}$1${marks.emphasis}`)
     .replaceAll(placeholder, marks.strong)
-    .replace(/`([^`\n]+)`/g, `${marks.code}$1${marks.code}`)
+    .replaceAll(heldAddress, () => urls.shift() ?? "")
+    .replaceAll(heldCode, () => codes.shift() ?? "")
+}
 
 /** The text of a heading, without closing marks; undefined for any other line. */
 const headingOf = (text: string): string | undefined => {
@@ -49,17 +82,20 @@ const line = (text: string, marks: Marks): string => {
   return inline(text.replace(/^(\s*)[-*+]\s+/, "$1• "), marks)
 }
 
-/** Fenced code is not changed. */
+/** A line that begins or ends a block of code. One with more backticks behind it is code within a line. */
+const fence = /^\s*`{3,}[^`]*$/
+
+/** Code is not changed. */
 export const shownAs =
   (marks: Marks) =>
   (text: string): string => {
-    let code = false
+    let isCode = false
     const lines = text
-      .replaceAll(placeholder, "")
+      .replace(reserved, "")
       .split("\n")
       .flatMap((each) => {
-        if (!/^\s*```/.test(each)) return [code ? each : line(each, marks)]
-        code = !code
+        if (!fence.test(each)) return [isCode ? each : line(each, marks)]
+        isCode = !isCode
         return marks.fence === "" ? [] : [marks.fence]
       })
     return lines.join("\n").trim()

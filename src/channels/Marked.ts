@@ -4,7 +4,7 @@
  */
 import { type Marks, shownAs } from "./Markdown.ts"
 
-/** None of them may be the placeholder of `Markdown`. */
+/** None of them may be a placeholder of `Markdown`. */
 const marks: Marks = { strong: "\ue001", emphasis: "\ue002", code: "\ue003", fence: "\ue004" }
 
 const kinds: ReadonlyMap<string, MarkedSpan["kind"]> = new Map([

@@ -49,3 +49,26 @@ export const split = (text: string, limit: number): ReadonlyArray<string> => {
   }
   return [...parts, rest].filter((part) => part !== "")
 }
+
+/** Blocks of code, and formatting marks of `Marked`. A mark opens and closes a range. */
+const marks = /^(?:```|\ue004)$|[\ue001-\ue003]/gm
+/** Number of UTF-16 units for closing and opening all marks at the ends of a part. */
+const unitsOfMarks = 16
+const isFence = (mark: string) => mark === "```" || mark === "\ue004"
+
+/** {@link split} for formatted text: a range that is cut is closed in its part and opened again in the next one. */
+export const splitFormatted = (text: string, limit: number): ReadonlyArray<string> => {
+  const open: Array<string> = []
+  const pieces = text.length > limit ? split(text, limit - unitsOfMarks) : split(text, limit)
+  return pieces.flatMap((piece) => {
+    const before = open.map((mark) => (isFence(mark) ? `${mark}\n` : mark)).join("")
+    for (const [mark] of piece.matchAll(marks)) {
+      const at = open.indexOf(mark)
+      if (at === -1) open.push(mark)
+      else open.splice(at, 1)
+    }
+    const after = open.toReversed().map((mark) => (isFence(mark) ? `\n${mark}` : mark))
+    // The marks at the end of the part before have closed it.
+    return piece.replace(marks, "").trim() === "" ? [] : [`${before}${piece}${after.join("")}`]
+  })
+}

@@ -120,26 +120,30 @@ class Centre {
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
-/** Merges identical questions. Those that were asked most often come first. */
-const distinct = <A>(asked: ReadonlyArray<AskedQuestion<A>>): ReadonlyArray<Question<A>> => {
+/** Merges identical questions, step by step. Those that were asked most often come first. */
+function* distinct<A>(asked: ReadonlyArray<AskedQuestion<A>>): Generator<void, ReadonlyArray<Question<A>>> {
   const byKey = new Map<string, Array<AskedQuestion<A>>>()
   for (const one of asked) {
     const key = keyOf(one.text)
     const same = byKey.get(key)
     if (same === undefined) byKey.set(key, [one])
     else same.push(one)
+    yield
   }
-  const questions = [...byKey].map(([key, same]) => {
+  const questions: Array<Omit<Question<A>, "words"> & { readonly terms: ReadonlyArray<string> }> = []
+  for (const [key, same] of byKey) {
     const ordered = same.toSorted((one, other) => compare(one.text, other.text))
     const text = ordered[0]?.text ?? ""
     const vector = ordered.find((one) => one.vector !== null)?.vector ?? null
-    return { key, text, values: same.map(({ value }) => value), terms: terms(text), vector }
-  })
+    questions.push({ key, text, values: same.map(({ value }) => value), terms: terms(text), vector })
+    yield
+  }
   const weights = termWeights(questions.map((question) => question.terms))
-  const weighted = questions.map((question): Question<A> => ({
-    ...question,
-    words: wordVector(question.terms, weights)
-  }))
+  const weighted: Array<Question<A>> = []
+  for (const question of questions) {
+    weighted.push({ ...question, words: wordVector(question.terms, weights) })
+    yield
+  }
   return weighted.toSorted(
     (one, other) => other.values.length - one.values.length || compare(one.key, other.key)
   )
@@ -173,14 +177,13 @@ const groupOf = <A>(members: ReadonlyArray<Question<A>>, centre: Centre): Group<
 }
 
 /**
- * Groups `asked` step by step, so that the caller may yield the thread between two steps. The generator returns the
- * groups in the order in which they were created.
+ * Groups `asked` step by step, so that the caller may yield the thread between two steps. A step examines one question.
+ * The generator returns the groups in the order in which they were created.
  */
 export function* grouped<A>(
   asked: ReadonlyArray<AskedQuestion<A>>
 ): Generator<void, ReadonlyArray<Group<A>>> {
-  const questions = distinct(asked)
-  yield
+  const questions = yield* distinct(asked)
   const begun: Array<Centre> = []
   for (const question of questions) {
     const place = nearest(begun, question)
@@ -201,9 +204,12 @@ export function* grouped<A>(
     else group.push(question)
     yield
   }
-  return [...members.values(), ...alone].map((group) => {
+  const groups: Array<Group<A>> = []
+  for (const group of [...members.values(), ...alone]) {
     const centre = new Centre()
     for (const member of group) centre.add(member)
-    return groupOf(group, centre)
-  })
+    groups.push(groupOf(group, centre))
+    yield
+  }
+  return groups
 }

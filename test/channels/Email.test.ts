@@ -226,6 +226,11 @@ describe("What was said in a mail", () => {
       "Yes.\n\n________________________________\nFrom: Support <s@example.com>\nSent: Monday\nTo: Ada\n\nOld",
       "Yes."
     ],
+    ["Yes.\n\nFrom: Lovelace, Ada\nSent: Monday\nTo: Support\nCc: Bob\nSubject: Tea\n\nOld", "Yes."],
+    [
+      "A ticket, please.\n\nFrom: Berlin\nTo: Hamburg\nDate: 3 December\n\nFor two.",
+      "A ticket, please.\n\nFrom: Berlin\nTo: Hamburg\nDate: 3 December\n\nFor two."
+    ],
     ["Oui.\n\nDe : Support <s@example.com>\nEnvoyé : lundi\n\nAncien", "Oui."],
     ["Yes.\n\nSent from my phone", "Yes."],
     ["From: here to there is how far?", "From: here to there is how far?"],

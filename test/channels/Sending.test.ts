@@ -5,7 +5,9 @@ import { describe, expect, it } from "vitest"
 import { refusal } from "../../src/channels/Graph.ts"
 import { messenger } from "../../src/channels/messenger/Send.ts"
 import { whatsapp } from "../../src/channels/whatsapp/Send.ts"
-import { split } from "../../src/channels/Split.ts"
+import { shownAs } from "../../src/channels/Markdown.ts"
+import { unmarked, withMarks } from "../../src/channels/Marked.ts"
+import { split, splitFormatted } from "../../src/channels/Split.ts"
 import type { ContactAlias } from "../../src/domain/channels/Channel.ts"
 import { OutboxId } from "../../src/domain/Ids.ts"
 
@@ -108,6 +110,51 @@ describe("A reply", () => {
       "Hours\n\nOpen daily. See here: our site (https://a.example).\n• one\n• two"
     )
     expect(whatsapp.shown("2 * 3 * 4 and snake_case_name")).toBe("2 * 3 * 4 and snake_case_name")
+  })
+
+  it("keeps code and addresses as they are", () => {
+    const plain = shownAs({ strong: "", emphasis: "", code: "", fence: "" })
+    for (const code of ["argv[1]", "__init__", "a **b** c", "*args, **kwargs", "[x](https://a.example)"])
+      expect(whatsapp.shown(`**Use** \`${code}\` [2].`)).toBe(`*Use* \`${code}\`.`)
+    expect(plain("**Use `__init__` and `argv[1]`** [2].")).toBe("Use __init__ and argv[1].")
+    const url = "https://a.example/b__c__d?e=*f"
+    expect(plain(`See https://a.example/b__c__d, **https://e.example**.`)).toBe(
+      "See https://a.example/b__c__d, https://e.example."
+    )
+    expect(plain(`[the __page__](${url}) and [${url}](${url})`)).toBe(`the page (${url}) and ${url}`)
+    expect(plain("one__two__three and __four__")).toBe("one__two__three and four")
+    expect(whatsapp.shown("***Both*** and **one**")).toBe("*_Both_* and *one*")
+  })
+
+  it("keeps code with three backticks in a line, and what follows it", () => {
+    const text = "Run this:\n```npm install```\nThen **wait**."
+    expect(messenger.shown(text)).toBe("Run this:\nnpm install\nThen wait.")
+    expect(whatsapp.shown("```js\na **b**\n```\n**end**")).toBe("```\na **b**\n```\n*end*")
+  })
+
+  it("closes formatting that is cut at the end of a part, and opens it again in the next one", () => {
+    const code = `\`\`\`sh\n${"npm run one\n".repeat(600)}\`\`\`\n\nDone: **all**.`
+    const parts = splitFormatted(whatsapp.shown(code), whatsapp.limit)
+    expect(parts.length).toBe(2)
+    for (const part of parts) {
+      expect(part.length).toBeLessThanOrEqual(whatsapp.limit)
+      expect(part.startsWith("```\nnpm")).toBe(true)
+      expect(part.match(/```/g)).toHaveLength(2)
+    }
+    expect(parts.at(-1)?.endsWith("npm run one\n```\n\nDone: *all*.")).toBe(true)
+
+    const bold = `${"word ".repeat(190)}**${"strong ".repeat(30).trim()}** plain **end**`
+    const spans = splitFormatted(withMarks(bold), 1_000).map(unmarked)
+    expect(
+      spans.flatMap((part) =>
+        part.spans.map(({ offset, length }) => part.text.slice(offset, offset + length)).join(" | ")
+      )
+    ).toEqual([expect.stringMatching(/^(strong ?)+$/), expect.stringMatching(/^(strong ?)+ \| end$/)])
+
+    expect(splitFormatted(withMarks("```\n```"), 1_000)).toEqual([])
+    const ends = `\`\`\`\n${"x".repeat(972)}\n${"y".repeat(20)}\n\`\`\``
+    for (const part of splitFormatted(withMarks(ends), 990).map(unmarked))
+      expect(part.text.trim()).not.toBe("")
   })
 })
 

@@ -36,6 +36,18 @@ const questions = fc.array(
   { maxLength: 60 }
 )
 
+it("A step of the grouping examines one question", () => {
+  const texts = Array.from(
+    { length: 300 },
+    (_, place) => `question number ${place} about subject ${place ** 3}`
+  )
+  const steps = grouped(texts.map((text, place) => ({ text, vector: hashVector(text), value: place })))
+  let count = 0
+  while (steps.next().done !== true) count++
+  // Its text without punctuation, its words, its vector, and twice its place.
+  expect(count).toBeGreaterThanOrEqual(5 * texts.length)
+})
+
 it("The same questions make the same groups, in whatever order they come", () => {
   fc.assert(
     fc.property(questions, fc.infiniteStream(fc.nat()), (texts, keys) => {

@@ -14,15 +14,24 @@ const rule = /^_{20,}$/
 const sender = /^\*?(?:From|Von|De|Da|Van|Från|Fra|Od)\s?:\*? \S/
 const others =
   /^\*?(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Envoyé|Objet|À|Enviado|Para|Asunto|Inviato|Verzonden|Aan)\s?:/
+const subject = /^\*?(?:Subject|Betreff|Objet|Asunto|Assunto|Oggetto|Onderwerp|Ämne|Emne|Temat)\s?:/
 /** "Sent from my phone" */
 const device = /^(?:Sent from my |Get Outlook for |Von meinem .{2,60} gesendet|Gesendet von )/
 const quotedLine = /^\s?>/
 
 const isBlank = (line: string | undefined) => line === undefined || line.trim() === ""
 
-/** Whether the headers of a quoted mail begin here, without quote marks. */
-const isForeignHeader = (lines: ReadonlyArray<string>, at: number) =>
-  sender.test(lines[at] ?? "") && [1, 2, 3].some((after) => others.test(lines[at + after] ?? ""))
+const isOneOf = (form: RegExp, lines: ReadonlyArray<string>) => lines.some((line) => form.test(line))
+
+/**
+ * Whether the headers of a quoted mail begin here, without quote marks. They have an address or a subject: a journey
+ * has "From:" and "To:", too.
+ */
+const isForeignHeader = (lines: ReadonlyArray<string>, at: number) => {
+  const line = lines[at] ?? ""
+  if (!sender.test(line) || !isOneOf(others, lines.slice(at + 1, at + 4))) return false
+  return line.includes("@") || isOneOf(subject, lines.slice(at + 1, at + 6))
+}
 
 const isEnd = (lines: ReadonlyArray<string>, at: number): boolean => {
   const line = lines[at] ?? ""
@@ -30,7 +39,8 @@ const isEnd = (lines: ReadonlyArray<string>, at: number): boolean => {
   // RFC 3676 requires a space after the dashes, which some programs remove.
   if (line === "--" || line === "-- ") return true
   if (original.test(line) || device.test(line)) return true
-  return isForeignHeader(lines, rule.test(line) ? at + 1 : at)
+  if (rule.test(line)) return sender.test(lines[at + 1] ?? "")
+  return isForeignHeader(lines, at)
 }
 
 /** "On Monday Ada wrote:" in any language: up to three lines that end with a colon, directly above a quotation. */

@@ -56,13 +56,35 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
         Rows.first(Row)
       )
 
-    /** The active owners of the tenant. Locks the team until the transaction ends. */
-    const lockOwners = Effect.fn("TeamStore.lockOwners")(function* ({ tenantId }: TenantScope) {
-      yield* sql`select id from tenants where id = ${tenantId} for no key update`
-      const owners = yield* sql`
-        select id from users where tenant_id = ${tenantId} and role = 'owner' and active`
-      return owners.length
-    }, Effect.orDie)
+    /** Locks the team until the transaction ends. */
+    const lock = ({ tenantId }: TenantScope) =>
+      sql`select id from tenants where id = ${tenantId} for no key update`.pipe(
+        Rows.none,
+        Effect.withSpan("TeamStore.lock")
+      )
+
+    /**
+     * True for an active owner without whom no other could sign in: what an owner gave to others, an invitation or a
+     * password, ends with that owner. Needs the team's lock.
+     */
+    const isLastOwner = ({ tenantId }: TenantScope, id: UserId) =>
+      sql`
+        select from users l where l.tenant_id = ${tenantId} and l.id = ${id} and l.role = 'owner' and l.active and not exists (
+          select from users u where u.tenant_id = l.tenant_id and u.id <> l.id and u.role = 'owner' and u.active and (
+            exists (
+              select from user_identities d join sso_connections c on c.tenant_id = d.tenant_id and c.issuer = d.issuer
+              where d.tenant_id = u.tenant_id and d.user_id = u.id
+            )
+            or u.password_by is distinct from l.id and (
+              u.password_hash is not null and ${allowsPasswords}
+              or exists (select from passkeys p where p.tenant_id = u.tenant_id and p.user_id = u.id)
+            )
+            or u.id in (
+              select i.user_id from ${openInvitations}
+              where i.tenant_id = ${tenantId} and i.invited_by <> ${id} and ${isGood}
+            )
+          )
+        )`.pipe(Rows.any, Effect.withSpan("TeamStore.isLastOwner"))
 
     /** False if the tenant allows sign-in at its provider only. */
     const passwordsAllowed = ({ tenantId }: TenantScope) =>
@@ -190,7 +212,8 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     return {
       list,
       find,
-      lockOwners,
+      lock,
+      isLastOwner,
       passwordsAllowed,
       revokeUngranted,
       setRole,

@@ -61,6 +61,12 @@ const Correspondent = Schema.Struct({
 })
 export type Correspondent = typeof Correspondent.Type
 
+const DeliveredPart = Schema.Struct({
+  tenantId: TenantId,
+  conversationId: ConversationId,
+  lastError: Schema.NullOr(Schema.String)
+})
+
 export interface NewParts extends TenantScope {
   readonly conversationId: ConversationId
   readonly messageId: MessageId
@@ -195,12 +201,17 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       last_error = case when ${delivery}::text = 'failed'
         then coalesce(${error}::text, 'The provider could not deliver it.') else null end`
 
+    const delivered = sql`o.tenant_id as "tenantId", o.conversation_id as "conversationId", o.last_error as "lastError"`
+
     /** Order of states. A part never moves back. */
     const rank = sql.literal("array['sent', 'failed', 'delivered', 'read']")
     const further = (delivery: string) =>
       sql`(o.delivery is null or array_position(${rank}, o.delivery) < array_position(${rank}, ${delivery}::text))`
 
-    /** Records a delivery state, forward only. Also applies to a part whose answer is pending or lost. */
+    /**
+     * Records a delivery state, forward only, and returns the parts that it is new for. Also applies to a part whose
+     * answer is pending or lost.
+     */
     const recordDelivery = ({
       accountId,
       channel,
@@ -218,15 +229,15 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
                 provider_message_id = coalesce(o.provider_message_id, ${providerMessageId}::text)
               from channels h
               where ${account} and (o.id = ${outboxId} or o.provider_message_id = ${providerMessageId})
-                and ${further(delivery)} returning o.conversation_id as "conversationId"`
+                and ${further(delivery)} returning ${delivered}`
           : sql`/* every tenant: directory */
               update channel_outbox o set ${forward(delivery, error)}
               from channels h, conversations c, end_user_aliases a
               where ${account} and c.tenant_id = o.tenant_id and c.id = o.conversation_id and a.tenant_id = o.tenant_id and a.channel = h.channel
                 and a.kind = 'page_scoped_id' and a.value = ${watermark.pageScopedId} and a.end_user_id = c.end_user_id
                 and o.state = 'sent' and o.sent_at <= to_timestamp(${watermark.until.epochMillis}::float8 / 1000)
-                and ${further(delivery)} returning o.conversation_id as "conversationId"`
-      return Rows.none(statement)
+                and ${further(delivery)} returning ${delivered}`
+      return Rows.all(DeliveredPart)(statement)
     }
 
     /** Whether an echo repeats one of our messages: by the metadata that we sent with it, or by the provider's id. */

@@ -148,7 +148,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       const id = PasskeyId.make(typeId("psk", yield* Clock.currentTimeMillis))
       const addition = Effect.gen(function* () {
         // Locked, so that a person who is removed or gets another password meanwhile adds no passkey.
-        yield* team.lockOwners(by)
+        yield* team.lock(by)
         const own = yield* store.list(by, by.userId)
         if (own.length >= maxPasskeys) return yield* tooMany()
         if (!(yield* sessions.isOpen(by, by.userId, Buffer.from(by.session ?? "", "base64url")))) {
@@ -209,7 +209,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       const fingerprint = yield* credentials.fingerprint(token)
       const entry = Effect.gen(function* () {
         // Locked, so that a person who is removed or gets another password meanwhile does not sign in.
-        yield* team.lockOwners(passkey)
+        yield* team.lock(passkey)
         if (!(yield* store.use(passkey, passkey.id, state))) return yield* refused("removed, or copied")
         const isIn = yield* sessions.insert({
           fingerprint,

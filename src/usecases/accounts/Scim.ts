@@ -49,7 +49,7 @@ const lastOwner = () =>
   new ScimError({
     status: 409,
     scimType: "mutability",
-    detail: "The last owner stays, and stays active. Make somebody else an owner first."
+    detail: "The last owner who can sign in stays, and stays active. Make somebody else an owner first."
   })
 
 export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
@@ -60,16 +60,13 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
     const team = yield* TeamStore
     const users = yield* UserStore
 
-    /** Runs changes of one team one at a time. `change` receives the number of active owners. */
-    const changing = <A, E>(
-      scope: TenantScope,
-      change: (owners: number, connection: Connection) => Effect.Effect<A, E>
-    ) =>
+    /** Runs changes of one team one at a time. */
+    const changing = <A, E>(scope: TenantScope, change: (connection: Connection) => Effect.Effect<A, E>) =>
       Effect.gen(function* () {
-        const owners = yield* team.lockOwners(scope)
+        yield* team.lock(scope)
         const connection = yield* connections.find(scope)
         if (Option.isNone(connection)) return yield* missing("user")
-        return yield* change(owners, connection.value)
+        return yield* change(connection.value)
       }).pipe(
         sql.withTransaction,
         Effect.catchTag("SqlError", (error) => Effect.die(error))
@@ -85,7 +82,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
     })
 
     const createPerson = (scope: TenantScope, given: PersonChanges & { readonly userName: string }) =>
-      changing(scope, (_, connection) =>
+      changing(scope, (connection) =>
         Effect.gen(function* () {
           const email = decodeEmail(given.userName)
           const own = Option.exists(email, (address) =>
@@ -111,13 +108,13 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
 
     /** Omitted fields stay. A deactivated person is signed out at once, and all their credentials end. */
     const changePerson = (scope: TenantScope, id: string, changes: PersonChanges) =>
-      changing(scope, (owners) =>
+      changing(scope, () =>
         Effect.gen(function* () {
           const found: ScimPerson = yield* person(scope, id)
           const { active = found.active, externalId = found.externalId, userName = found.userName } = changes
           // A deactivation is not refused because of a name.
           if (active && userName.toLowerCase() !== found.userName) return yield* fixedAddress()
-          if (!active && found.active && found.role === "owner" && owners === 1) return yield* lastOwner()
+          if (!active && (yield* team.isLastOwner(scope, found.id))) return yield* lastOwner()
           if (!(yield* store.setPerson(scope, found.id, externalId, active)))
             return yield* alreadyTaken("externalId")
           if (!active) {
@@ -129,10 +126,10 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
       ).pipe(Effect.withSpan("Scim.changePerson"))
 
     const removePerson = (scope: TenantScope, id: string) =>
-      changing(scope, (owners) =>
+      changing(scope, () =>
         Effect.gen(function* () {
           const found = yield* person(scope, id)
-          if (found.active && found.role === "owner" && owners === 1) return yield* lastOwner()
+          if (yield* team.isLastOwner(scope, found.id)) return yield* lastOwner()
           yield* team.remove(scope, found.id)
           yield* team.revokeUngranted(scope)
         })
@@ -187,7 +184,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
     })
 
     const createGroup = (scope: TenantScope, given: GroupChanges & { readonly name: string }) =>
-      changing(scope, (_, connection) =>
+      changing(scope, (connection) =>
         Effect.gen(function* () {
           const id = yield* newScimGroupId
           const { externalId = null, members, name } = given
@@ -200,7 +197,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
 
     /** Omitted fields stay. */
     const changeGroup = (scope: TenantScope, id: string, changes: GroupChanges) =>
-      changing(scope, (_, connection) =>
+      changing(scope, (connection) =>
         Effect.gen(function* () {
           const before = yield* group(scope, id)
           const { externalId = before.externalId, name = before.name } = changes
@@ -213,7 +210,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
       ).pipe(Effect.withSpan("Scim.changeGroup"))
 
     const removeGroup = (scope: TenantScope, id: string) =>
-      changing(scope, (_, connection) =>
+      changing(scope, (connection) =>
         Effect.gen(function* () {
           const { members } = yield* group(scope, id)
           yield* store.removeGroup(scope, id)

@@ -178,16 +178,15 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     })
 
     /** The role that the groups give. The last owner stays an owner. */
-    const roleFor = (
+    const roleFor = Effect.fn("SignOn.roleFor")(function* (
+      scope: TenantScope,
       connection: StoredConnection,
       groups: Parameters<typeof signedInRoleOf>[1],
-      role: Role,
-      owners: number
-    ) => {
+      { id, role }: Pick<User, "id" | "role">
+    ) {
       if (connection.groupRoles.length === 0) return role
-      if (role === "owner" && owners === 1) return role
-      return signedInRoleOf(connection, groups)
-    }
+      return (yield* team.isLastOwner(scope, id)) ? role : signedInRoleOf(connection, groups)
+    })
 
     /** The connection if the sign-in began with it: one that began with another provider cannot end with this one. */
     const connectionOf = Effect.fn("SignOn.connectionOf")(function* (
@@ -204,8 +203,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     const findOrCreateUser = Effect.fn("SignOn.findOrCreateUser")(function* (
       scope: TenantScope,
       connection: StoredConnection,
-      claims: IdentityClaims,
-      owners: number
+      claims: IdentityClaims
     ) {
       const identity = { issuer: connection.issuer, subject: claims.subject }
       const found = yield* connections.person(scope, identity)
@@ -216,7 +214,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       const now = Option.isSome(found) ? found : yield* connections.person(scope, identity)
       if (Option.isNone(now) || !now.value.active) return yield* refused("account")
       const groups = { signed: claims.groups, provisioned: now.value.groups }
-      const role = roleFor(connection, groups, user.role, owners)
+      const role = yield* roleFor(scope, connection, groups, user)
       if (role === null) return yield* refused("role")
       if (role === user.role) return { user, actions: action === null ? [] : [action] }
       yield* team.setRole(scope, user.id, role)
@@ -239,9 +237,9 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       const fingerprint = yield* credentials.fingerprint(token)
       // Changes of one team run one at a time, so that the connection is not replaced or removed meanwhile.
       const { actions, user } = yield* Effect.gen(function* () {
-        const owners = yield* team.lockOwners(scope)
+        yield* team.lock(scope)
         const current = yield* connectionOf(scope, connection)
-        const found = yield* findOrCreateUser(scope, current, claims, owners)
+        const found = yield* findOrCreateUser(scope, current, claims)
         const opened = yield* sessions.insert({
           fingerprint,
           tenantId,

@@ -28,7 +28,11 @@ const invitationLifetime = Duration.days(7)
 
 const tooManyPasswords = () =>
   new ServiceUnavailable({ message: "Too many passwords are being set. Try again shortly." })
-const lastOwner = () => new Conflict({ message: "The last owner stays. Make somebody else an owner first." })
+const lastOwner = () =>
+  new Conflict({
+    message:
+      "The last owner who can sign in stays. Make somebody else an owner first, who has accepted your invitation."
+  })
 const notInvited = () =>
   new Unauthorized({
     message: "The invitation was used, replaced or withdrawn, or has expired. Ask for another one."
@@ -86,14 +90,14 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
      * `touched` by the current roles, which may have changed since the request came.
      */
     const begin = Effect.fn("Team.begin")(function* (by: SessionUser, ...touched: ReadonlyArray<Role>) {
-      const owners = yield* store.lockOwners(by)
+      yield* store.lock(by)
       const actor = yield* store.find(by, by.userId)
       if (Option.isNone(actor) || !actor.value.active) {
         return yield* forbiddenForRole()
       }
       const { role } = actor.value
       yield* mayTouch(role, ...touched)
-      return { owners, role }
+      return role
     })
 
     /**
@@ -139,7 +143,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const invite = Effect.fn("Team.invite")(function* (by: SessionUser, id: UserId) {
       const { token, fingerprint } = yield* freshToken
       const renewal = Effect.gen(function* () {
-        const { role } = yield* begin(by)
+        const role = yield* begin(by)
         const user = yield* find(by, id)
         yield* mayTouch(role, user.role)
         if (!user.active) return yield* switchedOff()
@@ -163,11 +167,10 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
      */
     const patch = Effect.fn("Team.patch")(function* (by: SessionUser, id: UserId, { role }: PatchUser) {
       const change = Effect.gen(function* () {
-        const { owners, role: own } = yield* begin(by)
+        const own = yield* begin(by)
         const user = yield* find(by, id)
         yield* mayTouch(own, user.role, role)
-        if (user.active && user.role === "owner" && role !== "owner" && owners === 1)
-          return yield* lastOwner()
+        if (role !== "owner" && (yield* store.isLastOwner(by, id))) return yield* lastOwner()
         yield* store.setRole(by, id, role)
         if (!atLeast(role, user.role)) yield* store.signOut(by, id)
         yield* store.revokeUngranted(by)
@@ -182,10 +185,10 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
      */
     const remove = Effect.fn("Team.remove")(function* (by: SessionUser, id: UserId) {
       const removal = Effect.gen(function* () {
-        const { owners, role } = yield* begin(by)
+        const role = yield* begin(by)
         const user = yield* find(by, id)
         yield* mayTouch(role, user.role)
-        if (user.active && user.role === "owner" && owners === 1) return yield* lastOwner()
+        if (yield* store.isLastOwner(by, id)) return yield* lastOwner()
         yield* store.remove(by, id)
         yield* store.revokeUngranted(by)
       })
@@ -204,7 +207,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         tooManyPasswords
       )
       const acceptance = Effect.gen(function* () {
-        yield* store.lockOwners(user)
+        yield* store.lock(user)
         if (!(yield* store.redeem(fingerprint, passwordHash))) return yield* notInvited()
         return yield* Effect.orDie(find(user, user.id))
       })
@@ -218,7 +221,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const recover = Effect.fn("Team.recover")(function* (scope: TenantScope, email: Email) {
       const { token, fingerprint } = yield* freshToken
       const recovery = Effect.gen(function* () {
-        yield* store.lockOwners(scope)
+        yield* store.lock(scope)
         const found = yield* users.findByEmail(email)
         if (Option.isNone(found) || found.value.tenantId !== scope.tenantId) return yield* noSuch("user")
         const { id, role } = found.value

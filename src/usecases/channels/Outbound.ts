@@ -24,7 +24,7 @@ import {
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
-import { split } from "../../channels/Split.ts"
+import { split, splitFormatted } from "../../channels/Split.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
@@ -74,7 +74,7 @@ const partsOf = (
   if (adapter === null) return [{ body: text }]
   const { maxCaptionLength, maxTextLength, shown } = adapter
   // Text of a human is sent unchanged.
-  const texts = split(author === "human" ? text : shown(text), maxTextLength)
+  const texts = author === "human" ? split(text, maxTextLength) : splitFormatted(shown(text), maxTextLength)
   const [first = "", ...more] = texts
   const [media, ...others] = attachments
   if (media !== undefined && others.length === 0 && more.length === 0 && first.length <= maxCaptionLength)
@@ -327,9 +327,18 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         ? Effect.succeed(true)
         : Effect.withSpan(outbox.isOwn(echo), "Outbound.isOwn")
 
-    /** Records the delivery state of a message; a state never goes back. */
-    const recordDelivery = (status: DeliveryStatus) =>
-      Effect.withSpan(outbox.recordDelivery(status), "Outbound.recordDelivery")
+    /**
+     * Records the delivery state of a message; a state never goes back. Providers also refuse by a status what they had
+     * accepted.
+     */
+    const recordDelivery = Effect.fn("Outbound.recordDelivery")(function* (status: DeliveryStatus) {
+      const parts = yield* outbox.recordDelivery(status)
+      if (status.delivery !== "failed") return
+      for (const { conversationId, lastError, tenantId } of parts) {
+        yield* handOver({ tenantId }, conversationId, lastError ?? "")
+        yield* feed.changed(conversationId, null)
+      }
+    })
 
     return { post, process, failAbandoned, showSeen, isOwn, recordDelivery } as const
   })

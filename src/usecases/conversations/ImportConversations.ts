@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import { inSlices } from "../../concurrency/InSlices.ts"
 import {
   ImportedConversation,
   type ImportProblem,
@@ -123,6 +124,20 @@ export class ImportConversations extends Effect.Service<ImportConversations>()(
         return Either.right({ line, conversation: place(decoded.right, agentId, line, now) })
       }
 
+      /** One line in each step: decoding 16 MiB takes seconds. */
+      function* readAll(
+        lines: ReadonlyArray<Line>,
+        fallback: AgentId | undefined,
+        now: number
+      ): Generator<void, ReadonlyArray<Either.Either<Placed, ImportProblem>>> {
+        const all: Array<Either.Either<Placed, ImportProblem>> = []
+        for (const line of lines) {
+          all.push(read(line, fallback, now))
+          yield
+        }
+        return all
+      }
+
       const storeAll = Effect.fn("ImportConversations.storeAll")(function* (placed: ReadonlyArray<Placed>) {
         const outcomes = yield* store.insert(placed.map(({ conversation }) => conversation))
         const byId = new Map(outcomes.map((outcome) => [outcome.id, outcome]))
@@ -148,11 +163,11 @@ export class ImportConversations extends Effect.Service<ImportConversations>()(
         fallback: AgentId | undefined
       ) {
         const now = yield* Clock.currentTimeMillis
-        const lines = text
+        const given = text
           .split("\n")
           .map((line, index): Line => ({ number: index + 1, text: line.trim() }))
           .filter((line) => line.text !== "")
-          .map((line) => read(line, fallback, now))
+        const lines = yield* inSlices(readAll(given, fallback, now))
         const reports = yield* Effect.forEach(
           batches(lines.flatMap((one) => (Either.isRight(one) ? [one.right] : []))),
           storeAll

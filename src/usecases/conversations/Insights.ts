@@ -4,6 +4,7 @@ import type * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { Embedder } from "../../capabilities/Embedder.ts"
+import { inSlices } from "../../concurrency/InSlices.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type {
   InsightGroup,
@@ -31,8 +32,6 @@ import { afterOf, placeOf, reportTime } from "./ReportTime.ts"
 const maxTurns = 1_000
 /** Time for embedding questions in one report; the next report continues. */
 const embeddingTimeout = Duration.seconds(20)
-/** Grouping steps before the fiber yields to the event loop. */
-const stepsPerYield = 16
 const maxExamples = 5
 const maxSources = 10
 /** Maximum characters of a question that are shown. */
@@ -100,19 +99,6 @@ const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): Readonl
         other.rows.length - one.rows.length ||
         ((one.rows[0]?.runId ?? "") < (other.rows[0]?.runId ?? "") ? 1 : -1)
     )
-
-/** Groups questions a few steps at a time, because the thread also serves requests. */
-const groupQuestions = (asked: ReadonlyArray<QuestionGroups.AskedQuestion<WrongRow>>) =>
-  Effect.gen(function* () {
-    const steps = QuestionGroups.grouped(asked)
-    for (;;) {
-      for (let step = 0; step < stepsPerYield; step++) {
-        const { done, value } = steps.next()
-        if (done === true) return value
-      }
-      yield* Effect.yieldNow()
-    }
-  })
 
 const vectorOf = (bytes: Uint8Array): Float32Array => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -280,7 +266,12 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         vector: vectors.get(row.question) ?? null,
         value: row
       }))
-      return { rows, vectors, isCut: read.length > maxTurns, all: inOrder(yield* groupQuestions(asked)) }
+      return {
+        rows,
+        vectors,
+        isCut: read.length > maxTurns,
+        all: inOrder(yield* inSlices(QuestionGroups.grouped(asked)))
+      }
     })
 
     /** Groups of the last {@link defaultDays} days with at least `minTurns` unanswered turns. */

@@ -194,6 +194,29 @@ layer(Server, { excludeTestServices: true })("A change of the team", (it) => {
       expect(yield* sql`select 1 from users where role = 'owner'`).toHaveLength(1)
     })
   )
+
+  it.effect("takes no owner away without whom no other could sign in", () =>
+    Effect.gen(function* () {
+      const { ada } = yield* team
+      const me = `/api/users/${(yield* call("GET", "/api/auth/session", { cookie: ada })).data.user.id}`
+      const leave = Effect.zipWith(
+        setRole(ada, me, "viewer"),
+        call("DELETE", me, { cookie: ada }),
+        (...answers) => answers.map(outcome)
+      )
+      const refused = [409, "CONFLICT"]
+      // Both would lose with Ada what she gave them: one the invitation, the other the password.
+      const { path, token } = yield* invited(ada, "eve@example.com", "owner")
+      const body = { email: "olga@example.com", role: "owner", password }
+      const olga = (yield* call("POST", "/api/users", { cookie: ada, body })).data.user.id
+      expect(yield* leave).toEqual([refused, refused])
+      expect((yield* call("DELETE", `/api/users/${olga}`, { cookie: ada })).status).toBe(200)
+      expect((yield* redeem(token)).status).toBe(200)
+      expect((yield* setRole(ada, me, "viewer")).status).toBe(200)
+      const eve = cookieOf(yield* signIn("eve@example.com", stolen))
+      expect((yield* call("DELETE", path, { cookie: eve })).status).toBe(409)
+    })
+  )
 })
 
 layer(Server, { excludeTestServices: true })("A session", (it) => {

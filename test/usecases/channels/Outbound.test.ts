@@ -400,6 +400,28 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
+  it.effect("requests a human, once, when a status tells that it could not be delivered", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        yield* attempt(1)
+        const outbound = yield* Outbound
+        const sql = yield* SqlClient.SqlClient
+        const state = sql`select state, handoff_reason as reason from conversations`
+        const error = "131026 Message undeliverable"
+        const failed = status({ providerMessageId: "wamid.out.1", delivery: "failed", error })
+        yield* outbound.recordDelivery(failed)
+        expect(yield* rows).toMatchObject([{ state: "failed", error }])
+        expect(yield* state).toEqual([{ state: "HUMAN_REQUESTED", reason: error }])
+        // A human has given it back, and the provider repeats itself.
+        yield* sql`update conversations set state = 'AI_ACTIVE', handoff_reason = null`
+        yield* outbound.recordDelivery(failed)
+        expect(yield* state).toEqual([{ state: "AI_ACTIVE", reason: null }])
+      })
+    )
+  )
+
   it.effect("is known when it comes back as an echo", () =>
     onFreshData(
       Effect.gen(function* () {

@@ -287,6 +287,24 @@ eachEngineLive("Messages that came without a key", (it, engine) => {
       }).pipe(onFreshData)
     )
 
+  it.effect("are read while the thread serves requests", () =>
+    Effect.gen(function* () {
+      const contents = Array.from({ length: 50 }, (_, place) => String(place))
+      // Its last message has no such role.
+      const wrong = line("c", contents).replace(/"assistant"(?!.*"assistant")/u, '"nobody"')
+      let turns = 0
+      let next = setImmediate(function turn() {
+        turns++
+        next = setImmediate(turn)
+      })
+      const imports = yield* ImportConversations
+      const { problems } = yield* imports.run(Array.from({ length: 500 }, () => wrong).join("\n"), undefined)
+      clearImmediate(next)
+      expect(problems).toHaveLength(500)
+      expect(turns).toBeGreaterThan(5)
+    }).pipe(onFreshData)
+  )
+
   it.effect("are given keys once, however many processes try", () =>
     Effect.gen(function* () {
       const scope = yield* agent()

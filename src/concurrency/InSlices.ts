@@ -1,0 +1,19 @@
+import * as Effect from "effect/Effect"
+import { monotonicMillis } from "../domain/Elapsed.ts"
+import { yieldToEventLoop } from "./YieldToEventLoop.ts"
+
+/** Milliseconds of steps between two yields. */
+const sliceMillis = 5
+
+/** The result of `steps`. The thread serves requests between two slices of them. */
+export const inSlices = <A>(steps: Generator<unknown, A>): Effect.Effect<A> =>
+  Effect.gen(function* () {
+    let begun = yield* monotonicMillis
+    for (;;) {
+      const step = steps.next()
+      if (step.done === true) return step.value
+      if ((yield* monotonicMillis) - begun < sliceMillis) continue
+      yield* yieldToEventLoop
+      begun = yield* monotonicMillis
+    }
+  })
