@@ -42,6 +42,15 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       join users by on by.tenant_id = i.tenant_id and by.id = i.invited_by`
     const allowsPasswords = sql`
       u.active and not exists (select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords)`
+    /** True where the user `u` has a password, a passkey or an account at the provider to sign in with. */
+    const canSignIn = sql`(
+      u.password_hash is not null and ${allowsPasswords}
+      or exists (select from passkeys p where p.tenant_id = u.tenant_id and p.user_id = u.id)
+      or exists (
+        select from user_identities d join sso_connections c on c.tenant_id = d.tenant_id and c.issuer = d.issuer
+        where d.tenant_id = u.tenant_id and d.user_id = u.id
+      )
+    )`
     const isGood = sql`i.expires_at > now() and i.role = u.role and ${byManages} and ${allowsPasswords}`
 
     /** Oldest first. */
@@ -64,22 +73,14 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       )
 
     /**
-     * True for an active owner without whom no other could sign in: what an owner gave to others, an invitation or a
-     * password, ends with that owner. Needs the team's lock.
+     * True for an active owner without whom no other could sign in: an invitation that an owner made ends with that
+     * owner. Needs the team's lock.
      */
     const isLastOwner = ({ tenantId }: TenantScope, id: UserId) =>
       sql`
         select from users l where l.tenant_id = ${tenantId} and l.id = ${id} and l.role = 'owner' and l.active and not exists (
           select from users u where u.tenant_id = l.tenant_id and u.id <> l.id and u.role = 'owner' and u.active and (
-            exists (
-              select from user_identities d join sso_connections c on c.tenant_id = d.tenant_id and c.issuer = d.issuer
-              where d.tenant_id = u.tenant_id and d.user_id = u.id
-            )
-            or u.password_by is distinct from l.id and (
-              u.password_hash is not null and ${allowsPasswords}
-              or exists (select from passkeys p where p.tenant_id = u.tenant_id and p.user_id = u.id)
-            )
-            or u.id in (
+            ${canSignIn} or u.id in (
               select i.user_id from ${openInvitations}
               where i.tenant_id = ${tenantId} and i.invited_by <> ${id} and ${isGood}
             )
@@ -112,7 +113,8 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     /**
      * Revokes what depends on a role that the user no longer has: invitations, and passwords that members chose for
-     * others, with their sessions, tokens and passkeys. Must be called after each change, in its transaction.
+     * others, with their sessions, tokens and passkeys. Owners keep theirs if no other owner could sign in. Must be
+     * called after each change, in its transaction.
      */
     const revokeUngranted = Effect.fn("TeamStore.revokeUngranted")(function* ({ tenantId }: TenantScope) {
       yield* sql`
@@ -120,10 +122,18 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
           and user_id not in (
             select i.user_id from ${openInvitations} where i.tenant_id = ${tenantId} and ${isGood})`
       const locked = yield* sql<{ readonly id: string }>`
+        with ungranted as (
+          select id, role from users where tenant_id = ${tenantId} and password_by is not null and id not in (
+            select u.id from users u join users by on by.id = u.password_by and by.tenant_id = u.tenant_id
+            where u.tenant_id = ${tenantId} and ${byManages})
+        )
         update users set password_hash = null, password_by = null
-        where tenant_id = ${tenantId} and password_by is not null and id not in (
-          select u.id from users u join users by on by.id = u.password_by and by.tenant_id = u.tenant_id
-          where u.tenant_id = ${tenantId} and ${byManages})
+        where tenant_id = ${tenantId} and id in (
+          select id from ungranted where role <> 'owner' or exists (
+            select from users u where u.tenant_id = ${tenantId} and u.role = 'owner' and u.active
+              and u.id not in (select id from ungranted) and ${canSignIn}
+          )
+        )
         returning id`
       const ids = locked.map(({ id }) => id)
       yield* endSessions({ tenantId }, ids)

@@ -205,17 +205,31 @@ layer(Server, { excludeTestServices: true })("A change of the team", (it) => {
         (...answers) => answers.map(outcome)
       )
       const refused = [409, "CONFLICT"]
-      // Both would lose with Ada what she gave them: one the invitation, the other the password.
+      // The invitation would end with Ada's role.
       const { path, token } = yield* invited(ada, "eve@example.com", "owner")
-      const body = { email: "olga@example.com", role: "owner", password }
-      const olga = (yield* call("POST", "/api/users", { cookie: ada, body })).data.user.id
       expect(yield* leave).toEqual([refused, refused])
-      expect((yield* call("DELETE", `/api/users/${olga}`, { cookie: ada })).status).toBe(200)
       expect((yield* redeem(token)).status).toBe(200)
-      expect((yield* setRole(ada, me, "viewer")).status).toBe(200)
       const eve = cookieOf(yield* signIn("eve@example.com", stolen))
+      expect((yield* setRole(ada, me, "viewer")).status).toBe(200)
       expect((yield* call("DELETE", path, { cookie: eve })).status).toBe(409)
     })
+  )
+
+  it.effect(
+    "leaves the password that an owner gave to another one, if nobody else could sign in as owner",
+    () =>
+      Effect.gen(function* () {
+        const { ada } = yield* team
+        const me = `/api/users/${(yield* call("GET", "/api/auth/session", { cookie: ada })).data.user.id}`
+        for (const [email, role] of [
+          ["olga@example.com", "owner"],
+          ["vera@example.com", "viewer"]
+        ])
+          yield* call("POST", "/api/users", { cookie: ada, body: { email, role, password } })
+        expect((yield* call("DELETE", me, { cookie: ada })).status).toBe(200)
+        expect((yield* signIn("olga@example.com", password)).status).toBe(200)
+        expect((yield* signIn("vera@example.com", password)).status).toBe(401)
+      })
   )
 })
 
