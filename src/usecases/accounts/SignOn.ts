@@ -15,7 +15,7 @@ import {
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { withOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
-import { atLeast, type Role } from "../../domain/accounts/Access.ts"
+import { atLeast } from "../../domain/accounts/Access.ts"
 import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
 import type { SessionOrigin } from "../../domain/accounts/Session.ts"
 import {
