@@ -15,7 +15,7 @@ import {
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { withOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
-import { atLeast, type Role } from "../../domain/accounts/Access.ts"
+import { atLeast } from "../../domain/accounts/Access.ts"
 import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
 import type { SessionOrigin } from "../../domain/accounts/Session.ts"
 import {
@@ -199,7 +199,10 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
         : yield* refused("retry")
     })
 
-    /** The user who signs in, with the role that the provider's groups give. The caller holds the team's lock. */
+    /**
+     * The user who signs in, with the role that the provider's groups give. Null for a person to whom they give none any
+     * more: what this person has open ends. The caller holds the team's lock.
+     */
     const findOrCreateUser = Effect.fn("SignOn.findOrCreateUser")(function* (
       scope: TenantScope,
       connection: StoredConnection,
@@ -215,7 +218,8 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       if (Option.isNone(now) || !now.value.active) return yield* refused("account")
       const groups = { signed: claims.groups, provisioned: now.value.groups }
       const role = yield* roleFor(scope, connection, groups, user)
-      if (role === null) return yield* refused("role")
+      if (role === null && action !== null) return yield* refused("role")
+      if (role === null) return yield* Effect.as(team.lockOut(scope, user.id), null)
       if (role === user.role) return { user, actions: action === null ? [] : [action] }
       yield* team.setRole(scope, user.id, role)
       if (!atLeast(role, user.role)) yield* team.signOut(scope, user.id)
@@ -236,10 +240,11 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       const token = Redacted.make(yield* credentials.token)
       const fingerprint = yield* credentials.fingerprint(token)
       // Changes of one team run one at a time, so that the connection is not replaced or removed meanwhile.
-      const { actions, user } = yield* Effect.gen(function* () {
+      const entry = Effect.gen(function* () {
         yield* team.lock(scope)
         const current = yield* connectionOf(scope, connection)
         const found = yield* findOrCreateUser(scope, current, claims)
+        if (found === null) return null
         const opened = yield* sessions.insert({
           fingerprint,
           tenantId,
@@ -250,9 +255,12 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
           lasts: sessionLifetime
         })
         return opened ? found : yield* refused("retry")
-      }).pipe(
-        sql.withTransaction,
-        Effect.catchTag("SqlError", Effect.die),
+      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+      const { actions, user } = yield* Effect.filterOrFail(
+        entry,
+        (found) => found !== null,
+        () => refused("role")
+      ).pipe(
         Effect.tapErrorTag("SignOnRefused", ({ problem }) =>
           Effect.logWarning("A single sign-on led to no account", { tenantId, problem })
         )

@@ -121,6 +121,24 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
     })
   )
 
+  it.scoped("ends what a person has open to whom the groups give no role any more", () =>
+    Effect.gen(function* () {
+      const person = { email: "ada@acme.example", email_verified: true }
+      const people = new Map<string, Person>([["h1", { ...person, groups: ["staff"] }]])
+      yield* connected(yield* realProvider(redirectUri, people), {
+        groupRoles: [{ group: "staff", role: "admin" }],
+        defaultRole: null
+      })
+      const { session } = yield* signIn("h1")
+      expect(yield* who(session)).toMatchObject({ role: "admin" })
+      people.set("h1", { ...person, groups: [] })
+      expect((yield* signIn("h1")).location).toBe("/app?sso=role")
+      expect(yield* who(session)).toBe(401)
+      people.set("h1", { ...person, groups: ["staff"] })
+      expect(yield* who((yield* signIn("h1")).session)).toMatchObject({ role: "admin" })
+    })
+  )
+
   it.scoped("never demotes the last owner", () =>
     Effect.gen(function* () {
       const people = new Map<string, Person>([
