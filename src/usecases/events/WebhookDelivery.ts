@@ -70,6 +70,8 @@ export const bodyOf = ({ agentId, content, conversationId, createdAt, ids, type 
     }
   })
 
+type DisabledReason = "gone" | "failing"
+
 interface Outcome extends Answer {
   readonly isTaken: boolean
   readonly isGone: boolean
@@ -86,7 +88,7 @@ const noAnswer = (error: string): Outcome => ({
   asked: Option.none()
 })
 
-const mailText = (url: string, reason: "gone" | "failing") =>
+const mailText = (url: string, reason: DisabledReason) =>
   [
     `Events are no longer sent to ${url}.`,
     "",
@@ -145,7 +147,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
 
     const mail = Effect.fn("WebhookDelivery.mail")(function* (
       taken: ClaimedDelivery,
-      reason: "gone" | "failing"
+      reason: DisabledReason
     ) {
       if (!mailer.configured) return
       for (const to of yield* endpoints.owners(taken)) {
@@ -163,7 +165,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
     const disable = Effect.fn("WebhookDelivery.disable")(function* (
       { endpointId, eventId }: DeliveryKey,
       taken: ClaimedDelivery,
-      reason: "gone" | "failing"
+      reason: DisabledReason
     ) {
       const was = yield* store.disable(taken, endpointId, reason)
       if (was)
@@ -188,7 +190,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
         const failed = yield* store.recordFailure(key, outcome, { isOver, pause, url: taken.url })
         if (Option.isNone(failed)) return Option.none()
         const isFailing = failed.value.failingMs >= Duration.toMillis(maxRetryTime)
-        const reason = outcome.isGone ? "gone" : isFailing ? "failing" : null
+        const reason: DisabledReason | null = outcome.isGone ? "gone" : isFailing ? "failing" : null
         const disabled = reason !== null && (yield* disable(key, taken, reason))
         return Option.some({ reason, disabled })
       },
