@@ -87,7 +87,10 @@ describe.skipIf(!hasBrowser)("The guided start", () => {
     const same = other.getByRole("button", { name: "Do you repair electric bikes?" })
     await same.click()
     await other.getByRole("alert").getByText("The connection may have broken").waitFor()
-    await look(other, "start-not-loaded")
+    for (const width of [390, 1440]) {
+      await other.setViewportSize({ width, height: 900 })
+      await look(other, `start-not-loaded-${width}`)
+    }
     await other.unroute(parts)
     await other.getByRole("button", { name: "Load again" }).click()
     await same.click()

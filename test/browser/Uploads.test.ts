@@ -253,6 +253,10 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
     expect((await page.request.post(`${spoke.url}/api/users`, { data: user, headers })).status()).toBe(201)
     const waiting: Array<() => void> = []
     let sent = 0
+    let ended = 0
+    page.on("requestfailed", (request) => {
+      if (request.url().endsWith("/api/sources/upload")) ended += 1
+    })
     await page.route("**/api/sources/upload", async (route) => {
       sent += 1
       await new Promise<void>((resolve) => waiting.push(resolve))
@@ -264,6 +268,11 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
       (count) => count === maxSending
     )
     await signOut(page)
+    await until(
+      () => Promise.resolve(ended),
+      (count) => count === maxSending,
+      10_000
+    )
     await page.getByLabel("E-mail").fill(user.email)
     await page.getByLabel("Password").fill(user.password)
     await page.keyboard.press("Enter")

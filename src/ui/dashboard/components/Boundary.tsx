@@ -17,7 +17,7 @@ const words = texts(
   }
 )
 
-/** Why code was not loaded, and a button that loads the page again: browsers do not load failed code twice. */
+/** Why code was not loaded, and a button that loads the page again: some browsers do not try a failed file again. */
 export const NotLoaded = () => {
   const t = useText(words)
   return (
