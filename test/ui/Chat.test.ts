@@ -390,6 +390,26 @@ describe("The widget's conversation", () => {
       last.chat.end()
     })
 
+    it("one that is gone before it has begun takes no message", async () => {
+      const gone = await sending("Hello")
+      gone.leave()
+      const { client } = service()
+      let begin: () => void = () => undefined
+      const { init } = client
+      client.init = (body) =>
+        new Promise((resolve) => {
+          begin = () => resolve(init(body))
+        })
+      const early = new Chat(settings, client, name)
+      void early.start()
+      early.end()
+      begin()
+      await vi.advanceTimersByTimeAsync(100)
+      const next = await sending("")
+      expect(next.chat.now.live?.message).toBe("Hello")
+      next.chat.end()
+    })
+
     it("the next one shows what was said before meanwhile, and afterwards", async () => {
       const said = [messageOf("msg_1", "user", "Hi"), messageOf("msg_2", "assistant", "Hello.")]
       const gone = await sending("Help", said)

@@ -5,7 +5,7 @@ import {
   type ThreadPage,
   threadPageSize,
   withoutAges
-} from "../../src/ui/dashboard/api/ThreadPage.ts"
+} from "../../src/ui/dashboard/api/conversations/ThreadPage.ts"
 
 type Message = ThreadPage["messages"][number]
 type Entry = ThreadPage["entries"][number]

@@ -234,7 +234,9 @@ export class Chat {
     this.memory.begin(session.sessionId)
     if (session.sessionId !== sessionId) this.keep()
     // A message that is being sent since an earlier attempt to begin goes on.
-    const underway = this.view.live === null ? await this.memory.recover(session.sessionId) : undefined
+    const isFree = this.view.live === null && !this.leaving.signal.aborted
+    const underway = isFree ? await this.memory.recover(session.sessionId) : undefined
+    if (this.leaving.signal.aborted) return this.memory.leave()
     if (underway !== undefined) {
       const message = underway.again === undefined ? underway.message : null
       this.set({ live: { ...nothingSaid, message, phase: "unsure" } })

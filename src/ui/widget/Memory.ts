@@ -125,7 +125,10 @@ export class Memory {
       if (this.own !== undefined) break
       await takeLeft(key, () => {
         const stored = read<Stored>(key)
-        if (stored?.sessionId === sessionId) this.keep({ ...stored, left: false }, sessionId)
+        if (stored?.sessionId === sessionId) {
+          const { left: _, ...pending } = stored
+          this.keep(pending, sessionId)
+        }
         write(key, undefined)
       })
     }

@@ -12,7 +12,7 @@ import type {
 import type { MessageBody } from "../../../http/hosted/conversations/TakeoverApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
-import { nextBefore, readPage, type ThreadPage, threadPageSize } from "./ThreadPage.ts"
+import { nextBefore, readPage, type ThreadPage, threadPageSize } from "./conversations/ThreadPage.ts"
 
 export type State = typeof ConversationState.Encoded
 /** Conversations that wait for a human come first. */

@@ -1,5 +1,5 @@
 /** Pages of a conversation's messages, of which only the newest is read at each poll. */
-import type { RecentMessages } from "../../../http/hosted/conversations/InboxViewApi.ts"
+import type { RecentMessages } from "../../../../http/hosted/conversations/InboxViewApi.ts"
 
 type Recent = typeof RecentMessages.Encoded
 
