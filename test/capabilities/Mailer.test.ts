@@ -14,7 +14,12 @@ import { restoreIt } from "../setup.ts"
 const mailerAt = (url: Redacted.Redacted) =>
   Effect.map(Layer.build(layerSmtp({ url, from: "spoke@example.com" })), Context.get(Mailer))
 
-const mail = { to: "ops@example.com", subject: "Grüße", text: "Zwei Zeilen:\nÄ und 日本" }
+const mail = {
+  id: "01926f3c-5a7e-7d3b-8a60-5c1f0e9b2d47",
+  to: "ops@example.com",
+  subject: "Grüße",
+  text: "Zwei Zeilen:\nÄ und 日本"
+}
 
 layer(Layer.empty, { excludeTestServices: true })("Mail", (it) => {
   it.scoped("is handed to the server as it was written, and named as the server names it", () =>
@@ -35,6 +40,7 @@ layer(Layer.empty, { excludeTestServices: true })("Mail", (it) => {
       const { received, url } = yield* mailServer({ answer: "Thanks" })
       const { messageId } = yield* (yield* mailerAt(url)).send(mail)
       expect(received[0]?.raw).toContain(`Message-ID: <${messageId}>`)
+      expect(messageId).toBe(`${mail.id}@spoke`)
     })
   )
 

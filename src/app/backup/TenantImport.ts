@@ -16,7 +16,7 @@ import type { TenantId } from "../../domain/Ids.ts"
 import * as Rows from "../../store/archive/Rows.ts"
 import { withoutTimeLimits } from "../../store/archive/Snapshot.ts"
 import * as Tables from "../../store/archive/Tables.ts"
-import { migrate } from "../../store/Database.ts"
+import { migrate, planMigrations } from "../../store/Database.ts"
 import type { Settings } from "../config/Config.ts"
 import * as Secrets from "../config/Secrets.ts"
 import { database } from "../Live.ts"
@@ -162,9 +162,29 @@ const discardMove = (side: Side, driver: string) =>
       Effect.zipRight(side.ask(new Wire.Forget({ driver })))
     )
 
+/**
+ * Fails if tenants are served from a database whose schema is older. Only who operates it knows when it may be locked,
+ * and whether running servers know the newer schema.
+ */
+const mustNotMigrateOthers = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [made] = yield* sql<{ readonly tables: boolean }>`select to_regclass('tenants') is not null as tables`
+  if (made?.tables !== true) return
+  const tenants = yield* sql`/* every tenant: archive */ select 1 from tenants limit 1`
+  if (tenants.length === 0) return
+  const pending = yield* planMigrations(Package.migrations)
+  if (pending.length === 0) return
+  return yield* new ArchiveError({
+    message:
+      `The database has tenants, and ${pending.length} ${pending.length === 1 ? "migration is" : "migrations are"} ` +
+      "pending. Run spoke migrate first; spoke migrate --plan shows what it does."
+  })
+})
+
 /** Runs `work` on the installation's database, for a tenant of an archive. */
 const withInstallation = <A, E, R>(settings: Settings, streams: number, work: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
+    yield* mustNotMigrateOthers
     yield* migrate(Package.migrations)
     yield* chooseVector(settings)
     return yield* Effect.provide(work, TenantStore.layer(settings))

@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
-import { randomUUID } from "node:crypto"
 import { type Mail, Mailer, MailerError } from "../Mailer.ts"
 import { timeoutsMs } from "./Timeouts.ts"
 
@@ -88,9 +87,9 @@ export const layerSmtp = ({ from, url }: SmtpOptions) =>
         Effect.sync(() => transportOf(new URL(Redacted.value(url)))),
         (opened) => Effect.sync(() => opened.close())
       )
-      const send = ({ subject, text, to }: Mail) =>
+      const send = ({ id, subject, text, to }: Mail) =>
         Effect.gen(function* () {
-          const messageId = `${randomUUID()}@spoke`
+          const messageId = `${id}@spoke`
           const { response } = yield* Effect.tryPromise({
             try: () => transport.sendMail({ from, to, subject, text, messageId: `<${messageId}>` }),
             catch: failure

@@ -4,7 +4,7 @@ import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { typeId } from "../../domain/Ids.ts"
+import { type TenantId, typeId } from "../../domain/Ids.ts"
 import { QueueName } from "../../domain/knowledge/Job.ts"
 import * as Rows from "../Rows.ts"
 
@@ -23,6 +23,8 @@ const Failures = Schema.Struct({
   failed: Schema.Int,
   /** Ids of the latest jobs, a few only. */
   ids: Schema.Array(Schema.String),
+  /** When the latest of them failed. */
+  last: Schema.DateTimeUtcFromDate,
   /** End of the reported time: the next mail reports later failures. */
   until: Schema.DateTimeUtcFromDate
 })
@@ -49,6 +51,15 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
       return id
     }, Effect.orDie)
 
+    /** The tenant's mails of this kind that were stored and not sent yet. */
+    const queued = (tenantId: TenantId, kind: string) =>
+      sql`
+        select id, recipient from email_logs
+        where tenant_id = ${tenantId} and kind = ${kind} and status = 'queued' order by id`.pipe(
+        Rows.all(Schema.Struct({ id: Schema.String, recipient: Schema.String })),
+        Effect.withSpan("OutgoingMailStore.queued")
+      )
+
     /** Has no effect if an event of the provider came first. */
     const markSent = Effect.fn("OutgoingMailStore.markSent")(function* (
       id: string,
@@ -71,7 +82,7 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
      */
     const failures = sql`
       with cut as (select date_trunc('milliseconds', clock_timestamp() - ${commitDelay}::interval) as until)
-      select name as queue, count(*)::int as failed, (array_agg(id order by finished_at desc))[1:5] as ids, until
+      select name as queue, count(*)::int as failed, (array_agg(id order by finished_at desc))[1:5] as ids, max(finished_at) as last, until
       from cut cross join unnest(${[...QueueName.literals]}::text[]) as names (name)
         join lateral (
           select max(created_at) as at from email_logs where kind = 'job_failed:' || name and status <> 'failed'
@@ -81,6 +92,6 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
           and finished_at > greatest(told.at, until - ${maxReportedAge}::interval)
       group by name, until`.pipe(Rows.all(Failures), Effect.withSpan("OutgoingMailStore.failures"))
 
-    return { insert, markSent, markFailed, failures } as const
+    return { insert, queued, markSent, markFailed, failures } as const
   })
 }) {}

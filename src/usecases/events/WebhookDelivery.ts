@@ -15,7 +15,7 @@ import { JobFailure, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { Mailer } from "../../capabilities/Mailer.ts"
 import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
-import { WebhookId } from "../../domain/events/Webhook.ts"
+import { type Webhook, WebhookId } from "../../domain/events/Webhook.ts"
 import { TenantId } from "../../domain/Ids.ts"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import { OutgoingMailStore } from "../../store/accounts/OutgoingMails.ts"
@@ -35,7 +35,8 @@ const maxRetryTime = Duration.days(3)
 const callTimeout = Duration.seconds(10)
 /** Maximum bytes of a response that are read. */
 const maxAnswerBytes = 64 * 1024
-const mailKind = "webhook_disabled"
+/** Named by the event whose delivery disabled the webhook, so that a repetition of its job finds its mails. */
+const mailKind = (eventId: string) => `webhook_disabled:${eventId}`
 
 /** Pauses before the next attempt, by the number of failures. The last one is used for all further attempts. */
 const pauses = [
@@ -88,17 +89,20 @@ const noAnswer = (error: string): Outcome => ({
   asked: Option.none()
 })
 
-const mailText = (url: string, reason: DisabledReason) =>
-  [
-    `Events are no longer sent to ${url}.`,
-    "",
-    reason === "gone"
-      ? "It answered 410 Gone."
-      : "Nothing that was sent there has been taken for three days.",
-    "",
-    "The dashboard shows under Webhooks what was tried. Make the webhook active again there when it can take events,",
-    "and send again what it has missed."
-  ].join("\n")
+/** Null if the webhook is not disabled. */
+const mailText = ({ disabledReason, url }: Webhook) =>
+  disabledReason === null
+    ? null
+    : [
+        `Events are no longer sent to ${url}.`,
+        "",
+        disabledReason === "gone"
+          ? "It answered 410 Gone."
+          : "Nothing that was sent there has been taken for three days.",
+        "",
+        "The dashboard shows under Webhooks what was tried. Make the webhook active again there when it can take events,",
+        "and send again what it has missed."
+      ].join("\n")
 
 export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases/events/WebhookDelivery", {
   effect: Effect.gen(function* () {
@@ -145,38 +149,50 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
         )
     })
 
-    const mail = Effect.fn("WebhookDelivery.mail")(function* (
-      taken: ClaimedDelivery,
-      reason: DisabledReason
-    ) {
+    /** Stores the mails to the owners, in the transaction that disables the endpoint. */
+    const storeMails = Effect.fn("WebhookDelivery.storeMails")(function* ({
+      eventId,
+      tenantId
+    }: DeliveryKey) {
       if (!mailer.configured) return
-      for (const to of yield* endpoints.owners(taken)) {
-        const id = yield* mails.insert({ tenantId: taken.tenantId, recipient: to, kind: mailKind })
-        yield* mailer
-          .send({ to, subject: "Spoke: a webhook was disabled", text: mailText(taken.url, reason) })
-          .pipe(
+      for (const recipient of yield* endpoints.owners({ tenantId }))
+        yield* mails.insert({ tenantId, recipient, kind: mailKind(eventId) })
+    })
+
+    /** Sends the mails that are stored: also those of a worker that ended before it had sent them. */
+    const sendMails = Effect.fn("WebhookDelivery.sendMails")(function* (key: DeliveryKey) {
+      if (!mailer.configured) return
+      const found = yield* mails.queued(key.tenantId, mailKind(key.eventId))
+      if (found.length === 0) return
+      const webhook = Option.getOrNull(yield* endpoints.find(key, key.endpointId))
+      const text = webhook === null ? null : mailText(webhook)
+      for (const { id, recipient } of found) {
+        if (text === null) yield* mails.markFailed(id, "The webhook was changed before the mail was sent.")
+        else
+          yield* mailer.send({ id, to: recipient, subject: "Spoke: a webhook was disabled", text }).pipe(
             Effect.flatMap(({ messageId }) => mails.markSent(id, messageId)),
             Effect.catchTag("MailerError", ({ message }) => mails.markFailed(id, message))
           )
       }
     })
 
-    /** Disables the endpoint, with an audit entry. False when it was not active, or has another address. */
+    /** Disables the endpoint, with an audit entry and the mails to its owners. False when it was not active, or has another address. */
     const disable = Effect.fn("WebhookDelivery.disable")(function* (
-      { endpointId, eventId }: DeliveryKey,
+      key: DeliveryKey,
       taken: ClaimedDelivery,
       reason: DisabledReason
     ) {
-      const was = yield* store.disable(taken, endpointId, reason)
-      if (was)
-        yield* audit.record({
-          tenantId: taken.tenantId,
-          actor: { type: "service", id: eventId },
-          action: "webhook.disable",
-          target: endpointId,
-          requestId: eventId
-        })
-      return was
+      const { endpointId, eventId, tenantId } = key
+      if (!(yield* store.disable(taken, endpointId, reason))) return false
+      yield* audit.record({
+        tenantId,
+        actor: { type: "service", id: eventId },
+        action: "webhook.disable",
+        target: endpointId,
+        requestId: eventId
+      })
+      yield* storeMails(key)
+      return true
     })
 
     /**
@@ -214,7 +230,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
         })
       }
       const { disabled, reason } = stored.value
-      if (reason !== null && disabled) yield* mail(taken, reason)
+      if (disabled) yield* sendMails(key)
       if (isOver || reason !== null) return
       const pause = yield* pauseAfter(taken.attempts + 1)
       return yield* new JobFailure({
@@ -228,11 +244,12 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       })
     })
 
-    /** Handles a job of `webhook-outbound`. Does nothing for a delivery that is settled or gone. */
+    /** Handles a job of `webhook-outbound`. Calls nobody for a delivery that is settled or gone. */
     const process = Effect.fn("WebhookDelivery.process")(function* (job: QueueJob) {
       const key = yield* Effect.orDie(decode(job.payload))
       const found = yield* store.take(key)
-      if (Option.isNone(found)) return
+      // An earlier attempt may have ended before it had sent its mails.
+      if (Option.isNone(found)) return yield* sendMails(key)
       const delivery = found.value
       if (!delivery.active) return yield* store.cancel(key, key.endpointId)
       if (delivery.listening) return

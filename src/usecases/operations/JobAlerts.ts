@@ -2,7 +2,9 @@
  * E-mails about jobs that failed permanently. Failures are read from the database instead of being reported by workers:
  * a mail server cannot delay or fail a worker, and failures of dead processes are reported too.
  */
+import { createHash } from "node:crypto"
 import * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { Mailer } from "../../capabilities/Mailer.ts"
@@ -13,6 +15,13 @@ export class AlertRecipient extends Context.Tag("usecases/AlertRecipient")<Alert
 
 /** Minimum interval between two e-mails about one queue, across all processes. */
 const silence = "5 minutes"
+
+/** The same failures have the same id: the server may have taken a mail that it did not acknowledge in time. */
+const idOf = ({ failed, ids, last, queue }: Failures) =>
+  createHash("sha256")
+    .update([queue, failed, DateTime.formatIso(last), ...ids].join("\n"))
+    .digest("hex")
+    .slice(0, 32)
 
 const textOf = ({ failed, ids, queue }: Failures) =>
   [
@@ -36,7 +45,7 @@ export class JobAlerts extends Effect.Service<JobAlerts>()("usecases/operations/
       const kind = jobsFailed(found.queue)
       const id = yield* mails.insert({ tenantId: null, recipient: to, kind, createdAt: found.until })
       const subject = `Spoke: ${found.failed} failed in ${found.queue}`
-      yield* mailer.send({ to, subject, text: textOf(found) }).pipe(
+      yield* mailer.send({ id: idOf(found), to, subject, text: textOf(found) }).pipe(
         Effect.flatMap(({ messageId }) => mails.markSent(id, messageId)),
         Effect.catchTag("MailerError", ({ message }) =>
           Effect.zipRight(

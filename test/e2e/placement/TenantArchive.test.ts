@@ -274,6 +274,17 @@ describe.skipIf(skipped)("One tenant", () => {
     await refused("--key-file", archive)
     await refused("not the key", archive, "--key-file", otherKey)
     await refused("may exist once (users_email_key)", archive, "--key-file", keyFile)
+    // An older schema is migrated by who operates its tenants, not by an import.
+    const [newest] = await query(
+      fourth,
+      "delete from migrations where migration_id = (select max(migration_id) from migrations) returning *"
+    )
+    await refused("1 migration is pending. Run spoke migrate first", archive, "--key-file", keyFile)
+    expect(
+      await query(fourth, `select 1 from migrations where migration_id = ${newest?.["migration_id"]}`)
+    ).toEqual([])
+    const values = ["migration_id", "name", "checksum"].map((column) => `'${newest?.[column]}'`)
+    await query(fourth, `insert into migrations (migration_id, name, checksum) values (${values})`)
     const copy = Path.join(folder, "damaged")
     Fs.cpSync(archive, copy, { recursive: true })
     const part = Path.join(copy, "rows", "messages-000001.jsonl.gz")

@@ -212,7 +212,6 @@ eachEngineLive("What is wrong with passages", (it) => {
       const scope = yield* agent
       const list = `/api/agents/${scope.agentId}/findings`
       const sql = yield* SqlClient.SqlClient
-      const counts = Effect.map(data(list), (page) => page.counts)
       yield* pages(scope, { lamp: "The lamp has a cable.", stool: "The stool has three legs." })
       yield* sql`
         insert into passage_findings (tenant_id, id, agent_id, kind, chunk_id, other_chunk_id, reasons, weight)

@@ -1,14 +1,18 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
@@ -431,6 +435,23 @@ eachEngineLive("A chat turn", (it) => {
       const asked = (yield* transcript).filter((line) => line.includes("user"))
       expect(asked.map((line) => line.split(": ")[1])).toEqual(["Hello?", "m0", "m1", "m2", "m3", "m4", "m5"])
       expect((yield* transcript).length).toBe(14)
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("that still runs when the time of a drain is over is ended and settled", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const sql = yield* SqlClient.SqlClient
+      const process = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(Layer.fresh(turnLayer("1 minute")), process)
+      yield* Ref.set(Context.get(context, Script).reply, () => Stream.never)
+      yield* Effect.fork(Context.get(context, ChatTurn).complete(scope, request()))
+      yield* sql`select 1 from agent_runs`.pipe(
+        Effect.repeat({ until: (rows) => rows.length === 1, schedule: Schedule.spaced("20 millis") })
+      )
+      const [waited] = yield* Effect.timed(Scope.close(process, Exit.void))
+      expect(Duration.toSeconds(waited)).toBeLessThan(20)
+      expect(yield* sql`select status from agent_runs`).toEqual([{ status: "failed" }])
     }).pipe(onFreshData(turnLayer()))
   )
 

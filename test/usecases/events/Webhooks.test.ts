@@ -49,6 +49,8 @@ const silent: Receiver = () => new OutboundHttpError({ reason: "TimedOut", messa
 
 let calls: Array<OutboundRequest> = []
 let mails: Array<string> = []
+/** What the mail server does before it takes a mail. */
+let mailing: Effect.Effect<void> = Effect.void
 /** What the receiver says to each call; then it takes everything. */
 let answers: Array<Receiver> = []
 
@@ -63,10 +65,12 @@ const outside = Layer.mergeAll(
   Layer.succeed(Mailer, {
     configured: true,
     send: ({ to }) =>
-      Effect.sync(() => {
-        mails.push(to)
-        return { messageId: to }
-      })
+      Effect.suspend(() =>
+        Effect.map(mailing, () => {
+          mails.push(to)
+          return { messageId: to }
+        })
+      )
   })
 )
 
@@ -100,6 +104,7 @@ const onFreshData = <A, E, R>(test: Effect.Effect<A, E, R>) =>
     calls = []
     answers = []
     mails = []
+    mailing = Effect.void
   }).pipe(Effect.zipRight(reset), Effect.zipRight(Effect.provide(test, webhooks)))
 
 const all: ReadonlyArray<EventType> = [
@@ -494,6 +499,41 @@ eachEngineLive("Events out", (it) => {
           const entries = yield* sql`select action, target, actor_type as actor from audit_entries`
           expect(entries).toEqual([{ action: "webhook.disable", target: id, actor: "service" }])
           expect(mails).toEqual(["ada@example.com"])
+        })
+      )
+  )
+
+  it.effect(
+    "the mails of an attempt that ended before it had sent them are sent when its job is repeated",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          yield* sql`
+          insert into users (id, tenant_id, email, password_hash, role)
+          values ('mbr_1', ${scope.tenantId}, 'ada@example.com', 'x', 'owner'),
+            ('mbr_2', ${scope.tenantId}, 'eve@example.com', 'x', 'owner')`
+          yield* endpoint(scope, ["turn.settled"])
+          yield* turn(scope)
+          yield* turn(scope)
+          answers = [answering(410)]
+          const [job] = yield* jobs
+          if (job === undefined) return expect.unreachable()
+          // The worker is killed while it sends the first mail.
+          mailing = Effect.interrupt
+          expect(Exit.isInterrupted(yield* Effect.exit(run(job.payload)))).toBe(true)
+          const stored = yield* sql`select recipient, status from email_logs order by id`
+          expect(stored).toEqual([
+            { recipient: "ada@example.com", status: "queued" },
+            { recipient: "eve@example.com", status: "queued" }
+          ])
+          mailing = Effect.void
+          yield* attemptAll
+          yield* attemptAll
+          expect(calls.length).toBe(1)
+          expect(mails).toEqual(["ada@example.com", "eve@example.com"])
+          expect(yield* sql`select distinct status from email_logs`).toEqual([{ status: "sent" }])
         })
       )
   )
