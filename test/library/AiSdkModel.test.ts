@@ -124,7 +124,11 @@ describe("A model that is made by hand, in the older version", () => {
         return answer(call)
       }
     }
-    const next = tool({ description: "Counts", input: Schema.Struct({}), execute: () => 1 })
+    const next = tool({
+      description: "Counts",
+      input: Schema.Struct({ from: Schema.Number }),
+      execute: () => 1
+    })
     ;({ spoke } = await opened("by-hand", model, { next }))
     agent = spoke.agent((await spoke.agents.create({ name: "Without tools" })).id)
   }, 60_000)
@@ -153,7 +157,12 @@ describe("A model that is made by hand, in the older version", () => {
     const number = spoke.agent((await spoke.agents.create({ name: "Counting", tools: ["next"] })).id)
     const finished = { ...finish, finishReason: "tool-calls" }
     answer = () => {
-      const call = { type: "tool-call", toolCallId: `c${calls.length}`, toolName: "next", input: "{}" }
+      const call = {
+        type: "tool-call",
+        toolCallId: `c${calls.length}`,
+        toolName: "next",
+        input: '{"from":0}'
+      }
       return Promise.resolve({
         stream: streamed(calls.at(-1)?.toolChoice ? [delta("Six."), finish] : [call, finished])
       })
