@@ -15,7 +15,7 @@ import * as Json from "../../domain/Json.ts"
 import { isObject } from "../../domain/JsonValue.ts"
 import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import type { OutboundHttp, OutboundResponse } from "../OutboundHttp.ts"
-import { SseLines } from "../ModelRuntime/SseLines.ts"
+import { SseLines } from "../../concurrency/SseLines.ts"
 import * as Exchange from "./Exchange.ts"
 import * as McpHeaders from "./McpHeaders.ts"
 
