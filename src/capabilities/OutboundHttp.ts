@@ -23,6 +23,11 @@ export interface OutboundRequest {
   readonly maxBytes?: number
   /** Time-out of the whole exchange, including redirects; default: 30 seconds. */
   readonly timeout?: Duration.DurationInput
+  /**
+   * Gets each piece of an uncompressed body as it arrives. The body ends with the first piece for which it is true, even
+   * if the server keeps the connection open. With it no compression is offered.
+   */
+  readonly isLast?: (piece: Uint8Array) => boolean
   /** Maximum number of redirects; default: 5. */
   readonly maxRedirects?: number
 }

@@ -6,6 +6,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Either from "effect/Either"
+import type * as Scope from "effect/Scope"
 import type { AgentScope } from "../domain/accounts/Access.ts"
 import type { Binding, ToolDefinition, ToolId } from "../domain/agents/Tool.ts"
 import type { ToolFailure } from "../domain/agents/ToolFailure.ts"
@@ -78,12 +79,12 @@ export interface ToolSource {
   /**
    * The functions of a tool for which {@link has} is true, for one turn. Names may contain any characters, and
    * descriptions may have any length: the turn adapts them for models. It must return within seconds, because the turn
-   * waits for it. Fails when no function can be offered.
+   * waits for it. Fails when no function can be offered. The scope closes when the turn calls no more tools.
    */
   readonly open: (
     tool: AgentTool,
     turn: CallingTurn
-  ) => Effect.Effect<ReadonlyArray<SourcedTool>, ToolFailure>
+  ) => Effect.Effect<ReadonlyArray<SourcedTool>, ToolFailure, Scope.Scope>
 }
 
 /** A tool belongs to the first source that has it. Default: no sources. */

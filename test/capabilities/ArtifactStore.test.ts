@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Fiber from "effect/Fiber"
+import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -121,6 +122,21 @@ describe("artifacts on disk", () => {
         expect(filesBelow(directory)).toEqual([fresh])
       })
     )
+  )
+
+  it.live("in S3 are received in files that go at the next start when their process was killed", () =>
+    Effect.gen(function* () {
+      const file = (name: string) => path.join(os.tmpdir(), name)
+      const old = file(`spoke-${randomUUID()}`)
+      const fresh = file(`spoke-${randomUUID()}`)
+      const other = file(`spoke-${randomUUID()}.txt`)
+      for (const one of [old, fresh, other]) fs.writeFileSync(one, "half")
+      for (const one of [old, other]) fs.utimesSync(one, 0, 0)
+      yield* Effect.void.pipe(Effect.provide(s3("http://127.0.0.1:1")))
+      const left = [old, fresh, other].filter((one) => fs.existsSync(one))
+      for (const one of left) fs.rmSync(one)
+      expect(left).toEqual([fresh, other])
+    })
   )
 
   it.live("that cannot be written fail with what the system says, without a path", () =>

@@ -136,7 +136,7 @@ it.live("A model is asked once for all statements; what it does not tell, words 
   })
 )
 
-it.live("A check ends when its turn is cancelled, and words decide; after that the model is not asked", () =>
+it.live("A check ends when its turn is cancelled, and words decide; after that nobody is asked", () =>
   Effect.gen(function* () {
     const seen: Array<ModelRequest> = []
     const asked = [
@@ -156,7 +156,8 @@ it.live("A check ends when its turn is cancelled, and words decide; after that t
     expect(seen).toHaveLength(1)
     expect(yield* checkUntil(Effect.void).pipe(Effect.provide(silentModel))).toEqual(["yes", "no"])
     expect(seen).toHaveLength(1)
-    const { url } = yield* service(200, null)
+    const requested: Array<Seen> = []
+    const { url } = yield* service(200, null, requested)
     const silentService = Layer.provide(
       layerHttp({ url, timeout: "1 minute" }),
       layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
@@ -165,6 +166,11 @@ it.live("A check ends when its turn is cancelled, and words decide; after that t
       "yes",
       "no"
     ])
+    yield* Effect.sleep("50 millis")
+    const before = requested.length
+    expect(yield* checkUntil(Effect.void).pipe(Effect.provide(silentService))).toEqual(["yes", "no"])
+    yield* Effect.sleep("50 millis")
+    expect(requested).toHaveLength(before)
   }).pipe(Effect.scoped)
 )
 

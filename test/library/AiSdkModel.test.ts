@@ -115,7 +115,7 @@ describe("A model that is made by hand, in the older version", () => {
   let agent: ReturnType<Spoke["agent"]>
 
   beforeAll(async () => {
-    ;({ agent, spoke } = await opened("by-hand", {
+    const model: AiSdkModel = {
       specificationVersion: "v2",
       provider: "hand",
       modelId: "made",
@@ -123,7 +123,14 @@ describe("A model that is made by hand, in the older version", () => {
         calls.push(call)
         return answer(call)
       }
-    }))
+    }
+    const next = tool({
+      description: "Counts",
+      input: Schema.Struct({ from: Schema.Number }),
+      execute: () => 1
+    })
+    ;({ spoke } = await opened("by-hand", model, { next }))
+    agent = spoke.agent((await spoke.agents.create({ name: "Without tools" })).id)
   }, 60_000)
   afterAll(() => spoke.close())
 
@@ -144,6 +151,27 @@ describe("A model that is made by hand, in the older version", () => {
     const { tokens } = await agent.usage()
     expect([tokens.input - before.tokens.input, tokens.output - before.tokens.output]).toEqual([30, 2])
   }, 30_000)
+
+  it("declares tools that may not be called any more, because the prompt has their calls", async () => {
+    calls.length = 0
+    const number = spoke.agent((await spoke.agents.create({ name: "Counting", tools: ["next"] })).id)
+    const finished = { ...finish, finishReason: "tool-calls" }
+    answer = () => {
+      const call = {
+        type: "tool-call",
+        toolCallId: `c${calls.length}`,
+        toolName: "next",
+        input: '{"from":0}'
+      }
+      return Promise.resolve({
+        stream: streamed(calls.at(-1)?.toolChoice ? [delta("Six."), finish] : [call, finished])
+      })
+    }
+    expect((await number.chat({ message: "Count." })).reply).toBe("Six.")
+    const last = calls.at(-1)
+    expect([last?.toolChoice, last?.tools?.map(({ name }) => name)]).toEqual([{ type: "none" }, ["next"]])
+    expect(calls.slice(0, -1).every((call) => call.toolChoice === undefined)).toBe(true)
+  })
 
   it("is asked for an object of a schema, and once more for one that does not fit", async () => {
     const object = { type: "object", properties: { degrees: { type: "number" } }, required: ["degrees"] }

@@ -207,6 +207,8 @@ describe("Spoke in Express", () => {
       })
     expect(await statusOf("GET http://127.0.0.1:3000/healthz?a=1")).toBe("200")
     expect(await statusOf("OPTIONS *")).toBe("404")
+    // Nothing that a host would report as its own error.
+    expect(await statusOf("TRACE /healthz")).toBe("501")
   })
 })
 
@@ -250,7 +252,7 @@ describe("Spoke in Fastify", () => {
         .on("error", reject)
         .end()
     })
-    expect(status).toBe(400)
+    expect(status).toBe(501)
   })
 
   it("answers below its prefix, and leaves the host's own routes and parsers as they are", async () => {
@@ -307,6 +309,19 @@ describe("Spoke in a route file of Next.js", () => {
     await Promise.all([broken.close(), expect(refused).rejects.toMatchObject({ code: "INVALID_CONFIG" })])
     removeFolder(own)
   }, 60_000)
+
+  it("refuses other settings for a database that is mounted, and shares it with the same ones", () => {
+    const settings = { dataDir: `${folder}/other`, workers: false, log: () => undefined }
+    const first = ForNext.spoke(settings)
+    const again = ForNext.spoke({ ...settings, log: () => undefined, env: { NEXT_RUNTIME: "nodejs" } })
+    expect(again.close).toBe(first.close)
+    expect(() => ForNext.spoke({ ...settings, appUrl: "https://shop.example" })).toThrow(
+      "spoke/next has mounted this database with other settings."
+    )
+    expect(() => ForNext.spoke({ ...settings, env: { SPOKE_TRUSTED_PROXIES: "10.0.0.1" } })).toThrow(
+      expect.objectContaining({ code: "INVALID_CONFIG" })
+    )
+  })
 
   it("is opened by the first request, once, and answers every method", async () => {
     const own = temporaryFolder()

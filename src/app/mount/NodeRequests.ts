@@ -72,6 +72,9 @@ const addressOf = ({ headers }: IncomingMessage, path: string) => {
   return `${origin}${pathname}${search}`
 }
 
+/** Methods that a web-standard request refuses. */
+const unknownMethods: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"])
+
 const requestOf = (request: NodeRequest, path: string, { content }: Body, signal: AbortSignal) =>
   new Request(addressOf(request, path), {
     method: request.method ?? "GET",
@@ -111,9 +114,14 @@ const send = async (answer: Response, response: ServerResponse) => {
 
 /**
  * Answers `request` on `response`. `path` is the path without the mount prefix. Rejects before any response when a
- * middleware of the host has consumed the body. A stream that fails later ends the connection.
+ * middleware of the host has consumed the body. A method that cannot be passed on is answered with 501. A stream that fails later ends the connection.
  */
 export const answer = async (spoke: Spoke, request: NodeRequest, response: ServerResponse, path: string) => {
+  if (unknownMethods.has(request.method?.toUpperCase() ?? "")) {
+    request.resume()
+    response.writeHead(501, { "content-length": 0 }).end()
+    return
+  }
   const left = new AbortController()
   // The client may have left before this was called.
   if (response.destroyed) left.abort()

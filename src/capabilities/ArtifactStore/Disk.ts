@@ -6,7 +6,6 @@ import { createHash, randomUUID } from "node:crypto"
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -14,13 +13,12 @@ import * as Stream from "effect/Stream"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
+import { removeAbandoned } from "./Abandoned.ts"
 import { makeSpoolSpace } from "./SpoolSpace.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** Folder of files that are being written. */
 export const unfinishedFolder = "unfinished"
-/** Age after which an unfinished file is removed, because its writer must have died. */
-const maxUploadAge = Duration.hours(24)
 
 const attempt = <A>(doing: string, run: () => Promise<A>) =>
   Effect.tryPromise({
@@ -86,23 +84,13 @@ const unlinkIfPresent = async (file: string): Promise<boolean> => {
   }
 }
 
-const removeAbandoned = async (unfinished: string, now: number) => {
-  for (const name of await fs.readdir(unfinished)) {
-    const file = path.join(unfinished, name)
-    // Another process may remove files at the same time.
-    const found = await fs.stat(file).catch(() => null)
-    if (found !== null && now - found.mtimeMs > Duration.toMillis(maxUploadAge))
-      await fs.rm(file, { force: true })
-  }
-}
-
 const make = (directory: string) =>
   Effect.gen(function* () {
     const counted = makeSpoolSpace()
     const unfinished = path.join(directory, unfinishedFolder)
     yield* attempt("given a directory", () => fs.mkdir(unfinished, { recursive: true, mode: 0o700 }))
     const now = yield* Clock.currentTimeMillis
-    yield* attempt("tidied up", () => removeAbandoned(unfinished, now))
+    yield* attempt("tidied up", () => removeAbandoned(unfinished, /^/u, now))
 
     const fileOf = (ref: ArtifactRef) => {
       const digest = ref.slice("sha256:".length)

@@ -5,10 +5,12 @@ import * as fs from "node:fs/promises"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as NodeStream from "@effect/platform-node/NodeStream"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { ArtifactStoreError } from "../ArtifactStore.ts"
+import { removeAbandoned } from "./Abandoned.ts"
 
 const failed = () => new ArtifactStoreError({ message: "The temporary file could not be written or read." })
 
@@ -24,6 +26,13 @@ const temporary = Effect.acquireRelease(
       await handle.close().catch(() => undefined)
       await fs.rm(file, { force: true }).catch(() => undefined)
     })
+)
+
+const temporaryName = /^spoke-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/u
+
+/** Removes the temporary files of processes that were killed. */
+export const tidyUp = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+  Effect.ignore(attempt(() => removeAbandoned(os.tmpdir(), temporaryName, now)))
 )
 
 /** Reads `bytes` to the end. `content` returns them, any number of times while the scope is open. */

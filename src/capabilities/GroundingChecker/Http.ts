@@ -121,21 +121,22 @@ const make = (options: HttpOptions) =>
       cancelled: Effect.Effect<unknown> = Effect.never
     ) {
       const words = yield* Words.check(claims)
-      const verdicts = yield* Effect.forEach(
+      const asked = Effect.forEach(
         claims,
         (claim, place) => {
           const own = words.verdicts[place] ?? Words.unknown
           return Effect.map(ask(claim), (answer) => verdictOf(claim, own, answer))
         },
         { concurrency: maxConcurrentRequests }
+      )
+      const verdicts = yield* Effect.raceFirst(
+        Effect.zipRight(cancelled, new Failed({ message: "the turn ended before its answer" })),
+        Effect.timeoutFail(
+          // The other side of the race runs first: once the turn is cancelled, nothing is requested.
+          Effect.zipRight(Effect.yieldNow(), asked),
+          { duration: timeout, onTimeout: () => new Failed({ message: "it did not answer in time" }) }
+        )
       ).pipe(
-        Effect.timeoutFail({
-          duration: timeout,
-          onTimeout: () => new Failed({ message: "it did not answer in time" })
-        }),
-        Effect.raceFirst(
-          Effect.zipRight(cancelled, new Failed({ message: "the turn ended before its answer" }))
-        ),
         Effect.catchTag("Failed", ({ message }) =>
           Effect.as(
             Effect.logWarning("The grounding service did not check a reply").pipe(

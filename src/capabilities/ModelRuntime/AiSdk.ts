@@ -22,7 +22,8 @@ import {
   type ModelPart,
   type ModelRequest,
   ModelRuntime,
-  type ModelRuntimeService
+  type ModelRuntimeService,
+  type ToolDeclaration
 } from "../ModelRuntime.ts"
 import { outputOf } from "./ChatMessages.ts"
 import { AiSdkThoughts } from "./AiSdkThoughts.ts"
@@ -81,21 +82,27 @@ const messageOf = (message: Prompt.Message): AiSdkMessage => {
   }
 }
 
-const callOf = ({ prompt, responseSchema, tools }: ModelRequest, abortSignal: AbortSignal): AiSdkCall => ({
-  prompt: prompt.content.map(messageOf),
-  ...(tools.length === 0
+const toTool = ({ description, name, parameters }: ToolDeclaration) => ({
+  type: "function" as const,
+  name,
+  description,
+  inputSchema: parameters
+})
+
+/** Some providers refuse tool calls in the prompt of a request that declares no tools. */
+const toolsOf = ({ tools, withdrawnTools = [] }: ModelRequest): Pick<AiSdkCall, "tools" | "toolChoice"> => {
+  if (tools.length > 0) return { tools: tools.map(toTool) }
+  return withdrawnTools.length === 0
     ? {}
-    : {
-        tools: tools.map(({ description, name, parameters }) => ({
-          type: "function",
-          name,
-          description,
-          inputSchema: parameters
-        }))
-      }),
-  ...(responseSchema === undefined
+    : { tools: withdrawnTools.map(toTool), toolChoice: { type: "none" } }
+}
+
+const callOf = (request: ModelRequest, abortSignal: AbortSignal): AiSdkCall => ({
+  prompt: request.prompt.content.map(messageOf),
+  ...toolsOf(request),
+  ...(request.responseSchema === undefined
     ? {}
-    : { responseFormat: { type: "json", schema: responseSchema, name: "reply" } }),
+    : { responseFormat: { type: "json", schema: request.responseSchema, name: "reply" } }),
   abortSignal
 })
 

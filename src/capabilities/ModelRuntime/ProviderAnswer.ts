@@ -6,7 +6,7 @@ import * as Stream from "effect/Stream"
 import type { Answered } from "../StreamingPost.ts"
 import type { ModelError, ModelPart } from "../ModelRuntime.ts"
 import * as Failure from "./ProviderFailure.ts"
-import { SseLines } from "./SseLines.ts"
+import { SseLines } from "../../concurrency/SseLines.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** Decodes one answer, event by event. */

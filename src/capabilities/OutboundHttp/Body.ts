@@ -75,8 +75,15 @@ export const decode = async (
   return names.length === 0 ? bytes : new Uint8Array(unpacked.buffer, unpacked.byteOffset, unpacked.length)
 }
 
-/** All bytes of a stream. Rejects with {@link BodyTooLarge} as soon as there are more than `maxBytes`. */
-export const collect = async (stream: AsyncIterable<unknown>, maxBytes: number): Promise<Uint8Array> => {
+/**
+ * The bytes of a stream, up to the first piece that `isLast`. Rejects with {@link BodyTooLarge} as soon as there are more
+ * than `maxBytes`.
+ */
+export const collect = async (
+  stream: AsyncIterable<unknown>,
+  maxBytes: number,
+  isLast: (piece: Uint8Array) => boolean = () => false
+): Promise<Uint8Array> => {
   const chunks: Array<Uint8Array> = []
   let size = 0
   for await (const chunk of stream) {
@@ -84,6 +91,8 @@ export const collect = async (stream: AsyncIterable<unknown>, maxBytes: number):
     size += chunk.length
     if (size > maxBytes) throw new BodyTooLarge()
     chunks.push(chunk)
+    // Leaving the loop closes the connection.
+    if (isLast(chunk)) break
   }
   const whole = new Uint8Array(size)
   let at = 0

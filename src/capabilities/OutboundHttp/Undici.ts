@@ -123,14 +123,20 @@ const flatHeaders = (headers: Dispatcher.ResponseData["headers"]): Record<string
     )
   )
 
+/** How much of a body is read. */
+interface Reading {
+  readonly limit: number
+  readonly isLast: OutboundRequest["isLast"]
+}
+
 /** Returns when the headers have arrived. The body must be read before `signal` is aborted. */
-const send = (pool: Pool, hop: Hop, signal: AbortSignal) =>
+const send = (pool: Pool, hop: Hop, { isLast }: Reading, signal: AbortSignal) =>
   Effect.tryPromise({
     try: () =>
       pool.request({
         path: `${hop.url.pathname}${hop.url.search}`,
         method: hop.method,
-        headers: { ...hop.headers, "accept-encoding": acceptEncoding },
+        headers: { ...hop.headers, "accept-encoding": isLast === undefined ? acceptEncoding : "identity" },
         body: hop.body,
         signal
       }),
@@ -145,7 +151,7 @@ const isStale = (cause: unknown) => staleConnection.has(codeOf(cause))
 const read = async (
   { method, url }: Hop,
   response: Dispatcher.ResponseData,
-  limit: number
+  { isLast, limit }: Reading
 ): Promise<OutboundResponse> => {
   const headers = flatHeaders(response.headers)
   const { statusCode: status } = response
@@ -156,7 +162,7 @@ const read = async (
   }
   const { "content-encoding": encoding = "", "content-length": length = "", ...others } = headers
   if (method !== "HEAD" && Number(length) > limit) throw new BodyTooLarge()
-  const raw = await collect(response.body, limit)
+  const raw = await collect(response.body, limit, encoding === "" ? isLast : undefined)
   const body = await decode(raw, encoding, limit)
   return {
     url: url.href,
@@ -185,13 +191,17 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
     const resolver = given ?? (yield* makeSystemResolver)
     const running = new FairLimiter({ name: "outbound-requests", ...exchanges })
 
-    const exchange = (hop: Hop, maxBytes: number) =>
+    const exchange = (hop: Hop, reading: Reading) =>
       Effect.gen(function* () {
         const destination = yield* resolve(resolver, allow, hop.url)
         const signal = yield* aborting
-        const failed = (cause: unknown) => requestFailure(hop.url, cause, maxBytes)
-        const fresh = Effect.flatMap(connections.fresh(destination), (pool) => send(pool, hop, signal))
-        const kept = Effect.flatMap(connections.shared(destination), (pool) => send(pool, hop, signal))
+        const failed = (cause: unknown) => requestFailure(hop.url, cause, reading.limit)
+        const fresh = Effect.flatMap(connections.fresh(destination), (pool) =>
+          send(pool, hop, reading, signal)
+        )
+        const kept = Effect.flatMap(connections.shared(destination), (pool) =>
+          send(pool, hop, reading, signal)
+        )
         const response = yield* (
           safeMethods.has(hop.method) ? Effect.catchIf(kept, isStale, () => fresh) : fresh
         ).pipe(Effect.mapError(failed))
@@ -208,7 +218,7 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
         return {
           _tag: "Response",
           response: yield* Effect.tryPromise({
-            try: () => read(hop, response, maxBytes),
+            try: () => read(hop, response, reading),
             catch: failed
           })
         } satisfies Answer
@@ -216,12 +226,12 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
 
     const follow = (
       hop: Hop,
-      maxBytes: number,
+      reading: Reading,
       left: number
     ): Effect.Effect<OutboundResponse, OutboundHttpError> =>
-      Effect.flatMap(exchange(hop, maxBytes), (answer) => {
+      Effect.flatMap(exchange(hop, reading), (answer) => {
         if (answer._tag === "Response") return Effect.succeed(answer.response)
-        if (left > 0) return follow(answer.hop, maxBytes, left - 1)
+        if (left > 0) return follow(answer.hop, reading, left - 1)
         return new OutboundHttpError({
           reason: "TooManyRedirects",
           message: `${hop.url.origin} redirects once too often.`
@@ -234,7 +244,7 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
       const timeout = Duration.decode(request.timeout ?? defaults.timeout)
       return yield* follow(
         hop,
-        request.maxBytes ?? defaults.maxBytes,
+        { limit: request.maxBytes ?? defaults.maxBytes, isLast: request.isLast },
         request.maxRedirects ?? defaults.maxRedirects
       ).pipe(
         withSharedPermit(running, () => tooMany(hop.url)),

@@ -7,7 +7,7 @@ import { sanitize } from "../../domain/Text.ts"
 import type { OutboundHttp, OutboundRequest, OutboundResponse } from "../OutboundHttp.ts"
 
 /** Maximum size of an answer in bytes. */
-const maxAnswerBytes = 256 * 1024
+export const maxAnswerBytes = 256 * 1024
 
 export const textOf = ({ body }: OutboundResponse): string => sanitize(new TextDecoder().decode(body))
 
@@ -41,7 +41,7 @@ export const headersFor = (
 /** The server's answer, whatever its status. */
 export const requestAnswer = Effect.fn("ToolSources.requestAnswer")(function* (
   http: Context.Tag.Service<typeof OutboundHttp>,
-  request: Pick<OutboundRequest, "url" | "method" | "headers" | "body">,
+  request: Pick<OutboundRequest, "url" | "method" | "headers" | "body" | "isLast">,
   seconds: number
 ) {
   return yield* http

@@ -1,6 +1,7 @@
 /** All tools of a remote MCP server. */
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { ToolFailure } from "../../domain/agents/ToolFailure.ts"
 import { OutboundHttp } from "../OutboundHttp.ts"
@@ -51,6 +52,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
         if (tool._tag === "Named" || target === undefined) return []
         const { definition, id, name, version } = tool
         const { connection } = tool
+        const scope = yield* Effect.scope
         /** A server of the turn. With OAuth, a token that the server does not accept is renewed once. */
         const openServer = Effect.fn("ToolSources.mcp.opened")(function* (credential: string) {
           const server = {
@@ -62,7 +64,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
           // The list may depend on the caller, so it is not shared between callers.
           const caller = createHash("sha256").update(credential).digest("hex")
           return { credential, session, list: listed(`${id} ${version} ${caller}`, session.list) }
-        })
+        }, Scope.extend(scope))
         let current = yield* openServer(yield* tool.credential)
         type Ask<A> = (server: typeof current) => Effect.Effect<A, ToolFailure>
         /** Asks with the scopes that the server demands, each time that it demands more. */

@@ -5,6 +5,7 @@
 import type { Context } from "effect"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { scopesIn } from "../../domain/agents/ToolConnection.ts"
@@ -14,6 +15,7 @@ import * as Json from "../../domain/Json.ts"
 import { isObject } from "../../domain/JsonValue.ts"
 import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import type { OutboundHttp, OutboundResponse } from "../OutboundHttp.ts"
+import { SseLines } from "../../concurrency/SseLines.ts"
 import * as Exchange from "./Exchange.ts"
 import * as McpHeaders from "./McpHeaders.ts"
 
@@ -24,6 +26,8 @@ const maxTools = 64
 const maxPages = 4
 /** Time-out of each request for the list, because the turn waits for it. */
 const listTimeoutSeconds = 5
+/** Time-out of the end of a session. */
+const endTimeoutSeconds = 5
 /** Time-out of the check for the version without a handshake. */
 const probeTimeoutSeconds = 3
 
@@ -94,11 +98,25 @@ const textsOf = (response: OutboundResponse): ReadonlyArray<string> => {
   )
 }
 
-const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObject, ToolFailure> => {
-  const [problems, values] = Arr.separate(textsOf(response).map((text) => Json.parse(text)))
-  const message = Arr.filterMap(values, (value) => decodeMessage(value)).find(
+/** The answers to the request `id` among the server's messages. */
+const answersTo = (id: number, values: ReadonlyArray<unknown>) =>
+  Arr.filterMap(values, (value) => decodeMessage(value)).filter(
     (found) => found.id === id && found.method === undefined
   )
+
+/** True for the piece of a stream of events with the answer: a server may keep the stream open after it. */
+const isLastFor = (id: number) => {
+  const lines = new SseLines(Exchange.maxAnswerBytes)
+  return (piece: Uint8Array): boolean =>
+    answersTo(
+      id,
+      Arr.filterMap(lines.push(piece) ?? [], (text) => Either.getRight(Json.parse(text)))
+    ).length > 0
+}
+
+const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObject, ToolFailure> => {
+  const [problems, values] = Arr.separate(textsOf(response).map((text) => Json.parse(text)))
+  const [message] = answersTo(id, values)
   if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
   // Earlier versions have no result type.
   const kind = message?.result?.["resultType"] ?? "complete"
@@ -166,14 +184,17 @@ const listOver = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: 
   return listed
 })
 
-/** Opens a server. `seconds` is the time-out of a call. Nothing is sent before it is needed. */
+/**
+ * Opens a server. `seconds` is the time-out of a call. Nothing is sent before it is needed. Its sessions end with the
+ * scope.
+ */
 export const open = Effect.fn("McpSession.open")(function* (
   http: Context.Tag.Service<typeof OutboundHttp>,
   { url, headers, hasTokens }: Server,
   seconds: number
 ) {
   let next = 1
-  const post = (message: JsonObject, limit: number, more: Headers) =>
+  const post = (message: JsonObject, limit: number, more: Headers, isLast?: (piece: Uint8Array) => boolean) =>
     Effect.flatMap(
       Exchange.requestAnswer(
         http,
@@ -186,7 +207,8 @@ export const open = Effect.fn("McpSession.open")(function* (
             ...headers,
             ...more
           },
-          body: JSON.stringify({ jsonrpc: "2.0", ...message })
+          body: JSON.stringify({ jsonrpc: "2.0", ...message }),
+          ...(isLast === undefined ? {} : { isLast })
         },
         limit
       ),
@@ -202,7 +224,7 @@ export const open = Effect.fn("McpSession.open")(function* (
     more: Headers
   ) {
     const id = next++
-    const response = yield* post({ id, method, params }, limit, more)
+    const response = yield* post({ id, method, params }, limit, more, isLastFor(id))
     return { result: yield* resultOf(response, id), response }
   })
 
@@ -218,6 +240,8 @@ export const open = Effect.fn("McpSession.open")(function* (
 
   /** The headers of a session. `initialize` is sent before everything else, again after a handshake that failed. */
   let agreed: Headers | null = null
+  /** The headers of sessions that the server has opened, also of those whose handshake failed afterwards. */
+  const sessions: Array<Headers> = []
   const handshakes = yield* Effect.makeSemaphore(1)
   const session = handshakes.withPermits(1)(
     Effect.gen(function* () {
@@ -235,6 +259,7 @@ export const open = Effect.fn("McpSession.open")(function* (
         "mcp-protocol-version": typeof version === "string" ? version : withHandshake,
         ...(id === undefined ? {} : { "mcp-session-id": id })
       }
+      if (id !== undefined) sessions.push(made)
       yield* post({ method: "notifications/initialized" }, limit, made)
       agreed = made
       return made
@@ -276,6 +301,24 @@ export const open = Effect.fn("McpSession.open")(function* (
     const output: JsonValue = result.structuredContent ?? text
     return output
   })
+
+  // The end of the caller does not wait for it. A server may refuse it.
+  yield* Effect.addFinalizer(() =>
+    Effect.forkDaemon(
+      Effect.forEach(
+        sessions,
+        (session) =>
+          Effect.ignore(
+            Exchange.requestAnswer(
+              http,
+              { url, method: "DELETE", headers: { ...headers, ...session } },
+              endTimeoutSeconds
+            )
+          ),
+        { discard: true }
+      )
+    )
+  )
 
   return { list, call } as const
 })

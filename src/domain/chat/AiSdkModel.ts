@@ -30,6 +30,8 @@ export type AiSdkMessage =
 export interface AiSdkCall {
   prompt: Array<AiSdkMessage>
   tools?: Array<{ type: "function"; name: string; description: string; inputSchema: Record<string, unknown> }>
+  /** The declared tools may not be called. */
+  toolChoice?: { type: "none" }
   responseFormat?: { type: "json"; schema: Record<string, unknown>; name: string }
   abortSignal: AbortSignal
 }

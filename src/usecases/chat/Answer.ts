@@ -395,4 +395,4 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   const { citations } = grounding
   const answered: Answer = { reply: text, citations, inputTokens, outputTokens, label }
   return answered
-})
+}, Effect.scoped)

@@ -65,7 +65,7 @@ export const inTurn = ({ agentId, tenantId }: Pick<World, "agentId" | "tenantId"
     const scope = { tenantId: TenantId.make(tenantId), agentId: AgentId.make(agentId) }
     const turn = { scope, runId: RunId.make("run_1"), conversationId: null, endUserId: null }
     return yield* tools.forTurn(scope, request, { hasTools: true, sourceTools: [] }, turn)
-  })
+  }).pipe(Effect.scoped)
 
 /** What the model gets of a call, or why the tool is not there. */
 export const used = (world: Pick<World, "agentId" | "tenantId">) =>

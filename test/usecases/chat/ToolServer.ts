@@ -96,6 +96,8 @@ export const toolServer = Effect.gen(function* () {
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => {
       const { method = "", url = "", headers } = request
+      // The end of a session of MCP comes at any time after a turn.
+      if (method === "DELETE" && url.startsWith("/mcp")) return void response.writeHead(405).end()
       const one = { method, url, headers, body: Buffer.concat(chunks).toString() }
       received.push(one)
       respond(one, response, answers)

@@ -53,7 +53,7 @@ export class ToolTrials extends Effect.Service<ToolTrials>()("usecases/chat/tool
               )
       const trial: ToolTrial = { functions, outcome, milliseconds: (yield* Clock.currentTimeMillis) - begun }
       return trial
-    })
+    }, Effect.scoped)
 
     return { run } as const
   })

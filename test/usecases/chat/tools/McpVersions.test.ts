@@ -1,8 +1,8 @@
 /** A remote MCP server of each version: asked without a handshake where it knows how, else after one. */
 import { expect, it as test, layer } from "@effect/vitest"
+import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Http from "node:http"
 import { parseAllow } from "../../../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerUndici } from "../../../../src/capabilities/OutboundHttp/Undici.ts"
@@ -16,6 +16,7 @@ import type { JsonObject } from "../../../../src/domain/Text.ts"
 import * as Schema from "effect/Schema"
 
 interface Asked {
+  readonly method: string | undefined
   readonly headers: Http.IncomingHttpHeaders
   readonly body: {
     readonly id?: number
@@ -31,27 +32,34 @@ interface Reply {
   readonly headers?: Readonly<Record<string, string>>
   /** Messages of its own, before the answer in the same stream of events. */
   readonly messages?: ReadonlyArray<unknown>
+  /** Whether the stream of events stays open after the answer. */
+  readonly staysOpen?: boolean
 }
 
 /** A server that answers as `reply` says, for as long as the scope is open. */
 const served = (reply: (asked: Asked) => Reply) =>
   Effect.gen(function* () {
     const asked: Array<Asked> = []
+    const left: Array<string> = []
     const server = Http.createServer((request, response) => {
       const chunks: Array<Buffer> = []
       request.on("data", (chunk: Buffer) => chunks.push(chunk))
       request.on("end", () => {
-        const one: Asked = { headers: request.headers, body: JSON.parse(Buffer.concat(chunks).toString()) }
+        const sent = Buffer.concat(chunks).toString()
+        const { headers: given, method } = request
+        const one: Asked = { method, headers: given, body: JSON.parse(sent === "" ? "{}" : sent) }
         asked.push(one)
-        const { headers = {}, messages, status = 200, ...rest } = reply(one)
+        const { headers = {}, messages, staysOpen = false, status = 200, ...rest } = reply(one)
         const answer = { jsonrpc: "2.0", id: one.body.id, ...rest }
         const type = messages === undefined ? "application/json" : "text/event-stream"
         response.writeHead(status, { "content-type": type, ...headers })
-        response.end(
+        response.on("close", () => left.push(one.body.method))
+        response.write(
           messages === undefined
             ? JSON.stringify(answer)
             : [...messages, answer].map((message) => `data: ${JSON.stringify(message)}\n\n`).join("")
         )
+        if (!staysOpen) response.end()
       })
     })
     yield* Effect.acquireRelease(
@@ -60,7 +68,7 @@ const served = (reply: (asked: Asked) => Reply) =>
     )
     const address = server.address()
     const port = typeof address === "object" && address !== null ? address.port : 0
-    return { url: `http://127.0.0.1:${port}/mcp`, asked }
+    return { url: `http://127.0.0.1:${port}/mcp`, asked, left }
   })
 
 const turn: CallingTurn = {
@@ -106,7 +114,7 @@ const stateless =
 
 const environment = layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
 
-layer(Layer.mergeAll(environment))("A remote MCP server", (it) => {
+layer(environment, { excludeTestServices: true })("A remote MCP server", (it) => {
   it.scoped("of version 2026-07-28 gets whole requests, and neither handshake nor session", () =>
     Effect.gen(function* () {
       const { asked, url } = yield* served(stateless([plain], { ttlMs: 300_000 }))
@@ -204,6 +212,54 @@ layer(Layer.mergeAll(environment))("A remote MCP server", (it) => {
     })
   )
 
+  it.scoped(
+    "may keep the stream of its answer open: the answer counts at once, and the stream is closed",
+    () =>
+      Effect.gen(function* () {
+        const { left, url } = yield* served((asked) => ({
+          ...stateless([plain])(asked),
+          messages: [{ jsonrpc: "2.0", id: asked.body.id, method: "ping" }],
+          staysOpen: true
+        }))
+        const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
+        expect(yield* Effect.timeout(one!.call({ q: "hats" }, silent), "3 seconds")).toBe("Found.")
+        yield* Effect.sleep("50 millis")
+        expect(left).toEqual(["server/discover", "tools/list", "tools/call"])
+      })
+  )
+
+  for (const status of [200, 405]) {
+    it.scoped(
+      `is told that its session ends, after the turn, which does not wait; it may answer ${status}`,
+      () =>
+        Effect.gen(function* () {
+          const { asked, url } = yield* served(({ body, method }) => {
+            if (method === "DELETE") return { status, messages: [], staysOpen: true }
+            if (body.method === "server/discover") return { status: 404 }
+            if (body.method === "initialize")
+              return { result: { protocolVersion: "2025-06-18" }, headers: { "mcp-session-id": "s1" } }
+            if (body.method === "tools/list") return { result: { tools: [plain] } }
+            return { result: { content: [{ type: "text", text: "Found." }] } }
+          })
+          const source = yield* mcpSource
+          const ended = () => asked.filter(({ method }) => method === "DELETE")
+          const used = Effect.gen(function* () {
+            const [one] = yield* source.open(toolAt(url), turn)
+            expect(yield* one!.call({ q: "hats" }, silent)).toBe("Found.")
+            expect(ended()).toEqual([])
+          })
+          const [waited] = yield* Effect.timed(Effect.scoped(used))
+          expect(Duration.toMillis(waited)).toBeLessThan(3_000)
+          yield* Effect.repeat(Effect.sleep("10 millis"), { until: () => ended().length > 0 }).pipe(
+            Effect.timeout("3 seconds")
+          )
+          expect(
+            ended().map(({ headers }) => [headers["mcp-session-id"], headers["mcp-protocol-version"]])
+          ).toEqual([["s1", "2025-06-18"]])
+        })
+    )
+  }
+
   it.scoped("answers with the text of a resource that it embeds", () =>
     Effect.gen(function* () {
       const content = [
@@ -264,7 +320,7 @@ layer(Layer.mergeAll(environment))("A remote MCP server", (it) => {
     )
   }
 
-  it.effect("is reached through the guarded client alone", () =>
+  it.scoped("is reached through the guarded client alone", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
       const guarded = yield* OutboundHttp

@@ -1,8 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import { describe } from "vitest"
-import { SseLines } from "../../../src/capabilities/ModelRuntime/SseLines.ts"
-import { cpuTime } from "../../CpuTime.ts"
+import { SseLines } from "../../src/concurrency/SseLines.ts"
+import { cpuTime } from "../CpuTime.ts"
 
 const encode = (text: string) => new TextEncoder().encode(text)
 

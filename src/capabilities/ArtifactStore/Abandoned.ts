@@ -1,0 +1,19 @@
+/** Removes files of uploads that a killed process has left behind. */
+import * as fs from "node:fs/promises"
+import * as path from "node:path"
+import * as Duration from "effect/Duration"
+
+/** Age after which an unfinished file is removed, because its writer must have died. */
+const maxUploadAge = Duration.hours(24)
+
+/** Removes the files of `directory` with a name like `names` that were last written to too long before `now`. */
+export const removeAbandoned = async (directory: string, names: RegExp, now: number): Promise<void> => {
+  for (const name of await fs.readdir(directory)) {
+    if (!names.test(name)) continue
+    const file = path.join(directory, name)
+    // Another process may remove files at the same time, and another user may own some.
+    const found = await fs.lstat(file).catch(() => null)
+    if (found?.isFile() === true && now - found.mtimeMs > Duration.toMillis(maxUploadAge))
+      await fs.rm(file, { force: true }).catch(() => undefined)
+  }
+}
