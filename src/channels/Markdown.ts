@@ -13,14 +13,10 @@ export interface Marks {
 
 const citations = / ?\[\d{1,3}\](?:\[\d{1,3}\])*(?!\(|:)/g
 const code = /(`{1,3})([^`\n]+)\1/g
-const address = String.raw`https?:\/\/[^\s*<>[]+`
 // Lengths are bounded. Otherwise each opening bracket would be searched to the end of its line, which takes quadratic
 // time.
-const links = new RegExp(
-  String.raw`!?\[([^\]\n]{0,500})\]\((\S{1,2048}?)(?:\s{1,8}"[^"\n]{0,300}")?\)|${address}`,
-  "g"
-)
-const addresses = new RegExp(address, "g")
+const links = /!?\[([^\]\n]{0,500})\]\((\S{1,2048}?)(?:\s{1,8}"[^"\n]{0,300}")?\)|https?:\/\/[^\s*<>[]+/g
+const addresses = /https?:\/\/[^\s*<>[]+/g
 const both = /\*\*\*(?=\S)(.{1,1000}?)(?<=\S)\*\*\*/g
 // Underscores within a word, such as in `two__words__here`, mark nothing.
 const strong =

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import { globalValue } from "effect/GlobalValue"
+import { inOwnFiber } from "./InOwnFiber.ts"
 
 /** Maximum number of effects that run at the same time. */
 const maxConcurrent = 8
@@ -15,7 +16,7 @@ const following: FiberRef.FiberRef<Array<Effect.Effect<void>> | null> = globalVa
 /** Runs the effect after the commit of the transaction of {@link withCommit}, or now where there is none. */
 export const afterCommit = (effect: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.flatMap(FiberRef.get(following), (effects) =>
-    effects === null ? effect : Effect.sync(() => void effects.push(effect))
+    effects === null ? inOwnFiber(effect) : Effect.sync(() => void effects.push(effect))
   )
 
 /**

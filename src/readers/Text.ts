@@ -3,8 +3,8 @@ import * as Stream from "effect/Stream"
 import type { TextConfig } from "../domain/knowledge/CuratedSource.ts"
 import type { Reader } from "./Reader.ts"
 
-/** The URI of the only document of its source. */
-const uri = "text:"
+/** The URI of the only document of each such source. */
+export const textUri = "text:"
 const maxTitleLength = 200
 
 /** The first heading of Markdown, else the first line. */
@@ -16,5 +16,5 @@ const titleOf = (text: string, format: "markdown" | "text"): string => {
 
 export const reader: Reader<typeof TextConfig.Type> = {
   read: ({ format = "markdown", text }) =>
-    Stream.make({ uri, title: titleOf(text, format), format, content: text })
+    Stream.make({ uri: textUri, title: titleOf(text, format), format, content: text })
 }

@@ -29,6 +29,21 @@ describe("What follows a commit", () => {
     })
   )
 
+  it.live("ends at its time-out", () =>
+    Effect.gen(function* () {
+      const { record, seen } = yield* recorded
+      const slow = Effect.sleep("1 minute").pipe(
+        Effect.timeoutTo({
+          duration: "10 millis",
+          onSuccess: () => "slept",
+          onTimeout: () => "ended"
+        })
+      )
+      yield* withCommit(afterCommit(Effect.flatMap(slow, record)))
+      expect(seen).toEqual(["ended"])
+    })
+  )
+
   it.effect("waits for the outermost of nested transactions, and leaves out those of one that failed", () =>
     Effect.gen(function* () {
       const { later, record, seen } = yield* recorded

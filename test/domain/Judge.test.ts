@@ -34,6 +34,30 @@ const asked = (given: Partial<Parameters<typeof judge>[0]> = {}) => ({
   ...given
 })
 
+describe("Cited documents", () => {
+  const text = (index: number, sourceName: string) =>
+    citation(index, { sourceId: `src_${index}`, sourceName, title: sourceName, url: "text:" })
+
+  it("are one for each text and each upload, whatever their addresses", () => {
+    const cited = reply("As said. [1] [2]", [text(1, "Returns"), text(2, "Tolls")])
+    expect(judge(asked({ expectSources: ["Tolls"] }), cited)).toMatchObject({
+      sourceCited: true,
+      sourceAt1: false
+    })
+  })
+
+  it("of a page count under each of their headings", () => {
+    const url = "https://example.com/docs"
+    const cited = reply("As said. [1] [2]", [
+      citation(1, { title: "Guide > Install", url }),
+      citation(2, { title: "Guide > Update", url })
+    ])
+    const result = judge(asked({ expectSources: ["Update"] }), cited)
+    expect(result).toMatchObject({ sourceCited: true, sourceAt1: true })
+    expect(result.citations).toHaveLength(1)
+  })
+})
+
 describe("An expected source", () => {
   it.each([
     "src_1",

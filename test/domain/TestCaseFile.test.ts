@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import { parse, formatCases } from "../../src/domain/agents/TestCaseFile.ts"
+import { formatCases, parse, parseSteps } from "../../src/domain/agents/TestCaseFile.ts"
 import * as Csv from "../../src/domain/agents/Csv.ts"
 
 const casesOf = (text: string, format: "csv" | "jsonl") => Either.getOrThrow(parse(text, format))
@@ -170,6 +170,16 @@ describe("A file of cases", () => {
       },
       { line: 3, question: "Why?", expectSources: [], expectFacts: [] }
     ])
+  })
+
+  it("is read up to the first problem, and not behind the maximum", () => {
+    const stepsOf = (text: string, format: "csv" | "jsonl") => {
+      const steps = parseSteps(text, format)
+      for (let count = 0; ; count++) if (steps.next().done === true) return count
+    }
+    expect(stepsOf(`{}\n${'{"question": "How?"}\n'.repeat(100)}`, "jsonl")).toBe(0)
+    expect(stepsOf(`question\n${"a\n".repeat(50_000)}`, "csv")).toBe(10_000)
+    expect(problemOf(`question\n${"a\n".repeat(50_000)}`, "csv")).toBe("has more than 10000 cases")
   })
 
   it("says what is wrong in few words, however long the value is", () => {

@@ -351,6 +351,8 @@ it("Statements of every tenant say what for, by the list, and are those that lea
     [
       // Whose tenant is not known yet, unless the host names it.
       "app/library/Owner.ts owners",
+      // Whether there is a tenant at all.
+      "app/backup/TenantImport.ts mustNotMigrateOthers",
       // Several tenants in one statement.
       "capabilities/KeyStore/Sql.ts write",
       // By an index of words, which a policy would keep from use.

@@ -29,6 +29,7 @@ const Reported = Schema.Struct({
   report: Schema.Struct({
     comparison: Schema.NullOr(
       Schema.Struct({
+        compared: Schema.Int,
         regression: Schema.Boolean,
         broken: Schema.Array(Schema.String),
         mended: Schema.Array(Schema.String)
@@ -108,7 +109,7 @@ const measureAgent = Effect.fn("Gates.measureAgent")(function* (
   const { experiment: started } = yield* server.call(Asked, yield* Effect.orDie(request))
   const { experiment, report } = yield* waitForEnd(server, agent, started.id)
   const { passed, reason, status, total } = experiment
-  if (status !== "complete" || report.comparison === null) {
+  if (status !== "complete" || report.comparison === null || report.comparison.compared < total) {
     const why = reason ?? (status === "complete" ? "what is published could not be asked" : status)
     return yield* new CommandFailed({
       message: `The test cases of ${agent} were not asked to the end: ${why}`

@@ -42,27 +42,45 @@ const decoded = (value: unknown, line: number, hint: string): Either.Either<Case
 const refused = (line: number, problem: string): Either.Either<Case, string> =>
   Either.left(`line ${line}: ${problem}\n${expected}`)
 
-const jsonLines = (text: string): Parsed =>
-  Either.all(
-    text.split(/\r\n|\r|\n/).flatMap((line, place) => {
-      if (line.trim() === "") return []
-      const value = parseJson(line)
-      if (Either.isLeft(value)) return [refused(place + 1, value.left.message)]
-      const isObject = typeof value.right === "object" && value.right !== null && !isList(value.right)
-      if (!isObject) return [refused(place + 1, "it is no object")]
-      if (!isSample(value.right)) return [decoded(value.right, place + 1, expected)]
-      return [
-        Either.match(caseOfSample(value.right), {
-          onLeft: (problem) => refused(place + 1, problem),
-          onRight: (fields) => decoded(fields, place + 1, expected)
-        })
-      ]
-    })
-  )
+type ReadCase = Either.Either<Case, string>
+
+/** The cases of `read`, in order, up to the first problem. Nothing behind the maximum is read. */
+function* upTo(max: number, read: Iterable<ReadCase>): Generator<void, Parsed> {
+  const cases: Array<Case> = []
+  for (const one of read) {
+    if (Either.isLeft(one)) return Either.left(one.left)
+    if (cases.length === max) return Either.left(`has more than ${max} cases`)
+    cases.push(one.right)
+    yield
+  }
+  return Either.right(cases)
+}
+
+function* jsonLines(text: string): Generator<ReadCase, void, void> {
+  for (const [place, line] of text.split(/\r\n|\r|\n/).entries()) {
+    if (line.trim() === "") continue
+    yield caseOfLine(line, place + 1)
+  }
+}
+
+const caseOfLine = (line: string, number: number): ReadCase => {
+  const value = parseJson(line)
+  if (Either.isLeft(value)) return refused(number, value.left.message)
+  const isObject = typeof value.right === "object" && value.right !== null && !isList(value.right)
+  if (!isObject) return refused(number, "it is no object")
+  if (!isSample(value.right)) return decoded(value.right, number, expected)
+  return Either.match(caseOfSample(value.right), {
+    onLeft: (problem) => refused(number, problem),
+    onRight: (fields) => decoded(fields, number, expected)
+  })
+}
+
+/** More sources or facts than a case may have. */
+const maxParts = 1_000
 
 const listOf = (text: string): ReadonlyArray<string> =>
   text
-    .split("|")
+    .split("|", maxParts)
     .map((part) => part.trim())
     .filter((part) => part !== "")
 
@@ -94,38 +112,47 @@ const columnProblem = (names: ReadonlyArray<string>): string | undefined => {
   return names.includes("question") ? undefined : "the column question is missing"
 }
 
-const csv = (text: string): Parsed => {
-  const [header, ...rows] = Csv.records(text)
-  if (header === undefined) return Either.right([])
+function* csv(text: string): Generator<ReadCase, void, void> {
+  const records = Csv.records(text)
+  const first = records.next()
+  if (first.done === true) return
+  const header = first.value
   const names = (header.fields ?? []).map((name) => name.trim())
   const problem = columnProblem(names)
-  if (problem !== undefined) return Either.left(`line ${header.line}: ${problem}\n${expectedColumns}`)
-  return Either.all(
-    rows.map(({ fields, line }) => {
-      if (fields === null) return Either.left(`line ${line}: a quote is not closed\n${expectedColumns}`)
-      if (fields.length > names.length) {
-        return Either.left(
-          `line ${line}: ${fields.length} fields for ${names.length} columns; a field with the separator in it needs quotes\n${expectedColumns}`
-        )
-      }
-      const given = names.flatMap((name, place) => {
-        const field = fields[place] ?? ""
-        return name !== "question" && field.trim() === "" ? [] : [[name, columns.get(name)?.(field)] as const]
-      })
-      return decoded(Object.fromEntries(given), line, expectedColumns)
+  if (problem !== undefined) return yield Either.left(`line ${header.line}: ${problem}\n${expectedColumns}`)
+  for (const { fields, line } of records) {
+    if (fields === null) return yield Either.left(`line ${line}: a quote is not closed\n${expectedColumns}`)
+    if (fields.length > names.length) {
+      return yield Either.left(
+        `line ${line}: ${fields.length} fields for ${names.length} columns; a field with the separator in it needs quotes\n${expectedColumns}`
+      )
+    }
+    const given = names.flatMap((name, place) => {
+      const field = fields[place] ?? ""
+      return name !== "question" && field.trim() === "" ? [] : [[name, columns.get(name)?.(field)] as const]
     })
+    yield decoded(Object.fromEntries(given), line, expectedColumns)
+  }
+}
+
+/** Reads a case of `text` in each step. Returns them, or what is wrong, with the number of the line. */
+export function* parseSteps(text: string, format: "csv" | "jsonl"): Generator<void, Parsed> {
+  const content = text.replace(/^\uFEFF/, "")
+  const parsed = yield* upTo(maxCases, format === "csv" ? csv(content) : jsonLines(content))
+  return Either.filterOrLeft(
+    parsed,
+    (cases) => cases.length > 0,
+    () => `has no case\n${format === "csv" ? expectedColumns : expected}`
   )
 }
 
-/** The cases of `text`, or what is wrong with it, with the number of the line. */
+/** {@link parseSteps} in one step. */
 export const parse = (text: string, format: "csv" | "jsonl"): Parsed => {
-  const content = text.replace(/^\uFEFF/, "")
-  return Either.flatMap(format === "csv" ? csv(content) : jsonLines(content), (cases) => {
-    if (cases.length === 0)
-      return Either.left(`has no case\n${format === "csv" ? expectedColumns : expected}`)
-    if (cases.length > maxCases) return Either.left(`has ${cases.length} cases; the maximum is ${maxCases}`)
-    return Either.right(cases)
-  })
+  const steps = parseSteps(text, format)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
 }
 
 /** `cases` as JSON Lines that {@link parse} reads as the same cases. */

@@ -60,7 +60,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
     /** False when the agent has `max` drafts or more. */
     const insert = Effect.fn("CorrectionStore.insert")(
       function* ({ agentId, tenantId }: AgentScope, made: NewCorrection, max: number) {
-        yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for update`
+        yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for no key update`
         const drafts = yield* sql`
         select 1 from corrections where tenant_id = ${tenantId} and agent_id = ${agentId} and approved_at is null
         limit ${max}`

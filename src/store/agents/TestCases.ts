@@ -63,7 +63,7 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
           ...fields,
           responseSchema: schemaText(fields)
         }))
-        yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for update`
+        yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for no key update`
         return yield* sql`
           insert into test_cases (
             id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, expect_grounding,

@@ -1,6 +1,7 @@
 /** The audit trail. Changes by people and the operator are recorded before their result is returned. */
 import * as Effect from "effect/Effect"
 import { type Actor, AuditLog } from "../../capabilities/AuditLog.ts"
+import { inOwnFiber } from "../../concurrency/InOwnFiber.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
 import type { TenantId } from "../../domain/Ids.ts"
@@ -43,7 +44,7 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
       change: Effect.Effect<A, E, R>,
       target: (outcome: A) => string
     ): Effect.Effect<A, E | ServiceUnavailable, R> =>
-      Effect.uninterruptible(Effect.tap(change, (outcome) => record(by, action, target(outcome))))
+      Effect.uninterruptible(Effect.tap(inOwnFiber(change), (outcome) => record(by, action, target(outcome))))
 
     return { list, record, change } as const
   })

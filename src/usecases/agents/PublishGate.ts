@@ -51,11 +51,13 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     const set = ({ tenantId }: TenantScope, agentId: AgentId, threshold: PublishThreshold) =>
       thresholds.set({ tenantId, agentId }, threshold).pipe(orNoSuch("agent"))
 
-    const measuredOf = (scope: AgentScope, settings: string, asked: string) =>
+    const measuredOf = (scope: AgentScope, settings: string, asked: string, count: number) =>
       Effect.gen(function* () {
         const found = yield* experiments.latest(scope, { settingsHash: settings, casesHash: asked })
         if (Option.isNone(found)) return Option.none()
-        return Option.some(reportOf(yield* experiments.listOutcomes(scope, found.value.id)))
+        const outcomes = yield* experiments.listOutcomes(scope, found.value.id)
+        // Results are deleted with their cases.
+        return outcomes.length < count ? Option.none() : Option.some(reportOf(outcomes))
       })
 
     const checkAgainst = Effect.fn("PublishGate.checkAgainst")(function* (
@@ -68,7 +70,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       if (rows.length === 0) return
       const asked = casesHash(rows.map(fieldsOf))
       const wanted = settingsHash(settings)
-      const found = yield* measuredOf(scope, wanted, asked)
+      const found = yield* measuredOf(scope, wanted, asked, rows.length)
       if (Option.isNone(found)) return yield* notAsked()
       const report = found.value
       // Divided, not multiplied: 0.55 * 100 is more than 55.
@@ -84,7 +86,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       const publishedVersion = publishedBefore ?? published.value.publishedVersion
       const before = yield* agents.settingsOf(scope, scope.agentId, publishedVersion)
       if (Option.isNone(before) || settingsHash(before.value) === wanted) return
-      const baseline = yield* measuredOf(scope, settingsHash(before.value), asked)
+      const baseline = yield* measuredOf(scope, settingsHash(before.value), asked, rows.length)
       if (Option.isNone(baseline)) return yield* noBaseline(publishedVersion)
       const { broken, regression } = comparisonOf(baseline.value, report)
       if (regression)

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import { inSlices } from "../../concurrency/InSlices.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import {
   type ImportTestCases,
@@ -13,10 +14,11 @@ import {
   type TestCaseId,
   type TestCaseOrigin
 } from "../../domain/agents/TestCase.ts"
-import { parse, formatCases } from "../../domain/agents/TestCaseFile.ts"
+import { formatCases, parseSteps } from "../../domain/agents/TestCaseFile.ts"
 import type { Citation } from "../../domain/chat/ChatTurn.ts"
 import { Conflict, NotFound, ValidationError, invalidField, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId, RunId } from "../../domain/Ids.ts"
+import { textUri } from "../../readers/Text.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
@@ -25,11 +27,11 @@ import { fieldsOf } from "./Measured.ts"
 const missingRun = () => new NotFound({ message: "The agent has no such turn, or it has not ended." })
 const tooManyTestCases = () => new Conflict({ message: `An agent has ${maxTestCases} test cases at most.` })
 
-/** Addresses of cited documents, and source names of those without an address. */
+/** Addresses of cited documents, and source names of those without an address of their own. */
 const sourcesOf = (citations: ReadonlyArray<Citation>): ReadonlyArray<string> => [
   ...new Set(
     citations
-      .map(({ sourceName, url }) => (url === "" ? sourceName : url).trim())
+      .map(({ sourceName, url }) => (url === "" || url === textUri ? sourceName : url).trim())
       .filter((name) => name !== "" && name.length <= maxExpectationLength)
   )
 ]
@@ -92,7 +94,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       agentId: AgentId,
       { format, text }: typeof ImportTestCases.Type
     ) {
-      const cases = parse(text, format)
+      const cases = yield* inSlices(parseSteps(text, format))
       if (Either.isLeft(cases)) {
         return yield* invalidField(["text"], cases.left, "The file cannot be read.")
       }

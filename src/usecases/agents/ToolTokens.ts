@@ -370,7 +370,9 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       if (row === null || row.server === null || row.clientId === null || tokens === null) return Effect.void
       const { clientId, server } = row
       const { access, clientSecret, refresh } = tokens
-      return ownClient(tool).pipe(
+      // The secret of another client, with which the tool was connected to another server, is not for this one.
+      const isOfDefinition = row.basis === connectionBasis(tool.definition)
+      return (isOfDefinition ? ownClient(tool) : Effect.succeed(null)).pipe(
         Effect.map((own) => own ?? registered(clientId, clientSecret)),
         // With the refresh token the access tokens made from it end too.
         Effect.flatMap((client) => authorization.revoke(server, client, Redacted.make(refresh ?? access))),

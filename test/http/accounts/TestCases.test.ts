@@ -75,7 +75,7 @@ const citation = (index: number, sourceName: string, url: string) => ({
 const cited = [
   citation(1, "Shop", "https://shop.example/returns"),
   citation(2, "Shop", "https://shop.example/returns"),
-  citation(3, "Handbook", "")
+  citation(3, "Handbook", "text:")
 ]
 
 layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {

@@ -214,6 +214,23 @@ live("Connections of tools", (it) => {
     })
   )
 
+  it.scoped("the server before is not shown the secret of the client of another one", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      const other = yield* authorizationServer(redirectUri)
+      const moved = { cookie: made.cookie, body: { auth: client(other.issuer) } }
+      expect((yield* call("PATCH", made.path, moved)).status).toBe(200)
+      expect((yield* call("DELETE", made.path, { cookie: made.cookie })).status).toBe(200)
+      expect(made.revokers.length).toBe(1)
+      const sent = made.revokers.map((header) =>
+        Buffer.from(header.replace("Basic ", ""), "base64").toString()
+      )
+      for (const text of sent) expect(text).not.toContain(byHand.secret)
+      expect(other.asked).toEqual([])
+    })
+  )
+
   it.scoped("disconnecting that is rolled back revokes nothing, and the tool goes on", () =>
     Effect.gen(function* () {
       const made = yield* world()

@@ -46,6 +46,8 @@ export const authorizationServer = (redirectUri: string) =>
     }
     /** The grant of each request for a token, and each request to revoke one. */
     const asked: Array<string> = []
+    /** Who asked for each revocation: the header `authorization`. */
+    const revokers: Array<string> = []
     let provided: Http.RequestListener = (_, response) => response.end()
     const answer = (request: Http.IncomingMessage, response: Http.ServerResponse) => {
       const path = request.url?.split("?")[0] ?? ""
@@ -61,6 +63,7 @@ export const authorizationServer = (redirectUri: string) =>
         })
       }
       if (path.startsWith("/token")) asked.push(path)
+      if (path === "/token/revocation") revokers.push(request.headers.authorization ?? "")
       if (path === "/token" && conduct.error !== null) {
         response.writeHead(400, { "content-type": "application/json" })
         return void response.end(JSON.stringify({ error: conduct.error }))
@@ -131,7 +134,7 @@ export const authorizationServer = (redirectUri: string) =>
     }
     const audienceOf = (token: string): string | null => claimsOf(token)?.aud ?? null
     const scopesOf = (token: string): ReadonlyArray<string> => claimsOf(token)?.scope?.split(" ") ?? []
-    return { issuer, conduct, asked, audienceOf, scopesOf }
+    return { issuer, conduct, asked, revokers, audienceOf, scopesOf }
   })
 
 /** Reads what a client's id leads to. */

@@ -559,8 +559,15 @@ eachEngineLive("A version is published", (it) => {
       const refused = yield* refusal(scope, worse)
       expect(refused).toMatchObject({ message: expect.stringMatching(/Significantly fewer/u) })
       expect(refused._tag === "CONFLICT" && refused.details?.["failing"]).toHaveLength(8)
+      // The results of cases that were removed are gone: the same cases again have not been asked.
+      const { list, remove } = yield* TestCases
+      for (const { id } of (yield* list(scope, scope.agentId, { limit: 20 })).rows) yield* remove(scope, id)
+      yield* addCases(scope, ...eight(both))
+      expect(yield* refusal(scope, worse)).toMatchObject({
+        message: expect.stringMatching(/not been tested/u)
+      })
       const { version: good } = yield* draft(scope, "Give all steps.")
-      yield* ran(scope, { version: good })
+      yield* ran(scope, { version: good, baselineVersion: 1 })
       expect(yield* publish(scope, good)).toMatchObject({ publishedVersion: good })
     }).pipe(onFreshData)
   )

@@ -94,9 +94,22 @@ const marked = ({ citations, text }: Reply): ReadonlyArray<Citation> => {
   return [...indices].flatMap((index) => citations.filter((citation) => citation.index === index))
 }
 
-/** The first citation of each document. */
-const documents = (citations: ReadonlyArray<Citation>): ReadonlyArray<Citation> =>
-  [...new Map(citations.toReversed().map((citation) => [citation.url, citation])).values()].toReversed()
+/** Texts of all sources have one address, and uploads may have the same one: only a web address names a document. */
+const documentOf = ({ sourceId, url }: Citation): string =>
+  /^https?:/i.test(url) ? url : `${sourceId} ${url}`
+
+/** The citations of each document, in the order of the documents' first ones. */
+const documents = (
+  citations: ReadonlyArray<Citation>
+): ReadonlyArray<readonly [Citation, ...Array<Citation>]> => {
+  const found = new Map<string, [Citation, ...Array<Citation>]>()
+  for (const citation of citations) {
+    const document = found.get(documentOf(citation))
+    if (document === undefined) found.set(documentOf(citation), [citation])
+    else document.push(citation)
+  }
+  return [...found.values()]
+}
 
 const folded = (text: string): string => text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim()
 
@@ -205,7 +218,7 @@ const ungrounded = ({ citations }: Reply): ReadonlyArray<string> => {
   const unsupported = documents(citations.filter(({ supported }) => supported === "no"))
   return unsupported.length === 0
     ? []
-    : [`not supported by what it cites: ${unsupported.map(({ title }) => title).join(", ")}`]
+    : [`not supported by what it cites: ${unsupported.map(([{ title }]) => title).join(", ")}`]
 }
 
 const unanswered = (
@@ -258,7 +271,10 @@ export const judge = (
   const among = (first: number) =>
     expectSources.length === 0
       ? null
-      : cited.slice(0, first).some((citation) => expectSources.some((source) => names(source, citation)))
+      : cited
+          .slice(0, first)
+          .flat()
+          .some((citation) => expectSources.some((source) => names(source, citation)))
   const missing = expectFacts.filter((fact) => !containsFact(text, fact))
   const refused = refuses(reply, phrases, citations)
   const sourceCited = among(Infinity)
@@ -267,7 +283,7 @@ export const judge = (
     ...(responseSchema !== undefined && object === null ? ["is no object that fits the responseSchema"] : []),
     ...(sourceCited === false
       ? [
-          `expected ${expectSources.join(" or ")}, cited ${cited.map(({ title }) => title).join(", ") || "nothing"}`
+          `expected ${expectSources.join(" or ")}, cited ${cited.map(([{ title }]) => title).join(", ") || "nothing"}`
         ]
       : []),
     ...missing.map((fact) => `does not say: ${fact}`),
@@ -288,7 +304,7 @@ export const judge = (
     refusal: expectRefusal === undefined ? null : expectRefusal === refused,
     verdict,
     grounding: groundingOf(reply.citations),
-    citations: cited.map(({ sourceName, title, url }) => ({ sourceName, title, url })),
+    citations: cited.map(([{ sourceName, title, url }]) => ({ sourceName, title, url })),
     reply: reply.text,
     error: null,
     latencyMs: Math.round(reply.latency),

@@ -41,18 +41,19 @@ const samples = 2_000
 
 /** 95 % interval of the mean of `values`, by resampling them with a fixed seed. */
 export const bootstrap = (values: ReadonlyArray<number>): Interval => {
+  const given = Float64Array.from(values)
+  const means = new Float64Array(samples)
   let state = 1
-  const roll = () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * values.length)
-  }
-  const means = Array.from({ length: samples }, () => {
+  for (let sample = 0; sample < samples; sample++) {
     let sum = 0
-    for (let drawn = 0; drawn < values.length; drawn++) sum += values[roll()] ?? 0
-    return sum / values.length
-  })
-  const sorted = means.toSorted((one, other) => one - other)
-  const at = (share: number) => sorted[Math.floor(share * (samples - 1))] ?? 0
+    for (let drawn = 0; drawn < given.length; drawn++) {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+      sum += given[Math.floor((state / 2 ** 32) * given.length)] ?? 0
+    }
+    means[sample] = sum / given.length
+  }
+  means.sort()
+  const at = (share: number) => means[Math.floor(share * (samples - 1))] ?? 0
   return { low: at(0.025), high: at(0.975) }
 }
 
