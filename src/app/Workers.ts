@@ -95,7 +95,7 @@ export const layer = Layer.scopedDiscard(
       )
     )
     yield* inOwnScope(queue.work("ingestion", concurrentJobs.ingestion, ingest.process, ingest.failAbandoned))
-    yield* inOwnScope(queue.work("embedding", concurrentJobs.embedding, embed.process))
+    yield* inOwnScope(queue.work("embedding", concurrentJobs.embedding, embed.process, embed.failAbandoned))
     yield* inOwnScope(queue.work("artifact-cleanup", concurrentJobs["artifact-cleanup"], artifacts.process))
     const webhooks = yield* WebhookDelivery
     yield* inOwnScope(queue.work("webhook-outbound", concurrentJobs["webhook-outbound"], webhooks.process))

@@ -40,7 +40,7 @@ describe("Cited documents", () => {
 
   it("are one for each text and each upload, whatever their addresses", () => {
     const cited = reply("As said. [1] [2]", [text(1, "Returns"), text(2, "Tolls")])
-    expect(judge(asked({ expectSources: ["Tolls"] }), cited)).toMatchObject({
+    expect(judge(asked({ expectSources: ["Tolls"] }), cited, [])).toMatchObject({
       sourceCited: true,
       sourceAt1: false
     })
@@ -52,7 +52,7 @@ describe("Cited documents", () => {
       citation(1, { title: "Guide > Install", url }),
       citation(2, { title: "Guide > Update", url })
     ])
-    const result = judge(asked({ expectSources: ["Update"] }), cited)
+    const result = judge(asked({ expectSources: ["Update"] }), cited, [])
     expect(result).toMatchObject({ sourceCited: true, sourceAt1: true })
     expect(result.citations).toHaveLength(1)
   })

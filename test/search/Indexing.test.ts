@@ -4,6 +4,7 @@ import * as Fiber from "effect/Fiber"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import { indexDocument } from "../../src/search/Indexing.ts"
 import { indexRow } from "../../src/search/IndexRow.ts"
+import { toDocument } from "../../src/usecases/knowledge/NewDocuments.ts"
 import { packMarkdown } from "../../src/search/Packer.ts"
 
 const paragraph =
@@ -23,6 +24,30 @@ describe("Indexing a document", () => {
           row: { ...indexRow({ title: "Guide", ...chunk, english: true }), english: true }
         }))
       )
+    })
+  )
+
+  it.live("Events are handled while many short documents are indexed", () =>
+    Effect.gen(function* () {
+      let turns = 0
+      const count = () => {
+        turns++
+        immediate = setImmediate(count)
+      }
+      let immediate = setImmediate(count)
+      const short = (place: number) => ({
+        uri: `doc:${place}`,
+        title: `Page ${place}`,
+        format: "text" as const,
+        content: paragraph
+      })
+      yield* Effect.forEach(
+        Array.from({ length: 200 }, (_, place) => short(place)),
+        toDocument,
+        { discard: true }
+      )
+      clearImmediate(immediate)
+      expect(turns).toBeGreaterThanOrEqual(200)
     })
   )
 

@@ -96,6 +96,9 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
           left join embedding_failures f
             on f.tenant_id = s.tenant_id and f.source_id = s.id and f.profile = ${model.profile}
           where tenant_is_swept(s.tenant_id)
+            and not exists (
+              select from queue_jobs q where q.queue = 'embedding' and q.serial_key = s.id and q.state in ('waiting', 'active')
+            )
             and (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(again)}::float8 * interval '1 second')
             and exists (
               select from chunks c

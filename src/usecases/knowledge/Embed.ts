@@ -37,6 +37,9 @@ const maxRefusals = 32
 /** Maximum chunks of a source that stay without a vector in one run. Behind them the run ends. */
 const maxRefusedChunks = 256
 
+const brokenJob = "An unexpected error stopped the job."
+const workerStopped = "The worker stopped before the vectors were made, each time it was tried."
+
 /** What one run of a job has done so far. */
 interface Run {
   /** Number of batches whose vectors are stored. */
@@ -230,13 +233,24 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       const { agentId, active, target } = found.value
       // Another process was started with another model. This one uses that model if it can, else its own.
       const wanted = Option.getOrElse(yield* embedders(target ?? current.profile), () => current)
-      const built = yield* build(wanted, place)
+      const built = yield* build(wanted, place).pipe(
+        Effect.tapDefect(() => profiles.noteFailure(place, sourceId, wanted.profile, brokenJob))
+      )
       if (active !== null && active !== wanted.profile) yield* keepUp(active, place)
       if (!built) return
       yield* profiles.clearFailure(place, sourceId)
       if (wanted.profile === target) yield* profiles.move({ tenantId, agentId }, wanted)
     })
 
-    return { process } as const
+    /** Records why vectors are missing whose worker died at each attempt. They are tried again like refused ones. */
+    const failAbandoned = Effect.fn("Embed.failAbandoned")(function* (job: QueueJob) {
+      const place = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      const found = yield* profiles.place(place, place.sourceId)
+      if (Option.isNone(found)) return
+      const profile = found.value.target ?? current.profile
+      yield* profiles.noteFailure(place, place.sourceId, profile, workerStopped)
+    })
+
+    return { process, failAbandoned } as const
   })
 }) {}

@@ -42,7 +42,8 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
           const sources = yield* profiles.sourcesLacking(embedder, free, failureRetryDelay)
           yield* Effect.forEach(
             sources,
-            ({ id, tenantId }) => queue.enqueue("embedding", { tenantId, sourceId: id }, { serialKey: id }),
+            ({ id, tenantId }) =>
+              queue.enqueue("embedding", { tenantId, sourceId: id }, { serialKey: id, owner: tenantId }),
             { discard: true }
           )
           return sources.length
@@ -61,7 +62,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
             )
           }
         }
-        return (yield* queueLacking) > 0 || moved.includes(false)
+        return (yield* queueLacking) > 0
       }).pipe(Effect.withSpan("EmbeddingProfiles.sweep"))
 
       /** Removes vectors that no agent has used for a week. Returns true when there may be more. */

@@ -38,6 +38,8 @@ export const toDocument = Effect.fn("NewDocuments.toDocument")(function* (docume
       })
   )
   const contentHash = yield* sha256OfLong(content)
+  // Many short documents take as long as a long one.
+  yield* yieldToEventLoop
   const added: NewDocument = { id: yield* newId.document, uri, title, contentHash, chunks }
   return added
 })

@@ -4,6 +4,7 @@ import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import { withOwner } from "../../concurrency/CurrentOwner.ts"
 import { RefreshStore } from "../../store/knowledge/Refreshes.ts"
 import { Sources } from "./Sources.ts"
 
@@ -26,6 +27,8 @@ export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refre
       if (Option.isNone(due)) return false
       const { id, ...scope } = due.value
       yield* sources.sync(scope, id, { force: false }).pipe(
+        // The job is the tenant's, so that tenants share the workers.
+        withOwner(scope.tenantId),
         Effect.zipRight(store.recordRefresh(scope, id, now)),
         Effect.catchTags({
           LIMIT_EXCEEDED: () => store.postpone(scope, id, now, usedUpRetryDelay, usedUp),

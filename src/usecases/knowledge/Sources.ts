@@ -15,6 +15,7 @@ import {
   orNoSuch
 } from "../../domain/Errors.ts"
 import { type IngestionJobId, newId, type SourceId } from "../../domain/Ids.ts"
+import { canonical } from "../../domain/Json.ts"
 import {
   type CreateSource,
   hasContent,
@@ -57,9 +58,11 @@ interface NewSource {
   readonly autoSync: boolean
 }
 
-/** The part of a config that decides what is read: everything but the metadata. */
-const contentOf = ({ metadata: _, ...config }: Readonly<Record<string, unknown>>) =>
-  JSON.stringify(Object.entries(config).toSorted())
+/**
+ * The part of a config that decides what is read, in one form: everything but the metadata. The database does not keep
+ * the order of keys.
+ */
+const contentOf = ({ metadata: _, ...config }: Readonly<Record<string, unknown>>) => canonical(config)
 
 const encodeCreated = Schema.encode(Created)
 const decodeCreated = Schema.decodeUnknown(Created)

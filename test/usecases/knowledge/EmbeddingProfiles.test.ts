@@ -2,6 +2,7 @@ import { expect } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -398,6 +399,24 @@ eachEngineLive("Embedding jobs", (it) => {
     }).pipe(Effect.provide(Layer.fresh(started(embedder))))
   })
 
+  it.scoped("a job that breaks, or whose workers die, is told to the source's owner and tried again", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const id = yield* source(scope)
+      yield* ingest(scope, id, pages)
+      yield* aim
+      expect(Exit.isFailure(yield* Effect.exit(embed(id)))).toBe(true)
+      expect(yield* state(scope, id)).toMatchObject({ error: "An unexpected error stopped the job." })
+      yield* (yield* Embed).failAbandoned(job(scope.tenantId, id, true))
+      expect((yield* state(scope, id))?.error).toMatch(/^The worker stopped/u)
+      expect(yield* sweep).toBe(false)
+      yield* sql`update embedding_failures set failed_at = now() - interval '2 hours'`
+      expect(yield* sweep).toBe(true)
+    }).pipe(Effect.provide(Layer.fresh(started({ ...small, embedAll: () => Effect.die("broken") }))))
+  )
+
   it.scoped("a refusal is final, told to the source's owner, and tried again after an hour", () =>
     Effect.gen(function* () {
       yield* reset
@@ -417,6 +436,9 @@ eachEngineLive("Embedding jobs", (it) => {
       expect(yield* sweep).toBe(false)
       yield* sql`update embedding_failures set failed_at = now() - interval '2 hours'`
       expect(yield* sweep).toBe(true)
+      // It has a job now.
+      expect(yield* sweep).toBe(false)
+      expect(yield* sql`select owner from queue_jobs`).toEqual([{ owner: scope.tenantId }])
     }).pipe(
       Effect.provide(
         Layer.fresh(

@@ -3,8 +3,10 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { currentOwner } from "../../../src/concurrency/CurrentOwner.ts"
 import { LimitExceeded } from "../../../src/domain/Errors.ts"
 import { newId, type SourceId } from "../../../src/domain/Ids.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
@@ -16,6 +18,9 @@ import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngine, reset } from "../../TestDatabase.ts"
 import * as TestClock from "effect/TestClock"
+
+/** For whom each sync was asked. */
+let owners: Array<string> = []
 
 /** Adds jobs as a sync does, for tenants that have one left. */
 const syncing = (left: ReadonlySet<string> | "all") =>
@@ -32,6 +37,7 @@ const syncing = (left: ReadonlySet<string> | "all") =>
               }
               const id = yield* newId.ingestionJob
               yield* jobs.insert(scope, { id, sourceId, type: "INGEST" })
+              owners.push(yield* FiberRef.get(currentOwner))
               return { jobId: id, status: "QUEUED" as const, sourceId }
             })
         }) as unknown as Sources
@@ -136,6 +142,18 @@ eachEngine("Scheduled reading of sources", (it) => {
       expect(yield* sweep).toBe(0)
       yield* TestClock.adjust(Duration.hours(7))
       expect(yield* sweep).toBe(1)
+    }).pipe(Effect.provide(started()))
+  )
+
+  it.scoped("a sync is asked for by its tenant, so that tenants share the workers", () =>
+    Effect.gen(function* () {
+      yield* reset
+      owners = []
+      const scopes = [yield* Fixtures.agent(), yield* Fixtures.agent()]
+      for (const scope of scopes) yield* synced(scope, "daily")
+      yield* TestClock.adjust(Duration.hours(27))
+      yield* sweep
+      expect(owners.toSorted()).toEqual(scopes.map(({ tenantId }) => tenantId).toSorted())
     }).pipe(Effect.provide(started()))
   )
 

@@ -130,6 +130,29 @@ eachEngineLive("Knowledge sources", (it) => {
     }).pipe(Effect.provide(live))
   )
 
+  it.scoped("of questions are read again for other questions, and not for other metadata", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const key = yield* Fixtures.key(yield* Fixtures.agent())
+      const sources = yield* Sources
+      const sql = yield* SqlClient.SqlClient
+      const pairs = [{ question: "When?", answer: "At seven." }]
+      const { source } = yield* sources.create(key, {
+        type: "QA",
+        name: "Hours",
+        config: { pairs },
+        autoSync: true
+      })
+      yield* sql`update ingestion_jobs set status = 'SUCCEEDED'`
+      yield* sources.patch(key, source.id, { config: { pairs, metadata: { audience: "staff" } } })
+      expect(yield* rows("ingestion_jobs")).toBe(1)
+      yield* sources.patch(key, source.id, {
+        config: { pairs: [{ question: "When?", answer: "At eight." }] }
+      })
+      expect(yield* rows("ingestion_jobs")).toBe(2)
+    }).pipe(Effect.provide(live))
+  )
+
   it.scoped("synced while a job is queued return that job", () =>
     Effect.gen(function* () {
       yield* reset
