@@ -72,6 +72,8 @@ export interface ReadingState<Cursor, Position> {
 export type ReaderStepServices = OutboundHttp | DocumentParser
 
 export interface SourceReader extends ReaderForm {
+  /** False if no document has `labels`. */
+  readonly limitsDocuments?: boolean
   /** Settings with addresses that the source's secrets are sent to. If one changes, secrets must be given again. */
   readonly addresses: ReadonlyArray<string>
   /** The settings to store, or what is wrong with them. */
@@ -157,12 +159,14 @@ export const sourceReader = <
   readonly settings: Schema.Schema<Settings, Written>
   readonly cursor: Schema.Schema<Cursor, CursorJson>
   readonly position: Schema.Schema<Position, PositionJson>
+  /** False if no document has `labels`: all of them then stay when the source is opened to more readers. */
+  readonly limitsDocuments?: boolean
   readonly step: (
     settings: Settings,
     state: ReadingState<Cursor, Position>
   ) => Effect.Effect<ReadStep<Cursor, Position>, ReaderError, ReaderStepServices>
 }): SourceReader => {
-  const { cursor, description, name, position, settings, title } = definition
+  const { cursor, description, limitsDocuments = true, name, position, settings, title } = definition
   const decode = Schema.decodeUnknown(settings, { errors: "all", onExcessProperty: "error" })
   const encode = Schema.encode(settings)
   const cursorOf = Schema.decodeUnknownOption(cursor)
@@ -172,6 +176,7 @@ export const sourceReader = <
     name,
     title,
     description,
+    limitsDocuments,
     fields: fields.map(([field]) => field),
     addresses: fields.flatMap(([field, note]) => (note?.address === true ? [field.name] : [])),
     checked: (given) => Effect.flatMap(decode(given), encode),

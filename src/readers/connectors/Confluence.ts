@@ -120,6 +120,7 @@ export const confluence = sourceReader({
   },
   settings: Settings,
   cursor: Schema.Null,
+  limitsDocuments: false,
   position: Position,
   step: ({ email, space: key, token, url }, { known, position }) =>
     Effect.gen(function* () {

@@ -161,6 +161,7 @@ export const feed = sourceReader({
   },
   settings: Settings,
   cursor: Cursor,
+  limitsDocuments: false,
   position: Schema.Null,
   step: ({ keep = "all", url }, { cursor }) =>
     Effect.gen(function* () {

@@ -130,6 +130,7 @@ export const notion = (origin = "https://api.notion.com"): SourceReader => {
     },
     settings: Settings,
     cursor: Schema.Null,
+    limitsDocuments: false,
     position: Schema.Struct({ after: Schema.String }),
     step: ({ token }, { known, position }) =>
       Effect.gen(function* () {

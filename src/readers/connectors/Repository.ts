@@ -253,6 +253,7 @@ export const repository = sourceReader({
   },
   settings: Settings,
   cursor: Cursor,
+  limitsDocuments: false,
   position: Position,
   step: (settings, { cursor, position }) =>
     Effect.gen(function* () {

@@ -21,6 +21,7 @@ export type Reading = typeof Reading.Type
 
 const Before = Schema.Struct({
   labels: Schema.Array(Schema.String),
+  areApplied: Schema.Boolean,
   uris: Schema.Array(Schema.String)
 })
 
@@ -44,10 +45,10 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         Effect.withSpan("ReadingStore.find")
       )
 
-    /** The newest labels of the source, and its live documents. */
+    /** The newest labels of the source, whether its live documents are for them already, and the URIs of these. */
     const liveState = (task: IngestionTask) =>
       sql`
-        select coalesce(s.next_labels, s.labels) as labels, coalesce(
+        select coalesce(s.next_labels, s.labels) as labels, s.next_labels is null as "areApplied", coalesce(
           (
             select jsonb_agg(d.uri) from documents d
             where d.tenant_id = s.tenant_id and d.source_id = s.id and d.agent_id = s.agent_id and d.generation = s.live_generation

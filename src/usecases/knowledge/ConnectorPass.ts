@@ -57,13 +57,19 @@ const nextOf = Schema.decodeUnknownOption(Next)
 
 const decodeConfig = Schema.decodeUnknown(ConnectorConfig)
 
-/** Hash of the reader, its settings and the labels. A pass with another hash does not compare with this one. */
-const digestOfPass = (config: typeof ConnectorConfig.Type, labels: ReadonlyArray<string>) =>
-  createHash("sha256")
-    .update(
-      JSON.stringify([readingVersion, config.reader, Object.entries(config.settings).toSorted(), labels])
-    )
-    .digest("hex")
+const sha256 = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("hex")
+
+/**
+ * Hash of the reader and its settings, and hash of everything that a pass depends on. A pass with another second hash
+ * compares nothing with this one. If the first is the same, it reads the same documents.
+ */
+const digestsOf = (
+  { reader, settings }: typeof ConnectorConfig.Type,
+  labels: ReadonlyArray<string>
+): readonly [ofSource: string, ofPass: string] => {
+  const sorted = Object.entries(settings).toSorted()
+  return [sha256([reader, sorted]), sha256([readingVersion, reader, sorted, labels])]
+}
 
 /** True when everybody who may read the source may read the document. */
 const isFor = (labels: ReadonlyArray<string>, document: SteppedDocument) =>
@@ -158,13 +164,20 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       if (reader === undefined) return yield* noReader(config.reader)
       if (Option.isNone(secrets)) return yield* noSecrets
       const given = { ...config.settings, ...secrets.value }
-      const { labels } = yield* readings.liveState(task)
-      const digest = digestOfPass(config, labels)
+      const { areApplied, labels } = yield* readings.liveState(task)
+      const [ofSource, ofPass] = digestsOf(config, labels)
+      const digest = `${ofSource} ${ofPass}`
       const found = yield* readings.find(task)
-      const last = Option.filter(found, (reading) => reading.digest === digest)
+      // Release 0.2.0 stored the second hash alone.
+      const last = Option.filter(found, (reading) => [digest, ofPass].includes(reading.digest ?? ""))
+      // Whoever may read the source may read what is live, and what is not named in this pass may stay.
+      const mayStay =
+        Option.isSome(last) ||
+        ((areApplied || reader.limitsDocuments === false) &&
+          Option.exists(found, (reading) => reading.digest?.split(" ")[0] === ofSource))
       const isFresh = task.jobType === "REINDEX"
       const remembered = new Map<string, Remembered>()
-      if (Option.isSome(last)) {
+      if (mayStay) {
         for (const { digest: words, etag, target } of yield* entries.storedStates(task, readingVersion)) {
           if (words !== null) remembered.set(target, { revision: etag, digest: words })
         }
@@ -239,7 +252,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       const { complete, done } = next.value
 
       const { uris } = yield* readings.liveState(task)
-      const stays = !complete && Option.isSome(last)
+      const stays = !complete && mayStay
       const isKept = (uri: string) => (told.has(uri) ? told.get(uri) === "unchanged" : stays)
       const kept = uris.filter(isKept)
       const built = [...told.values()].filter((outcome) => outcome === "indexed").length

@@ -126,4 +126,47 @@ eachEngineLive("Labels of a connector", (it) => {
       }).pipe(Effect.provide(services))
     }).pipe(Effect.provide(layerReaders))
   )
+
+  it.scoped("that are changed keep what a reader no longer names, where they may", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const listed = { first: [document("old")], then: [document("new")] }
+      const read = { documents: listed.first }
+      const newsOf = (name: string, limitsDocuments: boolean) =>
+        sourceReader({
+          name,
+          title: { en: name },
+          description: { en: "The latest articles." },
+          settings: Schema.Struct({}),
+          cursor: Schema.Null,
+          position: Schema.Null,
+          limitsDocuments,
+          step: () =>
+            Effect.sync(() => ({ documents: read.documents, next: { done: null, complete: false } }))
+        })
+      const readers = registered([newsOf("news", false), newsOf("portal", true)])
+      yield* Effect.gen(function* () {
+        const sources = yield* SourceStore
+        const keptBy = (reader: string) =>
+          Effect.gen(function* () {
+            read.documents = listed.first
+            const id = yield* addSource(scope, "CONNECTOR", { reader, settings: {} })
+            yield* sync(scope, id)
+            read.documents = listed.then
+            yield* sources.update(scope, id, { labels: ["a"] })
+            yield* sync(scope, id)
+            const fewer = (yield* state)?.["uris"]
+            yield* sources.update(scope, id, { labels: [] })
+            yield* sync(scope, id)
+            const more = (yield* state)?.["uris"]
+            yield* sources.remove(scope, id)
+            return { fewer, more }
+          })
+        expect(yield* keptBy("news")).toEqual({ fewer: ["new", "old"], more: ["new", "old"] })
+        // A document that is not named again may have been for `a` alone.
+        expect(yield* keptBy("portal")).toEqual({ fewer: ["new", "old"], more: ["new"] })
+      }).pipe(Effect.provide(layerIngestOf(layerSettings(Layer.succeed(SourceReaders, readers)))))
+    }).pipe(Effect.provide(layerReaders))
+  )
 })
