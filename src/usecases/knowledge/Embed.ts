@@ -32,8 +32,9 @@ const partialRetryDelay = Duration.seconds(2)
 
 /** A refused text is not shortened to less than this, in UTF-16 units. */
 const minTextLength = 200
-/** After so many refusals in a row, the provider refuses its settings, not the texts. */
+/** After so many refusals in a row, a plain text shows whether the provider refuses the texts or its settings. */
 const maxRefusals = 32
+const plainText = "a"
 /** Maximum chunks of a source that stay without a vector in one run. Behind them the run ends. */
 const maxRefusedChunks = 256
 
@@ -46,6 +47,8 @@ interface Run {
   stored: number
   /** Number of refusals since the provider last accepted a batch. */
   refusals: number
+  /** True once the provider has accepted a plain text after many refusals: its settings are right. */
+  isProven: boolean
   /** Chunks that the provider refuses however short, and its last error about one. */
   readonly refused: Set<ChunkId>
   error: EmbedderError | null
@@ -56,6 +59,7 @@ interface Run {
 const newRun = Effect.map(Effect.makeSemaphore(1), (oneAtATime): Run => ({
   stored: 0,
   refusals: 0,
+  isProven: false,
   refused: new Set(),
   error: null,
   oneAtATime
@@ -109,8 +113,14 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
           run.refusals = 0
         }),
         Effect.catchIf(
-          ({ dependsOnInput }) => dependsOnInput === true && ++run.refusals < maxRefusals,
-          whenRefused
+          ({ dependsOnInput }) => dependsOnInput === true,
+          (error) => {
+            if (run.isProven || ++run.refusals < maxRefusals) return whenRefused(error)
+            const proof = Effect.tap(embedder.embedAll([plainText]), () => {
+              run.isProven = true
+            })
+            return Effect.zipRight(proof, whenRefused(error))
+          }
         )
       )
 

@@ -364,6 +364,24 @@ eachEngineLive("Embedding jobs", (it) => {
     }
   )
 
+  it.scoped("many refused texts side by side keep no other from its vector", () => {
+    const { embedder } = picky(10_000, "number 3")
+    return Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const id = yield* source(scope)
+      const refused = Array.from({ length: 12 }, (_, place) =>
+        page(`number 3 of ${place} ${"word ".repeat(150)}`)
+      )
+      yield* ingest(scope, id, [
+        ...refused,
+        ...Array.from({ length: 60 }, (_, place) => page(`page ${place}`))
+      ])
+      expect(yield* Effect.flip(embed(id))).toMatchObject({ fatal: true, message: "Refused." })
+      expect(yield* state(scope, id)).toMatchObject({ chunks: 72, embedded: 60 })
+    }).pipe(Effect.provide(Layer.fresh(started({ ...embedder, maxBatch: 128 }))))
+  })
+
   it.scoped(
     "texts that are all too long, in batches that are sent at the same time, are all shortened",
     () => {
