@@ -523,7 +523,7 @@ eachEngineLive("Events out", (it) => {
           // The worker is killed while it sends the first mail.
           mailing = Effect.interrupt
           expect(Exit.isInterrupted(yield* Effect.exit(run(job.payload)))).toBe(true)
-          const stored = yield* sql`select recipient, status from email_logs order by id`
+          const stored = yield* sql`select recipient, status from email_logs order by recipient`
           expect(stored).toEqual([
             { recipient: "ada@example.com", status: "queued" },
             { recipient: "eve@example.com", status: "queued" }
@@ -532,7 +532,7 @@ eachEngineLive("Events out", (it) => {
           yield* attemptAll
           yield* attemptAll
           expect(calls.length).toBe(1)
-          expect(mails).toEqual(["ada@example.com", "eve@example.com"])
+          expect(mails.toSorted()).toEqual(["ada@example.com", "eve@example.com"])
           expect(yield* sql`select distinct status from email_logs`).toEqual([{ status: "sent" }])
         })
       )
