@@ -114,7 +114,8 @@ const send = async (answer: Response, response: ServerResponse) => {
 
 /**
  * Answers `request` on `response`. `path` is the path without the mount prefix. Rejects before any response when a
- * middleware of the host has consumed the body. A method that cannot be passed on is answered with 501. A stream that fails later ends the connection.
+ * middleware of the host has consumed the body. A method that cannot be passed on is answered with 501. A stream that
+ * fails later ends the connection.
  */
 export const answer = async (spoke: Spoke, request: NodeRequest, response: ServerResponse, path: string) => {
   if (unknownMethods.has(request.method?.toUpperCase() ?? "")) {

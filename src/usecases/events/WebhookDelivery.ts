@@ -176,7 +176,10 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       }
     })
 
-    /** Disables the endpoint, with an audit entry and the mails to its owners. False when it was not active, or has another address. */
+    /**
+     * Disables the endpoint, with an audit entry and the mails to its owners. False when it was not active, or has
+     * another address.
+     */
     const disable = Effect.fn("WebhookDelivery.disable")(function* (
       key: DeliveryKey,
       taken: ClaimedDelivery,

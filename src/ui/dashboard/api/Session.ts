@@ -15,17 +15,17 @@ export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[
 
 const sessionKey = ["session"] as const
 
-const leavings = new Set<(userId: string | null) => void>()
+const leaveListeners = new Set<(userId: string | null) => void>()
 
 /** Calls `onLeave` with the id of each new user, and with null when somebody signs out: for what goes on by itself. */
 export const whenUserLeaves = (onLeave: (userId: string | null) => void): void => {
-  leavings.add(onLeave)
+  leaveListeners.add(onLeave)
 }
 
 /** Removes what was read for the user before, and ends what goes on for them. */
 const forgetBefore = (queries: QueryClient, user: User | null): void => {
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
-  for (const onLeave of leavings) onLeave(user?.id ?? null)
+  for (const onLeave of leaveListeners) onLeave(user?.id ?? null)
 }
 
 /** Null without a session. */

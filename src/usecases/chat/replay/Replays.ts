@@ -154,8 +154,8 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
     /**
      * Runs questions with the settings `chosen` and read access to all sources of the agent. `question` runs a first
      * message of a new conversation, with the recorded tool answers of the turn `runId`; with a schema its reply is an
-     * object. `turn` runs that turn again.
-     * Neither is stored. Both fail with TURN_LIMIT_EXCEEDED when a budget is spent. `draft` is a curated answer that is found in addition to the live ones.
+     * object. `turn` runs that turn again. Neither is stored. Both fail with TURN_LIMIT_EXCEEDED when a budget is spent.
+     * `draft` is a curated answer that is found in addition to the live ones.
      */
     const prepare = Effect.fn("Replays.prepare")(function* (
       of: AgentScope,
