@@ -233,6 +233,29 @@ describe("A correction", () => {
     expect((await approved("It stands in the cellar.")).sourceId).toBe(first.sourceId)
   })
 
+  it("goes to a second source, with a name of its own, when the first one is full", async () => {
+    const { id: agentId, path, ready, runId } = await prepared()
+    const approved = async (asked: string) => {
+      const body = { runIds: [runId], question: asked, answer: "It stands behind the door." }
+      const { correction } = await hosted.good("POST", `${path}/corrections`, body)
+      const made = await hosted.good("POST", `/api/corrections/${correction.id}/approve?force=true`)
+      await ready(made.correction.sourceId)
+      return String(made.correction.sourceId)
+    }
+    const first = await approved(question)
+    const pairs = Array.from({ length: 500 }, (_, place) => ({
+      question: `Shelf ${place}?`,
+      answer: "Here."
+    }))
+    await hosted.good("PATCH", `/api/sources/${first}`, { agentId, config: { pairs } })
+    await ready(first)
+    const second = await approved("Where is the hat rack?")
+    expect(second).not.toBe(first)
+    const nameOf = async (id: string) =>
+      (await hosted.good("GET", `/api/sources/${id}?agentId=${agentId}`)).name
+    expect([await nameOf(first), await nameOf(second)]).toEqual(["Corrections", "Corrections 2"])
+  })
+
   it("goes with the person who asked", async () => {
     const { endUserId, path, runId } = await prepared()
     const { correction } = await hosted.good("POST", `${path}/corrections`, { runIds: [runId] })

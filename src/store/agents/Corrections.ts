@@ -164,6 +164,21 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       return Option.map(Option.fromNullable(found), ({ id }) => SourceId.make(id))
     }, Effect.orDie)
 
+    /** `name`, or that name with the first number that no source of the agent has: files refer to sources by name. */
+    const freeSourceName = ({ agentId, tenantId }: AgentScope, name: string) =>
+      sql<{ readonly name: string }>`
+        select name from sources
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and starts_with(name, ${name})`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => {
+          const taken = new Set(rows.map((row) => row.name))
+          let free = name
+          for (let number = 2; taken.has(free); number++) free = `${name} ${number}`
+          return free
+        }),
+        Effect.withSpan("CorrectionStore.freeSourceName")
+      )
+
     /** The newest `limit` ended turns of customers, and those of `ids` that exist. */
     const listQuestions = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>, limit: number) =>
       sql`
@@ -197,6 +212,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       recordPreview,
       approve,
       sourceOf,
+      freeSourceName,
       listQuestions,
       remove
     } as const

@@ -295,7 +295,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       }
       const { source } = yield* sources.add(scope, {
         type: "QA",
-        name: sourceName,
+        name: yield* store.freeSourceName(scope, sourceName),
         config: { pairs: [pair] }
       })
       return source.id
