@@ -131,7 +131,7 @@ eachEngineLive("Labels of a connector", (it) => {
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
-      const listed = { first: [document("old")], then: [document("new")] }
+      const listed = { first: [document("old")], later: [document("new")] }
       const read = { documents: listed.first }
       const newsOf = (name: string, limitsDocuments: boolean) =>
         sourceReader({
@@ -153,7 +153,7 @@ eachEngineLive("Labels of a connector", (it) => {
             read.documents = listed.first
             const id = yield* addSource(scope, "CONNECTOR", { reader, settings: {} })
             yield* sync(scope, id)
-            read.documents = listed.then
+            read.documents = listed.later
             yield* sources.update(scope, id, { labels: ["a"] })
             yield* sync(scope, id)
             const fewer = (yield* state)?.["uris"]
