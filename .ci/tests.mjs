@@ -90,11 +90,16 @@ const record = (reports) => {
   Fs.writeFileSync(recordFile, `${JSON.stringify(Object.fromEntries(entries.toSorted()), null, 2)}\n`)
 }
 
-const main = (isLong, given) => {
-  const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-ci-"))
+/** Returns the status of the process. Reports are written into `folder`. */
+const main = (folder, isLong, given) => {
   const begun = performance.now()
   const say = (text) =>
     process.stdout.write(`\n${Math.round((performance.now() - begun) / 1_000)}s of tests  ${text}\n`)
+  const unknown = given.filter((file) => !longFiles().includes(file))
+  if (unknown.length > 0) {
+    say(`No long suites: ${unknown.join(", ")}`)
+    return 1
+  }
   const runs = []
   const runNext = (name, command, args) => {
     say(name)
@@ -106,7 +111,6 @@ const main = (isLong, given) => {
   const groups = !isLong ? [first] : given.length > 0 ? [first, ...others] : others
   for (const { files, name } of groups)
     if (files.length > 0) runNext(name, "npx", ["vitest", "run", ...files])
-  Fs.rmSync(folder, { recursive: true })
 
   const reports = runs.flatMap(({ report }) => (report === null ? [] : [report]))
   if (isLong) record(reports)
@@ -121,10 +125,8 @@ const main = (isLong, given) => {
     return 1
   }
   const again = failed.map((file) => Path.relative(root, file))
-  const folderAgain = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-ci-"))
   say(`Once more, one after the other:\n${again.join("\n")}\n`)
-  const second = runReported(folderAgain, "npx", ["vitest", "run", "--no-file-parallelism", ...again])
-  Fs.rmSync(folderAgain, { recursive: true })
+  const second = runReported(folder, "npx", ["vitest", "run", "--no-file-parallelism", ...again])
   if (isLong && second.report !== null) record([second.report])
   if (second.status === 0) say(`UNSTEADY: failed once and passed alone:\n${again.join("\n")}`)
   return second.status
@@ -132,8 +134,11 @@ const main = (isLong, given) => {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const isLong = process.argv.includes("--long")
+  const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-ci-"))
   process.exitCode = main(
+    folder,
     isLong,
     process.argv.slice(2).filter((argument) => argument !== "--long")
   )
+  Fs.rmSync(folder, { recursive: true })
 }

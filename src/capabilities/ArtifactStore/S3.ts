@@ -16,7 +16,7 @@ import * as Stream from "effect/Stream"
 import { collect } from "../../concurrency/Collect.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
-import { spool, tidyUp } from "./Spool.ts"
+import { removeAbandonedSpools, spool } from "./Spool.ts"
 import { makeSpoolSpace } from "./SpoolSpace.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
@@ -83,7 +83,7 @@ const addressOf = ({ bucket, endpoint, region }: S3Options): string => {
 const make = (options: S3Options) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
-    yield* tidyUp
+    yield* removeAbandonedSpools
     const counted = makeSpoolSpace()
     const base = [addressOf(options), ...(options.prefix === "" ? [] : [options.prefix])].join("/")
 

@@ -31,7 +31,7 @@ const temporary = Effect.acquireRelease(
 const temporaryName = /^spoke-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/u
 
 /** Removes the temporary files of processes that were killed. */
-export const tidyUp = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+export const removeAbandonedSpools = Effect.flatMap(Clock.currentTimeMillis, (now) =>
   Effect.ignore(attempt(() => removeAbandoned(os.tmpdir(), temporaryName, now)))
 )
 
