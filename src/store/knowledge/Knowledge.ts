@@ -36,7 +36,7 @@ export interface NewChunk {
 }
 
 /** Version of the index format. Documents of a lower version are indexed again (see store/knowledge/Reindex.ts). */
-export const indexFormat = 2
+export const indexFormat = 3
 
 interface ChunkOf {
   readonly documentId: DocumentId
