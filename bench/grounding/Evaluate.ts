@@ -1,6 +1,7 @@
 /** Precision and recall of the default grounding checker, beside plain word overlap, on labelled pairs. */
 import * as fs from "node:fs"
 import { WordChecker } from "../../src/capabilities/GroundingChecker/Words.ts"
+import { resultOf } from "../../test/ResultOf.ts"
 
 /** A passage, a sentence that it supports, and replacements that make the sentence wrong. */
 interface Item {
@@ -45,7 +46,9 @@ export type Judge = (pair: Pair) => boolean
 
 /** Judges by the checker: a claim that is not fully supported is flagged. */
 export const words: Judge = ({ claim, passage: text, title }) => {
-  const { supported } = new WordChecker().check({ text: claim, passages: [{ index: 1, title, text }] })
+  const { supported } = resultOf(
+    new WordChecker().check({ text: claim, passages: [{ index: 1, title, text }] })
+  )
   return supported !== "yes"
 }
 

@@ -128,7 +128,7 @@ export const fillChunks = async (run, owners, chunks, batch = 20_000) => {
     )
     await run(
       `insert into documents (tenant_id, agent_id, source_id, id, generation, uri, title, content_hash, index_format)
-      select $1, $2, $3, 'doc_${number}' || lpad(n::text, 20, '0'), 1, 'https://help.example.com/' || n, 'Article ' || n, '\\x00', 2
+      select $1, $2, $3, 'doc_${number}' || lpad(n::text, 20, '0'), 1, 'https://help.example.com/' || n, 'Article ' || n, '\\x00', 3
       from generate_series(0, ${each / 10 - 1}) n`,
       values
     )

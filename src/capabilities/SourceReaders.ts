@@ -71,15 +71,17 @@ export interface ReadingState<Cursor, Position> {
 
 export type ReaderStepServices = OutboundHttp | DocumentParser
 
+type Values = Readonly<Record<string, unknown>>
+
 export interface SourceReader extends ReaderForm {
+  /** What missing settings stand for, given the others. A setting with this value means the same as none. */
+  readonly defaults?: (settings: Values) => Values
   /** False if no document has `labels`. */
   readonly limitsDocuments?: boolean
   /** Settings with addresses that the source's secrets are sent to. If one changes, secrets must be given again. */
   readonly addresses: ReadonlyArray<string>
   /** The settings to store, or what is wrong with them. */
-  readonly checked: (
-    given: unknown
-  ) => Effect.Effect<Readonly<Record<string, unknown>>, ParseResult.ParseError>
+  readonly checked: (given: unknown) => Effect.Effect<Values, ParseResult.ParseError>
   /** A stored cursor or position that the reader no longer understands is treated as missing. */
   readonly step: (
     settings: unknown,
@@ -147,7 +149,7 @@ const invalid = () =>
  */
 export const sourceReader = <
   Settings,
-  Written extends Readonly<Record<string, unknown>>,
+  Written extends Values,
   Cursor,
   CursorJson,
   Position,
@@ -157,6 +159,7 @@ export const sourceReader = <
   readonly title: Words
   readonly description: Words
   readonly settings: Schema.Schema<Settings, Written>
+  readonly defaults?: (settings: Values) => Partial<Written>
   readonly cursor: Schema.Schema<Cursor, CursorJson>
   readonly position: Schema.Schema<Position, PositionJson>
   /** False if no document has `labels`: all of them then stay when the source is opened to more readers. */
@@ -166,7 +169,16 @@ export const sourceReader = <
     state: ReadingState<Cursor, Position>
   ) => Effect.Effect<ReadStep<Cursor, Position>, ReaderError, ReaderStepServices>
 }): SourceReader => {
-  const { cursor, description, limitsDocuments = true, name, position, settings, title } = definition
+  const {
+    cursor,
+    defaults,
+    description,
+    limitsDocuments = true,
+    name,
+    position,
+    settings,
+    title
+  } = definition
   const decode = Schema.decodeUnknown(settings, { errors: "all", onExcessProperty: "error" })
   const encode = Schema.encode(settings)
   const cursorOf = Schema.decodeUnknownOption(cursor)
@@ -177,6 +189,7 @@ export const sourceReader = <
     title,
     description,
     limitsDocuments,
+    ...(defaults === undefined ? {} : { defaults }),
     fields: fields.map(([field]) => field),
     addresses: fields.flatMap(([field, note]) => (note?.address === true ? [field.name] : [])),
     checked: (given) => Effect.flatMap(decode(given), encode),

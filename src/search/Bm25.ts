@@ -23,6 +23,9 @@ export const termWeight = (query: QueryWords, total: number, chunks: number): nu
 const saturation = (frequency: number, length: number, averageLength: number): number =>
   (frequency * (k1 + 1)) / (frequency + k1 * (1 - b + (b * length) / averageLength))
 
+/** Postings that one step of {@link Postings.retain} renumbers: a fraction of a millisecond. */
+const postingsPerStep = 5_000
+
 /** Bits of the frequency of a posting, which shares a small integer with its slot. */
 const frequencyBits = 8
 
@@ -57,8 +60,11 @@ export class Postings {
     this.#postings++
   }
 
-  /** Removes the slots for which `moved` is −1 and renumbers the others, in their order. */
-  retain(moved: Int32Array): void {
+  /**
+   * Removes the slots for which `moved` is −1 and renumbers the others, in their order. Nothing may use the postings
+   * before the last step.
+   */
+  *retain(moved: Int32Array): Generator<void, void> {
     const keep = (list: ReadonlyArray<number>) => {
       const kept: Array<number> = []
       for (const posting of list) {
@@ -67,7 +73,13 @@ export class Postings {
       }
       return kept
     }
+    let work = 0
     for (const [term, list] of this.#lists) {
+      work += list.length
+      if (work > postingsPerStep) {
+        yield
+        work = 0
+      }
       const kept = keep(list)
       this.#postings += kept.length - list.length
       if (kept.length === 0) this.#lists.delete(term)

@@ -154,7 +154,12 @@ export const isEnglishWord = (word: string): boolean => englishWords.has(word) &
 export const isForeignWord = (word: string): boolean =>
   word.length > 1 && foreignLatin.has(word) && !englishWords.has(word) && !alsoEnglish.has(word)
 
-const everywhere: ReadonlySet<string> = new Set([...englishWords, ...foreignLatin, ...wordSet(otherScripts)])
+/** The word as search compares it, with a dot on every Turkish `ı`. */
+const dotted = (word: string): string => word.replaceAll("ı", "i")
+
+const everywhere: ReadonlySet<string> = new Set(
+  [...englishWords, ...foreignLatin, ...wordSet(otherScripts)].map(dotted)
+)
 
 /** Whether the word is a function word of any of the languages. */
-export const isFunctionWord = (word: string): boolean => everywhere.has(word)
+export const isFunctionWord = (word: string): boolean => everywhere.has(dotted(word))

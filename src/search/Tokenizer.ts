@@ -104,8 +104,12 @@ const addRun = (terms: Array<string>, run: string, addSpaced: Add, addUnspaced: 
   flush()
 }
 
-/** Normalised text in lower case. */
-const plainOf = (text: string): string => text.replace(stackedMarks, "$1").normalize("NFKC").toLowerCase()
+/** Turkish writes `i` with and without a dot: `I` is a capital `ı`, and `İ` in lower case is `i` with a mark. */
+const turkishI = /ı|i\u0307/gu
+
+/** Normalised text in lower case. Every `i` is the same letter, because the case of a text must not matter. */
+const plainOf = (text: string): string =>
+  text.replace(stackedMarks, "$1").normalize("NFKC").toLowerCase().replace(turkishI, "i")
 
 /** The words of a text in order, repeats included: English stems, whole words of other scripts, pairs of characters. */
 export const terms = (text: string): ReadonlyArray<string> => {
@@ -125,8 +129,10 @@ const maxLeadingPieces = 3
 /** Prefix of pieces of words in Latin script, which keeps them apart from English stems. No word contains it. */
 export const pieceMark = "_"
 
-const marksOf = /\p{M}+/gu
-const unaccented = (run: string): string => run.normalize("NFD").replace(marksOf, "").normalize("NFC")
+/** Accents and points. Marks of other scripts, such as the vowel signs of Indic ones, are letters of their words. */
+const accents =
+  /(?:(?=\p{M})[\p{sc=Inherited}\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}\p{sc=Arabic}\p{sc=Hebrew}\p{sc=Syriac}])+/gu
+const unaccented = (run: string): string => run.normalize("NFD").replace(accents, "").normalize("NFC")
 const digit = /\p{N}/u
 const han = /\p{Script=Han}/u
 

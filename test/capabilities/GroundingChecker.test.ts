@@ -75,6 +75,41 @@ it.effect("Words take several passages together, and name what each of them says
   }).pipe(Effect.provide(layerWords))
 )
 
+it.live("Words let requests be served while they check many statements by long passages", () =>
+  Effect.gen(function* () {
+    let turns = 0
+    let next = setImmediate(function turn() {
+      turns++
+      next = setImmediate(turn)
+    })
+    const text = "The Team plan costs 1,200 euros a year, and it is for up to 10 seats. ".repeat(900)
+    const passages = [1, 2, 3].map((index) => ({ index, title: "Prices", text }))
+    const verdicts = yield* supported(
+      ...Array.from({ length: 30 }, () => claim("The Team plan costs 1,200 euros.", ...passages))
+    )
+    clearImmediate(next)
+    expect(new Set(verdicts)).toEqual(new Set(["yes"]))
+    expect(turns).toBeGreaterThanOrEqual(5)
+  }).pipe(Effect.provide(layerWords))
+)
+
+it.effect("Words take a part of a text without full stops for what says it", () =>
+  Effect.gen(function* () {
+    for (const blank of [" ", ""]) {
+      const filler = `和其他的东西在这里${blank}`.repeat(900)
+      const text = `${filler}商店在九点开门${blank}${filler}`
+      const { verdicts } = yield* check({
+        text: "商店在九点开门",
+        passages: [{ index: 1, title: "商店", text }]
+      })
+      const [verdict] = verdicts
+      expect(verdict?.supported).toBe("yes")
+      expect(verdict?.spans[0]?.text).toContain("商店在九点开门")
+      expect(verdict?.spans[0]?.text.length).toBeLessThan(text.length)
+    }
+  }).pipe(Effect.provide(layerWords))
+)
+
 it.effect("Words say nothing of a statement in another language than its passages, or of no words", () =>
   Effect.gen(function* () {
     expect(

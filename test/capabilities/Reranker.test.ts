@@ -124,12 +124,36 @@ it.scopedLive("An answer that does not fit, a status and a silence are typed fai
   })
 )
 
-it.scoped("A reranker that failed is left alone for ten seconds", () =>
+const good = { body: { results: [{ index: 0, relevance_score: 1 }] } }
+
+it.scoped("A request that the reranker refuses does not keep others from it", () =>
+  Effect.gen(function* () {
+    for (const refused of [
+      { status: 400, body: "" },
+      { status: 413, body: "" },
+      { status: 422, body: "" },
+      { body: { results: [] } },
+      { body: "not json" }
+    ]) {
+      let first = true
+      const { seen, url } = yield* stub(() => {
+        const answer = first ? refused : good
+        first = false
+        return answer
+      })
+      yield* Effect.gen(function* () {
+        expect(Exit.isFailure(yield* Effect.exit(rerank("q", ["a"])))).toBe(true)
+        expect(yield* rerank("q", ["a"])).toEqual([1])
+        expect(seen.length).toBe(2)
+      }).pipe(Effect.provide(over(url)))
+    }
+  })
+)
+
+it.scoped.each([500, 503, 429])("A reranker that answered with %s is left alone for ten seconds", (status) =>
   Effect.gen(function* () {
     let broken = true
-    const { seen, url } = yield* stub(() =>
-      broken ? { status: 500, body: "" } : { body: { results: [{ index: 0, relevance_score: 1 }] } }
-    )
+    const { seen, url } = yield* stub(() => (broken ? { status, body: "" } : good))
     yield* Effect.gen(function* () {
       expect(Exit.isFailure(yield* Effect.exit(rerank("q", ["a"])))).toBe(true)
       broken = false

@@ -1,5 +1,6 @@
 /** Output of a model's provider, and definitions of tools. */
 import { ChunkId, DocumentId, SourceId } from "../../src/domain/Ids.ts"
+import { resultOf } from "../ResultOf.ts"
 import { bytesOf, jsonOf, piecesOf, textOf } from "./Grown.ts"
 import { type Kind, kind, markdown, orRefused, prose, tokens } from "./Kind.ts"
 
@@ -104,8 +105,9 @@ export const modelKinds: ReadonlyArray<Kind> = [
     ["statement compared with a passage", provider, 4],
     (random) => textOf(random, tokens('word ¦Name ¦12 ¦1.000,5¦not ¦. ¦, ¦`code x` ¦"a quote" ¦字¦é')),
     ({ Words }, text) =>
-      new Words.WordChecker().check({ text, passages: [{ index: 1, title: text.slice(0, 100), text }] }).spans
-        .length
+      resultOf(
+        new Words.WordChecker().check({ text, passages: [{ index: 1, title: text.slice(0, 100), text }] })
+      ).spans.length
   ),
   kind(
     ["passages of one section", "uploader", 3],

@@ -2,6 +2,7 @@
 import * as DateTime from "effect/DateTime"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
+import { resultOf } from "../ResultOf.ts"
 import { event } from "../http/billing/BillingEvents.ts"
 import { bytesOf, jsonOf, piecesOf, textOf } from "./Grown.ts"
 import { type Kind, kind, orRefused, prose, tokens } from "./Kind.ts"
@@ -179,19 +180,24 @@ export const requestKinds: ReadonlyArray<Kind> = [
       return (factor) => ({ context: context(factor), message: message(factor) })
     },
     ({ Prompt }, { context, message }) =>
-      Prompt.render({
-        instructions: "Be brief.",
-        style: { length: "default" as const, tone: "default" as const },
-        grounding: "strict" as const,
-        passages: [
-          { index: 1, chunk: found(message), pieces: [], text: message, readAt: null, curated: false }
-        ],
-        context: context as never,
-        history: Array.from({ length: 20 }, () => ({ role: "user" as const, content: message.slice(0, 50) })),
-        message,
-        contextWindow: 128_000,
-        now: DateTime.unsafeMake(0),
-        runId: "run_1"
-      }).content.length
+      resultOf(
+        Prompt.render({
+          instructions: "Be brief.",
+          style: { length: "default" as const, tone: "default" as const },
+          grounding: "strict" as const,
+          passages: [
+            { index: 1, chunk: found(message), pieces: [], text: message, readAt: null, curated: false }
+          ],
+          context: context as never,
+          history: Array.from({ length: 20 }, () => ({
+            role: "user" as const,
+            content: message.slice(0, 50)
+          })),
+          message,
+          contextWindow: 128_000,
+          now: DateTime.unsafeMake(0),
+          runId: "run_1"
+        })
+      ).content.length
   )
 ]

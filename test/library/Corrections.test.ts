@@ -256,6 +256,58 @@ describe("A correction", () => {
     expect([await nameOf(first), await nameOf(second)]).toEqual(["Corrections", "Corrections 2"])
   })
 
+  it("of the same question replaces the earlier answer in whichever source of corrections has it", async () => {
+    const { chat, id: agentId, path, ready, runId } = await prepared()
+    const approved = async (asked: string, answer: string) => {
+      const { correction } = await hosted.good("POST", `${path}/corrections`, {
+        runIds: [runId],
+        question: asked,
+        answer
+      })
+      const made = await hosted.good("POST", `/api/corrections/${correction.id}/approve?force=true`)
+      await ready(made.correction.sourceId)
+      return String(made.correction.sourceId)
+    }
+    const answersOf = async (id: string) => {
+      const { config } = await hosted.good("GET", `/api/sources/${id}?agentId=${agentId}`)
+      const pairs: ReadonlyArray<{ readonly question: string; readonly answer: string }> = config.pairs
+      return pairs.filter((pair) => pair.question === question).map(({ answer }) => answer)
+    }
+    const first = await approved(question, "It stands behind the door.")
+    const fill = async (pairs: ReadonlyArray<unknown>) => {
+      await hosted.good("PATCH", `/api/sources/${first}`, { agentId, config: { pairs } })
+      await ready(first)
+    }
+    const door = { question, answer: "It stands behind the door." }
+    const shelves = (count: number, answer = "Here.") =>
+      Array.from({ length: count }, (_, place) => ({ question: `Shelf ${place}?`, answer }))
+    await fill([door, ...shelves(499)])
+    const second = await approved("Where is the hat rack?", "Upstairs.")
+    expect(second).not.toBe(first)
+    expect(await approved(question, "It stands in the attic.")).toBe(first)
+    expect([await answersOf(first), await answersOf(second)]).toEqual([["It stands in the attic."], []])
+
+    // The full source has no room for a longer answer: it goes to the newest one, and the earlier one is removed.
+    await fill([door, ...shelves(49, "x".repeat(3_990)), { question: "Door?", answer: "y".repeat(3_900) }])
+    const long = `It stands in the cellar. ${"It is made of iron. ".repeat(40)}`.trim()
+    expect(await approved(question, long)).toBe(second)
+    await ready(first)
+    expect([await answersOf(first), await answersOf(second)]).toEqual([[], [long]])
+    const { reply } = await chat(question, "gil")
+    expect([reply.includes("cellar"), reply.includes("door")]).toEqual([true, false])
+
+    // Of two that were live side by side, one is left.
+    await fill([door, ...shelves(3)])
+    expect(await approved(question, "It stands in the hall.")).toBe(second)
+    await ready(first)
+    expect([await answersOf(first), await answersOf(second)]).toEqual([[], ["It stands in the hall."]])
+    await fill([door])
+    expect(await approved(question, "It stands in the yard.")).toBe(second)
+    await ready(first)
+    const yard = ["It stands in the yard."]
+    expect([await answersOf(first), await answersOf(second)]).toEqual([yard, yard])
+  })
+
   it("goes with the person who asked", async () => {
     const { endUserId, path, runId } = await prepared()
     const { correction } = await hosted.good("POST", `${path}/corrections`, { runIds: [runId] })

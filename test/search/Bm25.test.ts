@@ -79,7 +79,7 @@ describe("Bm25", () => {
           const kept = documents.filter((_, slot) => keeps[slot])
           let next = 0
           const postings = indexed(documents)
-          postings.retain(Int32Array.from(keeps, (keep) => (keep ? next++ : -1)))
+          Array.from(postings.retain(Int32Array.from(keeps, (keep) => (keep ? next++ : -1))))
           expect(postings.size).toBe(kept.length)
           close(postings.scores(short([counted(query)])), kept.length === 0 ? [] : byFormula(kept, query))
         }

@@ -105,6 +105,60 @@ describe("Tokenizer", () => {
     }
   })
 
+  const other = (text: string) => pieces(text, { english: false })
+
+  it.each([
+    ["Hindi", ["कला", "कल", "काल", "कुल", "किला", "कील"]],
+    ["Bengali", ["কাল", "কল", "কুল", "কলা"]],
+    ["Tamil", ["கல்", "கால்", "கொல்", "கலை"]],
+    ["Telugu", ["పాలు", "పలు", "పూల", "పిల్ల"]],
+    ["Kannada", ["ಹಾಲು", "ಹುಲಿ", "ಹಲ್ಲು", "ಹಾಲ"]],
+    ["Malayalam", ["കാല", "കല", "കില", "കോല"]],
+    ["Gujarati", ["કાલ", "કલા", "કુલ", "કીલ"]],
+    ["Punjabi", ["ਕਾਲ", "ਕਲਾ", "ਕੁਲ", "ਕਿਲ"]],
+    ["Sinhala", ["දිව", "දව", "දෙව", "දාව"]],
+    ["Dhivehi", ["ދިވެ", "ދުވާ", "ދެވި"]],
+    ["Thai", ["ที", "ที่", "ท", "ทำ"]],
+    ["Lao", ["ກິນ", "ກນ", "ກັນ"]],
+    ["Khmer", ["កា", "កិ", "កូ", "ក"]],
+    ["Burmese", ["စာ", "စီ", "စု", "စ"]]
+  ])("tells short words of %s apart that differ in vowel signs alone", (_, words) => {
+    expect(new Set(words.map((text) => other(text).join(" "))).size).toBe(words.length)
+    expect(new Set(words.map((text) => terms(text).join(" "))).size).toBe(words.length)
+  })
+
+  it("finds inflected forms of words with vowel signs", () => {
+    expect(other("किताबें")).toEqual(expect.arrayContaining(["किता"]))
+    expect(other("किताब")).toEqual(expect.arrayContaining(["किता"]))
+  })
+
+  it.each([
+    ["Latin", "élévation", "elevation"],
+    ["Greek", "ανάλυση", "αναλυση"],
+    ["Cyrillic", "кни́га", "книга"],
+    ["Arabic", "مُحَمَّد", "محمد"],
+    ["Hebrew", "שָׁלוֹם", "שלום"]
+  ])("finds words in %s script with and without accents or points", (_, written, plain) => {
+    expect(other(written)).toEqual(other(plain))
+  })
+
+  it("finds Turkish words in either case, with and without a dot", () => {
+    for (const [written, plain] of [
+      ["ILIK", "ılık"],
+      ["SIKI", "sıkı"],
+      ["İZİN", "izin"],
+      ["IŞIK", "ışık"],
+      ["İSTANBUL", "istanbul"],
+      ["ISPARTA", "ısparta"],
+      ["NASIL", "nasıl"],
+      ["kapi", "kapı"]
+    ] as const) {
+      expect(other(written)).toEqual(other(plain))
+      expect(terms(written)).toEqual(terms(plain))
+    }
+    expect(other("nasıl")).toEqual([])
+  })
+
   it.each([
     ["hashes", "#"],
     ["backticks", "`"],

@@ -1,6 +1,6 @@
 /**
- * Searches a passage for sentences that support a statement. It is built once per passage, in linear time, and used for
- * all statements.
+ * Searches a passage for sentences that support a statement. It is built once per passage, in linear time and in steps,
+ * and used for all statements.
  */
 import { sentencesOf, type Span } from "../../domain/Sentences.ts"
 import { isEnglish } from "../../search/Language.ts"
@@ -10,11 +10,24 @@ import { namesHaveCapitals, normal, numbersOf, wordsOf } from "./Facts.ts"
 
 /** Maximum number of UTF-16 units of a passage that are examined. */
 const maxLength = 64_000
+/** Maximum number of UTF-16 units of a sentence. A longer one, such as a text without full stops, is cut. */
+const maxSentenceLength = 4_000
+/** Number of UTF-16 units of sentences that one step splits into terms. */
+const lengthPerStep = 2_000
 /** Number of adjacent sentences that are evaluated together. */
 const windowSize = 3
 
 interface Sentence extends Span {
+  readonly place: number
   readonly text: string
+}
+
+/** What is read of a passage step by step. */
+interface Parts {
+  readonly plain: string
+  readonly numbers: ReadonlySet<string>
+  readonly words: ReadonlySet<string>
+  readonly sentences: ReadonlyArray<Sentence>
 }
 
 /** The best match of a statement in a passage. */
@@ -50,6 +63,21 @@ const beginning = (word: string): string => word.slice(0, 4)
 
 const set = (values: ReadonlyArray<ReadonlyArray<string>>): ReadonlySet<string> => new Set(values.flat())
 
+/** The parts of a sentence, cut at blanks where there are any. */
+const partsOf = (text: string, { end, start }: Span): ReadonlyArray<Span> => {
+  const parts: Array<Span> = []
+  let from = start
+  while (end - from > maxSentenceLength) {
+    const last = from + maxSentenceLength
+    const blank = text.lastIndexOf(" ", last)
+    // Without a blank, no surrogate pair is cut.
+    const at = blank > from ? blank : last - (/[\udc00-\udfff]/.test(text.charAt(last)) ? 1 : 0)
+    parts.push({ start: from, end: at })
+    from = at
+  }
+  return [...parts, { start: from, end }]
+}
+
 export class Evidence {
   readonly passage: CitedPassage
   readonly script: number
@@ -68,35 +96,57 @@ export class Evidence {
   /** Prefixes of its words. */
   private readonly beginnings: ReadonlySet<string>
   private readonly sentences: ReadonlyArray<Sentence>
-  /** By term: the indexes of the sentences that contain it. */
-  private readonly places = new Map<string, Array<number>>()
+  /** By term: the indexes of the sentences that contain it, ascending. */
+  private readonly places = new Map<string, Set<number>>()
 
-  constructor(passage: CitedPassage) {
+  private constructor(passage: CitedPassage, { numbers, plain, sentences, words }: Parts) {
     this.passage = passage
-    const text = passage.text.slice(0, maxLength)
-    const plain = normal(text)
     const title = normal(passage.title.slice(0, 1_000))
     const sample = plain.slice(0, 4_000)
     this.script = scriptOf(sample)
     this.isEnglish = isEnglish(sample)
     this.capitals = this.isEnglish !== false || namesHaveCapitals(sample)
     this.isUnspaced = this.script === 0
-    this.numbers = set(numbersOf(plain))
-    this.words = wordsOf(plain)
+    this.numbers = numbers
+    this.words = words
     this.titleTerms = new Set(this.termsOf(title))
     this.titleNumbers = set(numbersOf(title))
     this.titleWords = wordsOf(title)
     this.beginnings = new Set([...this.words, ...this.titleWords].map(beginning))
     this.folded = folded(plain)
-    this.sentences = sentencesOf(text).map((span) => ({
-      ...span,
-      text: normal(text.slice(span.start, span.end))
-    }))
-    for (const [place, sentence] of this.sentences.entries()) {
-      for (const term of new Set(this.termsOf(sentence.text))) {
+    this.sentences = sentences
+  }
+
+  /** Reads the passage. */
+  static *of(passage: CitedPassage): Generator<void, Evidence> {
+    const text = passage.text.slice(0, maxLength)
+    const plain = normal(text)
+    yield
+    const numbers = set(numbersOf(plain))
+    yield
+    const words = wordsOf(plain)
+    yield
+    const sentences = sentencesOf(text)
+      .flatMap((span) => partsOf(text, span))
+      .map((span, place) => ({ ...span, place, text: normal(text.slice(span.start, span.end)) }))
+    yield
+    const made = new Evidence(passage, { plain, numbers, words, sentences })
+    yield* made.indexing()
+    return made
+  }
+
+  private *indexing(): Generator<void, void> {
+    let length = 0
+    for (const { place, text } of this.sentences) {
+      length += text.length
+      if (length > lengthPerStep) {
+        yield
+        length = 0
+      }
+      for (const term of this.termsOf(text)) {
         const known = this.places.get(term)
-        if (known === undefined) this.places.set(term, [place])
-        else known.push(place)
+        if (known === undefined) this.places.set(term, new Set([place]))
+        else known.add(place)
       }
     }
   }
@@ -113,7 +163,7 @@ export class Evidence {
 
   /** Weight of a term: higher if fewer sentences contain it. */
   weightOf(term: string): number {
-    const having = this.places.get(term)?.length ?? 0.5
+    const having = this.places.get(term)?.size ?? 0.5
     return Math.log(1 + this.sentences.length / having)
   }
 
@@ -135,8 +185,7 @@ export class Evidence {
     const shown: Array<Sentence> = []
     const window = this.sentences.slice(best, best + windowSize)
     for (const sentence of window) {
-      const own = new Set(this.termsOf(sentence.text))
-      const common = [...claim].filter((term) => own.has(term))
+      const common = [...claim].filter((term) => this.places.get(term)?.has(sentence.place) === true)
       if (common.length === 0) continue
       for (const term of common) matched.add(term)
       shown.push(sentence)

@@ -5,6 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { inSlices } from "../../concurrency/InSlices.ts"
 import { isEnglish } from "../../search/Language.ts"
 import {
   type Checked,
@@ -111,7 +112,11 @@ const contradict = (claim: string, clauses: ReadonlyArray<Clause>, evidence: Evi
   return clauses.length > 0 && !isShared
 }
 
-const verdictOf = (claim: string, found: ReadonlyArray<BestMatch>, best: BestMatch): Verdict => {
+const verdictOf = function* (
+  claim: string,
+  found: ReadonlyArray<BestMatch>,
+  best: BestMatch
+): Generator<void, Verdict> {
   const { evidence } = best
   const claimed = new Set(evidence.termsOf(claim))
   const names = namesOf(claim, evidence)
@@ -130,6 +135,7 @@ const verdictOf = (claim: string, found: ReadonlyArray<BestMatch>, best: BestMat
     const text = one.sentences.map((sentence) => sentence.text).join(" ")
     return { one, words: wordsOf(text), numbers: new Set(numbersOf(text).flat()) }
   })
+  yield
   const nearOf = (one: BestMatch) => near.find((each) => each.one === one)
   const graveNumbers = numbers.map((forms) =>
     severityOf(
@@ -150,15 +156,18 @@ const verdictOf = (claim: string, found: ReadonlyArray<BestMatch>, best: BestMat
   const strangeNoun =
     !evidence.capitals &&
     namesOf(claim, { capitals: true }).some((noun) => !found.some((one) => one.evidence.resembles(noun)))
+  yield
   // A verbatim clause may still lack the negation around it.
   const isVerbatim = found.some(({ sentences }) =>
     sentences.some(
       ({ text }) => folded(text).includes(folded(claim)) && hasNegation(text) === hasNegation(claim)
     )
   )
+  yield
   const missesQuotation = quotationsOf(claim).some(
     (quoted) => !found.some((one) => one.evidence.folded.includes(folded(quoted)))
   )
+  yield
   const contradicts = share >= sameSubjectShare && contradict(claim, clausesAbout(best), evidence)
   const spans = found.flatMap(({ evidence: own, sentences }) => {
     const text = own.span(sentences)
@@ -182,46 +191,56 @@ const verdictOf = (claim: string, found: ReadonlyArray<BestMatch>, best: BestMat
 export class WordChecker {
   private readonly known = new Map<CitedPassage, Evidence>()
 
-  private evidenceOf(passage: CitedPassage): Evidence {
+  private *evidenceOf(passage: CitedPassage): Generator<void, Evidence> {
     const known = this.known.get(passage)
     if (known !== undefined) return known
-    const made = new Evidence(passage)
+    const made = yield* Evidence.of(passage)
     this.known.set(passage, made)
     return made
   }
 
-  check({ passages, text }: Claim): Verdict {
+  /** Checks a claim in steps. */
+  *check({ passages, text }: Claim): Generator<void, Verdict> {
     const claim = normal(text.slice(0, maxClaimLength)).replaceAll(
       /^[\s>#*+-]+|^\s*\d{1,3}[.)]\s+|\*\*|__/gu,
       ""
     )
     const english = isEnglish(claim)
     const script = scriptOf(claim)
-    const all = passages.map((passage) => this.evidenceOf(passage))
-    const alike = all.filter(
-      (evidence) =>
+    const alike: Array<Evidence> = []
+    for (const passage of passages) {
+      const evidence = yield* this.evidenceOf(passage)
+      if (
         evidence.script === script &&
         (english === undefined || evidence.isEnglish === undefined || evidence.isEnglish === english)
-    )
+      )
+        alike.push(evidence)
+    }
     // Words of different languages cannot be compared.
     if (alike.length === 0) return unknown
-    const found = alike.map((evidence) => evidence.find(new Set(evidence.termsOf(claim))))
+    const found: Array<BestMatch> = []
+    for (const evidence of alike) {
+      yield
+      found.push(evidence.find(new Set(evidence.termsOf(claim))))
+    }
     const best = found.reduce((one, other) => (other.weight > one.weight ? other : one))
-    return verdictOf(claim, found, best)
+    return yield* verdictOf(claim, found, best)
+  }
+
+  /** Checks claims in steps. */
+  *checkAll(claims: ReadonlyArray<Claim>): Generator<void, ReadonlyArray<Verdict>> {
+    const verdicts: Array<Verdict> = []
+    for (const claim of claims) {
+      verdicts.push(yield* this.check(claim))
+      yield
+    }
+    return verdicts
   }
 }
 
-/** Number of statements that are checked before yielding to other work. */
-const checksPerYield = 4
-
-/** Checks claims by word overlap. */
+/** Checks claims by word overlap, and lets requests be served meanwhile. */
 export const check = Effect.fn("GroundingChecker.words")(function* (claims: ReadonlyArray<Claim>) {
-  const checker = new WordChecker()
-  const verdicts: Array<Verdict> = []
-  for (const [place, claim] of claims.entries()) {
-    if (place > 0 && place % checksPerYield === 0) yield* Effect.yieldNow()
-    verdicts.push(checker.check(claim))
-  }
+  const verdicts = yield* inSlices(new WordChecker().checkAll(claims))
   const checked: Checked = { verdicts, inputTokens: 0, outputTokens: 0 }
   return checked
 })

@@ -5,6 +5,7 @@
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -25,7 +26,7 @@ export interface HttpOptions {
 }
 
 const candidateFactor = 4
-/** After a failure the reranker is not called for this time, so that searches do not wait for further failures. */
+/** While the server is down, it is not called for this time, so that searches do not wait for further failures. */
 const pauseAfterFailure = Duration.seconds(10)
 
 const Results = Schema.Struct({
@@ -33,7 +34,20 @@ const Results = Schema.Struct({
 })
 type Results = typeof Results.Type
 
-const failure = (message: string) => new RerankerError({ message })
+class Failure extends Data.TaggedError("Failure")<{
+  readonly message: string
+  /** Whether other requests would fail too. The answer to one request is no reason to leave out those of others. */
+  readonly isDown: boolean
+}> {}
+
+const down = (message: string) => new Failure({ message, isDown: true })
+const unusable = (message: string) => new Failure({ message, isDown: false })
+
+const ofStatus = (status: number): Failure =>
+  new Failure({
+    message: `The reranker answered with status ${status}.`,
+    isDown: status === 408 || status === 429 || status >= 500
+  })
 
 /** Some models return a probability, others a logit. Logits are mapped to 0..1, which keeps their order. */
 const toShares = (scores: ReadonlyArray<number>): ReadonlyArray<number> =>
@@ -45,7 +59,7 @@ const toShares = (scores: ReadonlyArray<number>): ReadonlyArray<number> =>
 const scoresOf = ({ results }: Results, count: number) => {
   const places = new Set(results.map(({ index }) => index))
   if (results.length === 0 || places.size < results.length || Math.max(...places) >= count) {
-    return Effect.fail(failure("The reranker's answer does not fit the request."))
+    return Effect.fail(unusable("The reranker's answer does not fit the request."))
   }
   const scores: Array<number> = Array.from({ length: count }, () => 0)
   const shares = toShares(results.map(({ relevance_score: score }) => score))
@@ -71,40 +85,42 @@ const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
         Effect.flatMap(HttpClientResponse.schemaBodyJson(Results)),
         Effect.scoped,
         Effect.catchTags({
-          RequestError: () => Effect.fail(failure("The reranker could not be reached.")),
+          RequestError: () => Effect.fail(down("The reranker could not be reached.")),
           ResponseError: ({ reason, response }) =>
             Effect.fail(
-              failure(
-                reason === "StatusCode"
-                  ? `The reranker answered with status ${response.status}.`
-                  : "The reranker's answer cannot be read."
-              )
+              reason === "StatusCode"
+                ? ofStatus(response.status)
+                : unusable("The reranker's answer cannot be read.")
             ),
-          ParseError: () => Effect.fail(failure("The reranker's answer cannot be read."))
+          ParseError: () => Effect.fail(unusable("The reranker's answer cannot be read."))
         }),
         Effect.timeoutFail({
           duration: timeout,
-          onTimeout: () => failure("The reranker did not answer in time.")
+          onTimeout: () => down("The reranker did not answer in time.")
         }),
         Effect.flatMap((answer) => scoresOf(answer, documents.length)),
         ProviderMetrics.timed(call, () => "failed")
       )
     }
 
-    const begin = Effect.map(monotonicMillis, (now) => {
+    const pause = Effect.map(monotonicMillis, (now) => {
       restUntil = now + Duration.toMillis(pauseAfterFailure)
     })
 
     const rerank = Effect.fn("Reranker.rerank")(function* (query: string, passages: ReadonlyArray<string>) {
       if (passages.length === 0) return []
       yield* Effect.annotateCurrentSpan({ passages: passages.length })
-      if ((yield* monotonicMillis) < restUntil) return yield* failure("The reranker failed just now.")
-      return yield* Effect.tapError(ask(query, passages), () => begin)
+      if ((yield* monotonicMillis) < restUntil)
+        return yield* new RerankerError({ message: "The reranker failed just now." })
+      return yield* ask(query, passages).pipe(
+        Effect.tapError(({ isDown }) => (isDown ? pause : Effect.void)),
+        Effect.mapError(({ message }) => new RerankerError({ message }))
+      )
     })
 
     return Reranker.of({ widen: candidateFactor, rerank })
   })
 
-/** After a failure it is not called for ten seconds, so that a reranker that hangs does not slow every search. */
+/** A server that is down or hangs is not called for ten seconds, so that it does not slow every search. */
 export const layerHttp = (options: HttpOptions): Layer.Layer<Reranker, never, HttpClient.HttpClient> =>
   Layer.effect(Reranker, make(options))

@@ -159,6 +159,7 @@ export const makeOverRows = (rows: Rows, { maxBytes, wordsFirstAbove = 200 }: In
         const filters = filtersOf(scope, query)
         const { version } = index
         const sources = yield* visibleSources(scope, filters)
+        if (index.changing) return Option.none<SearchResult>()
         const best = ranked(index, current, query, { words, vector, sources })
         const found = yield* hits({ scope, filters, ids: idsOf(best) })
         if (found.version !== version || found.hits.length !== best.length) {

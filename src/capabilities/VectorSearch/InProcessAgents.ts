@@ -13,6 +13,7 @@ import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { generationKey, InProcessIndex } from "./InProcessIndex.ts"
 import { LruCache } from "../../concurrency/LruCache.ts"
+import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
 import type { Rows } from "./InProcessRows.ts"
 
 /** Time-out for updating an agent. The next search tries again. */
@@ -56,24 +57,24 @@ interface Source extends Pick<AgentsOptions, "wordsFirstAbove"> {
   readonly dimensionsOf: DimensionsOf
 }
 
-/** Yields to timers and sockets, which a fiber yield does not do. */
-const otherWork = Effect.async<void>((resume) => {
-  const turn = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(turn))
-})
-
 const inBatches = <A>(
   ids: ReadonlyArray<string>,
   read: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<A>>,
-  each: (row: A) => void,
+  keep: (rows: ReadonlyArray<A>) => Effect.Effect<void>,
   size = batch
 ) =>
   Effect.gen(function* () {
     for (let from = 0; from < ids.length; from += size) {
-      for (const row of yield* read(ids.slice(from, from + size))) each(row)
-      yield* otherWork
+      yield* keep(yield* read(ids.slice(from, from + size)))
+      yield* yieldToEventLoop
     }
   })
+
+const setVectors =
+  (index: InProcessIndex) => (rows: ReadonlyArray<{ readonly id: string; readonly embedding: Uint8Array }>) =>
+    Effect.sync(() => {
+      for (const { embedding, id } of rows) index.setVector(id, embedding)
+    })
 
 /**
  * Reads everything newer than `held` and drops chunks that are no longer live. Starts from an empty index with `anew`,
@@ -93,7 +94,7 @@ const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boo
     const index = old ?? new InProcessIndex(yield* dimensionsOf(profile), profile)
     index.changing = true
     // First, because a chunk that was moved into a new generation or indexed again is dropped and read again.
-    index.retain(
+    yield* index.retain(
       new Set(changes.live.map(([sourceId, generation]) => generationKey(sourceId, generation))),
       new Set([...changes.chunks, ...changes.excluded])
     )
@@ -104,13 +105,12 @@ const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boo
     yield* inBatches(
       added,
       (ids) => (wordsFirst ? rows.words(agent, ids) : rows.chunks(agent, profile, ids)),
-      (row) => index.add(row)
+      (found) =>
+        Effect.sync(() => {
+          for (const row of found) index.add(row)
+        })
     )
-    yield* inBatches(
-      known,
-      (ids) => rows.vectors(agent, profile, ids),
-      (row) => index.setVector(row.id, row.embedding)
-    )
+    yield* inBatches(known, (ids) => rows.vectors(agent, profile, ids), setVectors(index))
     index.version = changes.version
     index.changing = false
     if (old === null) index.complete = !wordsFirst
@@ -121,10 +121,10 @@ const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boo
 const readVectors = (rows: Rows, agent: AgentScope, held: AgentMemory, index: InProcessIndex) =>
   Effect.gen(function* () {
     yield* inBatches(
-      index.withoutVector,
+      yield* index.inTurn(Effect.sync(() => index.withoutVector)),
       // None for an index that was replaced.
       (some) => (held.index === index ? rows.vectors(agent, index.profile, some) : Effect.succeed([])),
-      (row) => index.setVector(row.id, row.embedding),
+      (found) => index.inTurn(setVectors(index)(found)),
       vectorBatch
     )
     if (held.index === index) index.complete = true

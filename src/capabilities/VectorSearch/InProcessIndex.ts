@@ -1,8 +1,10 @@
 /**
  * Index of the words and vectors of one agent's chunks, in memory. It contains no text: the text of results is read
- * from the database and never older than the search. All methods are synchronous, so a change between two awaits is
- * atomic.
+ * from the database and never older than the search. Methods are synchronous, so a change between two awaits is atomic.
+ * {@link InProcessIndex.retain} is the exception: it runs in steps, and in turn with {@link InProcessIndex.inTurn}.
  */
+import * as Effect from "effect/Effect"
+import { inSlices } from "../../concurrency/InSlices.ts"
 import { Postings } from "../../search/Bm25.ts"
 import type { Ranked } from "../../search/Fusion.ts"
 import { eachTerm } from "../../search/Tokenizer.ts"
@@ -23,6 +25,8 @@ export const generationKey = (sourceId: string, generation: string): string => `
 
 /** Approximate bytes of an id, its map entry, its source and its array entries. */
 const slotBytes = 200
+/** Slots that one step of dropping chunks renumbers. */
+const slotsPerStep = 500
 
 export class InProcessIndex {
   /** The agent's index version up to which all chunks are included. */
@@ -33,6 +37,7 @@ export class InProcessIndex {
   loading = false
   /** True from when an update drops chunks until it has read the new ones. It stays true if the update fails. */
   changing = false
+  readonly #turns = Effect.unsafeMakeSemaphore(1)
   readonly #postings = new Postings()
   readonly #vectors: Vectors
   readonly #slots = new Map<string, number>()
@@ -100,21 +105,39 @@ export class InProcessIndex {
     if (slot !== undefined && this.comparable) this.#vectors.set(slot, embedding)
   }
 
-  /** Drops the chunks of every generation that is not in `live` (see {@link generationKey}), and those in `stale`. */
-  retain(live: ReadonlySet<string>, stale: ReadonlySet<string> = new Set()): void {
+  /** Runs `effect` while no chunks are being dropped. Searches are held back by {@link InProcessIndex.changing} instead. */
+  inTurn<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return this.#turns.withPermits(1)(effect)
+  }
+
+  /**
+   * Drops the chunks of every generation that is not in `live` (see {@link generationKey}), and those in `stale`. Requests
+   * are served between its steps. It is not interrupted, because the index cannot be used before it has ended.
+   */
+  retain(live: ReadonlySet<string>, stale: ReadonlySet<string> = new Set()): Effect.Effect<void> {
+    return Effect.uninterruptible(this.inTurn(Effect.suspend(() => inSlices(this.#dropping(live, stale)))))
+  }
+
+  *#dropping(live: ReadonlySet<string>, stale: ReadonlySet<string>): Generator<void, void> {
+    const moved = new Int32Array(this.size)
     let next = 0
-    const moved = Int32Array.from(this.#generations, (key, slot) =>
-      live.has(key) && !stale.has(this.#ids[slot] ?? "") ? next++ : -1
-    )
+    for (const [slot, key] of this.#generations.entries()) {
+      if (slot % slotsPerStep === slotsPerStep - 1) yield
+      moved[slot] = live.has(key) && !stale.has(this.#ids[slot] ?? "") ? next++ : -1
+    }
     if (next === this.size) return
+    for (const [id, slot] of this.#slots) {
+      if (slot % slotsPerStep === slotsPerStep - 1) yield
+      const to = moved[slot] ?? -1
+      if (to < 0) this.#slots.delete(id)
+      else this.#slots.set(id, to)
+    }
     const stays = (_: string, slot: number) => (moved[slot] ?? -1) >= 0
     this.#ids = this.#ids.filter(stays)
     this.#generations = this.#generations.filter(stays)
     this.#sources = this.#sources.filter(stays)
-    this.#slots.clear()
-    for (const [slot, id] of this.#ids.entries()) this.#slots.set(id, slot)
-    this.#postings.retain(moved)
-    this.#vectors.retain(moved)
+    yield* this.#postings.retain(moved)
+    yield* this.#vectors.retain(moved)
   }
 
   /** The best chunks, best first, fully scored by words and meaning. */

@@ -40,6 +40,8 @@ const Settings = Schema.Struct({
   )
 })
 
+const defaults = { keep: "all" } as const
+
 /** Validators for a 304 answer when the feed has not changed. */
 const Cursor = Schema.Struct({ etag: Schema.NullOr(Schema.String), modified: Schema.NullOr(Schema.String) })
 
@@ -163,7 +165,8 @@ export const feed = sourceReader({
   cursor: Cursor,
   limitsDocuments: false,
   position: Schema.Null,
-  step: ({ keep = "all", url }, { cursor }) =>
+  defaults: () => defaults,
+  step: ({ keep = defaults.keep, url }, { cursor }) =>
     Effect.gen(function* () {
       const headers = {
         accept: "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5",

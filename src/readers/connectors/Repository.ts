@@ -7,6 +7,7 @@ import type { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { ReaderError, setting, sourceReader, permanentError } from "../../capabilities/SourceReaders.ts"
 import { WorkBudget } from "../../concurrency/WorkBudget.ts"
 import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
+import { urlOf } from "../../domain/Address.ts"
 import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { Text, trimmed } from "../../domain/Text.ts"
@@ -255,6 +256,10 @@ export const repository = sourceReader({
   cursor: Cursor,
   limitsDocuments: false,
   position: Position,
+  defaults: ({ url }) => {
+    const provider = providers[urlOf(String(url))?.hostname ?? ""]
+    return { include: [], exclude: [], ...(provider === undefined ? {} : { provider }) }
+  },
   step: (settings, { cursor, position }) =>
     Effect.gen(function* () {
       const server = yield* serverOf(settings)

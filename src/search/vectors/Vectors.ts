@@ -9,6 +9,9 @@ import { type Bounds, ByteCodes, type QuantizedQuery } from "./ByteCodes.ts"
 /** Growth factor when more room is needed. */
 const growthFactor = 1.3
 
+/** Slots that one step of {@link Vectors.retain} moves: a fraction of a millisecond. */
+const slotsPerStep = 50
+
 /** Number of vectors up to which {@link Vectors.spread} is exact. Beyond it, a sample is used. */
 const maxExactSpread = 4_000
 const spreadSample = 20_000
@@ -76,12 +79,16 @@ export class Vectors {
     this.#has[slot] = 1
   }
 
-  /** Renumbers slots: `moved` is the new slot of each, never a higher one, or −1 to remove it. */
-  retain(moved: Int32Array): void {
+  /**
+   * Renumbers slots: `moved` is the new slot of each, never a higher one, or −1 to remove it. Nothing may use the vectors
+   * before the last step.
+   */
+  *retain(moved: Int32Array): Generator<void, void> {
     const { dimensions } = this
     let count = 0
     let end = 0
     for (const [slot, to] of moved.entries()) {
+      if (slot % slotsPerStep === slotsPerStep - 1) yield
       if (to < 0) continue
       end = to + 1
       const has = this.#has[slot] ?? 0

@@ -1,7 +1,6 @@
 /** Drafts of curated answers, and their results. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
@@ -143,25 +142,28 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       )
 
     /**
-     * The newest source of curated answers called `name`, or with an approved answer, because a correction is deleted
-     * with its turn. Until the transaction ends, it is locked, so that no other change of its pairs is lost, and further
+     * The agent's sources of curated answers called `name`, also with a number (see {@link freeSourceName}), or with an
+     * approved answer, because a correction is deleted with its turn. Newest first. `isAnswered`: it has an answer to
+     * `question`. Until the transaction ends, they are locked, so that no other change of their pairs is lost, and further
      * calls for the agent wait.
      */
-    const sourceOf = Effect.fn("CorrectionStore.sourceOf")(function* (
+    const sourcesOf = Effect.fn("CorrectionStore.sourcesOf")(function* (
       { agentId, tenantId }: AgentScope,
-      name: string
+      name: string,
+      question: string
     ) {
       yield* sql`select pg_advisory_xact_lock(hashtextextended(${`corrections ${tenantId} ${agentId}`}, 0))`
-      const [found] = yield* sql<{ readonly id: string }>`
-        select s.id from sources s
+      return yield* sql`
+        select s.id, coalesce(s.config -> 'pairs' @> ${toJsonb([{ question }])}::jsonb, false) as "isAnswered" from sources s
         where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.type = 'QA' and (
-          s.name = ${name} or exists (
+          regexp_replace(s.name, ' [0-9]+$', '') = ${name} or exists (
             select from corrections k
             where k.tenant_id = s.tenant_id and k.agent_id = s.agent_id and k.source_id = s.id
           )
         )
-        order by s.id desc limit 1 for update of s`
-      return Option.map(Option.fromNullable(found), ({ id }) => SourceId.make(id))
+        order by s.id desc for update of s`.pipe(
+        Rows.all(Schema.Struct({ id: SourceId, isAnswered: Schema.Boolean }))
+      )
     }, Effect.orDie)
 
     /** `name`, or that name with the first number that no source of the agent has: files refer to sources by name. */
@@ -211,7 +213,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       update,
       recordPreview,
       approve,
-      sourceOf,
+      sourcesOf,
       freeSourceName,
       listQuestions,
       remove

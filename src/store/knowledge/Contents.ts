@@ -16,6 +16,7 @@ import {
   SourceDocument
 } from "../../domain/knowledge/Content.ts"
 import { containing } from "../Like.ts"
+import { restartForRoom } from "./PassageScans.ts"
 import * as Rows from "../Rows.ts"
 
 const DocumentRow = Schema.Struct({ ...SourceDocument.fields, readAt: Schema.DateTimeUtcFromDate })
@@ -202,6 +203,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
           where c.tenant_id = ${tenantId} and c.source_id = ${sourceId} and c.excluded and c.content = ${text.value})`
         yield* sql`delete from chunk_embeddings where tenant_id = ${tenantId} and chunk_id in ${ids}`
         yield* sql`delete from passage_statements where tenant_id = ${tenantId} and chunk_id in ${ids}`
+        yield* restartForRoom(sql, scope, sql`c.id in ${ids}`)
         yield* sql`
           delete from passage_findings where tenant_id = ${tenantId} and (chunk_id in ${ids} or other_chunk_id in ${ids})`
         yield* count(scope, gone, -1)

@@ -15,7 +15,7 @@ import {
   SourceValue
 } from "../../domain/knowledge/Finding.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
-import { type Scan, scansOf } from "./PassageScans.ts"
+import { maxFindings, maxStoredFindings, type Scan, scansOf } from "./PassageScans.ts"
 import * as Rows from "../Rows.ts"
 
 const Chunk = Schema.Struct({
@@ -68,10 +68,6 @@ const maxShownLength = 1_000
 const staleDays = 180
 const ratedDays = 90
 const minThumbsDown = 2
-/** Maximum number of findings of each kind of an agent that are not dismissed. */
-const maxFindings = 500
-/** The same with those that were dismissed. */
-const maxStoredFindings = 5_000
 
 export class FindingStore extends Effect.Service<FindingStore>()("store/knowledge/Findings", {
   effect: Effect.gen(function* () {

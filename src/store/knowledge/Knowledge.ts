@@ -10,6 +10,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChunkId, DocumentId } from "../../domain/Ids.ts"
 import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
 import { holdAttempt, type IngestionTask } from "./IngestionJobs.ts"
+import { restartForRoom } from "./PassageScans.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { hasVectorColumn } from "./VectorEncoding.ts"
 
@@ -36,7 +37,7 @@ export interface NewChunk {
 }
 
 /** Version of the index format. Documents of a lower version are indexed again (see store/knowledge/Reindex.ts). */
-export const indexFormat = 2
+export const indexFormat = 3
 
 interface ChunkOf {
   readonly documentId: DocumentId
@@ -201,6 +202,11 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         update chunks set version = ${version}::bigint
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
           and not excluded`
+        yield* restartForRoom(
+          sql,
+          task,
+          sql`c.source_id = ${task.sourceId} and c.generation <> ${task.generation}`
+        )
         yield* sql`
         delete from documents
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation <> ${task.generation}`

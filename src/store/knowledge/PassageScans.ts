@@ -1,10 +1,16 @@
 /** Whose passages are compared next: the progress of the search for contradicting, repeated and stale passages. */
 import type * as SqlClient from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, TenantId } from "../../domain/Ids.ts"
 import * as Rows from "../Rows.ts"
+
+/** Maximum number of findings of each kind of an agent that are not dismissed. */
+export const maxFindings = 500
+/** The same with those that were dismissed. */
+export const maxStoredFindings = 5_000
 
 /** Progress of the search in an agent. */
 const Scan = Schema.Struct({
@@ -17,6 +23,23 @@ const Scan = Schema.Struct({
   staleIsDue: Schema.Boolean
 })
 export type Scan = typeof Scan.Type
+
+/**
+ * Before chunks are removed from search: starts the search for findings again where theirs make room for others, some of
+ * which may have been dropped. `gone` are conditions of these chunks `c`.
+ */
+export const restartForRoom = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, gone: Fragment) =>
+  sql`
+    update passage_scans set version = 0, chunk_id = ''
+    where tenant_id = ${tenantId} and agent_id = ${agentId} and exists (
+      select from passage_findings f
+      join chunks c on c.tenant_id = f.tenant_id and c.id in (f.chunk_id, f.other_chunk_id)
+      where f.tenant_id = ${tenantId} and f.agent_id = ${agentId} and ${gone} and f.kind in (
+        select k.kind from passage_findings k
+        where k.tenant_id = ${tenantId} and k.agent_id = ${agentId} and k.kind <> 'stale' group by k.kind
+        having count(*) filter (where k.dismissed_at is null) >= ${maxFindings} or count(*) >= ${maxStoredFindings}
+      )
+    )`.pipe(Rows.none)
 
 export const scansOf = (sql: SqlClient.SqlClient) => {
   const isDue = sql`s.chunk_count > 0 and (p.agent_id is null or p.version < s.version

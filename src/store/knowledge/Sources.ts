@@ -20,6 +20,7 @@ import {
 } from "../../domain/knowledge/Source.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { containing } from "../Like.ts"
+import { restartForRoom } from "./PassageScans.ts"
 import * as Rows from "../Rows.ts"
 
 export interface SourceFilter {
@@ -207,6 +208,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         update agent_stats set version = version + 1, chunk_count = chunk_count - gone.chunks,
           length_sum = length_sum - gone.length
         from gone where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId}`
+      yield* restartForRoom(sql, scope, sql`c.source_id = ${id}`)
       yield* sql`
         delete from sources
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}`

@@ -22,7 +22,7 @@ import {
   type PatchCorrection
 } from "../../domain/agents/Correction.ts"
 import { Conflict, NotFound, ValidationError, noSuch, orNoSuch } from "../../domain/Errors.ts"
-import type { AgentId, RunId } from "../../domain/Ids.ts"
+import type { AgentId, RunId, SourceId } from "../../domain/Ids.ts"
 import { QaConfig, type QaPair } from "../../domain/knowledge/CuratedSource.ts"
 import * as Tokenizer from "../../search/Tokenizer.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
@@ -276,23 +276,39 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       Effect.catchTag("SqlError", Effect.die)
     )
 
+    /** Replaces the pairs of a source. False when it would have too many, or none, or is of an unknown form. */
+    const publishIn = Effect.fn("Corrections.publishIn")(function* (
+      scope: AgentScope,
+      id: SourceId,
+      pairsOf: (pairs: ReadonlyArray<QaPair>) => ReadonlyArray<QaPair>
+    ) {
+      const config = decodeQa((yield* Effect.orDie(sources.get(scope, id))).config)
+      if (Option.isNone(config)) return false
+      const changed = { ...config.value, pairs: pairsOf(config.value.pairs) }
+      if (Option.isNone(decodeQa(changed))) return false
+      yield* sources.patch(scope, id, { config: changed })
+      return true
+    })
+
     /**
-     * Adds the answer to the source of approved answers, instead of an earlier one to the same question. Creates that
-     * source when there is none or it is full.
+     * Puts the answer in the place of an earlier one to the same question, in whichever source of approved answers. Else
+     * adds it to the newest of them. Creates a source when there is none or the newest one is full.
      */
     const publish = Effect.fn("Corrections.publish")(function* (scope: AgentScope, pair: QaPair) {
-      const known = yield* store.sourceOf(scope, sourceName)
-      const config = Option.isNone(known)
-        ? Option.none()
-        : decodeQa((yield* Effect.orDie(sources.get(scope, known.value))).config)
-      if (Option.isSome(known) && Option.isSome(config)) {
-        const others = config.value.pairs.filter(({ question }) => question !== pair.question)
-        const more = { ...config.value, pairs: [...others, pair] }
-        if (Option.isSome(decodeQa(more))) {
-          const { id } = yield* sources.patch(scope, known.value, { config: more })
-          return id
-        }
+      const without = (pairs: ReadonlyArray<QaPair>) =>
+        pairs.filter(({ question }) => question !== pair.question)
+      const replaced = (pairs: ReadonlyArray<QaPair>) => [...without(pairs), pair]
+      const known = yield* store.sourcesOf(scope, sourceName, pair.question)
+      let published: SourceId | undefined
+      for (const { id } of known.filter(({ isAnswered }) => isAnswered)) {
+        if (published !== undefined && (yield* publishIn(scope, id, without))) continue
+        // A source without pairs is not possible: one that had only this pair keeps it, with the new answer.
+        if (yield* publishIn(scope, id, replaced)) published ??= id
+        else yield* publishIn(scope, id, without)
       }
+      if (published !== undefined) return published
+      const [newest] = known
+      if (newest !== undefined && (yield* publishIn(scope, newest.id, replaced))) return newest.id
       const { source } = yield* sources.add(scope, {
         type: "QA",
         name: yield* store.freeSourceName(scope, sourceName),

@@ -12,6 +12,7 @@ import * as ResponseSchema from "../../domain/chat/ResponseSchema.ts"
 import { TurnFailed } from "../../domain/Errors.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import { inSlices } from "../../concurrency/InSlices.ts"
 import type { PassageStore } from "../../store/knowledge/Passages.ts"
 import { terms } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
@@ -131,9 +132,6 @@ const withSearches = (
 const groundingOf = ({ admission }: Turn, passages: ReadonlyArray<Passages.Passage>) =>
   admission.hasSources || passages.length > 0 ? admission.groundingMode : null
 
-/** Of a reply that ended early: the provider reported no count. */
-const uncounted = { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, final: "" }
-
 /** The model's reply, or the text so far when the turn was stopped. */
 const write = CheapSpans.fn("Answer.write")(function* (
   { runtime }: TurnServices,
@@ -152,28 +150,31 @@ const write = CheapSpans.fn("Answer.write")(function* (
       : yield* unlessCancelled(turn.cancellation, turn.files.load, Effect.suspend(ModelStep.turnFailed))
   turn.counted = true
   turn.shown.push(...Passages.toRunPassages(passages))
+  const prompt = yield* inSlices(
+    Prompt.render({
+      instructions: admission.instructions,
+      style: admission,
+      grounding: groundingOf(turn, passages),
+      maySearch: SearchTool.isOffered(turn, runtime),
+      passages,
+      context: request.context,
+      history,
+      message: request.message,
+      masking: turn.masking,
+      files,
+      contextWindow: runtime.contextWindow,
+      responseSchema: schema ?? undefined,
+      now: turn.opening.startedAt,
+      runId: turn.opening.runId
+    })
+  )
   const step = ToolSteps.run(
     runtime,
     turn,
     tools,
     {
       model: admission.model,
-      prompt: Prompt.render({
-        instructions: admission.instructions,
-        style: admission,
-        grounding: groundingOf(turn, passages),
-        maySearch: SearchTool.isOffered(turn, runtime),
-        passages,
-        context: request.context,
-        history,
-        message: request.message,
-        masking: turn.masking,
-        files,
-        contextWindow: runtime.contextWindow,
-        responseSchema: schema ?? undefined,
-        now: turn.opening.startedAt,
-        runId: turn.opening.runId
-      }),
+      prompt,
       tools: tools.declarations,
       question: runtime.readsPassages ? request.message : MaskedTurn.text(turn, request.message),
       passages: Passages.toRuntimePassages(passages),
@@ -195,7 +196,8 @@ const write = CheapSpans.fn("Answer.write")(function* (
             }
           )
   )
-  /** The text so far, if there is one. An object is emitted whole or not at all. */
+  const uncounted = { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, final: "" }
+  /** The text so far, if there is one; its tokens were not reported. An object is emitted whole or not at all. */
   const endEarly = (reason: "other" | "stopped", failure: ModelStep.StepFailure) =>
     stream.text === "" ? Effect.fail(failure) : Effect.succeed({ ...uncounted, reason })
   const cutShort = Effect.suspend(() => endEarly("stopped", ModelStep.turnFailed()))

@@ -158,10 +158,21 @@ export const sourcesText = (
 }
 
 /** The data found for the message; it stands before the message. Empty when there is none. */
-const dataText = ({ context, grounding, masking = null, passages, runId }: PromptInput): string => {
+const dataText = function* ({
+  context,
+  grounding,
+  masking = null,
+  passages,
+  runId
+}: PromptInput): Generator<void, string> {
   const code = codeOf(runId)
+  const sources: Array<string> = []
+  for (const passage of passages) {
+    sources.push(sourceBlock(code, passage, masking))
+    yield
+  }
   const blocks = [
-    ...passages.map((passage) => sourceBlock(code, passage, masking)),
+    ...sources,
     ...(grounding !== null && passages.length === 0 ? [nothingFound] : []),
     ...(context === undefined
       ? []
@@ -184,16 +195,17 @@ const exchanges = (history: ReadonlyArray<HistoryMessage>): ReadonlyArray<Readon
 }
 
 /** The newest groups that fit `tokens`, oldest first. */
-const newestThatFit = (
+const newestThatFit = function* (
   history: ReadonlyArray<HistoryMessage>,
   tokens: number
-): ReadonlyArray<HistoryMessage> => {
+): Generator<void, ReadonlyArray<HistoryMessage>> {
   const kept: Array<ReadonlyArray<HistoryMessage>> = []
   let left = tokens
   for (const exchange of exchanges(history).toReversed()) {
     left -= exchange.reduce((sum, { content }) => sum + estimateTokens(content) + 4, 0)
     if (left < 0) break
     kept.push(exchange)
+    yield
   }
   return kept.toReversed().flat()
 }
@@ -215,22 +227,32 @@ const promptShare = 0.75
 /** Estimated tokens of a picture or of a few pages. Only the provider knows the real number. */
 const tokensPerFile = 1_500
 
-export const render = (input: PromptInput): Prompt.Prompt => {
+/** Builds the prompt, in steps: masking long texts takes a while. */
+export const render = function* (input: PromptInput): Generator<void, Prompt.Prompt> {
   const system = systemText(input)
   const { files = [], grounding, masking = null } = input
   const masked = (text: string) => masking?.text(text) ?? text
-  const message = dataText(input) + masked(input.message)
+  const data = yield* dataText(input)
+  yield
+  const message = data + masked(input.message)
+  yield
   const own = estimateTokens(system) + estimateTokens(message) + files.length * tokensPerFile
   const budget = input.contextWindow * promptShare - own
-  // Citation numbers of earlier turns have no meaning in this one.
-  const history = input.history.map((said) =>
-    said.role === "assistant" && grounding !== null ? { ...said, content: withoutMarks(said.content) } : said
-  )
+  const history: Array<HistoryMessage> = []
+  for (const said of input.history) {
+    // Citation numbers of earlier turns have no meaning in this one.
+    const hasMarks = said.role === "assistant" && grounding !== null
+    history.push(hasMarks ? { ...said, content: withoutMarks(said.content) } : said)
+    yield
+  }
+  const messages: Array<Prompt.Message> = []
+  for (const { content, role } of yield* newestThatFit(history, budget)) {
+    messages.push(toMessage({ role, content: masked(content) }))
+    yield
+  }
   return Prompt.fromMessages([
     Prompt.systemMessage({ content: system }),
-    ...newestThatFit(history, budget).map(({ content, role }) =>
-      toMessage({ role, content: masked(content) })
-    ),
+    ...messages,
     toMessage(
       { role: "user", content: message },
       files.map((file) => withMaskedName(file, masked))

@@ -57,6 +57,8 @@ const nextOf = Schema.decodeUnknownOption(Next)
 
 const decodeConfig = Schema.decodeUnknown(ConnectorConfig)
 
+type Settings = (typeof ConnectorConfig.Type)["settings"]
+
 const sha256 = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("hex")
 
 /**
@@ -65,9 +67,12 @@ const sha256 = (value: unknown) => createHash("sha256").update(JSON.stringify(va
  */
 const digestsOf = (
   { reader, settings }: typeof ConnectorConfig.Type,
-  labels: ReadonlyArray<string>
+  labels: ReadonlyArray<string>,
+  defaults: Settings = {}
 ): readonly [ofSource: string, ofPass: string] => {
-  const sorted = Object.entries(settings).toSorted()
+  const sorted = Object.entries(settings)
+    .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(defaults[name]))
+    .toSorted()
   return [sha256([reader, sorted]), sha256([readingVersion, reader, sorted, labels])]
 }
 
@@ -165,16 +170,20 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       if (Option.isNone(secrets)) return yield* noSecrets
       const given = { ...config.settings, ...secrets.value }
       const { areApplied, labels } = yield* readings.liveState(task)
-      const [ofSource, ofPass] = digestsOf(config, labels)
+      const [ofSource, ofPass] = digestsOf(config, labels, reader.defaults?.(config.settings))
       const digest = `${ofSource} ${ofPass}`
+      // Earlier versions hashed settings with their default, too, and release 0.2.0 stored the second hash alone.
+      const [sourceAsWritten, passAsWritten] = digestsOf(config, labels)
+      const same = [digest, `${sourceAsWritten} ${passAsWritten}`, passAsWritten]
       const found = yield* readings.find(task)
-      // Release 0.2.0 stored the second hash alone.
-      const last = Option.filter(found, (reading) => [digest, ofPass].includes(reading.digest ?? ""))
+      const last = Option.filter(found, (reading) => same.includes(reading.digest ?? ""))
       // Whoever may read the source may read what is live, and what is not named in this pass may stay.
       const mayStay =
         Option.isSome(last) ||
         ((areApplied || reader.limitsDocuments === false) &&
-          Option.exists(found, (reading) => reading.digest?.split(" ")[0] === ofSource))
+          Option.exists(found, (reading) =>
+            [ofSource, sourceAsWritten].includes(reading.digest?.split(" ")[0] ?? "")
+          ))
       const isFresh = task.jobType === "REINDEX"
       const remembered = new Map<string, Remembered>()
       if (mayStay) {

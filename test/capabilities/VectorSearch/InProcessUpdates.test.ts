@@ -3,12 +3,17 @@ import { expect, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import { makeOverRows } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import { makeAgents } from "../../../src/capabilities/VectorSearch/InProcessAgents.ts"
+import { generationKey, InProcessIndex } from "../../../src/capabilities/VectorSearch/InProcessIndex.ts"
 import type { Rows } from "../../../src/capabilities/VectorSearch/InProcessRows.ts"
+import { yieldToEventLoop } from "../../../src/concurrency/YieldToEventLoop.ts"
 import { AgentId, ChunkId, DocumentId, SourceId, TenantId } from "../../../src/domain/Ids.ts"
 import { indexRow } from "../../../src/search/IndexRow.ts"
+import { queryWords } from "../../../src/search/Query.ts"
+import { toTsvector } from "../../../src/search/Tokenizer.ts"
 import { dimensions, hashVector, makeHashing } from "../../HashingEmbedder.ts"
 
 const hashing = makeHashing({ lexicalWeight: 0.5 })
@@ -202,4 +207,74 @@ it.scopedLive(
       expect(gated).toBe(true)
       expect(chunks.map(({ id }) => id)).toEqual(ids)
     }).pipe(Effect.timeout("10 seconds"), Effect.provideService(Embedder, hashing))
+)
+
+it.live(
+  "Requests are served while chunks of a large agent are dropped, and no search uses a part of it",
+  () =>
+    Effect.gen(function* () {
+      const total = 10_000
+      const index = new InProcessIndex(dimensions, hashing.profile)
+      const terms = (place: number) => Array.from({ length: 60 }, (_, at) => `w${(place * (at + 1)) % 5_000}`)
+      for (let place = 0; place < total; place++) {
+        const { length, tsv } = toTsvector(terms(place))
+        index.add({
+          ...rowOf(`chk_${place}`),
+          generation: String(place % 2),
+          tsv,
+          length,
+          embedding: vectorBytes
+        })
+      }
+      let turns = 0
+      let next = setImmediate(function turn() {
+        turns++
+        next = setImmediate(turn)
+      })
+      const dropping = yield* Effect.fork(index.retain(new Set([generationKey("src_1", "1")])))
+      // Set while chunks move: it must not get another chunk's place.
+      const other = new Uint8Array(hashVector("restore", dimensions).buffer)
+      yield* yieldToEventLoop
+      yield* index.inTurn(Effect.sync(() => index.setVector("chk_9999", other)))
+      yield* Fiber.join(dropping)
+      clearImmediate(next)
+      expect(turns).toBeGreaterThanOrEqual(3)
+      expect(index.size).toBe(total / 2)
+      const [best] = index.rank({
+        words: queryWords(""),
+        vector: hashVector("restore", dimensions),
+        lexicalWeight: 0,
+        topK: 1,
+        minScore: 0,
+        sources: undefined
+      })
+      expect(best?.id).toBe("chk_9999")
+    })
+)
+
+it.scopedLive("An index whose chunks are being dropped is not used in place of the database", () =>
+  Effect.gen(function* () {
+    const reading = yield* Deferred.make<void>()
+    let version = 1
+    const plain = rowsOf(["a", "b"], () => version)
+    const { agents, remember, searchInMemory } = yield* makeOverRows(
+      {
+        ...plain,
+        chunks: (agent, profile, ids) =>
+          version === 1
+            ? plain.chunks(agent, profile, ids)
+            : Effect.zipRight(Deferred.succeed(reading, undefined), Effect.never),
+        // As if the database had not changed: the index itself says that it may not be used.
+        hits: (asked) => Effect.succeed(asked.map((one) => ({ version: 1, hits: one.ids.map(hitOf) })))
+      },
+      { ...options, wordsFirstAbove: 10 }
+    )
+    const found = searchInMemory(scope, query, queryWords(query.text))
+    yield* remember(scope)
+    expect(Option.isSome(yield* found)).toBe(true)
+    version = 2
+    yield* Effect.fork(agents.refresh(scope, agents.hold(agentId), { anew: false }))
+    yield* Deferred.await(reading)
+    expect(Option.isNone(yield* found)).toBe(true)
+  }).pipe(Effect.provideService(Embedder, hashing))
 )

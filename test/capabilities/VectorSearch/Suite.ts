@@ -71,7 +71,10 @@ const foreign = [
   "Die Datenbank wird aus einer Sicherung wiederhergestellt, und zwar von der Verwaltung.",
   "Eine Rückzahlung dauert fünf Tage, wenn die Rechnung nicht älter als ein Jahr ist.",
   "База данных восстанавливается из резервной копии.",
-  "数据库可以从备份中恢复。"
+  "数据库可以从备份中恢复。",
+  "दुकान कल खुली रहेगी।",
+  "पुराने काल की कला",
+  "Ilık su kullanın."
 ]
 
 const broken = Layer.succeed(
@@ -117,6 +120,8 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
           "数据库",
           "Wie kann man die Datenbank wiederherstellen?",
           "Как восстановить базу данных?",
+          "दुकान कल कब खुलेगी?",
+          "ILIK SU",
           vocabulary.join(" ")
         ]
         for (const text of queries) {

@@ -7,18 +7,23 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
-import { minIdAt } from "../../../src/domain/Ids.ts"
+import { ChunkId, minIdAt } from "../../../src/domain/Ids.ts"
 import { FindingsApi } from "../../../src/http/hosted/knowledge/FindingsApi.ts"
 import { FindingsHandlers } from "../../../src/http/hosted/knowledge/FindingsHandlers.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
+import { ContentStore } from "../../../src/store/knowledge/Contents.ts"
 import { FindingStore } from "../../../src/store/knowledge/Findings.ts"
+import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
 import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { Findings } from "../../../src/usecases/knowledge/Findings.ts"
+import { ingest, page, source, stores } from "../../capabilities/VectorSearch/Knowledge.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { makeHashing } from "../../HashingEmbedder.ts"
 import { signedIn } from "../SignedIn.ts"
 import * as TestServer from "../TestServer.ts"
 
@@ -35,6 +40,9 @@ const server = TestServer.layer(
     Layer.mergeAll(
       AgentStore.Default,
       FindingStore.Default,
+      SourceStore.Default,
+      stores,
+      Layer.succeed(Embedder, makeHashing()),
       SqlAudit.layerSql,
       DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")])
     )
@@ -239,6 +247,60 @@ eachEngineLive("What is wrong with passages", (it) => {
       yield* data(`${list}/fnd_3/dismiss`, "POST")
       expect((yield* data(list)).isComplete).toBe(true)
     }).pipe(onFreshData)
+  )
+
+  it.scoped.each(["excluded", "read anew", "removed with their source"] as const)(
+    "is found later when there were too many findings, and passages of them are %s",
+    (how) =>
+      Effect.gen(function* () {
+        const scope = yield* agent
+        const sql = yield* SqlClient.SqlClient
+        const read = (name: string, texts: ReadonlyArray<string>) =>
+          Effect.gen(function* () {
+            const id = yield* source(scope, name)
+            yield* ingest(
+              scope,
+              id,
+              texts.map((text) => page(text))
+            )
+            const chunks = yield* sql<{ readonly id: ChunkId }>`
+              select id from chunks where tenant_id = ${scope.tenantId} and source_id = ${id} order by id`
+            return { id, chunks: chunks.map((chunk) => chunk.id) }
+          })
+        const lamp = yield* read("Lamp", ["The lamp has a cable."])
+        const chair = yield* read("Chair", ["The chair is made of wood."])
+        const { chunks } = yield* read("House", [
+          "The stool has three legs.",
+          "Customers can return the goods within 14 days.",
+          "Customers can return goods within 30 days."
+        ])
+        yield* sql`
+          insert into passage_findings (tenant_id, id, agent_id, kind, chunk_id, other_chunk_id, reasons, weight)
+          select ${scope.tenantId}, 'fnd_' || n, ${scope.agentId}, 'contradiction',
+            case when n = 1 then ${lamp.chunks[0] ?? ""} else ${chunks[1] ?? ""} end, ${chunks[0] ?? ""}, '[]', 1
+          from generate_series(1, 500) n`
+        const found = sql`select id from passage_findings where id not in (select 'fnd_' || n from generate_series(1, 500) n)`
+        const position = sql`select version::int as version from passage_scans where agent_id = ${scope.agentId}`
+        yield* sweep
+        expect(yield* found).toEqual([])
+        const take = ({ chunks: [chunk], id }: Effect.Effect.Success<ReturnType<typeof read>>) => {
+          if (how === "read anew") return ingest(scope, id, [page("It is gone.")])
+          if (how === "excluded")
+            return Effect.flatMap(ContentStore, ({ exclude }) =>
+              exclude(scope, id, chunk ?? ChunkId.make("chk_none"))
+            )
+          return Effect.flatMap(SourceStore, ({ remove }) => remove(scope, id))
+        }
+        // Passages without findings make no room.
+        yield* take(chair)
+        expect(yield* position).not.toEqual([{ version: 0 }])
+        yield* sweep
+        expect(yield* found).toEqual([])
+        yield* take(lamp)
+        expect(yield* position).toEqual([{ version: 0 }])
+        yield* sweep
+        expect(yield* found).toHaveLength(1)
+      }).pipe(onFreshData)
   )
 
   it.scoped("is no form that is filled in for each of many things", () =>

@@ -1,10 +1,16 @@
+import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { expect } from "@effect/vitest"
+import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
 import { layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
+import { registered, sourceReader, SourceReaders } from "../../../src/capabilities/SourceReaders.ts"
+import { optional } from "../../../src/domain/Optional.ts"
+import { feed } from "../../../src/readers/connectors/Feed.ts"
+import { repository } from "../../../src/readers/connectors/Repository.ts"
 import { layer as builtIn } from "../../../src/readers/connectors/Registered.ts"
 import { EntitlementStore } from "../../../src/store/billing/Entitlements.ts"
 import { IdempotencyKeyStore } from "../../../src/store/IdempotencyKeys.ts"
@@ -16,7 +22,9 @@ import { ConnectorSettings } from "../../../src/usecases/knowledge/ConnectorSett
 import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { layerReaders } from "../../readers/Site.ts"
 import { layerSettings } from "./ConnectorLayers.ts"
+import { addSource, layerIngestOf, sync } from "./IngestHarness.ts"
 
 const live = Sources.Default.pipe(
   Layer.provide(Artifacts.Default),
@@ -101,5 +109,67 @@ eachEngineLive("A source of a registered reader", (it) => {
       yield* sources.remove(scope, source.id)
       expect(yield* sql`select 1 from source_secrets`).toEqual([])
     }).pipe(Effect.provide(live))
+  )
+})
+
+it("Settings of built-in readers stand for these values where they are missing", () => {
+  expect(feed.defaults?.({ url: "https://example.com/feed" })).toEqual({ keep: "all" })
+  expect(repository.defaults?.({ url: "https://github.com/acme/docs" })).toEqual({
+    provider: "github",
+    include: [],
+    exclude: []
+  })
+  expect(repository.defaults?.({ url: "https://git.example.com/acme/docs" })).toEqual({
+    include: [],
+    exclude: []
+  })
+})
+
+eachEngineLive("A pass of a reader", (it) => {
+  it.scoped("goes on from the last one when a setting is written at its default, and only then", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const cursors: Array<number | null> = []
+      const news = sourceReader({
+        name: "news",
+        title: { en: "News" },
+        description: { en: "The latest articles." },
+        settings: Schema.Struct({ keep: optional(Schema.Literal("all", "listed")) }),
+        defaults: () => ({ keep: "all" as const }),
+        cursor: Schema.Int,
+        position: Schema.Null,
+        step: (_, { cursor }) =>
+          Effect.sync(() => {
+            cursors.push(cursor)
+            const uri = String(cursors.length)
+            const content = `These are the words of ${uri}, and they are long enough to be read.`
+            return {
+              documents: [{ uri, title: uri, format: "markdown" as const, content }],
+              next: { done: cursors.length, complete: false }
+            }
+          })
+      })
+      const readers = Layer.succeed(SourceReaders, registered([news]))
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const store = yield* SourceStore
+        const id = yield* addSource(scope, "CONNECTOR", { reader: "news", settings: {} })
+        for (const settings of [{}, { keep: "all" }, {}, { keep: "listed" }]) {
+          yield* store.update(scope, id, { config: { reader: "news", settings } })
+          yield* sync(scope, id)
+        }
+        expect(cursors).toEqual([null, 1, 2, null])
+        // As an earlier version left it.
+        yield* store.update(scope, id, { config: { reader: "news", settings: { keep: "all" } } })
+        yield* sync(scope, id)
+        const hash = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("hex")
+        yield* sql`
+          update source_readings set digest = ${hash([1, "news", [["keep", "all"]], []])}
+          where source_id = ${id}`
+        yield* sync(scope, id)
+        expect(cursors.slice(4)).toEqual([null, 5])
+      }).pipe(Effect.provide(layerIngestOf(layerSettings(readers))))
+    }).pipe(Effect.provide(layerReaders))
   )
 })

@@ -8,6 +8,7 @@ import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { terms, toTsvector } from "../../../src/search/Tokenizer.ts"
+import { indexFormat } from "../../../src/store/knowledge/Knowledge.ts"
 import { ReindexStore } from "../../../src/store/knowledge/Reindex.ts"
 import { Reindex } from "../../../src/usecases/knowledge/Reindex.ts"
 import { known, page, stores } from "../../capabilities/VectorSearch/Knowledge.ts"
@@ -40,7 +41,7 @@ const asBefore = (scope: ReadScope) =>
         select tenant_id, ${id}, profile, agent_id, version, embedding from chunk_embeddings where agent_id = ${scope.agentId} limit 1
         on conflict do nothing`
     }
-    yield* sql`update documents set index_format = 1 where agent_id = ${scope.agentId}`
+    yield* sql`update documents set index_format = ${indexFormat - 1} where agent_id = ${scope.agentId}`
     yield* sql`
       update agent_stats set version = version + 1,
         length_sum = (select sum(length) from chunks where agent_id = ${scope.agentId})
@@ -53,6 +54,17 @@ const found = (scope: ReadScope, text: string) =>
   )
 
 eachEngineLive("Stored chunks", (it) => {
+  it.scoped(
+    "of an earlier version have an index, so that looking for them does not read every document",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const [index] = yield* sql<{ readonly definition: string }>`
+        select indexdef as definition from pg_indexes where indexname = 'documents_of_old_format'`
+        expect(index?.definition).toContain(`WHERE (index_format < ${indexFormat})`)
+      }).pipe(Effect.provide(services))
+  )
+
   it.scoped("of an earlier version are found as they were, and by their word forms once indexed anew", () =>
     Effect.gen(function* () {
       yield* reset

@@ -1,11 +1,14 @@
 /** How a turn learns from long texts, and what its checker is shown. */
 import { describe, expect, it } from "@effect/vitest"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Claim } from "../../../../src/capabilities/GroundingChecker.ts"
+import { inSlices } from "../../../../src/concurrency/InSlices.ts"
 import { MaskingInput } from "../../../../src/domain/agents/Masking.ts"
 import * as MaskedTurn from "../../../../src/usecases/chat/masking/MaskedTurn.ts"
 import { Masking } from "../../../../src/usecases/chat/masking/Masking.ts"
+import * as Prompt from "../../../../src/usecases/chat/Prompt.ts"
 import { request } from "../TurnHarness.ts"
 
 const address = "canary.person@mail.example"
@@ -29,6 +32,37 @@ describe("Masking in a turn", () => {
       clearImmediate(other)
       expect(afterHistory).toBeGreaterThan(10)
       expect(others).toBeGreaterThan(afterHistory + 5)
+    })
+  )
+
+  it.live("lets other turns run while the prompt of a long history is masked", () =>
+    Effect.gen(function* () {
+      const masking = new Masking(Schema.decodeUnknownSync(MaskingInput)({}))
+      let others = 0
+      let other = setImmediate(function count() {
+        others++
+        other = setImmediate(count)
+      })
+      const content = `Write to ${address}, or call 555 123 4567, within 14 days. `.repeat(400)
+      const { content: messages } = yield* inSlices(
+        Prompt.render({
+          instructions: "",
+          style: { length: "default", tone: "default" },
+          grounding: null,
+          passages: [],
+          context: undefined,
+          history: Array.from({ length: 20 }, () => ({ role: "user" as const, content })),
+          message: "And now?",
+          masking,
+          contextWindow: 1_000_000,
+          now: DateTime.unsafeMake(0),
+          runId: "run_1"
+        })
+      )
+      clearImmediate(other)
+      expect(JSON.stringify(messages)).not.toContain(address)
+      expect(messages).toHaveLength(22)
+      expect(others).toBeGreaterThanOrEqual(10)
     })
   )
 
