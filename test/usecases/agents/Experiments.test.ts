@@ -277,6 +277,32 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("counts the tokens of replies that fail, also toward what it may use", () =>
+    Effect.gen(function* () {
+      const responseSchema = { type: "object", properties: { a: { type: "integer" } }, required: ["a"] }
+      const { scope, script } = yield* prepared(...eight({ responseSchema }))
+      yield* Ref.set(script.reply, says("{}"))
+      const unfit = yield* ran(scope, { maxTokens: 30 })
+      expect(unfit.experiment).toMatchObject({
+        status: "failed",
+        asked: 2,
+        inputTokens: 44,
+        outputTokens: 4
+      })
+      expect(unfit.report.tokens).toEqual({ input: 44, output: 4 })
+      const call: ModelPart = { _tag: "ToolCall", id: "call_1", name: "refund", input: {}, rawInput: "" }
+      const finish = { _tag: "Finish", reason: "tool-calls", inputTokens: 20, outputTokens: 3 } as const
+      yield* Ref.set(script.reply, () => Stream.fromIterable([call, finish]))
+      const diverged = yield* ran(scope, { maxTokens: 30 })
+      expect(diverged.experiment).toMatchObject({
+        status: "failed",
+        asked: 2,
+        inputTokens: 40,
+        outputTokens: 6
+      })
+    }).pipe(onFreshData)
+  )
+
   it.scoped("fails when its last attempt ends unexpectedly, and waits for another one before", () =>
     Effect.gen(function* () {
       const { scope, script } = yield* prepared(both)

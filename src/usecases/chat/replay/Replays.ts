@@ -139,7 +139,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       return replayed
     })
 
-    /** The result of `asked`, with its duration in milliseconds and the message of its failure. */
+    /** The result of `asked`, with its duration in milliseconds, the message of its failure, and its tokens. */
     const timedReplay = (
       given: ReplayTurn.ReplayEnvironment,
       scope: ReadScope,
@@ -148,7 +148,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
     ) =>
       Effect.map(
         Effect.timed(replay("experiment", given, scope, asked, agent)),
-        ([took, { problem, replayed }]) => ({ ...replayed, problem, latency: Duration.toMillis(took) })
+        ([took, { replayed, ...rest }]) => ({ ...replayed, ...rest, latency: Duration.toMillis(took) })
       )
 
     /**
