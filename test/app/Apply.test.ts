@@ -7,6 +7,7 @@ import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { afterAll, beforeAll, describe, vi } from "vitest"
+import { CommandFailed } from "../../src/app/cli/Connection.ts"
 import { applyCommand } from "../../src/app/cli/Configuration.ts"
 import type { Services } from "../../src/app/cli/Services.ts"
 
@@ -75,14 +76,14 @@ const applied = (said: object, answers: Answers, ...flags: ReadonlyArray<string>
       })
     )
     fs.writeFileSync(file, JSON.stringify({ agents: { Ferry: said } }))
-    let task: Effect.Effect<void, { readonly message: string }, Services> = Effect.void
+    let task: Effect.Effect<void, unknown, Services> = Effect.void
     applyCommand((given) => (task = given)).parse(
       ["--url", "http://spoke.example", "--token", "spt_1", "--yes", file, ...flags],
       { from: "user" }
     )
     const failure = yield* task.pipe(
       Effect.as(null),
-      Effect.catchAll(({ message }) => Effect.succeed(message)),
+      Effect.catchAll((cause) => Effect.succeed(cause instanceof CommandFailed ? cause.message : `${cause}`)),
       Effect.provideService(HttpClient.HttpClient, client)
     )
     return { failure, experiments, changes }
