@@ -99,7 +99,8 @@ const plan = (file: string, { allowRegression, cases, json, prune, ...flags }: P
   Effect.gen(function* () {
     const config = yield* load(file)
     const planned = yield* send(flags, { config, dryRun: true, prune: prune === true })
-    const gates = cases === false ? [] : yield* Gates.measure(flags, config, planned)
+    const gates =
+      cases === false ? [] : yield* Gates.measure(flags, config, planned, allowRegression === true)
     yield* show(planned, gates, json)
     if (allowRegression !== true) yield* Gates.refuse(gates)
     if (planned.changes.length > 0) {
@@ -127,7 +128,10 @@ const carryOut = Effect.fn("Configuration.carryOut")(function* (
     yield* show(planned, [], json)
     return planned
   }
-  const gates = wanted.destroy === true ? [] : yield* Gates.measure(flags, wanted.config, planned)
+  const gates =
+    wanted.destroy === true
+      ? []
+      : yield* Gates.measure(flags, wanted.config, planned, allowRegression === true)
   if (allowRegression !== true && gates.some(Gates.isWorse)) {
     yield* show(planned, gates, json)
     yield* Gates.refuse(gates)
@@ -228,7 +232,7 @@ const destroy = (file: string, flags: DestroyFlags) =>
   })
 
 const fileWords = "JSON, YAML or a module (.mjs, .ts): the agents by name"
-const allowWords = "apply even if significantly fewer test cases pass than now"
+const allowWords = "apply even if significantly fewer test cases pass than now, or not all can be asked"
 const pruneWords = "delete the agents that the file does not name"
 
 export const pullCommand = (run: Arguments.Run) =>

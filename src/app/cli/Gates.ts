@@ -7,9 +7,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import { CreateAgent } from "../../domain/agents/Agent.ts"
 import type { AgentChange, Plan } from "../../domain/agents/Configuration.ts"
 import { CommandFailed, manage, type ManageFlags } from "./Connection.ts"
 import * as Output from "./Output.ts"
+
+const howToAllow = "--allow-regression applies the file all the same."
 
 const pollInterval = Duration.seconds(1)
 const maxWait = Duration.hours(2)
@@ -38,7 +41,10 @@ const Reported = Schema.Struct({
   })
 })
 const Published = Schema.Struct({ agent: Schema.Struct({ publishedVersion: Schema.Int }) })
-const Cases = Schema.Struct({ cases: Schema.Array(Schema.Unknown) })
+const Cases = Schema.Struct({
+  cases: Schema.Array(Schema.Struct({ runId: Schema.NullOr(Schema.String) })),
+  nextCursor: Schema.NullOr(Schema.String)
+})
 
 /** The result of one agent. `regression` is true when clearly fewer cases pass than with the published version. */
 export interface Gate {
@@ -58,22 +64,38 @@ export const isWorse = ({ regression }: Gate): boolean => regression
 const isAnswering = ({ field }: AgentChange["fields"][number]) =>
   /^(?:instructions|model|tools|masking|streamReasoning|retrieval\.|grounding\.|style\.)/u.test(field)
 
-/** The settings of an agent in the file. */
+/** What the file says of an agent. */
 const saidOf = (config: unknown, agent: string): Readonly<Record<string, unknown>> => {
   const agents = Predicate.hasProperty(config, "agents") ? config.agents : undefined
   const configured = Predicate.isRecord(agents) ? agents[agent] : undefined
   return Predicate.isRecord(configured) ? configured : {}
 }
 
+const settingNames = new Set(Object.keys(CreateAgent.fields))
+
+/** The settings among the parts of an agent. Channels, for example, have secrets. */
+const settingsOf = (said: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(said).filter(([name]) => settingNames.has(name)))
+
 type Server = Effect.Effect.Success<ReturnType<typeof manage>>
 
-const hasCases = (server: Server, id: string, given: unknown) =>
-  Array.isArray(given) && given.length > 0
-    ? Effect.succeed(true)
-    : Effect.map(
-        server.call(Cases, HttpClientRequest.get(`/agents/${id}/cases`, { urlParams: { limit: 1 } })),
-        ({ cases }) => cases.length > 0
-      )
+const pageSize = 100
+
+/** True if the agent has cases once the file is applied. Those made from turns stay. */
+const hasCases = Effect.fn("Gates.hasCases")(function* (server: Server, id: string, given: unknown) {
+  if (Array.isArray(given) && given.length > 0) return true
+  let cursor: string | undefined
+  do {
+    const urlParams = { limit: pageSize, cursor }
+    const page: typeof Cases.Type = yield* server.call(
+      Cases,
+      HttpClientRequest.get(`/agents/${id}/cases`, { urlParams })
+    )
+    if (page.cases.some(({ runId }) => given === undefined || runId !== null)) return true
+    cursor = page.nextCursor ?? undefined
+  } while (cursor !== undefined)
+  return false
+})
 
 const waitForEnd = (server: Server, agent: string, id: string) =>
   Effect.gen(function* () {
@@ -97,11 +119,12 @@ const measureAgent = Effect.fn("Gates.measureAgent")(function* (
   agent: string,
   id: string
 ) {
-  const { cases, renamedFrom: _, remoteTools: __, sources: ___, ...settings } = saidOf(config, agent)
+  const said = saidOf(config, agent)
+  const { cases } = said
   if (!(yield* hasCases(server, id, cases))) return []
   const { agent: found } = yield* server.call(Published, HttpClientRequest.get(`/agents/${id}`))
   const body = {
-    settings,
+    settings: settingsOf(said),
     baselineVersion: found.publishedVersion,
     ...(cases === undefined ? {} : { cases })
   }
@@ -110,9 +133,10 @@ const measureAgent = Effect.fn("Gates.measureAgent")(function* (
   const { experiment, report } = yield* waitForEnd(server, agent, started.id)
   const { passed, reason, status, total } = experiment
   if (status !== "complete" || report.comparison === null || report.comparison.compared < total) {
-    const why = reason ?? (status === "complete" ? "what is published could not be asked" : status)
+    const unended =
+      status === "complete" ? "What is published could not be asked." : `The experiment is ${status}.`
     return yield* new CommandFailed({
-      message: `The test cases of ${agent} were not asked to the end: ${why}`
+      message: `The test cases of ${agent} were not asked to the end. ${reason ?? unended} ${howToAllow}`
     })
   }
   const { broken, mended, regression } = report.comparison
@@ -120,16 +144,24 @@ const measureAgent = Effect.fn("Gates.measureAgent")(function* (
   return [gate]
 })
 
-/** Measures each agent whose settings would change and that has test cases. */
+/**
+ * Measures each agent whose settings would change and that has test cases. With `allowRegression` an agent that cannot
+ * be measured is left out, with a note.
+ */
 export const measure = Effect.fn("Gates.measure")(function* (
   flags: ManageFlags,
   config: unknown,
-  { changes }: Plan
+  { changes }: Plan,
+  allowRegression: boolean
 ) {
   const server = yield* manage(flags)
   const gates = yield* Effect.forEach(changes, ({ action, agent, fields, id }) =>
     action === "update" && id !== null && fields.some(isAnswering)
-      ? measureAgent(server, config, agent, id)
+      ? measureAgent(server, config, agent, id).pipe(
+          Effect.catchAll((failure) =>
+            allowRegression ? Effect.as(Output.note(failure.message), []) : Effect.fail(failure)
+          )
+        )
       : Effect.succeed([])
   )
   return gates.flat()
@@ -150,6 +182,6 @@ export const refuse = (gates: ReadonlyArray<Gate>) => {
   return worse.length === 0
     ? Effect.void
     : new CommandFailed({
-        message: `Clearly fewer test cases would pass: ${worse.join(", ")}. Nothing has been changed; --allow-regression applies it all the same.`
+        message: `Clearly fewer test cases would pass: ${worse.join(", ")}. Nothing has been changed. ${howToAllow}`
       })
 }

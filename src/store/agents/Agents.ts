@@ -79,6 +79,18 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         Effect.map(Option.map(toAgent))
       )
 
+    /**
+     * The agent, whose settings and published version nobody else changes until the caller's transaction ends. Turns,
+     * which only refer to the agent, do not wait for it.
+     */
+    const lock = (scope: TenantScope, id: AgentId) =>
+      sql`
+        select ${columns} from agents where tenant_id = ${scope.tenantId} and id = ${id} for no key update`.pipe(
+        Rows.first(AgentRow),
+        Effect.map(Option.map(toAgent)),
+        Effect.withSpan("AgentStore.lock")
+      )
+
     /** The scope of the agent; none when the tenant has no such agent. */
     const findScope = ({ tenantId }: TenantScope, id: AgentId) =>
       Effect.map(find({ tenantId }, id), Option.as<AgentScope>({ tenantId, agentId: id }))
@@ -150,7 +162,6 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
       )
 
     /** Removes an agent locked by `seize`, with everything that belongs to it. */
-    /** With what belongs to it. To be called in a transaction. */
     const remove = ({ tenantId }: TenantScope, id: AgentId) =>
       Effect.asVoid(
         Effect.zipRight(
@@ -159,6 +170,6 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         )
       )
 
-    return { insert, find, findScope, settingsOf, list, update, seize, remove } as const
+    return { insert, find, lock, findScope, settingsOf, list, update, seize, remove } as const
   })
 }) {}

@@ -1,4 +1,5 @@
 /** The versions of an agent: its settings after each change, and which version turns use. */
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -14,6 +15,7 @@ import { PublishGate } from "./PublishGate.ts"
 export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/agents/AgentVersions", {
   dependencies: [PublishGate.Default],
   effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
     const gate = yield* PublishGate
     const store = yield* AgentVersionStore
     const agents = yield* AgentStore
@@ -40,6 +42,17 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
     const known = <A>(found: Option.Option<A>) =>
       Option.match(found, { onNone: noSuchVersion, onSome: Effect.succeed<A> })
 
+    /** Runs `change` if the version passes the gate. What is published meanwhile cannot change. */
+    const checked = <A, E>(scope: TenantScope, id: AgentId, version: number, change: Effect.Effect<A, E>) =>
+      agents
+        .lock(scope, id)
+        .pipe(
+          Effect.zipRight(gate.checkVersion(scope, id, version)),
+          Effect.zipRight(change),
+          sql.withTransaction,
+          Effect.catchTag("SqlError", Effect.die)
+        )
+
     /**
      * Publishes a version, newer or older than the current one. New turns use it. CONFLICT when it fails the agent's
      * thresholds, unless `force`.
@@ -50,8 +63,8 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
       version: number,
       force = false
     ) {
-      if (!force) yield* gate.checkVersion(scope, id, version)
-      return yield* known(yield* store.publish(scope, id, version))
+      const change = store.publish(scope, id, version)
+      return yield* known(yield* force ? change : checked(scope, id, version, change))
     })
 
     /** Sends a share of the conversations to a version that is not published. Checked like {@link publish}. */
@@ -61,8 +74,8 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
       to: Split,
       force = false
     ) {
-      if (!force) yield* gate.checkVersion(scope, id, to.version)
-      return yield* known(yield* store.split(scope, id, to))
+      const change = store.split(scope, id, to)
+      return yield* known(yield* force ? change : checked(scope, id, to.version, change))
     })
 
     const endSplit = (scope: TenantScope, id: AgentId) =>

@@ -150,39 +150,33 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
      * version, when `from` is no longer published, or, unless `force`, when the settings fail the agent's thresholds. A
      * change without settings makes no version.
      */
-    const patch = Effect.fn("Agents.patch")(function* (
-      scope: TenantScope,
-      id: AgentId,
-      change: PatchAgent,
-      expected: number | null = null,
-      author: Actor | null = null,
-      force = false
-    ) {
-      yield* checkTools(change.tools ?? [])
-      const before = yield* get(scope, id)
-      const changes = changesOf(change)
-      const isEmpty = Object.keys(changes).length === 0
-      if (isEmpty && (expected === null || expected === before.version)) return before
-      if (isEmpty) return yield* outdated(before.version)
-      const from = yield* baseOf(scope, id, change.from)
-      const { note = null, publish = true } = change
-      if (publish && !force) {
-        const base = Effect.map(baseOf(scope, id, before.publishedVersion), (found) => from ?? found)
-        yield* gate.check(
-          scope,
-          id,
-          Effect.map(base, (found) => ({
-            ...defaultSettings({ name: before.name }),
-            ...found?.settings,
-            ...changes
-          }))
-        )
-      }
-      const changed = yield* store.update(scope, id, { changes, from, publish, note, author }, expected)
-      if (Option.isSome(changed)) return changed.value
-      const { version } = yield* get(scope, id)
-      return yield* outdated(version)
-    })
+    const patch = Effect.fn("Agents.patch")(
+      function* (
+        scope: TenantScope,
+        id: AgentId,
+        change: PatchAgent,
+        expected: number | null = null,
+        author: Actor | null = null,
+        force = false
+      ) {
+        yield* checkTools(change.tools ?? [])
+        const before = yield* store.lock(scope, id).pipe(orNoSuch("agent"))
+        const changes = changesOf(change)
+        const isEmpty = Object.keys(changes).length === 0
+        if (isEmpty && (expected === null || expected === before.version)) return before
+        if (isEmpty) return yield* outdated(before.version)
+        const from = yield* baseOf(scope, id, change.from)
+        const { note = null, publish = true } = change
+        const changed = yield* store.update(scope, id, { changes, from, publish, note, author }, expected)
+        if (Option.isNone(changed)) return yield* outdated(before.version)
+        // The settings that are checked are those that have been published.
+        if (publish && !force)
+          yield* gate.checkVersion(scope, id, changed.value.version, before.publishedVersion)
+        return changed.value
+      },
+      sql.withTransaction,
+      Effect.catchTag("SqlError", Effect.die)
+    )
 
     const removeAll = Effect.fn("Agents.removeAll")(
       function* (scope: TenantScope, id: AgentId) {

@@ -20,13 +20,14 @@ import { TenantId } from "../../domain/Ids.ts"
 import { shownSettings } from "../../store/agents/AgentSettings.ts"
 import { ExperimentStore, type WaitingQuestion } from "../../store/agents/Experiments.ts"
 import { Replays } from "../chat/replay/Replays.ts"
+import type { Replay } from "../chat/replay/ReplayTurn.ts"
 import { CriterionJudge } from "./CriterionJudge.ts"
 
 const Payload = Schema.Struct({ tenantId: TenantId, experimentId: ExperimentId })
 
 /** Maximum concurrent questions of one experiment: they use the same model as customers. */
 const maxConcurrentQuestions = 2
-type Replayed = ReplayedRun & { readonly latency: number; readonly problem: string | null }
+type Replayed = ReplayedRun & Omit<Replay, "replayed"> & { readonly latency: number }
 
 /** The agent that is asked, and its setting of masking. */
 interface Asker {
@@ -36,14 +37,14 @@ interface Asker {
 
 const replyOf = (
   { responseSchema }: TestCaseFields,
-  { after, latency, problem, reason }: Replayed
+  { after, latency, problem, reason, tokens }: Replayed
 ): Reply | NoReply => {
-  if (after === null) return { error: reason ?? "no reply" }
-  const { citations, failure, inputTokens: input, outputTokens: output, reply } = after
-  if (reply !== null) return { text: reply, citations, latency, tokens: { input, output } }
+  if (after === null) return { error: reason ?? "no reply", tokens }
+  const { citations, failure, reply } = after
+  if (reply !== null) return { text: reply, citations, latency, tokens }
   const code = failure ?? "no reply"
   // The code alone does not tell that the reply did not fit the schema.
-  return { error: responseSchema === undefined || problem === null ? code : `${code}: ${problem}` }
+  return { error: responseSchema === undefined || problem === null ? code : `${code}: ${problem}`, tokens }
 }
 
 const judgedAs = (asked: TestCaseFields, reply: Reply | NoReply, verdict?: Verdict): ExperimentOutcome => {

@@ -96,44 +96,24 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     })
 
     /**
-     * CONFLICT when `settings` miss the agent's thresholds: `details.failing` has the questions of the failing cases.
-     * An agent without a threshold or without cases has no gate.
+     * CONFLICT when a stored version misses the agent's thresholds: `details.failing` has the questions of the failing
+     * cases. An agent without a threshold or without cases has no gate. `publishedBefore` is the version that it
+     * replaces, when that is no longer the published one.
      */
-    const check = Effect.fn("PublishGate.check")(function* <E>(
+    const checkVersion = Effect.fn("PublishGate.checkVersion")(function* (
       { tenantId }: TenantScope,
       agentId: AgentId,
-      settings: Effect.Effect<AgentSettings, E>,
+      version: number,
       publishedBefore: number | null = null
     ) {
       const scope = { tenantId, agentId }
       const threshold = yield* thresholds.find(scope)
       if (threshold.minPass === null && !threshold.noRegression) return
-      yield* checkAgainst(scope, threshold, yield* settings, publishedBefore)
+      const settings = yield* agents.settingsOf(scope, agentId, version)
+      if (Option.isNone(settings)) return yield* noSuchVersion()
+      yield* checkAgainst(scope, threshold, settings.value, publishedBefore)
     })
 
-    /**
-     * {@link check} of a stored version. `publishedBefore` is the version that it replaces, when that is no longer the
-     * published one.
-     */
-    const checkVersion = (
-      scope: TenantScope,
-      agentId: AgentId,
-      version: number,
-      publishedBefore: number | null = null
-    ) =>
-      check(
-        scope,
-        agentId,
-        Effect.flatMap(
-          agents.settingsOf(scope, agentId, version),
-          Option.match({
-            onNone: noSuchVersion,
-            onSome: (settings) => Effect.succeed(settings)
-          })
-        ),
-        publishedBefore
-      )
-
-    return { find, set, check, checkVersion } as const
+    return { find, set, checkVersion } as const
   })
 }) {}

@@ -217,4 +217,15 @@ it("settings by which clearly fewer test cases pass are not applied, unless that
     0,
     expect.stringContaining("Applied: 0 to create, 1 to change")
   ])
+
+  const without = { retrieval: { topK: 5 }, widget: { allowedOrigins: ["https://ferry.example"] }, cases: [] }
+  const emptied = await run(
+    ["apply", write("ferry.json", { agents: { Ferry: without } }), "--yes"],
+    variables
+  )
+  expect([emptied.code, emptied.stderr]).toEqual([
+    0,
+    expect.stringContaining("Applied: 0 to create, 1 to change")
+  ])
+  expect(JSON.parse((await run(["pull", "--json"], variables)).stdout).agents.Ferry.cases).toBeUndefined()
 }, 120_000)

@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, expectTypeOf, it as test } from "vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
@@ -277,6 +278,32 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("counts the tokens of replies that fail, also toward what it may use", () =>
+    Effect.gen(function* () {
+      const responseSchema = { type: "object", properties: { a: { type: "integer" } }, required: ["a"] }
+      const { scope, script } = yield* prepared(...eight({ responseSchema }))
+      yield* Ref.set(script.reply, says("{}"))
+      const unfit = yield* ran(scope, { maxTokens: 30 })
+      expect(unfit.experiment).toMatchObject({
+        status: "failed",
+        asked: 2,
+        inputTokens: 44,
+        outputTokens: 4
+      })
+      expect(unfit.report.tokens).toEqual({ input: 44, output: 4 })
+      const call: ModelPart = { _tag: "ToolCall", id: "call_1", name: "refund", input: {}, rawInput: "" }
+      const finish = { _tag: "Finish", reason: "tool-calls", inputTokens: 20, outputTokens: 3 } as const
+      yield* Ref.set(script.reply, () => Stream.fromIterable([call, finish]))
+      const diverged = yield* ran(scope, { maxTokens: 30 })
+      expect(diverged.experiment).toMatchObject({
+        status: "failed",
+        asked: 2,
+        inputTokens: 40,
+        outputTokens: 6
+      })
+    }).pipe(onFreshData)
+  )
+
   it.scoped("fails when its last attempt ends unexpectedly, and waits for another one before", () =>
     Effect.gen(function* () {
       const { scope, script } = yield* prepared(both)
@@ -502,6 +529,43 @@ eachEngineLive("A version is published", (it) => {
       yield* ran(scope, { version: good })
       expect(yield* patch(scope, scope.agentId, { greeting: "Hello" })).toMatchObject({ greeting: "Hello" })
       expect(yield* publish(scope, worse, true)).toMatchObject({ publishedVersion: worse })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("only with settings that have been tested, also when two changes meet", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared(both)
+      yield* threshold(scope, 1, false)
+      const changes = [{ instructions: "Give all steps." }, { style: { tone: "formal" as const } }]
+      yield* Effect.forEach(changes, (settings) => ran(scope, { settings }))
+      const { get, patch } = yield* Agents
+      const patched = yield* Effect.forEach(
+        changes,
+        (change) => Effect.either(patch(scope, scope.agentId, change)),
+        { concurrency: 2 }
+      )
+      expect(patched.filter(Either.isRight)).toHaveLength(1)
+      expect(patched.find(Either.isLeft)?.left).toMatchObject({ _tag: "CONFLICT", details: { gate: true } })
+      expect(yield* get(scope, scope.agentId)).toMatchObject({ version: 2, publishedVersion: 2 })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("only when it is not clearly worse than the one that another publish has just made current", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared(...eight(both))
+      const { version: worse } = yield* draft(scope, "Give the first step alone.")
+      const { version: good } = yield* draft(scope, "Give all steps.")
+      yield* publish(scope, worse)
+      yield* threshold(scope, null, true)
+      for (const version of [1, worse, good]) yield* ran(scope, { version })
+      // Neither is worse than what is published now, and the second is worse than the first.
+      const again = yield* draft(scope, "Answer with the first step alone.")
+      yield* ran(scope, { version: again.version })
+      yield* Effect.forEach([good, again.version], (version) => Effect.either(publish(scope, version)), {
+        concurrency: 2
+      })
+      const { get } = yield* Agents
+      expect(yield* get(scope, scope.agentId)).toMatchObject({ publishedVersion: good })
     }).pipe(onFreshData)
   )
 

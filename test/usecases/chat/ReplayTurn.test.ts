@@ -1,7 +1,10 @@
 /** Stored turns that are run again: the same where nothing has changed, and without any way to the outside. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, expectTypeOf, it as test } from "vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { increment } from "effect/Number"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
@@ -14,6 +17,7 @@ import { type ModelPart, ModelRuntime } from "../../../src/capabilities/ModelRun
 import type { OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
 import type { Realtime } from "../../../src/capabilities/Realtime.ts"
 import type { ToolSources } from "../../../src/capabilities/ToolSources.ts"
+import { withOwner } from "../../../src/concurrency/CurrentOwner.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { newToolId, ToolDefinition } from "../../../src/domain/agents/Tool.ts"
 import { ConversationId, RunId } from "../../../src/domain/Ids.ts"
@@ -191,6 +195,54 @@ eachEngineLive("A replay", (it) => {
       expect(yield* replay(scope, row?.id ?? "")).toMatchObject([
         { outcome: "changed", after: { reply: "Yes" } }
       ])
+    }).pipe(onFreshData)
+  )
+})
+
+eachEngineLive("Replays of two tenants", (it) => {
+  it.scoped("take turns: many of one keep no other's waiting", () =>
+    Effect.gen(function* () {
+      const busy = yield* Fixtures.agent()
+      const other = yield* Fixtures.agent()
+      const { reply } = yield* Script
+      const [first, second] = [yield* ask(busy, "Hello there?"), yield* ask(other, "Hello there?")]
+      const asked = yield* Ref.make(0)
+      const end = yield* Deferred.make<void>()
+      yield* Ref.set(reply, (from) =>
+        Stream.unwrap(
+          Effect.as(Effect.zipRight(Ref.update(asked, increment), Deferred.await(end)), says("Hello")(from))
+        )
+      )
+      const many = yield* Effect.fork(
+        Effect.all(
+          Array.from({ length: 3 }, () => withOwner(busy.tenantId)(replay(busy, String(first.runId)))),
+          { concurrency: "unbounded" }
+        )
+      )
+      yield* Effect.repeat(Effect.zipRight(Effect.sleep("20 millis"), Ref.get(asked)), {
+        until: (count) => count > 0
+      })
+      yield* Ref.set(reply, says("Hello"))
+      const replayed = withOwner(other.tenantId)(replay(other, String(second.runId)))
+      expect(yield* Effect.timeout(replayed, "10 seconds")).toMatchObject([{ outcome: "same" }])
+      yield* Deferred.succeed(end, undefined)
+      expect(yield* Fiber.join(many)).toHaveLength(3)
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("that are too many are refused, and say when to try again", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const { reply } = yield* Script
+      const { runId } = yield* ask(scope, "Hello there?")
+      yield* Ref.set(reply, () => Stream.never)
+      const refused = yield* Effect.raceAll(
+        Array.from({ length: 66 }, () => Effect.flip(replay(scope, String(runId))))
+      )
+      expect(refused).toMatchObject({
+        _tag: "SERVICE_UNAVAILABLE",
+        details: { retryAfterSeconds: expect.any(Number) }
+      })
     }).pipe(onFreshData)
   )
 })

@@ -30,9 +30,10 @@ export interface Reply {
   readonly tokens: { readonly input: number; readonly output: number } | null
 }
 
-/** Why there is no reply: the code of the error. */
+/** Why there is no reply: the code of the error. `tokens` were used up to there, where they are known. */
 export interface NoReply {
   readonly error: string
+  readonly tokens?: Reply["tokens"]
 }
 
 const Judged = Schema.NullOr(Schema.Boolean)
@@ -223,7 +224,7 @@ const ungrounded = ({ citations }: Reply): ReadonlyArray<string> => {
 
 const unanswered = (
   { expectFacts, expectRefusal, expectSources, line, question, responseSchema }: Case,
-  error: string
+  { error, tokens = null }: NoReply
 ): CaseResult => {
   const missed = (expected: boolean) => (expected ? false : null)
   return {
@@ -242,8 +243,8 @@ const unanswered = (
     reply: null,
     error,
     latencyMs: null,
-    inputTokens: null,
-    outputTokens: null
+    inputTokens: tokens?.input ?? null,
+    outputTokens: tokens?.output ?? null
   }
 }
 
@@ -262,7 +263,7 @@ export const judge = (
   phrases: ReadonlyArray<string>,
   given: Verdict = unjudged("no language model was asked")
 ): CaseResult => {
-  if ("error" in reply) return unanswered(asked, reply.error)
+  if ("error" in reply) return unanswered(asked, reply)
   const verdict = asked.criterion === undefined ? null : given
   const { expectFacts, expectGrounding, expectRefusal, expectSources, line, question, responseSchema } = asked
   const object = responseSchema === undefined ? null : objectOf(reply.text)

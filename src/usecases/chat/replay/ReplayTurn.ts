@@ -172,15 +172,22 @@ const unmasked = (masking: Masking | null, outcome: TurnOutcome): TurnOutcome =>
 const isSame = (masking: Masking | null, before: TurnOutcome, after: TurnOutcome): boolean =>
   isEqual(unmasked(masking, before), unmasked(masking, after))
 
-/** A replay, and the message of its failure; null if it has none. */
+/** A replay, the message of its failure (null if it has none), and the tokens that models have used for it. */
 export interface Replay {
   readonly replayed: ReplayedRun
   readonly problem: string | null
+  readonly tokens: { readonly input: number; readonly output: number }
 }
 
-const diverged = (run: RecordedRun, reason: string): Replay => ({
+const tokensOf = (bills: ReadonlyArray<Bill>): Replay["tokens"] => ({
+  input: bills.reduce((sum, { inputTokens }) => sum + inputTokens, 0),
+  output: bills.reduce((sum, { outputTokens }) => sum + outputTokens, 0)
+})
+
+const diverged = (run: RecordedRun, reason: string, bills: ReadonlyArray<Bill>): Replay => ({
   replayed: { runId: run.id, outcome: "diverged", reason, before: outcomeOf(run), after: null },
-  problem: null
+  problem: null,
+  tokens: tokensOf(bills)
 })
 
 /** What a turn with a schema is refused for before it begins. */
@@ -196,8 +203,8 @@ export const replay = Effect.fn("ReplayTurn.replay")(function* (
   timeout: Duration.Duration,
   bills: Array<Bill>
 ) {
-  if (run.status === "running") return diverged(run, "The run has not ended yet.")
-  if (run.hasFiles) return diverged(run, "Files came with the message, and a replay has none.")
+  if (run.status === "running") return diverged(run, "The run has not ended yet.", bills)
+  if (run.hasFiles) return diverged(run, "Files came with the message, and a replay has none.", bills)
   const turn = yield* turnOf(scope, run, agent, timeout, bills)
   const divergence = yield* Deferred.make<never, RecordedTools.Divergence>()
   const tools = RecordedTools.make(run.events, agent.declarations, divergence)
@@ -213,17 +220,21 @@ export const replay = Effect.fn("ReplayTurn.replay")(function* (
       problem: null
     })),
     Effect.catchAll(({ _tag, message }) =>
-      Effect.succeed<Ended>({
-        outcome: { reply: null, citations: [], failure: _tag, inputTokens: 0, outputTokens: 0 },
-        problem: message
+      Effect.sync((): Ended => {
+        const { input: inputTokens, output: outputTokens } = tokensOf(bills)
+        return {
+          outcome: { reply: null, citations: [], failure: _tag, inputTokens, outputTokens },
+          problem: message
+        }
       })
     )
   )
   const ended = yield* Effect.either(Effect.raceFirst(answering, Deferred.await(divergence)))
-  if (Either.isLeft(ended)) return diverged(run, ended.left.reason)
+  if (Either.isLeft(ended)) return diverged(run, ended.left.reason, bills)
   const before = outcomeOf(run)
   const { outcome: after, problem } = ended.right
   const outcome = isSame(turn.masking, before, after) ? "same" : "changed"
-  const replay: Replay = { replayed: { runId: run.id, outcome, reason: null, before, after }, problem }
+  const replayed = { runId: run.id, outcome, reason: null, before, after } as const
+  const replay: Replay = { replayed, problem, tokens: tokensOf(bills) }
   return replay
 })

@@ -11,10 +11,12 @@ import { GroundingChecker } from "../../../capabilities/GroundingChecker.ts"
 import { ModelRuntime } from "../../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../../capabilities/VectorSearch.ts"
 import type { Actor } from "../../../capabilities/AuditLog.ts"
+import { withSharedPermit } from "../../../concurrency/CurrentOwner.ts"
+import { FairLimiter } from "../../../concurrency/FairLimiter.ts"
 import type { AgentScope, Caller, ReadScope } from "../../../domain/accounts/Access.ts"
 import type { TestCaseFields } from "../../../domain/agents/TestCase.ts"
 import type { ReplayedRun, ReplayRequest } from "../../../domain/chat/ReplayedRun.ts"
-import { NotFound, noSuch, orNoSuch } from "../../../domain/Errors.ts"
+import { NotFound, ServiceUnavailable, noSuch, orNoSuch } from "../../../domain/Errors.ts"
 import { type AgentId, newId, type RunId } from "../../../domain/Ids.ts"
 import type { QaPair } from "../../../domain/knowledge/CuratedSource.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
@@ -45,8 +47,11 @@ export const replayAccess = (
     : Effect.fail(noSuch("agent"))
 }
 
-/** Maximum concurrent replays: they use the same model as customers. */
-const maxReplays = 2
+const tooManyReplays = () =>
+  new ServiceUnavailable({
+    message: "Too many replays are under way. Try again in half a minute.",
+    details: { retryAfterSeconds: 30 }
+  })
 
 export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Replays", {
   effect: Effect.gen(function* () {
@@ -62,7 +67,15 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       checker: yield* GroundingChecker
     }
     const { reserve } = yield* OtherModelCalls
-    const inTurn = Effect.unsafeMakeSemaphore(maxReplays).withPermits(1)
+    // Few, because they use the same model as customers.
+    const limiter = new FairLimiter({
+      name: "replays",
+      permits: 2,
+      maxPermitsPerOwner: 1,
+      maxWaiting: 64,
+      maxWait: "5 minutes"
+    })
+    const inTurn = withSharedPermit(limiter, tooManyReplays)
 
     /** The settings of `version`; of the published version when undefined. */
     const settingsOf = Effect.fn("Replays.settingsOf")(function* (
@@ -123,7 +136,8 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
 
     /**
      * Runs each of `runIds` again, in order, after `told` has recorded all of them. Fails with NOT_FOUND before the
-     * first one when a run belongs to another agent, and with TURN_LIMIT_EXCEEDED when a budget is spent.
+     * first one when a run belongs to another agent, with TURN_LIMIT_EXCEEDED when a budget is spent, and with
+     * SERVICE_UNAVAILABLE when too many replays wait.
      */
     const run = Effect.fn("Replays.run")(function* <E>(
       scope: ReadScope,
@@ -139,7 +153,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       return replayed
     })
 
-    /** The result of `asked`, with its duration in milliseconds and the message of its failure. */
+    /** The result of `asked`, with its duration in milliseconds, the message of its failure, and its tokens. */
     const timedReplay = (
       given: ReplayTurn.ReplayEnvironment,
       scope: ReadScope,
@@ -148,7 +162,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
     ) =>
       Effect.map(
         Effect.timed(replay("experiment", given, scope, asked, agent)),
-        ([took, { problem, replayed }]) => ({ ...replayed, problem, latency: Duration.toMillis(took) })
+        ([took, { replayed, ...rest }]) => ({ ...replayed, ...rest, latency: Duration.toMillis(took) })
       )
 
     /**
