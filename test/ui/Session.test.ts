@@ -60,7 +60,10 @@ it("A tab learns at once that somebody signed out, or in as another user, in ano
   queries.setQueryData(["agents"], "Eve's")
   other.postMessage(null)
   await vi.waitFor(() => expect(left.at(-1)).toBe(null))
-  expect([queries.getQueryData(session.queryKey), queries.getQueryData(["agents"])]).toEqual([null, undefined])
+  expect([queries.getQueryData(session.queryKey), queries.getQueryData(["agents"])]).toEqual([
+    null,
+    undefined
+  ])
   // What this tab has heard of, it does not tell.
   expect(told).toEqual([])
   changeUser(queries, null)
