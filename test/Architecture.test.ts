@@ -249,7 +249,6 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "channels/BuiltIn.ts": ["layerOver"],
   "domain/accounts/ApiKey.ts": ["KeyStatus", "AllowedOrigin"],
   "domain/knowledge/Source.ts": ["Refresh"],
-  "http/server/ClientAddress.ts": ["clientAddressOf"],
   "http/server/Server.ts": ["publicHandlers"],
   "http/Sse.ts": ["body", "wantsHeartbeatParts"],
   "http/realtime/RealtimeSocket.ts": ["untraced"],

@@ -254,10 +254,11 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>)
 /** {@link api} for requests from the network. */
 export const guarded = (settings: Settings) => api(settings, authentication(settings))
 
-/** Whether browsers are told to use https, and the public address in the API description. */
-export const overHttps = ({ apiUrl, appUrl }: Settings) =>
-  Layer.merge(
+/** Whether browsers are told to use https, the public address in the API description, and the proxies in front. */
+export const publicAccess = ({ apiUrl, appUrl, trustedProxies }: Settings) =>
+  Layer.mergeAll(
     Layer.succeed(Headers.OverHttps, new URL(appUrl).protocol === "https:"),
+    Layer.succeed(TrustedProxies, trustedProxies),
     Layer.succeed(Docs.ApiAddress, apiUrl.replace(/\/v1\/?$/u, ""))
   )
 
@@ -265,7 +266,6 @@ export const overHttps = ({ apiUrl, appUrl }: Settings) =>
 export const overload = (settings: Settings) =>
   Layer.mergeAll(
     Layer.succeed(Overload.MaxWait, settings.maxWait),
-    Layer.succeed(TrustedProxies, settings.trustedProxies),
     Layer.effect(
       ConnectionLimits,
       Effect.map(ConnectionLimits, (limits) => ({ ...limits, maxConnections: settings.maxConnections }))
@@ -278,7 +278,7 @@ export const overload = (settings: Settings) =>
       Overload.DrainBegins,
       Effect.map(Lifecycle.Draining, ({ whenBegun }) => whenBegun)
     ),
-    overHttps(settings)
+    publicAccess(settings)
   )
 
 /**
@@ -288,7 +288,4 @@ export const layer = (settings: Settings) =>
   Layer.mergeAll(
     Deliveries.layer,
     serve(guarded(settings)).pipe(HttpMiddleware.withTracerDisabledWhen(() => true))
-  ).pipe(
-    Layer.provide(overHttps(settings)),
-    Layer.provide(Layer.succeed(TrustedProxies, settings.trustedProxies))
-  )
+  ).pipe(Layer.provide(publicAccess(settings)))

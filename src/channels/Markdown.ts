@@ -13,14 +13,14 @@ export interface Marks {
 
 const citations = / ?\[\d{1,3}\](?:\[\d{1,3}\])*(?!\(|:)/g
 const code = /(`{1,3})([^`\n]+)\1/g
-// Lengths are bounded. Otherwise each opening bracket would be searched to the end of its line, which takes quadratic
-// time.
-const links = /!?\[([^\]\n]{0,500})\]\((\S{1,2048}?)(?:\s{1,8}"[^"\n]{0,300}")?\)|https?:\/\/[^\s*<>[]+/g
+// None of these looks beyond the place where its next match may begin. Otherwise each opening mark would be searched to
+// the end of its line, which takes quadratic time.
+const links = /!?\[([^[\]\n]*)\]\(((?:(?!\]\()\S)+?)(?:\s+"[^"\n]*")?\)|https?:\/\/[^\s*<>[]+/g
 const addresses = /https?:\/\/[^\s*<>[]+/g
-const both = /\*\*\*(?=\S)(.{1,1000}?)(?<=\S)\*\*\*/g
+const both = /\*\*\*(?=\S)((?:(?!\*\*\*).)+?)(?<=\S)\*\*\*/g
 // Underscores within a word, such as in `two__words__here`, mark nothing.
 const strong =
-  /\*\*(?=\S)(.{1,1000}?)(?<=\S)\*\*|(?<![\p{L}\p{N}_])__(?=\S)(.{1,1000}?)(?<=\S)__(?![\p{L}\p{N}_])/gu
+  /\*\*(?=\S)((?:(?!\*\*).)+?)(?<=\S)\*\*|(?<![\p{L}\p{N}_])__(?=\S)((?:(?!(?<![\p{L}\p{N}_])__(?=\S)).)+?)(?<=\S)__(?![\p{L}\p{N}_])/gu
 
 /** Private-use characters: a strong mark until emphasis has been processed, and code and addresses, which stay as they are. */
 const placeholder = "\ue000"

@@ -105,9 +105,9 @@ export interface Spoke {
   readonly agent: (id: string) => SpokeAgent
   /**
    * Handles a request as the server would: API, dashboard, widget, webhooks. It requires keys and sessions as over the
-   * network. WebSockets are not supported. Failed sign-ins are counted by `clientAddress`. The request's signal
-   * represents its client: if it is aborted before the answer, the answer is 499; afterwards the body fails with the
-   * signal's reason.
+   * network. WebSockets are not supported. Failed sign-ins are counted by `clientAddress`, or by the address that a
+   * trusted proxy with this address forwards. The request's signal represents its client: if it is aborted before the
+   * answer, the answer is 499; afterwards the body fails with the signal's reason.
    */
   readonly fetch: (request: Request, options?: { readonly clientAddress?: string }) => Promise<Response>
   /**

@@ -10,6 +10,7 @@ const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "c
 const agentCount = 101
 const memberCount = 101
 const keyCount = 51
+const versionCount = 21
 
 describe.skipIf(!hasBrowser)("Choices of the dashboard, and names that it looks up", () => {
   const dataDir = temporaryFolder()
@@ -57,12 +58,14 @@ describe.skipIf(!hasBrowser)("Choices of the dashboard, and names that it looks 
     await times(keyCount, (number) =>
       asOwner("POST", `/api/agents/${agentId}/keys`, { name: `Key ${number}`, permissions: ["chat"] })
     )
-    // A version of each end of the team.
-    for (const call of [asOwner, await caller("last@example.com")]) {
+    const makeVersion = async (call: typeof asOwner) => {
       const { agent } = await call("GET", `/api/agents/${agentId}`)
       const change = { instructions: `Answer in a sentence, ${agent.version}.` }
       await call("PATCH", `/api/agents/${agentId}`, change, { "if-match": `"${agent.version}"` })
     }
+    await times(versionCount - 2, () => makeVersion(asOwner))
+    // Of each end of the team.
+    for (const call of [asOwner, await caller("last@example.com")]) await makeVersion(call)
     await spoke.request("POST", "/v1/chat", { body: { message: "What is Spoke?", externalEndUserId: "ada" } })
     browser = await launch()
     page = await (await browser.newContext(desktop)).newPage()
@@ -107,6 +110,13 @@ describe.skipIf(!hasBrowser)("Choices of the dashboard, and names that it looks 
     expect(names).toEqual(expect.arrayContaining(["Key 1", `Key ${keyCount}`]))
     await look(page, "budget-of-many-keys")
     await page.keyboard.press("Escape")
+  })
+
+  it("offer every version to try", async () => {
+    await page.goto(`${spoke.url}/app/agents/${agentId}/try`)
+    // Those that were made, and the first.
+    const versions = await until(optionsOf("Who answers"), (all) => all.length > versionCount)
+    expect(versions.at(-1)).toBe("Version 1")
   })
 
   it("name the authors of versions and whose sessions are shown, whoever of the team it is", async () => {

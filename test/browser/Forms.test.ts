@@ -188,6 +188,34 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await api("DELETE", `/api/agents/${made[0].id}`)
   })
 
+  it("say what failed after their window was closed, and keep what was typed", async () => {
+    await page.goto(`${spoke.url}/app/agents`)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route("**/api/agents", async (route) => {
+      if (route.request().method() !== "POST") return route.continue()
+      await held
+      await route.fulfill({
+        status: 409,
+        json: { error: { code: "CONFLICT", message: "There are too many agents." }, meta: { requestId: "r" } }
+      })
+    })
+    await page.getByRole("button", { name: "New agent" }).first().click()
+    const name = page.getByRole("dialog").getByLabel("Name")
+    await name.fill("Late")
+    await name.press("Enter")
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog").waitFor({ state: "hidden" })
+    release()
+    const toasts = page.getByRole("region", { name: "What has just happened" })
+    await toasts.getByText("New agent: There are too many agents.").waitFor()
+    await page.unroute("**/api/agents")
+    await page.getByRole("button", { name: "New agent" }).first().click()
+    expect(await name.inputValue()).toBe("Late")
+    await page.getByRole("dialog").getByRole("button", { name: "Discard" }).click()
+    await page.keyboard.press("Escape")
+  })
+
   it("ask for a share in percent, keep the stored one to the digit, and show one that was changed meanwhile", async () => {
     const place = `/api/agents/${agentId}/threshold`
     const share = page.getByLabel("Least share of test cases that pass, in percent")

@@ -20,6 +20,11 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
   let page: Page
   let wrong: ReadonlyArray<string>
 
+  const signIn = async (email: string, password: string) => {
+    await page.getByLabel("E-mail").fill(email)
+    await page.getByLabel("Password").fill(password)
+    await page.keyboard.press("Enter")
+  }
   const file = (name: string, content: string | Uint8Array): string => {
     const path = Path.join(folder, name)
     Fs.mkdirSync(Path.dirname(path), { recursive: true })
@@ -51,9 +56,7 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
     page = await (await browser.newContext(desktop)).newPage()
     wrong = complaints(page)
     await page.goto(`${spoke.url}/`)
-    await page.getByLabel("E-mail").fill(owner.SPOKE_ADMIN_EMAIL)
-    await page.getByLabel("Password").fill(owner.SPOKE_ADMIN_PASSWORD)
-    await page.keyboard.press("Enter")
+    await signIn(owner.SPOKE_ADMIN_EMAIL, owner.SPOKE_ADMIN_PASSWORD)
     await page.getByRole("link", { name: "Sources" }).click()
     await page.getByRole("heading", { name: "Sources", level: 1 }).waitFor()
   })
@@ -247,6 +250,29 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
     expect(await list().count()).toBe(0)
   })
 
+  it("end at once when their user signs out in another tab", async () => {
+    const held = page.waitForRequest("**/api/sources/upload")
+    await page.route("**/api/sources/upload", () => undefined)
+    await chooseFiles(file("mine.md", "# Mine"))
+    const request = await held
+    const other = await page.context().newPage()
+    await other.goto(`${spoke.url}/app/agents`)
+    await signOut(other)
+    await page.getByLabel("E-mail").waitFor({ timeout: 5_000 })
+    await until(
+      () => Promise.resolve(request.failure()),
+      (failure) => failure !== null,
+      5_000
+    )
+    await page.unroute("**/api/sources/upload")
+    // Signing in shows the other tab's page again, too.
+    await signIn(owner.SPOKE_ADMIN_EMAIL, owner.SPOKE_ADMIN_PASSWORD)
+    await page.getByRole("heading", { name: "Sources", level: 1 }).waitFor()
+    await other.getByRole("heading", { name: "Agents", level: 1 }).waitFor({ timeout: 5_000 })
+    await other.close()
+    expect(await list().count()).toBe(0)
+  })
+
   it("end when their user signs out, whoever signs in then", async () => {
     const user = { email: "other@example.com", role: "admin", password: owner.SPOKE_ADMIN_PASSWORD }
     const headers = { "x-spoke-csrf": "1" }
@@ -273,9 +299,7 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
       (count) => count === maxSending,
       10_000
     )
-    await page.getByLabel("E-mail").fill(user.email)
-    await page.getByLabel("Password").fill(user.password)
-    await page.keyboard.press("Enter")
+    await signIn(user.email, user.password)
     await page.getByRole("heading", { name: "Sources", level: 1 }).waitFor()
     for (const release of waiting) release()
     await delay(1_500)

@@ -132,6 +132,22 @@ describe("A reply", () => {
     expect(whatsapp.shown("```js\na **b**\n```\n**end**")).toBe("```\na **b**\n```\n*end*")
   })
 
+  it("takes no time for marks that nothing closes", () => {
+    const taken = (text: string) => {
+      const begun = performance.now()
+      whatsapp.shown(text)
+      return performance.now() - begun
+    }
+    for (const mark of ["[", "[a](", "[](", "[a](b[c", "**a ", "***a ", "__a ", "__a."]) {
+      const text = mark.repeat(16_000 / mark.length)
+      const least = Math.min(...Array.from({ length: 5 }, () => taken(text)))
+      expect([mark, least < 10]).toEqual([mark, true])
+    }
+    expect(whatsapp.shown("[[a](https://a.example/?b[c]=d) **e **f**")).toBe(
+      "[a (https://a.example/?b[c]=d) **e *f*"
+    )
+  })
+
   it("closes formatting that is cut at the end of a part, and opens it again in the next one", () => {
     const code = `\`\`\`sh\n${"npm run one\n".repeat(600)}\`\`\`\n\nDone: **all**.`
     const parts = splitFormatted(whatsapp.shown(code), whatsapp.limit)

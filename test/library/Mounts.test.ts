@@ -323,6 +323,40 @@ describe("Spoke in a route file of Next.js", () => {
     )
   })
 
+  it("counts failed sign-ins by the addresses that trusted proxies forward, and by none that a client may choose", async () => {
+    const signIn = async (to: (request: Request) => Promise<Response>, forwardedFor: string) => {
+      const answered = await to(
+        new Request("http://localhost/api/auth/login", {
+          method: "POST",
+          headers: {
+            "content-type": "application/json",
+            "x-forwarded-for": forwardedFor,
+            "x-spoke-csrf": "1"
+          },
+          body: JSON.stringify({ email: "nobody@example.com", password: "a wrong password" })
+        })
+      )
+      return answered.status
+    }
+    const failTen = (to: (request: Request) => Promise<Response>, addressOf: (at: number) => string) =>
+      Promise.all(Array.from({ length: 10 }, (_, at) => signIn(to, addressOf(at))))
+    const [own, other] = [temporaryFolder(), temporaryFolder()]
+    const behindProxy = ForNext.spoke({
+      dataDir: own,
+      workers: false,
+      env: { SPOKE_TRUSTED_PROXIES: "10.0.0.0/8" }
+    })
+    await failTen(behindProxy.POST, (at) => `198.51.100.${at}, 203.0.113.9, 10.0.0.2`)
+    expect(await signIn(behindProxy.POST, "203.0.113.9")).toBe(429)
+    expect(await signIn(behindProxy.POST, "203.0.113.8")).toBe(401)
+    await behindProxy.close()
+    const direct = ForNext.spoke({ dataDir: other, workers: false })
+    await failTen(direct.POST, (at) => `198.51.100.${at}`)
+    expect(await signIn(direct.POST, "203.0.113.7")).toBe(429)
+    await direct.close()
+    for (const each of [own, other]) removeFolder(each)
+  }, 60_000)
+
   it("is opened by the first request, once, and answers every method", async () => {
     const own = temporaryFolder()
     const first = ForNext.spoke({ dataDir: own, workers: false })

@@ -62,7 +62,7 @@ const openBodies = Effect.acquireRelease(Effect.sync(WebBodies.make), (bodies) =
 /** Answers web-standard requests over {@link layer}, as {@link server} does, until the scope closes. */
 export const webHandler = (settings: Settings) =>
   Effect.flatMap(openBodies, (bodies) =>
-    Effect.provide(Web.handler(Http.guarded(settings), bodies), Http.overHttps(settings))
+    Effect.provide(Web.handler(Http.guarded(settings), bodies), Http.publicAccess(settings))
   )
 
 const decodeAgentId = Schema.decodeUnknownOption(AgentId)
@@ -89,7 +89,7 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
   if (working) yield* Layer.buildWithScope(Layer.provide(Workers.layer, Layer.succeedContext(context)), work)
 
   const network = yield* Web.handler(Http.guarded(settings), bodies).pipe(
-    Effect.provide(Http.overHttps(settings)),
+    Effect.provide(Http.publicAccess(settings)),
     Effect.provide(context)
   )
   const own = yield* Effect.provide(
@@ -107,7 +107,7 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
 
   return {
     tenantId: owner.tenantId,
-    /** The response to a network request. `address` is the client's. */
+    /** The response to a network request. `address` is that of the connection, if the host knows it. */
     network: (request: Request, address: string | undefined) =>
       network(request, Context.make(Web.ClientAddress, Option.fromNullable(address))),
     /** The response to a request by the owner or, with `agentId`, by a key with every permission of the agent. */

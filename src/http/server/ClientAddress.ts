@@ -35,28 +35,30 @@ export const isProxy = (proxies: BlockList, remoteAddress: string | undefined): 
 
 /**
  * Reads `forwardedFor` from right to left, beginning with `remoteAddress`, and returns the first address that is no
- * trusted proxy; when all are, the first proxy.
+ * trusted proxy; when all are, the first proxy. A connection whose address the host does not know is a proxy's, if any
+ * are trusted.
  */
 export const clientAddressOf = (
   proxies: BlockList,
   remoteAddress: string | undefined,
   forwardedFor: string | undefined
 ): string | undefined => {
-  if (remoteAddress === undefined) return undefined
-  let address = withoutMapping(remoteAddress)
+  let address = remoteAddress === undefined ? undefined : withoutMapping(remoteAddress)
+  let isForwarded = address === undefined ? proxies.rules.length > 0 : isTrusted(proxies, address)
   let end = forwardedFor?.length ?? 0
-  for (let hops = 0; hops < maxHops && end > 0 && isTrusted(proxies, address); hops++) {
+  for (let hops = 0; hops < maxHops && end > 0 && isForwarded; hops++) {
     const comma = forwardedFor?.lastIndexOf(",", end - 1) ?? -1
     const entry = withoutPort((forwardedFor ?? "").slice(comma + 1, end).trim())
     // A proxy writes addresses only.
     if (isIP(entry) === 0) break
     address = withoutMapping(entry)
+    isForwarded = isTrusted(proxies, address)
     end = comma
   }
   return address
 }
 
-const forwarded = "x-forwarded-for"
+export const forwarded = "x-forwarded-for"
 
 const addresses = new WeakMap<IncomingMessage, string | undefined>()
 
@@ -65,7 +67,9 @@ export const addressOf = (proxies: BlockList, request: IncomingMessage): string 
   if (addresses.has(request)) return addresses.get(request)
   const given = request.headers[forwarded]
   const header = typeof given === "string" ? given : given?.join(",")
-  const address = clientAddressOf(proxies, request.socket.remoteAddress, header)
+  const { remoteAddress } = request.socket
+  // A connection that has ended has none.
+  const address = remoteAddress === undefined ? undefined : clientAddressOf(proxies, remoteAddress, header)
   addresses.set(request, address)
   return address
 }

@@ -1,4 +1,5 @@
 /** The API as a web-standard handler, for hosts with their own listener. */
+import type { BlockList } from "node:net"
 import type * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApp from "@effect/platform/HttpApp"
@@ -12,12 +13,13 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Boundary from "./Boundary.ts"
+import { clientAddressOf, forwarded, TrustedProxies } from "./ClientAddress.ts"
 import * as Docs from "../Docs.ts"
 import * as Metrics from "../system/Metrics.ts"
 import * as RequestContext from "./RequestContext.ts"
 import { clientClosedRequestStatus, type WebBodies } from "./WebBodies.ts"
 
-/** The client's address as the host knows it. Failed sign-ins are counted by it. */
+/** The address of the connection as the host knows it: the client's, or a proxy's. */
 export class ClientAddress extends Context.Reference<ClientAddress>()("http/server/ClientAddress", {
   defaultValue: () => Option.none<string>()
 }) {}
@@ -33,14 +35,13 @@ class App extends Context.Tag("http/Web/App")<
   HttpApp.Default<never, HttpRouter.HttpRouter.DefaultServices>
 >() {}
 
-/** Uses the address from the host, if there is one. */
-const withHostAddress = <E, R>(app: HttpApp.Default<E, R>) =>
-  Effect.flatMap(ClientAddress, (remoteAddress) =>
-    Option.isNone(remoteAddress)
-      ? app
-      : Effect.updateService(app, HttpServerRequest.HttpServerRequest, (request) =>
-          request.modify({ remoteAddress: remoteAddress.value })
-        )
+/** Finds the client's address from the host's, and from what trusted proxies forward. */
+const withClientAddress = <E, R>(app: HttpApp.Default<E, R>, proxies: BlockList) =>
+  Effect.flatMap(ClientAddress, (known) =>
+    Effect.updateService(app, HttpServerRequest.HttpServerRequest, (request) => {
+      const address = clientAddressOf(proxies, Option.getOrUndefined(known), request.headers[forwarded])
+      return address === undefined ? request : request.modify({ remoteAddress: address })
+    })
   )
 
 /** Runs `app` on fibers that are interrupted when the scope closes. */
@@ -95,6 +96,6 @@ export const handler = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>, bodies: WebBo
       RequestContext.narrow,
       Effect.provide(built)
     )
-    const app = yield* onScopedFibers(withHostAddress(Context.get(built, App)))
+    const app = yield* onScopedFibers(withClientAddress(Context.get(built, App), yield* TrustedProxies))
     return unlessGone(HttpApp.toWebHandlerRuntime(runtime)(app), bodies)
   })

@@ -57,11 +57,12 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       left join conversation_reads seen on seen.tenant_id = ${tenantId} and seen.user_id = ${userId}
         and seen.conversation_id = c.id`
 
+    // By the time at which a message was stored: one that its provider delivers late was written before it.
     const isUnread = sql`(
       c.message_count > coalesce(seen.position, 0) and ${lastChange(sql)} > coalesce(reader.inbox_read_at, '-infinity')
       and exists (
         select from messages m where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.position > coalesce(seen.position, 0)
-          and m.role = 'user' and m.created_at > coalesce(reader.inbox_read_at, '-infinity')
+          and m.role = 'user' and coalesce(m.stored_at, m.created_at) > coalesce(reader.inbox_read_at, '-infinity')
       )
     )`
 

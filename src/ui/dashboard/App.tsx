@@ -5,7 +5,7 @@ import { Redirect, Route, Router, Switch, useLocation } from "wouter"
 import { Toasts } from "./components/feedback/Toast.tsx"
 import { ApiError } from "./api/Client.ts"
 import { start } from "./api/Widgets.ts"
-import { atLeast, session, type User } from "./api/Session.ts"
+import { atLeast, followOtherTabs, session, type User } from "./api/Session.ts"
 import { Boundary } from "./components/Boundary.tsx"
 import { Loaded, PageSkeleton } from "./components/Page.tsx"
 import { NotFound } from "./pages/NotFound.tsx"
@@ -32,6 +32,8 @@ const queries: QueryClient = new QueryClient({
     }
   }
 })
+
+followOtherTabs(queries)
 
 const AgentPage = lazy(pages.agentPage)
 const Agents = lazy(pages.agents)

@@ -125,6 +125,23 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("shows a message as unread that arrives after all was read, but was written before", () =>
+    Effect.gen(function* () {
+      const { chat, conversationId, scope } = yield* talked
+      yield* call("POST", "/api/inbox/read")
+      expect(yield* listed("?unread=true")).toEqual([])
+      yield* chat.complete(scope, request({ message: "Sent from the train", conversationId }))
+      yield* (yield* Handoff).request(scope, conversationId, { by: "person", reason: "Asked." })
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update messages set created_at = now() - interval '2 hours' where content = 'Sent from the train'`
+      expect(yield* listed()).toMatchObject([{ id: conversationId, unread: true }])
+      expect(yield* listed("?unread=true")).toMatchObject([{ id: conversationId }])
+      expect(yield* unread).toBe(1)
+      yield* call("POST", "/api/inbox/read")
+      expect(yield* unread).toBe(0)
+    }).pipe(onFreshData)
+  )
+
   it.scoped("counts what waits for the member: unread, answered by people, and nobody else's", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked

@@ -41,17 +41,23 @@ export const patchAgent = (id: string, version: number, patch: typeof PatchAgent
 
 export type AgentVersion = (typeof AgentVersionPage.Encoded)["versions"][number]
 
-export const agentVersions = (id: string) =>
+const versionPages = (id: string, queryKey: ReadonlyArray<string>, limit: number) =>
   infiniteQueryOptions({
-    queryKey: ["agents", id, "versions"],
+    queryKey,
     queryFn: ({ pageParam, signal }) =>
       call<typeof AgentVersionPage.Encoded>("GET", `/api/agents/${id}/versions`, {
-        query: { limit: 20, cursor: pageParam },
+        query: { limit, cursor: pageParam },
         signal
       }),
     initialPageParam: firstPage(),
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
+
+/** Each row of their list reads its version, so a page has few. */
+export const agentVersions = (id: string) => versionPages(id, ["agents", id, "versions"], 20)
+
+/** To be read to the end, for a choice. */
+export const everyVersion = (id: string) => versionPages(id, ["agents", id, "versions", "every"], 100)
 
 /** Versions are immutable, so they are cached forever. */
 export const agentVersion = (id: string, version: number) =>

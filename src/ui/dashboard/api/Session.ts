@@ -15,6 +15,9 @@ export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[
 
 const sessionKey = ["session"] as const
 
+/** Tabs of this browser share its session. They tell each other the id of a new user, and null when somebody signs out. */
+const tabs = new BroadcastChannel("spoke.session")
+
 const leaveListeners = new Set<(userId: string | null) => void>()
 
 /** Calls `onLeave` with the id of each new user, and with null when somebody signs out: for what goes on by itself. */
@@ -23,9 +26,9 @@ export const whenUserLeaves = (onLeave: (userId: string | null) => void): void =
 }
 
 /** Removes what was read for the user before, and ends what goes on for them. */
-const forgetBefore = (queries: QueryClient, user: User | null): void => {
+const forgetBefore = (queries: QueryClient, userId: string | null): void => {
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
-  for (const onLeave of leaveListeners) onLeave(user?.id ?? null)
+  for (const onLeave of leaveListeners) onLeave(userId)
 }
 
 /** Null without a session. */
@@ -36,7 +39,7 @@ export const session = queryOptions({
       ({ user }) => {
         // Somebody else may have signed in from another tab, also after this session has ended.
         const before = client.getQueryData<User | null>(sessionKey)
-        if (before?.id !== user.id) forgetBefore(client, user)
+        if (before?.id !== user.id) forgetBefore(client, user.id)
         return user
       },
       (problem: unknown) => {
@@ -58,8 +61,21 @@ export const signOut = () =>
     if (!(problem instanceof ApiError && problem.status === 401)) throw problem
   })
 
-/** Changes the user. What was read for the one before is removed, and what goes on for them ends. */
+/** Changes the user, in every tab. What was read for the one before is removed, and what goes on for them ends. */
 export const changeUser = (queries: QueryClient, user: User | null): void => {
+  const userId = user?.id ?? null
   queries.setQueryData(session.queryKey, user)
-  forgetBefore(queries, user)
+  forgetBefore(queries, userId)
+  tabs.postMessage(userId)
+}
+
+/** Shows the sign-in, or what the new user may see, as soon as another tab has changed the user. */
+export const followOtherTabs = (queries: QueryClient): void => {
+  tabs.onmessage = ({ data: userId }: MessageEvent<string | null>) => {
+    const before = queries.getQueryData(session.queryKey)
+    if ((before?.id ?? null) === userId) return
+    if (userId === null) queries.setQueryData(session.queryKey, null)
+    else void queries.resetQueries({ queryKey: sessionKey })
+    forgetBefore(queries, userId)
+  }
 }

@@ -1,4 +1,5 @@
 /** Dialogs, and confirmations of destructive actions. */
+import { useQueryClient } from "@tanstack/react-query"
 import { X } from "lucide-react"
 import { cloneElement, type ReactElement, type ReactNode, useEffect, useId, useRef, useState } from "react"
 import { createPortal } from "react-dom"
@@ -83,12 +84,40 @@ const Window = ({ title, onClose, children, wide = false, isQuestion = false }: 
   )
 }
 
+/** Tells in a toast that something failed which was sent from a window of that title and had no answer when it closed. */
+const useLateFailures = (title: string) => {
+  const mutations = useQueryClient().getMutationCache()
+  const reason = useReason()
+  const tell = useRef<(problem: unknown) => void>(() => undefined)
+  tell.current = (problem) => toast(`${title}: ${reason(problem).sentence}`)
+  useEffect(() => {
+    // While the window is open, nothing else can be sent.
+    const before = new Set(mutations.getAll())
+    return () => {
+      const sent = new Set(
+        mutations.getAll().filter((one) => !before.has(one) && one.state.status === "pending")
+      )
+      const end = mutations.subscribe(({ mutation }) => {
+        if (mutation === undefined || mutation.state.status === "pending" || !sent.delete(mutation)) return
+        if (mutation.state.status === "error") tell.current(mutation.state.error)
+        if (sent.size === 0) end()
+      })
+      if (sent.size === 0) end()
+    }
+  }, [mutations])
+}
+
 export interface DialogProps extends Omit<WindowProps, "isQuestion"> {
   readonly isOpen: boolean
 }
 
+const Opened = (props: WindowProps) => {
+  useLateFailures(props.title)
+  return <Window {...props} />
+}
+
 /** A press outside does not close it, because typed text or a one-time secret would be lost. Escape closes it. */
-export const Dialog = ({ isOpen, ...props }: DialogProps) => (isOpen ? <Window {...props} /> : null)
+export const Dialog = ({ isOpen, ...props }: DialogProps) => (isOpen ? <Opened {...props} /> : null)
 
 export interface QuestionProps {
   readonly title: string

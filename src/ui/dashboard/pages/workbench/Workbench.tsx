@@ -3,10 +3,11 @@ import { useInfiniteQuery } from "@tanstack/react-query"
 import { Columns2, SquarePen } from "lucide-react"
 import { useEffect, useState } from "react"
 import { useLocation, useSearch } from "wouter"
-import { agentVersions } from "../../api/Agents.ts"
+import { everyVersion } from "../../api/Agents.ts"
 import { atLeast } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Select } from "../../components/Field.tsx"
+import { useAllPages } from "../../components/useAllPages.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "../agents/AgentPart.tsx"
 import { useAgentForm } from "../agents/useAgentForm.ts"
@@ -60,7 +61,7 @@ const Workbench = ({ agent, user }: PartProps) => {
   const mayChange = atLeast(user.role, "admin")
   const talk = talkOf(user.id, agent.id)
   const form = useAgentForm(agent, shownPlaces)
-  const versions = useInfiniteQuery(agentVersions(agent.id))
+  const versions = useAllPages(useInfiniteQuery(everyVersion(agent.id)), (page) => page.versions) ?? []
   const [version, setVersion] = useState(talk.version)
   const [pane, setPane] = useState<Pane>("chat")
   const [location, navigate] = useLocation()
@@ -86,9 +87,7 @@ const Workbench = ({ agent, user }: PartProps) => {
 
   const current =
     draft === undefined ? t.published(agent.publishedVersion) : t.changed(agent.publishedVersion)
-  const others = (versions.data?.pages ?? [])
-    .flatMap((page) => page.versions.map((one) => one.version))
-    .filter((one) => one !== agent.publishedVersion)
+  const others = versions.map((one) => one.version).filter((one) => one !== agent.publishedVersion)
   const chosen = version === undefined ? "" : String(version)
   const options = [
     ["", current] as const,
