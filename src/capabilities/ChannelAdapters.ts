@@ -123,8 +123,6 @@ export interface ChannelAdapter {
    * its own address, `/api/webhooks/{name}/{externalId}`.
    */
   readonly webhook: "app" | "account"
-  /** Time after the contact's last message in which the provider accepts replies; null for no limit. */
-  readonly replyWindow: Duration.Duration | null
 
   /** Verifies that the provider sent it. Called before anything is decoded or parsed. `access` is null for `app`. */
   readonly verify: (

@@ -192,7 +192,6 @@ export const hostChannel = (
       title: given.title,
       form: formOf(given),
       webhook: "account",
-      replyWindow: null,
       verify: ({ body, header }, access) =>
         access !== null && attempt(() => given.verify({ body, header }, accountOf(access)), false) === true
           ? Either.void

@@ -1,5 +1,4 @@
 /** WhatsApp and Messenger as channels: one app for all accounts, one API for both. */
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -23,9 +22,6 @@ import { isSigned } from "./Signature.ts"
 import * as Whatsapp from "./whatsapp/Inbound.ts"
 import { whatsapp } from "./whatsapp/Send.ts"
 import { unreached, unsigned } from "./Refusals.ts"
-
-/** The provider accepts free text for a day after the customer's last message. */
-const replyWindow = Duration.hours(24)
 
 const unverifiable = () =>
   new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_APP_SECRET to be set." })
@@ -75,7 +71,6 @@ export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
         title,
         form: { account, secrets: [] },
         webhook: "app",
-        replyWindow,
         verify: ({ body, header }) => {
           if (appSecret === null) return Either.left(unverifiable())
           return isSigned(appSecret, header("x-hub-signature-256"), body)

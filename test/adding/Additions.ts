@@ -136,7 +136,6 @@ export const pagerAdapter: ChannelAdapter = {
   title: "Pager",
   form: { account: "Line", secrets: [] },
   webhook: "account",
-  replyWindow: null,
   verify: ({ header }, access) =>
     access !== null && header("x-pager-token") === Redacted.value(access.accessToken)
       ? Either.void

@@ -123,7 +123,7 @@ const flatHeaders = (headers: Dispatcher.ResponseData["headers"]): Record<string
     )
   )
 
-/** How much of a body is read. */
+/** How much of a body is read: at most `limit` bytes. */
 interface Reading {
   readonly limit: number
   readonly isLast: OutboundRequest["isLast"]

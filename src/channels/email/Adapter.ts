@@ -107,7 +107,6 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
     ]
   },
   webhook: "account",
-  replyWindow: null,
 
   verify: (request, access) => {
     const secret = access?.secrets["signingSecret"]

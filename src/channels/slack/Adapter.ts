@@ -42,7 +42,6 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
     title: "Slack",
     form: { account: null, secrets: [{ name: "signingSecret", label: "Signing secret" }] },
     webhook: "account",
-    replyWindow: null,
 
     verify: (request, access) => {
       const secret = access?.secrets["signingSecret"]

@@ -60,7 +60,6 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
     title: "Telegram",
     form: { account: null, secrets: [] },
     webhook: "account",
-    replyWindow: null,
 
     verify: ({ header }, access) =>
       access !== null && isEqual(header("x-telegram-bot-api-secret-token") ?? "", secretOf(access))

@@ -65,7 +65,6 @@ const adapter = (name: string, isTold: boolean, asked: Array<string>): ChannelAd
     settings: [{ name: "tone", label: "Tone", optional: true }]
   },
   webhook: "account",
-  replyWindow: null,
   verify: () => Either.void,
   normalize: () => ({ arrivals: [], statuses: [], ignored: 0 }),
   prove: ({ accessToken, externalId, profile }) => {

@@ -333,18 +333,18 @@ const asItIs: Streaming = { push: (delta) => delta, flush: () => "" }
 /** Removes all of `values` in one pass. */
 export class Scrubber {
   readonly #values: Set<string>
-  #automaton: Automaton | null
+  /** Made for the first text, because it takes tens of milliseconds for the longest values; null without values. */
+  #automaton: Automaton | null | undefined
 
   constructor(values: Iterable<string>) {
     this.#values = new Set(values)
-    this.#automaton = this.#made()
   }
 
   /** Also removes `value` from texts that begin after this. */
   add(value: string): void {
     if (this.#values.has(value)) return
     this.#values.add(value)
-    this.#automaton = this.#made()
+    this.#automaton = undefined
   }
 
   #made(): Automaton | null {
@@ -383,11 +383,27 @@ export class Scrubber {
   }
 
   /** For text that comes in pieces. Text that may begin a needle is held back. */
-  readonly streaming = (): Streaming => (this.#automaton === null ? asItIs : new Scan(this.#automaton))
+  readonly streaming = (): Streaming => {
+    if (this.#automaton === undefined) this.#automaton = this.#made()
+    return this.#automaton === null ? asItIs : new Scan(this.#automaton)
+  }
+}
+
+type Credentials = Readonly<Record<string, string>>
+
+/** A turn searches several times with the credentials of one request. */
+const ofRequests = new WeakMap<Credentials, Scrubber>()
+
+const ofRequest = (credentials: Credentials): Scrubber => {
+  const known = ofRequests.get(credentials)
+  if (known !== undefined) return known
+  const scrubber = new Scrubber(Object.values(credentials))
+  ofRequests.set(credentials, scrubber)
+  return scrubber
 }
 
 /** `text` without the credentials of the request. */
 export const withoutCredentials = (
-  { toolCredentials }: { readonly toolCredentials?: Readonly<Record<string, string>> | undefined },
+  { toolCredentials }: { readonly toolCredentials?: Credentials | undefined },
   text: string
-): string => (toolCredentials === undefined ? text : new Scrubber(Object.values(toolCredentials)).text(text))
+): string => (toolCredentials === undefined ? text : ofRequest(toolCredentials).text(text))

@@ -140,7 +140,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         { concurrency: maxConcurrentOpens }
       )
       const scrubber = new Scrubber([...credentials, ...boundValues])
-      const ofCredentials = new Scrubber(credentials)
+      const ofCredentials = boundValues.size === 0 ? scrubber : new Scrubber(credentials)
       const scrubFailure = (failure: ToolFailure): ToolFailure => ({
         ...failure,
         message: scrubber.text(failure.message).slice(0, maxFailureCharacters).toWellFormed()
