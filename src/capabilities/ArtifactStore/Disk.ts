@@ -34,11 +34,7 @@ const attempt = <A>(doing: string, run: () => Promise<A>) =>
 /** A new name is durable only when its directory is synced. */
 const syncDirectory = async (directory: string) => {
   const handle = await fs.open(directory, "r")
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await handle.sync().finally(() => handle.close())
 }
 
 /** Bytes that are hashed at a time: one or two milliseconds. */
