@@ -86,8 +86,8 @@ export class Masking {
   }
 
   /** Finds numbers that this text shows to be personal data, so that other texts without that context mask them too. */
-  learn(text: string, lead = ""): void {
-    for (const _ of this.learning(text, lead));
+  learn(text: string): void {
+    for (const _ of this.learning(text));
   }
 
   /** {@link learn} in steps. After each the caller may let other work run. */
