@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { codeOf } from "../domain/Thrown.ts"
-import { makeFolder } from "../store/database/Folder.ts"
+import { makeFolder, sync } from "../store/database/Folder.ts"
 
 /** A file of the data directory cannot be read or written. */
 export class DataDirectoryError extends Schema.TaggedError<DataDirectoryError>()("DataDirectoryError", {
@@ -35,28 +35,16 @@ const readText = (file: string) =>
 export const make = (dataDir: string) =>
   Effect.tryPromise({ try: () => makeFolder(dataDir), catch: failed(dataDir, "made") })
 
-/** Syncs a folder, so that a rename survives a loss of power; some file systems do not support that. */
-const syncFolder = async (folder: string) => {
-  const handle = await fs.open(folder, "r").catch(() => null)
-  await handle?.sync().catch(() => undefined)
-  await handle?.close()
-}
-
 /** Replaces the file atomically: a crash leaves the old file or the new one. */
 const writeText = (file: string, text: string) =>
   Effect.tryPromise({
     try: async () => {
       await makeFolder(path.dirname(file))
       const fresh = `${file}.${process.pid}.tmp`
-      const handle = await fs.open(fresh, "w", 0o600)
-      try {
-        await handle.writeFile(text)
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
+      await fs.writeFile(fresh, text, { mode: 0o600, flush: true })
       await fs.rename(fresh, file)
-      await syncFolder(path.dirname(file))
+      // Some file systems do not support this.
+      await sync(path.dirname(file)).catch(() => undefined)
     },
     catch: failed(file, "written")
   })

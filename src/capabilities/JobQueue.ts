@@ -37,61 +37,49 @@ export interface QueuePolicy {
   readonly groupShare?: number
 }
 
+const usual = {
+  backoff: "2 seconds",
+  keepCompleted: 100,
+  keepFailed: 500,
+  lease: "30 seconds",
+  drain: "1 second",
+  ownerShare: 1 / 2
+} as const
+
 /** Retries, shutdown and owner share of each queue. */
 export const policies = {
   ingestion: {
-    attempts: 3,
-    backoff: "2 seconds",
-    keepCompleted: 100,
-    keepFailed: 500,
-    lease: "30 seconds",
-    drain: "1 second",
-    ownerShare: 1 / 2
+    ...usual,
+    attempts: 3
   },
   embedding: {
-    attempts: 10,
-    backoff: "2 seconds",
-    keepCompleted: 100,
-    keepFailed: 500,
-    lease: "30 seconds",
-    drain: "1 second",
-    ownerShare: 1 / 2
+    ...usual,
+    attempts: 10
   },
   "artifact-cleanup": {
+    ...usual,
     attempts: 20,
-    backoff: "2 seconds",
-    maxBackoff: "1 hour",
-    keepCompleted: 100,
-    keepFailed: 500,
-    lease: "30 seconds",
-    drain: "1 second",
-    ownerShare: 1 / 2
+    maxBackoff: "1 hour"
   },
   "channel-inbound": {
+    ...usual,
     attempts: 5,
-    backoff: "2 seconds",
-    keepCompleted: 100,
-    keepFailed: 500,
     lease: "20 seconds",
-    drain: "30 seconds",
-    ownerShare: 1 / 2
+    drain: "30 seconds"
   },
   "channel-outbound": {
+    ...usual,
     attempts: 3,
-    backoff: "2 seconds",
-    keepCompleted: 100,
-    keepFailed: 500,
     lease: "20 seconds",
     drain: "30 seconds",
     ownerShare: 2 / 3
   },
   // The handler determines the time of the next attempt, and gives up after some time.
   "webhook-outbound": {
+    ...usual,
     attempts: 1_000_000,
     backoff: "1 second",
     maxBackoff: "1 second",
-    keepCompleted: 100,
-    keepFailed: 500,
     lease: "20 seconds",
     drain: "15 seconds",
     ownerShare: 1 / 8,
@@ -99,14 +87,9 @@ export const policies = {
   },
   // It resumes behind the last answered question.
   experiments: {
+    ...usual,
     attempts: 10,
-    backoff: "2 seconds",
-    maxBackoff: "1 minute",
-    keepCompleted: 100,
-    keepFailed: 500,
-    lease: "30 seconds",
-    drain: "1 second",
-    ownerShare: 1 / 2
+    maxBackoff: "1 minute"
   }
 } as const satisfies Record<QueueName, QueuePolicy>
 

@@ -25,8 +25,8 @@ export const withOwner = (owner: string) => Effect.locally(currentOwner, owner)
  * nor a place to wait.
  */
 export const withSharedPermit =
-  <E2>(limiter: FairLimiter, onFull: () => E2, amount = 1) =>
+  <E2>(limiter: FairLimiter, onFull: () => E2) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | E2, R> =>
     Effect.flatMap(FiberRef.get(currentOwner), (owner) =>
-      Effect.flatten(Effect.mapError(limiter.withPermit(owner, amount)(Effect.exit(effect)), onFull))
+      Effect.flatten(Effect.mapError(limiter.withPermit(owner)(Effect.exit(effect)), onFull))
     )

@@ -313,10 +313,10 @@ export class FairLimiter {
   }
 
   /** Runs the effect with a permit of `owner`. Waits for it if there is a place in the queue. */
-  withPermit(owner: string, amount = 1) {
+  withPermit(owner: string) {
     return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | LimitReached, R> =>
       Effect.uninterruptibleMask((restore) => {
-        const { granted, permit } = this.#asked(owner, amount)
+        const { granted, permit } = this.#asked(owner, 1)
         return Effect.ensuring(
           restore(Effect.zipRight(granted, effect)),
           Effect.sync(() => permit.release())
@@ -325,10 +325,10 @@ export class FairLimiter {
   }
 
   /** Runs the effect with a permit of `owner` if one is available now; else returns none. */
-  withPermitIfAvailable(owner: string, amount = 1) {
+  withPermitIfAvailable(owner: string) {
     return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> =>
       Effect.uninterruptibleMask((restore) => {
-        const permit = this.tryAcquire(owner, { amount })
+        const permit = this.tryAcquire(owner)
         if (permit === null) return Effect.succeedNone
         return Effect.ensuring(
           restore(Effect.asSome(effect)),

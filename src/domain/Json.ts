@@ -4,7 +4,7 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { isList } from "./JsonValue.ts"
+import { replaced } from "./JsonValue.ts"
 import { type JsonValue, hasUnstorable, sanitize } from "./Text.ts"
 
 /** Default maximum depth of nested objects and arrays. */
@@ -26,12 +26,7 @@ const isDeeper = (value: unknown, depth: number): boolean =>
   value !== null &&
   (depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1)))
 
-const clean = (value: JsonValue): JsonValue => {
-  if (typeof value === "string") return sanitize(value)
-  if (typeof value !== "object" || value === null) return value
-  if (isList(value)) return value.map(clean)
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [sanitize(name), clean(member)]))
-}
+const clean = (value: JsonValue): JsonValue => replaced(value, { text: sanitize, name: sanitize })
 
 /**
  * The value of `text`, nested at most `maxDepth` deep, with strings unchanged. For pieces of a stream, whose strings

@@ -31,11 +31,13 @@ export interface Page<A> {
   readonly next: string | null
 }
 
-/** The page of `limit` rows in the order of ids. If `found` holds one more row, there is a next page. */
-export const pageOf = <A extends { readonly id: string }>(
-  found: ReadonlyArray<A>,
-  limit: number
-): Page<A> => {
+/** The first `limit` rows of `found`. If there are more, `next` is the place of the last one. */
+export const pageBy = <A, Place>(found: ReadonlyArray<A>, limit: number, placeOf: (row: A) => Place) => {
   const rows = found.slice(0, limit)
-  return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
+  const last = found.length > limit ? rows.at(-1) : undefined
+  return { rows, next: last === undefined ? null : placeOf(last) }
 }
+
+/** The page of `limit` rows in the order of ids. If `found` holds one more row, there is a next page. */
+export const pageOf = <A extends { readonly id: string }>(found: ReadonlyArray<A>, limit: number): Page<A> =>
+  pageBy(found, limit, ({ id }): string => id)

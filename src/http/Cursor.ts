@@ -18,14 +18,14 @@ const nameOf = ({ scope, route, filter = {} }: List) =>
   JSON.stringify([scope, route, Object.entries(filter).filter(([, value]) => value !== undefined)])
 
 /** A cursor that continues `list` after the row `after`; null stays null. */
-export const seal = Effect.fn("Cursor.seal")(function* (list: List, after: string | null) {
+const seal = Effect.fn("Cursor.seal")(function* (list: List, after: string | number | null) {
   if (after === null) return null
   const box = yield* SecretBox
   return yield* box.sign("cursor", `${after}\n${nameOf(list)}`)
 })
 
 /** The row after which `list` continues; undefined without a cursor. */
-export const open = Effect.fn("Cursor.open")(function* (list: List, cursor: string | undefined) {
+const open = Effect.fn("Cursor.open")(function* (list: List, cursor: string | undefined) {
   if (cursor === undefined) return undefined
   const box = yield* SecretBox
   const text = yield* box.verify("cursor", cursor)
@@ -39,3 +39,14 @@ export const open = Effect.fn("Cursor.open")(function* (list: List, cursor: stri
   }
   return text.value.slice(0, -suffix.length)
 })
+
+/** The page of `list` that `read` finds behind the row of `cursor`. Its `next` becomes the cursor of the next page. */
+export const page = <A extends { readonly next: string | number | null }, E, R>(
+  list: List,
+  cursor: string | undefined,
+  read: (after: string | undefined) => Effect.Effect<A, E, R>
+) =>
+  Effect.gen(function* () {
+    const { next, ...found } = yield* read(yield* open(list, cursor))
+    return { ...found, nextCursor: yield* seal(list, next) }
+  })

@@ -22,6 +22,6 @@ export const listPage = <Name extends string, A, E, R>(
   Effect.gen(function* () {
     const user = yield* CurrentUser
     const of = { ...list, scope: user.tenantId }
-    const { next, rows } = yield* read(user, { limit, after: yield* Cursor.open(of, cursor) })
-    return { ...Record.singleton(name, rows), nextCursor: yield* Cursor.seal(of, next) }
+    const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after) => read(user, { limit, after }))
+    return { ...Record.singleton(name, rows), nextCursor }
   })

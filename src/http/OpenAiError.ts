@@ -6,6 +6,7 @@ import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as ServerResponse from "@effect/platform/HttpServerResponse"
 import type { CodedError, ErrorCode } from "../domain/Errors.ts"
 import { failureBody, statusOf } from "./Envelope.ts"
+import type { Issue } from "./server/Issues.ts"
 
 const paths: ReadonlySet<string> = new Set(["/v1/chat/completions", "/v1/models"])
 
@@ -25,11 +26,6 @@ const typeOf = (code: ErrorCode): string => {
 
 /** Codes after which the same request may be sent again at once, or after `retry-after`. */
 const repeatable: ReadonlySet<ErrorCode> = new Set(["RATE_LIMITED", "SERVICE_UNAVAILABLE"])
-
-interface Issue {
-  readonly path: ReadonlyArray<string | number>
-  readonly message: string
-}
 
 const isIssue = (value: unknown): value is Issue =>
   typeof value === "object" &&

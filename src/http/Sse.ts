@@ -8,7 +8,7 @@ import * as DateTime from "effect/DateTime"
 import type * as Stream from "effect/Stream"
 import { redactedForEndUser, type RunEvent } from "../domain/chat/AgentRun.ts"
 import type { ChatTurnResult, Citation, TurnPart } from "../domain/chat/ChatTurn.ts"
-import type { EndUserId, RunId } from "../domain/Ids.ts"
+import type { RunningTurn } from "../usecases/chat/ChatTurn.ts"
 import * as EventStream from "./EventStream.ts"
 import { comment, type Failure, type Frames } from "./EventStream.ts"
 import * as Resume from "./Resume.ts"
@@ -206,13 +206,7 @@ export const body = (
 const present = (name: string, value: string | null): Readonly<Record<string, string>> =>
   value === null ? {} : { [name]: value }
 
-interface Streamed {
-  readonly runId: RunId | null
-  readonly endUserId: EndUserId | null
-  readonly parts: Stream.Stream<TurnPart, Failure>
-}
-
-const headersOf = ({ endUserId, runId }: Streamed) => ({
+const headersOf = ({ endUserId, runId }: RunningTurn) => ({
   "cache-control": "no-cache, no-transform",
   "x-accel-buffering": "no",
   "x-vercel-ai-ui-message-stream": "v1",
@@ -226,7 +220,7 @@ const headersOf = ({ endUserId, runId }: Streamed) => ({
  * counted (http/Resume); `headers` are those of the request.
  */
 export const response = (
-  turn: Streamed,
+  turn: RunningTurn,
   full: boolean,
   headers: Readonly<Record<string, unknown>>,
   after = 0

@@ -44,11 +44,8 @@ export const page = Effect.fn("Transcript.page")(function* (
   { cursor, limit = defaultPageSize }: { readonly cursor?: string; readonly limit?: number }
 ) {
   const place = { scope: reader, route: `conversations/${id}/messages` }
-  const after = yield* Cursor.open(place, cursor)
-  const { next, rows } = yield* conversations.messages(scope, id, {
-    after: after === undefined ? undefined : Number(after),
-    limit
-  })
-  const nextCursor = yield* Cursor.seal(place, next === null ? null : String(next))
+  const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
+    conversations.messages(scope, id, { after: after === undefined ? undefined : Number(after), limit })
+  )
   return { messages: rows, nextCursor, hasMore: nextCursor !== null }
 })

@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
 import { MiB } from "../domain/Bytes.ts"
 import type { CrawlOutcome } from "../domain/knowledge/Crawl.ts"
 import { digestOf, fingerprintOf } from "./Fingerprint.ts"
@@ -280,20 +281,12 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
 export type Visits = ReturnType<typeof makeVisits>
 
 /** The stored state of a page. */
-export const evidenceIn = ({
-  etag,
-  lastModified,
-  listedAt,
-  fetchedAt,
-  links,
-  digest,
-  fingerprint
-}: JournalEntry): Evidence => ({
-  etag,
-  lastModified,
-  listedAt,
-  fetchedAt,
-  links,
-  digest,
-  fingerprint
-})
+export const evidenceIn: (entry: JournalEntry) => Evidence = Struct.pick(
+  "etag",
+  "lastModified",
+  "listedAt",
+  "fetchedAt",
+  "links",
+  "digest",
+  "fingerprint"
+)

@@ -14,7 +14,8 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { TenantId } from "../../domain/Ids.ts"
 import { RowKey, TableShape } from "../../domain/accounts/TenantMove.ts"
-import { ArchiveError, attempt, damaged, sync, verify, type Written } from "./PartFile.ts"
+import { sync } from "../../store/database/Folder.ts"
+import { ArchiveError, attempt, damaged, verify, type Written } from "./PartFile.ts"
 
 const Header = Schema.Struct({
   spoke: Schema.Literal("archive"),

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { codeOf } from "../../domain/Thrown.ts"
+import { sync } from "../../store/database/Folder.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** The archive cannot be written, or is not valid. `message` is for the user of the command line. */
@@ -25,12 +26,6 @@ export const attempt = <A>(what: string, run: () => Promise<A>) =>
     try: run,
     catch: (cause) => new ArchiveError({ message: `${what}${reason(cause)}.` })
   })
-
-/** Makes the names in a folder, or the bytes of a file, durable. */
-export const sync = async (place: string) => {
-  const handle = await fs.promises.open(place, "r")
-  await handle.sync().finally(() => handle.close())
-}
 
 /** A file's size in bytes, and the SHA-256 of its bytes. */
 export interface Written {

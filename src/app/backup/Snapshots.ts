@@ -18,7 +18,7 @@ import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import type { Settings } from "../config/Settings.ts"
-import { sync } from "./PartFile.ts"
+import { sync } from "../../store/database/Folder.ts"
 
 /** A snapshot is named after its time in UTC, so names sort by time. */
 const nameOf = (at: DateTime.Utc) => DateTime.formatIso(at).slice(0, 19).replaceAll(":", "-") + "Z"

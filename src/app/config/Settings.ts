@@ -3,6 +3,7 @@ import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
+import type { S3Options } from "../../capabilities/ArtifactStore/S3.ts"
 import type { ListedPrice } from "../../capabilities/ModelRuntime/prices/PriceList.ts"
 import type { ProviderApi } from "../../capabilities/ModelRuntime/ProviderApi.ts"
 import type { AllowList } from "../../capabilities/OutboundHttp/AddressRules.ts"
@@ -48,15 +49,7 @@ export interface Settings {
   /** Null: pgvector when the server has it. */
   readonly vector: "pgvector" | "in-process" | null
   /** Null: the data directory. */
-  readonly artifacts: {
-    readonly bucket: string
-    readonly prefix: string
-    readonly endpoint: string | null
-    readonly region: string
-    readonly accessKeyId: Redacted.Redacted
-    readonly secretAccessKey: Redacted.Redacted
-    readonly sessionToken: Redacted.Redacted | null
-  } | null
+  readonly artifacts: S3Options | null
   /** Null: replies are extracts from the sources. */
   readonly model:
     | (ModelProvider & {

@@ -1,10 +1,18 @@
-/** Removes files of uploads that a killed process has left behind. */
+/** Removes unfinished files of uploads, also those that a killed process has left behind. */
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 
 /** Age after which an unfinished file is removed, because its writer must have died. */
 const maxUploadAge = Duration.hours(24)
+
+/** Closes and removes an unfinished file. */
+export const discard = ({ file, handle }: { readonly file: string; readonly handle: fs.FileHandle }) =>
+  Effect.promise(async () => {
+    await handle.close().catch(() => undefined)
+    await fs.rm(file, { force: true }).catch(() => undefined)
+  })
 
 /** Removes the files of `directory` with a name like `names` that were last written to too long before `now`. */
 export const removeAbandoned = async (directory: string, names: RegExp, now: number): Promise<void> => {

@@ -13,7 +13,7 @@ import * as Stream from "effect/Stream"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
-import { removeAbandoned } from "./Abandoned.ts"
+import { discard, removeAbandoned } from "./Abandoned.ts"
 import { makeSpoolSpace } from "./SpoolSpace.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
@@ -34,11 +34,7 @@ const attempt = <A>(doing: string, run: () => Promise<A>) =>
 /** A new name is durable only when its directory is synced. */
 const syncDirectory = async (directory: string) => {
   const handle = await fs.open(directory, "r")
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await handle.sync().finally(() => handle.close())
 }
 
 /** Bytes that are hashed at a time: one or two milliseconds. */
@@ -102,11 +98,7 @@ const make = (directory: string) =>
         const file = path.join(unfinished, randomUUID())
         return { file, handle: await fs.open(file, "wx", 0o600) }
       }),
-      ({ file, handle }) =>
-        Effect.promise(async () => {
-          await handle.close().catch(() => undefined)
-          await fs.rm(file, { force: true }).catch(() => undefined)
-        })
+      discard
     )
 
     const write = (bytes: Uint8Array, file: string) =>

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { ArtifactStoreError } from "../ArtifactStore.ts"
-import { removeAbandoned } from "./Abandoned.ts"
+import { discard, removeAbandoned } from "./Abandoned.ts"
 
 const failed = () => new ArtifactStoreError({ message: "The temporary file could not be written or read." })
 
@@ -21,11 +21,7 @@ const temporary = Effect.acquireRelease(
     const file = path.join(os.tmpdir(), `spoke-${randomUUID()}`)
     return { file, handle: await fs.open(file, "wx", 0o600) }
   }),
-  ({ file, handle }) =>
-    Effect.promise(async () => {
-      await handle.close().catch(() => undefined)
-      await fs.rm(file, { force: true }).catch(() => undefined)
-    })
+  discard
 )
 
 const temporaryName = /^spoke-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/u

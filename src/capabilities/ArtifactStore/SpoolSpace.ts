@@ -10,8 +10,10 @@ import { GiB } from "../../domain/Bytes.ts"
 const tooManyUploads = () =>
   new ArtifactStoreError({ message: "Too many uploads are in progress. Try again later." })
 
+const maxBytes = 2 * GiB
+
 /** For one store. One owner may use a quarter. */
-export const makeSpoolSpace = (maxBytes = 2 * GiB) => {
+export const makeSpoolSpace = () => {
   const limiter = new FairLimiter({
     name: "upload-spool-bytes",
     permits: maxBytes,

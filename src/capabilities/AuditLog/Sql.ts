@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { typeId } from "../../domain/Ids.ts"
+import { pageOf } from "../../domain/Page.ts"
 import { AuditEntry, AuditLog, type AuditRecord, AuditUnavailable } from "../AuditLog.ts"
 
 /** Time-out of a write. After it, the log counts as unavailable. */
@@ -69,8 +70,7 @@ export const layerSql = Layer.effect(
           where e.tenant_id = ${tenantId} ${after === undefined ? sql`` : sql`and e.id < ${after}`}
           order by e.id desc limit ${limit + 1}`
       })(undefined)
-      const rows = found.slice(0, limit)
-      return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
+      return pageOf(found, limit)
     }, Effect.orDie)
 
     return { record, list }

@@ -40,6 +40,9 @@ const tooLarge = new ParseError({
   message: "The page has too many elements to be read. Split it, or offer it as text or Markdown."
 })
 
+const unreadable = () =>
+  new ParseError({ code: "malformed", message: "The page's markup could not be read." })
+
 const countMarks = (html: string): number => {
   let count = 0
   for (let at = html.indexOf("<"); at !== -1 && count <= maxMarks; at = html.indexOf("<", at + 1)) count++
@@ -135,7 +138,7 @@ const noFetch = () => Promise.reject(new Error("Documents are read offline"))
 const article = (page: Page, url: string | undefined) =>
   Effect.tryPromise({
     try: () => Defuddle(page, url ?? "about:blank", { markdown: true, useAsync: false, fetch: noFetch }),
-    catch: () => new ParseError({ code: "malformed", message: "The page's markup could not be read." })
+    catch: unreadable
   })
 
 /** `url` is the address of the page. `title` is empty when the page has none. */
@@ -147,7 +150,7 @@ export const parseHtml = (
     if (countMarks(html) > maxMarks) return yield* tooLarge
     const page = yield* Effect.try({
       try: (): ReadPage => parseHTML(rooted(withEndTags(html))).document,
-      catch: () => new ParseError({ code: "malformed", message: "The page's markup could not be read." })
+      catch: unreadable
     })
     const base = absolute(page.querySelector("base[href]")?.getAttribute("href") ?? "", url) ?? url
     // Read before the extraction, which modifies the page.

@@ -40,6 +40,11 @@ const secretsOf = (url: URL): SMTPTransport.Options["auth"] =>
     ? undefined
     : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
 
+const inTime = Effect.timeoutFail({
+  duration: deadline,
+  onTimeout: () => new MailerError({ message: "The mail server did not answer in time." })
+})
+
 /** Only host, port and account are used. Other options in the URL (a proxy, a log) are ignored. */
 const transportOf = (url: URL) =>
   createTransport({
@@ -55,50 +60,40 @@ const transportOf = (url: URL) =>
     disableUrlAccess: true
   })
 
+const openTransport = (url: Redacted.Redacted) =>
+  Effect.acquireRelease(
+    Effect.sync(() => transportOf(new URL(Redacted.value(url)))),
+    (transport) => Effect.sync(() => transport.close())
+  )
+
 /** The server's id for the mail, if it reports one. Its provider's events use that id. */
 const queuedAs = (response: string): string | undefined => /\bqueued as ([\w-]{1,200})/iu.exec(response)?.[1]
 
 /** Checks that the server accepts the login. Sends nothing. */
 export const verify = (url: Redacted.Redacted) =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => transportOf(new URL(Redacted.value(url)))),
-    (transport) =>
-      Effect.tryPromise({
-        try: () => transport.verify(),
-        catch: (cause) =>
-          new MailerError({
-            message: `The mail server refused the login (${codeOf(cause)}${statusOf(cause)}).`
-          })
-      }),
-    (transport) => Effect.sync(() => transport.close())
-  ).pipe(
-    Effect.timeoutFail({
-      duration: deadline,
-      onTimeout: () => new MailerError({ message: "The mail server did not answer in time." })
+  Effect.flatMap(openTransport(url), (transport) =>
+    Effect.tryPromise({
+      try: () => transport.verify(),
+      catch: (cause) =>
+        new MailerError({
+          message: `The mail server refused the login (${codeOf(cause)}${statusOf(cause)}).`
+        })
     })
-  )
+  ).pipe(Effect.scoped, inTime)
 
 export const layerSmtp = ({ from, url }: SmtpOptions) =>
   Layer.scoped(
     Mailer,
     Effect.gen(function* () {
       const permits = yield* Effect.makeSemaphore(maxConnections)
-      const transport = yield* Effect.acquireRelease(
-        Effect.sync(() => transportOf(new URL(Redacted.value(url)))),
-        (opened) => Effect.sync(() => opened.close())
-      )
+      const transport = yield* openTransport(url)
       const send = ({ id, subject, text, to }: Mail) =>
         Effect.gen(function* () {
           const messageId = `${id}@spoke`
           const { response } = yield* Effect.tryPromise({
             try: () => transport.sendMail({ from, to, subject, text, messageId: `<${messageId}>` }),
             catch: failure
-          }).pipe(
-            Effect.timeoutFail({
-              duration: deadline,
-              onTimeout: () => new MailerError({ message: "The mail server did not answer in time." })
-            })
-          )
+          }).pipe(inTime)
           return { messageId: queuedAs(response) ?? messageId }
         }).pipe(permits.withPermits(1), Effect.withSpan("Mailer.send"))
       return { configured: true, send }

@@ -59,7 +59,7 @@ const beginningOf = ({ read }: Answered): Effect.Effect<string> =>
     return text
   }).pipe(
     Effect.timeoutTo({ duration: errorBodyTimeout, onSuccess: (text) => text, onTimeout: () => "" }),
-    Effect.catchAll(() => Effect.succeed(""))
+    Effect.orElseSucceed(() => "")
   )
 
 const refused = (answer: Answered) =>

@@ -3,11 +3,9 @@
  * get it in the background, in batches, so that publishing never waits for the database.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -16,10 +14,6 @@ import * as Subscribers from "./Subscribers.ts"
 
 const channel = "spoke_realtime"
 
-/** Maximum number of signals that wait to be sent. The oldest are dropped first. */
-const maxWaitingSignals = 4_096
-/** Maximum number of signals of one statement. */
-const maxBatchSize = 100
 /** Time-out for sending a batch. */
 const batchTimeout = "5 seconds"
 
@@ -33,22 +27,15 @@ export const layerPostgres = Layer.scoped(
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
     const from = crypto.randomUUID()
-    const { deliver, signalAll, subscribe } = Subscribers.make()
-    const outgoing = yield* Queue.sliding<Signal>(maxWaitingSignals)
+    const { deliver, publisher, signalAll, subscribe } = Subscribers.make()
 
-    const send = (signals: Chunk.Chunk<Signal>) => {
-      const letters = Chunk.toReadonlyArray(signals).map((signal) => write({ from, signal }))
+    const publish = yield* publisher((signals) => {
+      const letters = signals.map((signal) => write({ from, signal }))
       return sql`
         select pg_notify(${channel}, letter) from jsonb_array_elements_text(${JSON.stringify(letters)}::jsonb) letter`.pipe(
-        Effect.timeout(batchTimeout),
-        Effect.catchAllCause((cause) => Effect.logWarning("Other processes could not be notified", cause))
+        Effect.timeout(batchTimeout)
       )
-    }
-    yield* Queue.takeBetween(outgoing, 1, maxBatchSize).pipe(
-      Effect.flatMap(send),
-      Effect.forever,
-      Effect.forkScoped
-    )
+    })
 
     /** An empty notification means that earlier ones may have been lost. */
     const receive = (letter: string) => {
@@ -67,9 +54,6 @@ export const layerPostgres = Layer.scoped(
       Effect.forkScoped
     )
 
-    return {
-      publish: (signal) => Effect.zipRight(deliver(signal), Effect.asVoid(Queue.offer(outgoing, signal))),
-      subscribe
-    }
+    return { publish, subscribe }
   })
 )

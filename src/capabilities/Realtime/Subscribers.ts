@@ -1,4 +1,5 @@
-/** The subscribers of this process. */
+/** The subscribers of this process, and the signals that wait for other processes. */
+import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 import type { ConversationId } from "../../domain/Ids.ts"
@@ -6,6 +7,10 @@ import type { Signal } from "../Realtime.ts"
 
 /** Maximum number of signals that wait for one slow reader. The oldest are dropped first. */
 const maxWaitingSignals = 64
+/** Maximum number of signals that wait to be sent. The oldest are dropped first. */
+const maxUnsentSignals = 4_096
+/** Maximum number of signals that are sent at once. */
+const maxBatchSize = 100
 
 export const make = () => {
   const readers = new Map<ConversationId, Set<Queue.Queue<Signal>>>()
@@ -41,5 +46,22 @@ export const make = () => {
       (queue) => remove(conversationId, queue)
     )
 
-  return { deliver, signalAll, subscribe } as const
+  /**
+   * Publishes signals: to the subscribers of this process at once, and to other processes by `send` in the background,
+   * in batches, until the scope closes.
+   */
+  const publisher = (send: (signals: ReadonlyArray<Signal>) => Effect.Effect<unknown, unknown>) =>
+    Effect.gen(function* () {
+      const outgoing = yield* Queue.sliding<Signal>(maxUnsentSignals)
+      yield* Queue.takeBetween(outgoing, 1, maxBatchSize).pipe(
+        Effect.flatMap((signals) => send(Chunk.toReadonlyArray(signals))),
+        Effect.catchAllCause((cause) => Effect.logWarning("Other processes could not be notified", cause)),
+        Effect.forever,
+        Effect.forkScoped
+      )
+      return (signal: Signal) =>
+        Effect.zipRight(deliver(signal), Effect.asVoid(Queue.offer(outgoing, signal)))
+    })
+
+  return { deliver, publisher, signalAll, subscribe } as const
 }

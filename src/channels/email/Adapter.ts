@@ -2,16 +2,12 @@
  * E-mail as a channel. A mail-receiving service delivers mails, signed with a secret of the account. Replies are sent
  * through the account's own mail server. The account is identified by the login there, which proves its ownership.
  */
-import { createHash, createHmac, timingSafeEqual } from "node:crypto"
-import * as Duration from "effect/Duration"
+import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import * as Redacted from "effect/Redacted"
 import {
   type ChannelAccess,
   type ChannelAdapter,
   type ChannelRecipient,
-  type ChannelRequest,
   ChannelError,
   channelRefusal
 } from "../../capabilities/ChannelAdapters.ts"
@@ -21,23 +17,17 @@ import { shownAs } from "../Markdown.ts"
 import { emptyDelivery } from "../Normalized.ts"
 import { messageIdOf, normalize, senderRules } from "./Inbound.ts"
 import { addressForm, type ReceivedMail, receivedMail } from "./Mail.ts"
-import { unsigned, unreached } from "../Refusals.ts"
+import { unreached } from "../Refusals.ts"
+import { verifyTimed } from "../Signature.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
-/** Maximum age of a request. An older one may be a replay. */
-const maxRequestAge = Duration.minutes(5)
-const signatureForm = /^v1=([0-9a-f]{64})$/
-const stampForm = /^\d{1,12}$/
-
-/** Checks `v1=` and the HMAC-SHA-256 of `{timestamp}.{body}`, for requests of the last five minutes. */
-const isSigned = (secret: Redacted.Redacted, { body, header, now }: ChannelRequest) => {
-  const stamp = header("x-spoke-timestamp") ?? ""
-  const given = signatureForm.exec(header("x-spoke-signature") ?? "")?.[1]
-  if (given === undefined || !stampForm.test(stamp)) return false
-  if (Math.abs(now.epochMillis - Number(stamp) * 1_000) > Duration.toMillis(maxRequestAge)) return false
-  const expected = createHmac("sha256", Redacted.value(secret)).update(`${stamp}.`).update(body).digest()
-  return timingSafeEqual(expected, Buffer.from(given, "hex"))
-}
+/** `v1=` and the HMAC-SHA-256 of `{timestamp}.{body}`. */
+const verify = verifyTimed({
+  stampHeader: "x-spoke-timestamp",
+  signatureHeader: "x-spoke-signature",
+  form: /^v1=([0-9a-f]{64})$/,
+  prefixOf: (stamp) => `${stamp}.`
+})
 
 const failureOf = ({ message, reason, retryable }: SubmissionError) =>
   new ChannelError({ reason, message, retryable })
@@ -108,10 +98,7 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
   },
   webhook: "account",
 
-  verify: (request, access) => {
-    const secret = access?.secrets["signingSecret"]
-    return secret !== undefined && isSigned(secret, request) ? Either.void : Either.left(unsigned())
-  },
+  verify,
   decode: receivedMail,
   normalize: (body, now, access) =>
     access === null || !isMail(body) ? emptyDelivery : normalize(body, now, access),

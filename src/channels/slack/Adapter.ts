@@ -1,34 +1,24 @@
 /** Slack apps as a channel: events signed with the app's secret, replies with its token. */
 import type * as HttpClient from "@effect/platform/HttpClient"
-import { createHmac, timingSafeEqual } from "node:crypto"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
-import type { ChannelAdapter, ChannelRequest } from "../../capabilities/ChannelAdapters.ts"
+import type { ChannelAdapter } from "../../capabilities/ChannelAdapters.ts"
 import { unreadable } from "../Exchange.ts"
 import { fieldsOf, identifierOf } from "../Fields.ts"
 import { shownAs } from "../Markdown.ts"
 import { emptyDelivery } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
-import { unreached, unsigned } from "../Refusals.ts"
+import { unreached } from "../Refusals.ts"
+import { verifyTimed } from "../Signature.ts"
 
-/** Maximum age of a request. An older one may be a replay. */
-const maxRequestAge = Duration.minutes(5)
-const signatureForm = /^v0=([0-9a-f]{64})$/
-const stampForm = /^\d{1,12}$/
-
-/** Checks `v0=` and the HMAC-SHA-256 of `v0:{timestamp}:{body}`, for requests of the last five minutes. */
-const isSigned = (secret: Redacted.Redacted, { body, header, now }: ChannelRequest) => {
-  const stamp = header("x-slack-request-timestamp") ?? ""
-  const given = signatureForm.exec(header("x-slack-signature") ?? "")?.[1]
-  if (given === undefined || !stampForm.test(stamp)) return false
-  if (Math.abs(now.epochMillis - Number(stamp) * 1_000) > Duration.toMillis(maxRequestAge)) return false
-  const expected = createHmac("sha256", Redacted.value(secret)).update(`v0:${stamp}:`).update(body).digest()
-  return timingSafeEqual(expected, Buffer.from(given, "hex"))
-}
+/** `v0=` and the HMAC-SHA-256 of `v0:{timestamp}:{body}`. */
+const verify = verifyTimed({
+  stampHeader: "x-slack-request-timestamp",
+  signatureHeader: "x-slack-signature",
+  form: /^v0=([0-9a-f]{64})$/,
+  prefixOf: (stamp) => `v0:${stamp}:`
+})
 
 /** These three characters have a special meaning in any text. */
 const escaped = (text: string) =>
@@ -43,10 +33,7 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
     form: { account: null, secrets: [{ name: "signingSecret", label: "Signing secret" }] },
     webhook: "account",
 
-    verify: (request, access) => {
-      const secret = access?.secrets["signingSecret"]
-      return secret !== undefined && isSigned(secret, request) ? Either.void : Either.left(unsigned())
-    },
+    verify,
     challenge: (body) => {
       const { challenge, type } = fieldsOf(body)
       return type === "url_verification" && typeof challenge === "string"

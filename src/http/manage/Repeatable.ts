@@ -1,6 +1,5 @@
 /** POST requests with the header `Idempotency-Key`: a repeat gets the stored response and is not executed. */
 import * as HttpApp from "@effect/platform/HttpApp"
-import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as HttpBody from "@effect/platform/HttpBody"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -20,11 +19,7 @@ const form = new ValidationError({
 
 const decodeKey = (header: string) =>
   Schema.decodeUnknown(IdempotencyHeader)({ "idempotency-key": header }).pipe(
-    Effect.catchTag("ParseError", (error) =>
-      Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) =>
-        Effect.fail(Issues.toError(issues))
-      )
-    )
+    Effect.catchTag("ParseError", Issues.refuse)
   )
 
 type KnownAnswer = { readonly status: number; readonly contentType: string; readonly body: string }

@@ -1,5 +1,4 @@
 /** The tools of an agent over MCP: search and answer. They use the same use-cases as `/v1`. */
-import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as JSONSchema from "effect/JSONSchema"
@@ -105,9 +104,7 @@ const passage = ({ score, sourceName, text, url }: Chunk) =>
   `${sourceName} (${score.toFixed(3)}) ${url}\n${text}`
 
 const decodeArguments = <A, I>(schema: Schema.Schema<A, I>, given: unknown) =>
-  Effect.catchTag(Schema.decodeUnknown(schema, { errors: "all" })(given), "ParseError", (error) =>
-    Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(Issues.toError(issues)))
-  )
+  Effect.catchTag(Schema.decodeUnknown(schema, { errors: "all" })(given), "ParseError", Issues.refuse)
 
 export const make = Effect.gen(function* () {
   const retrieve = yield* Retrieve

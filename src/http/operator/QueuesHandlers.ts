@@ -10,16 +10,11 @@ export const QueuesHandlers = HttpApiBuilder.group(Api, "queues", (handlers) =>
     return handlers
       .handle("list", () => Effect.map(queues.counts, (counts) => ({ queues: counts })))
       .handle("jobs", ({ path: { name }, urlParams: { limit = 20, cursor, state } }) =>
-        Effect.gen(function* () {
-          const jobList = {
-            scope: "operator",
-            route: `/api/operator/queues/${name}/jobs`,
-            filter: { state }
-          }
-          const before = yield* Cursor.open(jobList, cursor)
-          const { jobs, next } = yield* queues.list(name, { state, limit, before })
-          return { jobs, nextCursor: yield* Cursor.seal(jobList, next) }
-        })
+        Cursor.page(
+          { scope: "operator", route: `/api/operator/queues/${name}/jobs`, filter: { state } },
+          cursor,
+          (before) => queues.list(name, { state, limit, before })
+        )
       )
       .handle("retry", ({ path: { id, name } }) => Effect.map(queues.retry(name, id), (job) => ({ job })))
   })

@@ -18,8 +18,10 @@ export const TenantsHandlers = HttpApiBuilder.group(Api, "tenants", (handlers) =
       .handle("create", ({ payload }) => accounts.createTenant(payload))
       .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
         Effect.gen(function* () {
-          const page = yield* accounts.listTenants({ limit, after: yield* Cursor.open(tenantList, cursor) })
-          return { tenants: page.rows, nextCursor: yield* Cursor.seal(tenantList, page.next) }
+          const { nextCursor, rows } = yield* Cursor.page(tenantList, cursor, (after) =>
+            accounts.listTenants({ limit, after })
+          )
+          return { tenants: rows, nextCursor }
         })
       )
       .handle("putSubscription", ({ path, payload }) =>

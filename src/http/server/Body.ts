@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import { type CodedError, PayloadTooLarge, ValidationError } from "../../domain/Errors.ts"
+import { type CodedError, ValidationError } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import * as RequestBody from "./RequestBody.ts"
 
@@ -25,9 +25,6 @@ const maxDepth = 2 * Json.maxJsonDepth
 const unreadable = (request: Request, cause: CodedError) =>
   new HttpServerError.RequestError({ request, reason: "Decode", cause })
 
-const tooLarge = (limit: number) =>
-  new PayloadTooLarge({ message: `The body may take at most ${limit} bytes.` })
-
 /** For servers other than Node's: the platform's stream of the body. */
 const fromStream = (request: Request, limit: number) => {
   if (request.source instanceof globalThis.Request && request.source.body === null) {
@@ -37,7 +34,7 @@ const fromStream = (request: Request, limit: number) => {
     Stream.mapAccumEffect(0, (before, chunk) => {
       const size = before + chunk.length
       return size > limit
-        ? Effect.fail(unreadable(request, tooLarge(limit)))
+        ? Effect.fail(unreadable(request, RequestBody.tooLarge(limit)))
         : Effect.succeed([size, chunk] as const)
     }),
     Stream.runFold(new Array<Uint8Array>(), (chunks, chunk) => {
@@ -53,7 +50,7 @@ const read = (request: Request, limit: number): Effect.Effect<Uint8Array, HttpSe
     return Effect.mapError(RequestBody.whole(request.source, limit), (cause) => unreadable(request, cause))
   }
   if (Number(request.headers["content-length"]) > limit) {
-    return Effect.fail(unreadable(request, tooLarge(limit)))
+    return Effect.fail(unreadable(request, RequestBody.tooLarge(limit)))
   }
   return fromStream(request, limit)
 }

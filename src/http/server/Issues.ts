@@ -1,5 +1,7 @@
 /** Validation issues of a request, without its values. */
-import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
+import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
+import * as Effect from "effect/Effect"
+import type { ParseError } from "effect/ParseResult"
 import { ValidationError } from "../../domain/Errors.ts"
 
 const maxIssues = 50
@@ -31,7 +33,7 @@ const withoutInput = (message: string): string => {
     .slice(0, maxMessageCharacters)
 }
 
-interface Issue {
+export interface Issue {
   readonly path: ReadonlyArray<string | number>
   readonly message: string
 }
@@ -76,3 +78,7 @@ export const toError = ({ issues }: HttpApiDecodeError): ValidationError =>
       )
     }
   })
+
+/** Fails with the issues of `error`. */
+export const refuse = (error: ParseError): Effect.Effect<never, ValidationError> =>
+  Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(toError(issues)))

@@ -38,9 +38,9 @@ export class RequestBodyLimits extends Context.Reference<RequestBodyLimits>()("h
 
 type BodyError = PayloadTooLarge | ValidationError | ServiceUnavailable
 
-const tooLarge = (maxBytes: number) =>
+export const tooLarge = (maxBytes: number) =>
   new PayloadTooLarge({ message: `The body may take at most ${maxBytes} bytes.` })
-const cutOff = () => new ValidationError({ message: "The body ended too early." })
+export const cutOff = () => new ValidationError({ message: "The body ended too early." })
 const tooSlow = () => new ValidationError({ message: "The body comes too slowly, or has stopped coming." })
 const tooMany = () =>
   new ServiceUnavailable({

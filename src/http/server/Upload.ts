@@ -47,7 +47,6 @@ const maxNameCharacters = 255
 
 const invalid = (field: string, message: string) => invalidField([field], message)
 
-const cutOff = () => new ValidationError({ message: "The body ended too early." })
 const tooSlow = () => new ValidationError({ message: "The upload took too long." })
 
 const nameOf = (name: string) => sanitize(name.slice(-maxNameCharacters)) || "file"
@@ -58,7 +57,10 @@ const bodyOf = (request: HttpServerRequest.HttpServerRequest, maxBytes: number):
   if (source instanceof IncomingMessage) return RequestBody.stream(source, maxBytes)
   const sent =
     source instanceof globalThis.Request && source.body !== null
-      ? Stream.fromReadableStream({ evaluate: () => source.body ?? new ReadableStream(), onError: cutOff })
+      ? Stream.fromReadableStream({
+          evaluate: () => source.body ?? new ReadableStream(),
+          onError: RequestBody.cutOff
+        })
       : Stream.empty
   return RequestBody.bounded(Stream.timeoutFail(sent, tooSlow, idleTimeout), maxBytes)
 }

@@ -26,6 +26,7 @@ const Subscription = Schema.Struct({
   "hub.verify_token": optional,
   "hub.challenge": optional
 })
+export type Subscription = typeof Subscription.Type
 
 /** The response's body is the challenge. */
 const whatsappChallenge = HttpApiEndpoint.get("whatsappChallenge", "/api/webhooks/whatsapp")

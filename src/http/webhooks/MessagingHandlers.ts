@@ -4,20 +4,13 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import { WebhookIngress } from "../../usecases/channels/WebhookIngress.ts"
 import { Api } from "../Api.ts"
+import type { Subscription } from "./MessagingApi.ts"
 
 /** Challenges of messaging providers, and deliveries to single accounts. */
 export const MessagingHandlers = HttpApiBuilder.group(Api, "messaging", (handlers) =>
   Effect.gen(function* () {
     const ingress = yield* WebhookIngress
-    const challenge = ({
-      urlParams
-    }: {
-      readonly urlParams: {
-        readonly "hub.mode"?: string
-        readonly "hub.verify_token"?: string
-        readonly "hub.challenge"?: string
-      }
-    }) =>
+    const challenge = ({ urlParams }: { readonly urlParams: Subscription }) =>
       ingress.challenge({
         mode: urlParams["hub.mode"],
         verifyToken: urlParams["hub.verify_token"],

@@ -10,7 +10,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Split } from "../../domain/agents/Agent.ts"
 import type { AgentVersion } from "../../domain/agents/AgentVersion.ts"
 import type { AgentId } from "../../domain/Ids.ts"
-import type { Page } from "../../domain/Page.ts"
+import { type Page, pageBy } from "../../domain/Page.ts"
 import { AgentRow, AgentSettings, assignments, columnsOf, toAgent } from "./AgentSettings.ts"
 import { published, reported } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
@@ -43,9 +43,7 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
       const found = yield* sql`
         select ${columns} from ${ownVersion(scope, id)} and ${before === null ? sql`true` : sql`v.version < ${before}`}
         order by v.version desc limit ${limit + 1}`.pipe(Rows.all(Listed))
-      const rows = found.slice(0, limit)
-      const next = found.length > limit ? `${rows.at(-1)?.version}` : null
-      const page: Page<AgentVersion> = { rows, next }
+      const page: Page<AgentVersion> = pageBy(found, limit, ({ version }) => String(version))
       return page
     }, Effect.orDie)
 

@@ -7,6 +7,7 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Struct from "effect/Struct"
 import { LruCache } from "../../concurrency/LruCache.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { RunPassage } from "../../domain/chat/AgentRun.ts"
@@ -60,14 +61,7 @@ export class StoredPassages {
 }
 
 /** The columns that are sent of a stored passage. */
-const withoutText = ({ chunkId, documentId, hash, index, score, sourceId }: HashedPassage) => ({
-  chunkId,
-  documentId,
-  hash,
-  index,
-  score,
-  sourceId
-})
+const withoutText = Struct.pick("chunkId", "documentId", "hash", "index", "score", "sourceId")
 
 /**
  * Parts of the statement that settles the run `settled`, each followed by a comma; empty without passages. Rows are

@@ -73,35 +73,6 @@ export const settingsColumns = (sql: SqlClient.SqlClient, asked: VersionChoice) 
 /** Applies the settings of the version that the turn uses to `started`. */
 export const withRecorded = <A extends typeof TurnAgent.Type>(started: A): A => {
   if (started.recorded === null) return started
-  const {
-    contextTokens,
-    instructions,
-    length,
-    masking,
-    maxSearches,
-    minScore,
-    mode,
-    model,
-    streamReasoning,
-    tone,
-    tools,
-    topK,
-    unsupported
-  } = started.recorded
-  return {
-    ...started,
-    instructions,
-    model,
-    topK,
-    minScore,
-    groundingMode: mode,
-    unsupported,
-    contextTokens,
-    maxSearches,
-    length,
-    tone,
-    masking,
-    streamReasoning,
-    sourceTools: tools
-  }
+  const { greeting: _, mode, name: __, tools, ...settings } = started.recorded
+  return { ...started, ...settings, groundingMode: mode, sourceTools: tools }
 }

@@ -15,7 +15,7 @@ import {
   MessageAuthor
 } from "../../domain/conversations/Conversation.ts"
 import { type ConversationId, MessageId } from "../../domain/Ids.ts"
-import type { Page } from "../../domain/Page.ts"
+import { pageOf } from "../../domain/Page.ts"
 import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
 import { lastChange } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
@@ -29,8 +29,6 @@ const Row = Schema.Struct({
   /** Why a human was last requested. */
   handoffReason: Schema.NullOr(Schema.String)
 })
-/** A conversation with the additional fields of the dashboard. */
-type ConversationRow = typeof Row.Type
 
 /** One row per message. A conversation without messages on this page has one row of nulls. */
 const MessageRow = Schema.Struct({
@@ -120,12 +118,7 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
           ],
           limit + 1
         )
-        const shown = found.slice(0, limit)
-        const page: Page<ConversationRow> = {
-          rows: shown,
-          next: found.length > limit ? (shown.at(-1)?.id ?? null) : null
-        }
-        return page
+        return pageOf(found, limit)
       })
 
       /**

@@ -10,6 +10,7 @@ import * as Path from "node:path"
 import * as v8 from "node:v8"
 import { type Engine, engineOf, messageOf, openGlite, type EngineOpening } from "./Engine.ts"
 import { openThread } from "./EngineThread.ts"
+import { sync } from "./Folder.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** The database cannot be opened or reached. `message` is short and contains neither credentials nor address. */
@@ -110,17 +111,6 @@ const files = <A>(run: () => Promise<A>) =>
 
 const exists = (path: string) => Effect.isSuccess(Effect.tryPromise(() => Fs.stat(path)))
 
-/** Syncs the directory, so that a created or removed entry survives a power failure. */
-const syncDirectory = (directory: string) =>
-  files(async () => {
-    const handle = await Fs.open(directory, "r")
-    try {
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-  })
-
 const restrict = (directory: string): Effect.Effect<void, DatabaseUnavailable> =>
   files(async () => {
     const entries = await Fs.readdir(directory, { withFileTypes: true, recursive: true })
@@ -150,11 +140,11 @@ export const openDirectory = (dataDir: string, options: EngineOptions) =>
 
     yield* files(() => Fs.writeFile(mark, "", { mode: 0o600 }))
     yield* files(() => Fs.mkdir(directory, { recursive: true, mode: 0o700 }))
-    yield* syncDirectory(dataDir)
+    yield* files(() => sync(dataDir))
     const engine = yield* open({ ...opening, seed: options.seed ?? null }, options.thread)
     yield* restrict(directory)
     yield* files(() => Fs.rm(mark))
-    yield* syncDirectory(dataDir)
+    yield* files(() => sync(dataDir))
     return engine
   }).pipe(Effect.catchTag("DatabaseUnavailable", orNoRoom(dataDir)))
 

@@ -43,12 +43,12 @@ const neglected = (sql: SqlClient) => sql<Table>`
     case when old then 'vacuum (freeze, analyze) ' when worn then 'vacuum (analyze) ' else 'analyze ' end as statement
   from measured where old or worn or changed order by name`
 
-/** Checks once. `log` is the number of bytes of log that needs no checkpoint. */
-export const maintainOnce = (sql: SqlClient, log = maxLogBytes) =>
+/** Checks once. */
+export const maintainOnce = (sql: SqlClient) =>
   Effect.gen(function* () {
     const [written] = yield* sql<{ readonly bytes: number }>`
       select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::float8 as bytes from pg_control_checkpoint()`
-    if ((written?.bytes ?? 0) > log) yield* sql`checkpoint`
+    if ((written?.bytes ?? 0) > maxLogBytes) yield* sql`checkpoint`
     // Otherwise statistics are flushed at most once a second, and only by another statement.
     yield* sql`select pg_stat_force_next_flush()`
     // Other statements can run between two tables.

@@ -1,4 +1,4 @@
-/** Creates folders with their parents. */
+/** Creates folders with their parents, and makes them durable. */
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
 import { codeOf } from "../../domain/Thrown.ts"
@@ -22,4 +22,10 @@ export const makeFolder = async (directory: string): Promise<void> => {
   // An existing folder can also cause other errors, such as EROFS.
   const found = await Fs.stat(directory).catch(() => null)
   if (found?.isDirectory() !== true) throw made
+}
+
+/** Makes the names in a folder, or the bytes of a file, durable, so that they survive a power failure. */
+export const sync = async (place: string): Promise<void> => {
+  const handle = await Fs.open(place, "r")
+  await handle.sync().finally(() => handle.close())
 }

@@ -14,7 +14,7 @@ import {
   WebhookId
 } from "../../domain/events/Webhook.ts"
 import { TenantId } from "../../domain/Ids.ts"
-import type { Page } from "../../domain/Page.ts"
+import { type Page, pageBy } from "../../domain/Page.ts"
 import { JsonObject, sanitize } from "../../domain/Text.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jobs, ownerOf, queueName } from "./ReportedEvents.ts"
@@ -113,8 +113,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           order by d.seq desc limit ${limit + 1}`.pipe(
           Rows.all(LogRow),
           Effect.map((found) => {
-            const rows = found.slice(0, limit)
-            const next = found.length > limit ? (rows.at(-1)?.place ?? null) : null
+            const { next, rows } = pageBy(found, limit, ({ place }) => place)
             return { rows: rows.map(({ place: _, ...row }) => row), next }
           })
         )

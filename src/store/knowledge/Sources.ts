@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentId, SourceId } from "../../domain/Ids.ts"
-import type { Page } from "../../domain/Page.ts"
+import { pageOf } from "../../domain/Page.ts"
 import {
   type ArtifactRef,
   builtInEmbeddingProfile,
@@ -97,12 +97,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         select ${columns(sql`s.config - ${contentFields}::text[]`)} from sources s where ${sql.and(conditions)} order by s.id desc limit ${filter.limit + 1}`.pipe(
         Rows.all(Row)
       )
-      const rows = found.slice(0, filter.limit).map(decodeRow)
-      const page: Page<Source> = {
-        rows,
-        next: found.length > filter.limit ? (rows.at(-1)?.id ?? null) : null
-      }
-      return page
+      return pageOf(found.map(decodeRow), filter.limit)
     }, Effect.orDie)
 
     const insert = (

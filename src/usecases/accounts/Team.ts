@@ -80,6 +80,18 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       return { token, fingerprint: yield* credentials.fingerprint(token) }
     })
 
+    /** Stores the invitation of `user` by `by`, in place of an earlier one. */
+    const invited = (
+      { tenantId }: TenantScope,
+      by: UserId,
+      { id, role }: { readonly id: UserId; readonly role: Role },
+      { fingerprint, token }: Effect.Effect.Success<typeof freshToken>
+    ) =>
+      Effect.map(
+        store.invite({ fingerprint, tenantId, by, userId: id, role, lasts: invitationLifetime }),
+        (expiresAt) => ({ token, expiresAt })
+      )
+
     /** Oldest first. */
     const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
 
@@ -114,7 +126,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
           ? null
           : yield* Effect.mapError(credentials.hashPassword(password, by.tenantId), tooManyPasswords)
       const passwordBy = passwordHash === null ? null : by.userId
-      const { token, fingerprint } = yield* freshToken
+      const secret = yield* freshToken
       const id = yield* newId.user
       const addition = Effect.gen(function* () {
         yield* begin(by, role)
@@ -126,37 +138,21 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         }
         const user = yield* Effect.orDie(find(by, id))
         if (passwordHash !== null || !passwords) return { user, invitation: null }
-        const expiresAt = yield* store.invite({
-          fingerprint,
-          tenantId: by.tenantId,
-          by: by.userId,
-          userId: id,
-          role,
-          lasts: invitationLifetime
-        })
-        return { user, invitation: { token, expiresAt } }
+        return { user, invitation: yield* invited(by, by.userId, user, secret) }
       })
       return yield* atomically(addition)
     })
 
     /** A new invitation; the previous one is void. The password stays valid until another is chosen. */
     const invite = Effect.fn("Team.invite")(function* (by: SessionUser, id: UserId) {
-      const { token, fingerprint } = yield* freshToken
+      const secret = yield* freshToken
       const renewal = Effect.gen(function* () {
         const role = yield* begin(by)
         const user = yield* find(by, id)
         yield* mayTouch(role, user.role)
         if (!user.active) return yield* switchedOff()
         if (!(yield* store.passwordsAllowed(by))) return yield* noPasswords()
-        const expiresAt = yield* store.invite({
-          fingerprint,
-          tenantId: by.tenantId,
-          by: by.userId,
-          userId: id,
-          role: user.role,
-          lasts: invitationLifetime
-        })
-        return { user, invitation: { token, expiresAt } }
+        return { user, invitation: yield* invited(by, by.userId, user, secret) }
       })
       return yield* atomically(renewal)
     })
@@ -219,7 +215,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
      * and the invitation lets the owner choose a password.
      */
     const recover = Effect.fn("Team.recover")(function* (scope: TenantScope, email: Email) {
-      const { token, fingerprint } = yield* freshToken
+      const secret = yield* freshToken
       const recovery = Effect.gen(function* () {
         yield* store.lock(scope)
         const found = yield* users.findByEmail(email)
@@ -228,15 +224,8 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         if (role !== "owner") return yield* noSuch("user")
         yield* signOn.allowPasswords(scope)
         yield* store.activate(scope, id)
-        const expiresAt = yield* store.invite({
-          fingerprint,
-          tenantId: scope.tenantId,
-          by: id,
-          userId: id,
-          role,
-          lasts: invitationLifetime
-        })
-        return { user: yield* find(scope, id), invitation: { token, expiresAt } }
+        const invitation = yield* invited(scope, id, { id, role }, secret)
+        return { user: yield* find(scope, id), invitation }
       })
       return yield* atomically(recovery)
     })

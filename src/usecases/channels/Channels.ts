@@ -136,6 +136,19 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       return { account, rival }
     })
 
+    /** The account to store. Of an inactive one only what the provider reports is asked. */
+    const accountFor = Effect.fn("Channels.accountFor")(function* (
+      adapter: ChannelAdapter,
+      scope: TenantScope,
+      access: ChannelAccess,
+      mine: ChannelId | null,
+      active: boolean
+    ) {
+      if (active) return yield* proveAccount(adapter, scope, access, mine)
+      const account = adapter.form.account === null ? yield* proof.prove(adapter, access) : access
+      return { account, rival: Option.none<StoredChannel>() }
+    })
+
     /**
      * Runs the change in one transaction with the end of another tenant's configuration, if any, and the audit entries.
      */
@@ -185,12 +198,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         secrets,
         profile: settingsOf(adapter, settings)
       }
-      const { account, rival } = active
-        ? yield* proveAccount(adapter, by, access, null)
-        : {
-            account: isReported ? yield* proof.prove(adapter, access) : access,
-            rival: Option.none<StoredChannel>()
-          }
+      const { account, rival } = yield* accountFor(adapter, by, access, null, active)
       const take = (agent: AgentScope) =>
         Effect.gen(function* () {
           const id = yield* newId.channel
@@ -265,13 +273,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       const access = yield* changedAccess(row, patch)
       yield* checkSecrets(adapter, access.secrets)
       yield* checkSettings(adapter, { ...settingsOf(adapter, access.profile), ...patch.settings })
-      const isReported = adapter.form.account === null
-      const { account, rival } = active
-        ? yield* proveAccount(adapter, by, access, row.id)
-        : {
-            account: isReported ? yield* proof.prove(adapter, access) : access,
-            rival: Option.none<StoredChannel>()
-          }
+      const { account, rival } = yield* accountFor(adapter, by, access, row.id, active)
       const stored = yield* sealAccess(box, credentialsOf(adapter, access, account))
       const changes: ChannelChanges = { ...stored, active }
       return { changes, rival, isProven: active }

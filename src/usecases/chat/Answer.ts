@@ -64,8 +64,9 @@ const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
   before?: ReadonlyArray<Passages.Passage>
 ) {
   const { admission, request, scope } = turn
+  const text = MaskedTurn.searchable(turn, query)
   const searching = search.search(scope, {
-    text: MaskedTurn.searchable(turn, query),
+    text,
     topK: admission.topK,
     ...minScores(admission.minScore, runtime, embedder),
     filter: request.filter
@@ -82,7 +83,7 @@ const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
       : [yield* searching, null]
   const chunks = Curated.prependCurated(curated, found.chunks, admission.topK)
   yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
-    query: withoutCredentials(request, MaskedTurn.searchable(turn, query)),
+    query: withoutCredentials(request, text),
     degraded: found.degraded,
     ...(request.filter === undefined ? {} : { filter: request.filter }),
     ...(curated === null ? {} : { curated: { question: curated.question, likeness: curated.likeness } }),

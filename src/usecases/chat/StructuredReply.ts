@@ -6,8 +6,8 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { NotConfigured } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
-import { isList } from "../../domain/JsonValue.ts"
-import { JsonObject, type JsonValue } from "../../domain/Text.ts"
+import { replacedObject } from "../../domain/JsonValue.ts"
+import { JsonObject } from "../../domain/Text.ts"
 import { MarkScanner, withoutMarks } from "./grounding/Marks.ts"
 import * as Arguments from "./tools/Arguments.ts"
 
@@ -48,14 +48,8 @@ class Unmarking {
     this.known = known
   }
 
-  value(value: JsonValue): JsonValue {
-    if (typeof value === "string") return this.text(value)
-    if (typeof value !== "object" || value === null) return value
-    return isList(value) ? value.map((item) => this.value(item)) : this.object(value)
-  }
-
   object(object: JsonObject): JsonObject {
-    return Object.fromEntries(Object.entries(object).map(([name, member]) => [name, this.value(member)]))
+    return replacedObject(object, { text: (text) => this.text(text), name: (name) => name })
   }
 
   private text(text: string): string {

@@ -6,6 +6,7 @@ import * as Stream from "effect/Stream"
 import type { ConversationFilter, ConversationScope } from "../../domain/conversations/Conversation.ts"
 import { PaginationNotReady, orNoSuch } from "../../domain/Errors.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
+import { pageBy } from "../../domain/Page.ts"
 import {
   ConversationStore,
   type KeyedMessage,
@@ -47,11 +48,8 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
     ) {
       const pageSize = Math.min(limit, maxMessages)
       const page = yield* pageOf(scope, id, { after, limit: pageSize + 1 })
-      const shown = page.messages.slice(0, pageSize)
-      return {
-        rows: shown.map(({ message }) => message),
-        next: page.messages.length > pageSize ? (shown.at(-1)?.position ?? null) : null
-      }
+      const { next, rows } = pageBy(page.messages, pageSize, ({ position }) => position)
+      return { rows: rows.map(({ message }) => message), next }
     })
 
     /** The pages after `first`, up to the message that was the last one when reading began. */

@@ -7,7 +7,7 @@ import { invalidField } from "../../domain/Errors.ts"
 const maxDays = 92
 const defaultDays = 30
 
-const refusedTime = (path: string, message: string) => invalidField([path], message)
+const refusedStart = (message: string) => invalidField(["from"], message)
 
 /** The time range of a request. The default is the last {@link defaultDays} days. */
 export const reportTime = Effect.fn("reportTime")(function* (request: {
@@ -16,9 +16,9 @@ export const reportTime = Effect.fn("reportTime")(function* (request: {
 }) {
   const to = request.to ?? (yield* DateTime.now)
   const from = request.from ?? DateTime.subtract(to, { days: defaultDays })
-  if (!DateTime.lessThan(from, to)) return yield* refusedTime("from", "Expected a moment before `to`")
+  if (!DateTime.lessThan(from, to)) return yield* refusedStart("Expected a moment before `to`")
   if (DateTime.lessThan(from, DateTime.subtract(to, { days: maxDays })))
-    return yield* refusedTime("from", `Expected at most ${maxDays} days before \`to\``)
+    return yield* refusedStart(`Expected at most ${maxDays} days before \`to\``)
   return { from, to }
 })
 

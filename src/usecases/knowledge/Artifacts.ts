@@ -7,6 +7,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import {
   ArtifactStore,
@@ -15,12 +16,7 @@ import {
   type Staged
 } from "../../capabilities/ArtifactStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
-import {
-  type FileTooLarge,
-  type PayloadTooLarge,
-  ServiceUnavailable,
-  type ValidationError
-} from "../../domain/Errors.ts"
+import { type CodedError, ServiceUnavailable } from "../../domain/Errors.ts"
 import { typeId } from "../../domain/Ids.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { ArtifactRows, removalLease } from "../../store/knowledge/ArtifactRows.ts"
@@ -41,7 +37,7 @@ export interface ClaimedArtifact {
 }
 
 /** The error while the artifact store does not answer. */
-export const cannotStore = () =>
+const cannotStore = () =>
   new ServiceUnavailable({ message: "The file cannot be stored now. Try again later." })
 
 const storeTimedOut = () => new JobFailure({ message: "The artifact store did not answer.", fatal: false })
@@ -108,13 +104,15 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
     const keep = (bytes: Uint8Array) => keepBy(refOf(bytes), bytes.length, store.put(bytes))
 
     /** Receives an upload as a stream. It is removed with the scope unless it is kept. */
-    const stage = Effect.fn("Artifacts.stage")(function* (
-      bytes: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge | FileTooLarge>
-    ) {
-      return yield* Effect.catchTag(store.stage(bytes), "ArtifactStoreError", ({ message }) =>
-        Effect.zipRight(Effect.logError("A file could not be taken in", message), cannotStore())
+    const stage = <E extends CodedError>(
+      bytes: Stream.Stream<Uint8Array, E>
+    ): Effect.Effect<Staged, E | ServiceUnavailable, Scope.Scope> =>
+      store.stage(bytes).pipe(
+        Effect.catchTag("ArtifactStoreError", ({ message }) =>
+          Effect.zipRight(Effect.logError("A file could not be taken in", message), cannotStore())
+        ),
+        Effect.withSpan("Artifacts.stage")
       )
-    })
 
     /** {@link keep} for bytes from {@link stage}. */
     const keepStaged = (staged: Staged) => keepBy(staged.ref, staged.size, staged.store)

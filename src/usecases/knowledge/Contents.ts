@@ -8,6 +8,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { Conflict, NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
 import type { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
 import type { PassageSearch } from "../../domain/knowledge/Content.ts"
+import { pageBy } from "../../domain/Page.ts"
 import { SourceStore } from "../../store/knowledge/Sources.ts"
 import { ContentStore, maxExclusions } from "../../store/knowledge/Contents.ts"
 
@@ -39,8 +40,7 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
       const found = yield* store.document(scope, sourceId, id)
       if (Option.isNone(found)) return yield* missingDocument()
       const rows = yield* store.passages(scope, sourceId, id, { after, limit })
-      const passages = rows.slice(0, limit)
-      const next = rows.length > limit ? (passages.at(-1)?.ordinal ?? null) : null
+      const { next, rows: passages } = pageBy(rows, limit, ({ ordinal }) => ordinal)
       return { document: found.value, passages, next }
     })
 

@@ -15,6 +15,7 @@ import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { ServiceUnavailable, noSuch } from "../../domain/Errors.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { SourceId } from "../../domain/Ids.ts"
+import { pageBy } from "../../domain/Page.ts"
 import { WorkBudget } from "../../concurrency/WorkBudget.ts"
 import { linkReason } from "../../readers/Crawl.ts"
 import { judge, type Patterns, type Verdict } from "../../readers/Glob.ts"
@@ -149,9 +150,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       // A newer job has its own report and the old one is removed: a cursor of another job starts from the beginning.
       const from = listed === generation ? place : undefined
       const lines = yield* store.list(scope, sourceId, generation, { limit, after: from, outcome })
-      const rows = lines.slice(0, limit)
-      const last = rows.at(-1)
-      const next = lines.length > limit && last !== undefined ? `${generation}:${last.place}` : null
+      const { next, rows } = pageBy(lines, limit, (last) => `${generation}:${last.place}`)
       const page: CrawlReport = { job, entries: rows, next }
       return page
     })

@@ -15,6 +15,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import type { FindingId, FindingKind, FindingReason } from "../../domain/knowledge/Finding.ts"
+import { pageBy } from "../../domain/Page.ts"
 import * as Statements from "../../search/Statements.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { FindingStore, type NewFinding, type ScannedChunk } from "../../store/knowledge/Findings.ts"
@@ -246,14 +247,13 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
         limit,
         after: after === undefined ? undefined : placeOf(after)
       })
-      const rows = found.slice(0, limit)
-      const last = rows.at(-1)
+      const { next, rows } = pageBy(found, limit, afterOf)
       const { behind, ...counts } = yield* store.summary(scope, { dismissed })
       return {
         findings: rows.map(({ weight: _, ...finding }) => finding),
         counts,
         isComplete: !behind,
-        next: last === undefined || found.length <= limit ? null : afterOf(last)
+        next
       }
     })
 
@@ -284,8 +284,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       const from = DateTime.unsafeMake(`${named}-01T00:00:00.000Z`)
       const to = DateTime.add(from, { months: 1 })
       const found = yield* store.values(scope, { from, to, ...page })
-      const rows = found.slice(0, page.limit)
-      const next = found.length > page.limit ? (rows.at(-1)?.sourceId ?? null) : null
+      const { next, rows } = pageBy(found, page.limit, ({ sourceId }) => sourceId)
       return { month: named, sources: rows, next }
     })
 

@@ -1,19 +1,20 @@
 /** Searches source chunks, without a generated answer. */
 import * as Effect from "effect/Effect"
+import * as Struct from "effect/Struct"
 import { type FoundChunk, VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { withoutServices } from "../../concurrency/WithoutServices.ts"
 import type { Chunk, RetrieveRequest } from "../../domain/knowledge/Chunk.ts"
 
-const view = ({ id, documentId, sourceName, text, score, url }: FoundChunk): Chunk => ({
-  id,
-  documentId,
-  sourceName,
-  text,
-  score,
-  url
-})
+const view: (found: FoundChunk) => Chunk = Struct.pick(
+  "id",
+  "documentId",
+  "sourceName",
+  "text",
+  "score",
+  "url"
+)
 
 export class Retrieve extends Effect.Service<Retrieve>()("usecases/knowledge/Retrieve", {
   effect: Effect.gen(function* () {

@@ -6,6 +6,7 @@ import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import { currentOwner } from "../../../concurrency/CurrentOwner.ts"
 import { newId, QueueJobId, typeId } from "../../../domain/Ids.ts"
+import { pageBy } from "../../../domain/Page.ts"
 import {
   JobQueueError,
   type JobListing,
@@ -58,9 +59,8 @@ export const makeJobs = (
 
   const list = Effect.fn("JobQueue.list")(function* (queue: QueueName, listing: JobListing) {
     const found = yield* unreachable(rows.list(queue, { ...listing, limit: listing.limit + 1 }))
-    const page = found.slice(0, listing.limit)
-    const last = found.length > listing.limit ? page.at(-1) : undefined
-    return { jobs: page.map(({ place: _, ...job }) => job), next: last?.place ?? null }
+    const { next, rows: page } = pageBy(found, listing.limit, ({ place }) => place)
+    return { jobs: page.map(({ place: _, ...job }) => job), next }
   })
 
   const retry = Effect.fn("JobQueue.retry")(function* (queue: QueueName, id: QueueJobId) {

@@ -9,7 +9,7 @@ import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, WholeNumber, nextCursor } from "../../../domain/Page.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
-import { OneAgent } from "./AgentsApi.ts"
+import { forced, OneAgent } from "./AgentsApi.ts"
 
 export const AgentVersionPage = Schema.Struct({ versions: Schema.Array(AgentVersion), nextCursor })
 export const OneAgentVersion = Schema.Struct({
@@ -18,8 +18,6 @@ export const OneAgentVersion = Schema.Struct({
   changes: Schema.Array(SettingChange)
 })
 
-/** Publishes also a version that fails the agent's thresholds. */
-const forced = Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) })
 const agentPath = Schema.Struct({ id: AgentId })
 const versionPath = Schema.Struct({ id: AgentId, version: WholeNumber.pipe(Schema.lessThan(2 ** 31)) })
 

@@ -16,10 +16,10 @@ const group = (handlers: GroupHandlers<"agentVersions">) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
           const of = { scope: user.tenantId, route: "/api/agents/:id/versions", filter: { id } }
-          const after = yield* Cursor.open(of, cursor)
-          const before = after === undefined ? null : Number(after)
-          const page = yield* versions.list(user, id, { limit, before })
-          return { versions: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+          const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after) =>
+            versions.list(user, id, { limit, before: after === undefined ? null : Number(after) })
+          )
+          return { versions: rows, nextCursor }
         })
       )
       .handle("get", ({ path }) =>

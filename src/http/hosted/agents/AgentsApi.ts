@@ -17,7 +17,7 @@ export const AgentProblems = Schema.Struct({ problems: Schema.Array(AgentProblem
 const Deleted = success(Schema.Struct({ id: AgentId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: AgentId })
 /** Publishes also settings that fail the agent's thresholds. */
-const forced = Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) })
+export const forced = Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) })
 
 const list = HttpApiEndpoint.get("list", "/agents")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))

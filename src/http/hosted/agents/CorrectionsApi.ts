@@ -21,6 +21,7 @@ import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
+import { forced } from "./AgentsApi.ts"
 
 const One = Schema.Struct({ correction: Correction })
 const agentPath = Schema.Struct({ id: AgentId })
@@ -66,7 +67,7 @@ const preview = HttpApiEndpoint.post("preview", "/corrections/:id/preview")
 /** Makes the draft a curated answer of the agent. */
 const approve = HttpApiEndpoint.post("approve", "/corrections/:id/approve")
   .setPath(path)
-  .setUrlParams(Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) }))
+  .setUrlParams(forced)
   .addSuccess(success(One))
   .addError(failure(ValidationError, NotFound, Conflict, LimitExceeded, ServiceUnavailable))
   .annotate(RequiredRole, "admin")

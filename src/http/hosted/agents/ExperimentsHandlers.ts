@@ -40,9 +40,10 @@ const group = (handlers: GroupHandlers<"experiments">) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
           const of = { scope: user.tenantId, route: "/api/experiments/:id/results", filter: { id } }
-          const after = Number((yield* Cursor.open(of, cursor)) ?? -1)
-          const page = yield* experiments.results(user, id, { limit, after })
-          return { results: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+          const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after = "-1") =>
+            experiments.results(user, id, { limit, after: Number(after) })
+          )
+          return { results: rows, nextCursor }
         })
       )
       .handle("cancel", ({ path }) =>

@@ -138,7 +138,7 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
           "content-security-policy": policy,
           ...(link === "" ? {} : { link })
         })
-      }).pipe(Effect.catchAll(() => Effect.succeed(building)))
+      }).pipe(Effect.orElseSucceed(() => building))
 
       // Names contain a hash of the content.
       const asset = Effect.flatMap(HttpRouter.params, ({ name = "" }) =>

@@ -1,8 +1,6 @@
 /** Reads a hosted turn: JSON, or a form whose files are read as a stream. */
-import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
-import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import { invalidField } from "../../../domain/Errors.ts"
@@ -50,11 +48,7 @@ const bodyOf = (fields: Readonly<Record<string, string>>) =>
 
 const decodeTurn = Schema.decodeUnknown(HostedTurnRequest, { errors: "all" })
 
-/** Answers an invalid body like the declared routes do. */
-export const refused = (error: ParseError) =>
-  Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(Issues.toError(issues)))
-
-const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", refused)
+const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", Issues.refuse)
 
 /** The turn and the results of `take` for its files. Fails at the first error, before the rest has arrived. */
 export const read = <A, E, R>(

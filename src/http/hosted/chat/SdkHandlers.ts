@@ -58,12 +58,12 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     ) {
       const session = yield* chat.session(scope, sessionId)
       const list = { scope: session.conversationId ?? "none", route: "/api/sdk/messages" }
-      const after = yield* Cursor.open(list, cursor)
-      const { next, rows } = yield* chat.page(scope, session, {
-        after: after === undefined ? undefined : Number(after),
-        limit: Math.min(limit, maxMessages)
-      })
-      const nextCursor = yield* Cursor.seal(list, next === null ? null : String(next))
+      const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
+        chat.page(scope, session, {
+          after: after === undefined ? undefined : Number(after),
+          limit: Math.min(limit, maxMessages)
+        })
+      )
       return { messages: rows, nextCursor, hasMore: nextCursor !== null }
     })
 

@@ -19,9 +19,10 @@ export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handler
           const user = yield* CurrentUser
           yield* known(filter.channel)
           const place = { scope: `${user.tenantId} ${user.userId}`, route: "/api/inbox", filter }
-          const after = yield* Cursor.open(place, cursor)
-          const { next, rows } = yield* inbox.list(user, filter, { limit, after })
-          return { conversations: rows, nextCursor: yield* Cursor.seal(place, next) }
+          const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
+            inbox.list(user, filter, { limit, after })
+          )
+          return { conversations: rows, nextCursor }
         })
       )
       .handle("recent", ({ path: { id }, urlParams: { before, limit = 20 } }) =>

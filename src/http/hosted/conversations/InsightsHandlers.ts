@@ -22,9 +22,9 @@ export const InsightsHandlers = HttpApiBuilder.group(Api, "insights", (handlers)
               to: to === undefined ? undefined : DateTime.formatIso(to)
             }
           }
-          const after = yield* Cursor.open(place, cursor)
-          const { next, ...page } = yield* insights.groups(user, { agentId, from, to }, { limit, after })
-          return { ...page, nextCursor: yield* Cursor.seal(place, next) }
+          return yield* Cursor.page(place, cursor, (after) =>
+            insights.groups(user, { agentId, from, to }, { limit, after })
+          )
         })
       )
       .handle("measures", ({ urlParams: { by = "day", ...asked } }) =>

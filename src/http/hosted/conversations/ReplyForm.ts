@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Upload from "../../server/Upload.ts"
 import * as HostedForm from "../chat/HostedForm.ts"
+import * as Issues from "../../server/Issues.ts"
 import { MessageBody } from "./TakeoverApi.ts"
 
 const decode = Schema.decodeUnknown(MessageBody, { errors: "all" })
@@ -17,12 +18,12 @@ export const read = <A, E, R>(
     if (!HostedForm.isForm(request)) {
       const body = yield* Effect.catchTag(request.json, "RequestError", Effect.die)
       return {
-        ...(yield* Effect.catchTag(decode(body), "ParseError", HostedForm.refused)),
+        ...(yield* Effect.catchTag(decode(body), "ParseError", Issues.refuse)),
         files: new Array<A>()
       }
     }
     const { fields, files } = yield* Upload.read(request, take)
     const content = fields["content"] ?? ""
     if (content.trim() === "" && files.length > 0) return { files }
-    return { ...(yield* Effect.catchTag(decode({ content }), "ParseError", HostedForm.refused)), files }
+    return { ...(yield* Effect.catchTag(decode({ content }), "ParseError", Issues.refuse)), files }
   })

@@ -19,9 +19,10 @@ const group = (handlers: GroupHandlers<"contents">) =>
         Effect.gen(function* () {
           const scope = yield* scopes.ofSource(yield* CurrentUser, id)
           const of = { scope: scope.agentId, route: "/api/sources/:id/documents", filter: { id, q } }
-          const after = yield* Cursor.open(of, cursor)
-          const { rows, next } = yield* contents.documents(scope, id, { text: q, after, limit })
-          return { documents: rows, nextCursor: yield* Cursor.seal(of, next) }
+          const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after) =>
+            contents.documents(scope, id, { text: q, after, limit })
+          )
+          return { documents: rows, nextCursor }
         })
       )
       .handle("document", ({ path: { document, id }, urlParams: { limit = 50, cursor } }) =>
@@ -32,9 +33,9 @@ const group = (handlers: GroupHandlers<"contents">) =>
             route: "/api/sources/:id/documents/:document",
             filter: { id, document }
           }
-          const after = Number((yield* Cursor.open(of, cursor)) ?? -1)
-          const { next, ...page } = yield* contents.document(scope, id, document, { after, limit })
-          return { ...page, nextCursor: yield* Cursor.seal(of, next === null ? null : String(next)) }
+          return yield* Cursor.page(of, cursor, (after = "-1") =>
+            contents.document(scope, id, document, { after: Number(after), limit })
+          )
         })
       )
       .handle("citations", ({ path: { id, passage } }) =>

@@ -13,9 +13,9 @@ const group = (handlers: GroupHandlers<"hostedCrawl">) =>
         Effect.gen(function* () {
           const { tenantId } = yield* CurrentUser
           const place = { scope: tenantId, route: "/api/sources/crawl", filter: { id: path.id, outcome } }
-          const after = yield* Cursor.open(place, cursor)
-          const { next, ...report } = yield* crawls.report({ tenantId }, path.id, { limit, after, outcome })
-          return { ...report, nextCursor: yield* Cursor.seal(place, next) }
+          return yield* Cursor.page(place, cursor, (after) =>
+            crawls.report({ tenantId }, path.id, { limit, after, outcome })
+          )
         })
       )
       .handle("dryRun", ({ payload }) => crawls.dryRun(payload))

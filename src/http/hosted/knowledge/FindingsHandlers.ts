@@ -20,9 +20,9 @@ const group = (handlers: GroupHandlers<"findings">) =>
             route: "/api/agents/:id/findings",
             filter: { id, kind, dismissed: dismissed === undefined ? undefined : `${dismissed}` }
           }
-          const after = yield* Cursor.open(place, cursor)
-          const { next, ...page } = yield* findings.list(user, id, { kind, dismissed, limit, after })
-          return { ...page, nextCursor: yield* Cursor.seal(place, next) }
+          return yield* Cursor.page(place, cursor, (after) =>
+            findings.list(user, id, { kind, dismissed, limit, after })
+          )
         })
       )
       .handle("dismiss", ({ path: { finding, id } }) =>
@@ -45,9 +45,9 @@ const group = (handlers: GroupHandlers<"findings">) =>
             route: "/api/agents/:id/source-values",
             filter: { id, month }
           }
-          const after = (yield* Cursor.open(place, cursor)) ?? ""
-          const { next, ...page } = yield* findings.values(user, id, month, { after, limit })
-          return { ...page, nextCursor: yield* Cursor.seal(place, next) }
+          return yield* Cursor.page(place, cursor, (after = "") =>
+            findings.values(user, id, month, { after, limit })
+          )
         })
       )
   })

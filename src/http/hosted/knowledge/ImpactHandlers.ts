@@ -24,9 +24,7 @@ const group = (handlers: GroupHandlers<"impact">) =>
             route: "/api/agents/:id/impact",
             filter: { id, sourceId, from: textOf(from), to: textOf(to) }
           }
-          const after = yield* Cursor.open(place, cursor)
-          const { next, ...page } = yield* impact.list(user, id, asked, { limit, after })
-          return { ...page, nextCursor: yield* Cursor.seal(place, next) }
+          return yield* Cursor.page(place, cursor, (after) => impact.list(user, id, asked, { limit, after }))
         })
       )
       .handle("replay", ({ path, payload }) =>

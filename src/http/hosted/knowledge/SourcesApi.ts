@@ -85,25 +85,21 @@ const form = HttpApiSchema.Multipart(
   })
 )
 
+const uploadTo = <const Name extends string>(name: Name, route: `/${string}`) =>
+  HttpApiEndpoint.post(name, route)
+    .setPayload(form)
+    .addSuccess(success(SourceCreation), { status: 201 })
+    .addError(
+      failure(ValidationError, NotFound, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable)
+    )
+    .annotate(BodyLimit, uploadLimit + MiB)
+    .annotate(RequiredRole, "admin")
+
 /** One document. */
-const upload = HttpApiEndpoint.post("upload", "/sources/upload")
-  .setPayload(form)
-  .addSuccess(success(SourceCreation), { status: 201 })
-  .addError(
-    failure(ValidationError, NotFound, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable)
-  )
-  .annotate(BodyLimit, uploadLimit + MiB)
-  .annotate(RequiredRole, "admin")
+const upload = uploadTo("upload", "/sources/upload")
 
 /** One ZIP of documents. */
-const bulkUpload = HttpApiEndpoint.post("bulkUpload", "/sources/bulk-upload")
-  .setPayload(form)
-  .addSuccess(success(SourceCreation), { status: 201 })
-  .addError(
-    failure(ValidationError, NotFound, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable)
-  )
-  .annotate(BodyLimit, uploadLimit + MiB)
-  .annotate(RequiredRole, "admin")
+const bulkUpload = uploadTo("bulkUpload", "/sources/bulk-upload")
 
 const get = HttpApiEndpoint.get("get", "/sources/:id")
   .setPath(path)

@@ -44,9 +44,10 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
         Effect.gen(function* () {
           const scope = yield* scopes.ofAgent(yield* CurrentUser, agentId)
           const of = { scope: agentId, route: "/api/sources", filter: { artifact, q, status, type } }
-          const after = yield* Cursor.open(of, cursor)
-          const { rows, next } = yield* sources.list(scope, { limit, after, status, type, text: q, artifact })
-          return { sources: rows, nextCursor: yield* Cursor.seal(of, next) }
+          const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after) =>
+            sources.list(scope, { limit, after, status, type, text: q, artifact })
+          )
+          return { sources: rows, nextCursor }
         })
       )
       .handle("create", ({ payload: { agentId, ...source } }) =>

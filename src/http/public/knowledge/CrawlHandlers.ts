@@ -13,9 +13,9 @@ export const layer = HttpApiBuilder.group(Api, "crawl", (handlers) =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
           const place = { scope: key.agentId, route: "crawl", filter: { id: path.id, outcome } }
-          const after = yield* Cursor.open(place, cursor)
-          const { next, ...report } = yield* crawls.report(key, path.id, { limit, after, outcome })
-          return { ...report, nextCursor: yield* Cursor.seal(place, next) }
+          return yield* Cursor.page(place, cursor, (after) =>
+            crawls.report(key, path.id, { limit, after, outcome })
+          )
         })
       )
       .handle("dryRun", ({ payload }) => crawls.dryRun(payload))

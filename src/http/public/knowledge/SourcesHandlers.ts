@@ -1,7 +1,5 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import type { AgentKey } from "../../../domain/accounts/Access.ts"
-import type { SourceStatus, SourceType } from "../../../domain/knowledge/Source.ts"
 import { Sources } from "../../../usecases/knowledge/Sources.ts"
 import { Api } from "../../Api.ts"
 import { CurrentKey } from "../../Auth.ts"
@@ -9,31 +7,23 @@ import * as Cursor from "../../Cursor.ts"
 import * as Form from "../../server/Form.ts"
 import { uploadLimit, sourceDetail } from "./SourcesApi.ts"
 
-interface ListParams {
-  readonly limit?: number
-  readonly cursor?: string
-  readonly status?: SourceStatus | undefined
-  readonly type?: SourceType | undefined
-}
-
 const noVectors = { profile: null, chunks: 0, embedded: 0, error: null }
 
 export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
   Effect.gen(function* () {
     const sources = yield* Sources
 
-    const list = Effect.fn("SourcesHandlers.list")(function* (
-      key: AgentKey,
-      { limit = 20, cursor, status, type }: ListParams
-    ) {
-      const place = { scope: key.agentId, route: "sources", filter: { status, type } }
-      const after = yield* Cursor.open(place, cursor)
-      const { rows, next } = yield* sources.list(key, { limit, after, status, type })
-      return { sources: rows, nextCursor: yield* Cursor.seal(place, next) }
-    })
-
     return handlers
-      .handle("list", ({ urlParams }) => Effect.flatMap(CurrentKey, (key) => list(key, urlParams)))
+      .handle("list", ({ urlParams: { limit = 20, cursor, status, type } }) =>
+        Effect.gen(function* () {
+          const key = yield* CurrentKey
+          const place = { scope: key.agentId, route: "sources", filter: { status, type } }
+          const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
+            sources.list(key, { limit, after, status, type })
+          )
+          return { sources: rows, nextCursor }
+        })
+      )
       .handle("create", ({ payload, headers }) =>
         Effect.flatMap(CurrentKey, (key) => sources.create(key, payload, headers["idempotency-key"]))
       )

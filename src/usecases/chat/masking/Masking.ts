@@ -5,10 +5,11 @@
  * other user's value.
  */
 import * as Either from "effect/Either"
-import { isList } from "../../../domain/JsonValue.ts"
+import { isList, replacedObject } from "../../../domain/JsonValue.ts"
 import { literalKind, type Masking as MaskingSettings } from "../../../domain/agents/Masking.ts"
 import { type Matcher, parse } from "../../../domain/agents/MaskingPattern.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
+import type { Streaming } from "../tools/Scrub.ts"
 import { digitsIn, numbers, search } from "./Detect.ts"
 import type { DetectedValue } from "./DetectedValue.ts"
 import { emails } from "./Emails.ts"
@@ -50,14 +51,6 @@ const merged = (found: ReadonlyArray<DetectedValue>): ReadonlyArray<DetectedValu
   return spans
 }
 
-/** Restores values in a text that comes in pieces. */
-export interface Restoring {
-  /** The text that may be shown after `delta`. */
-  readonly push: (delta: string) => string
-  /** The text held back, at the end of the text. */
-  readonly flush: () => string
-}
-
 /** Selects texts that look like placeholders and are left as they are. */
 type Keeps = (key: string) => boolean
 const keepsNone: Keeps = () => false
@@ -93,8 +86,8 @@ export class Masking {
   }
 
   /** Finds numbers that this text shows to be personal data, so that other texts without that context mask them too. */
-  learn(text: string, lead = ""): void {
-    for (const _ of this.learning(text, lead));
+  learn(text: string): void {
+    for (const _ of this.learning(text));
   }
 
   /** {@link learn} in steps. After each the caller may let other work run. */
@@ -209,19 +202,11 @@ export class Masking {
   readonly restored = (text: string): string =>
     text.replaceAll(bracketed, (whole, inner: string) => this.#values.get(keyOf(inner)) ?? whole)
 
-  readonly restoredJson = (value: JsonValue): JsonValue => {
-    if (typeof value === "string") return this.restored(value)
-    if (typeof value !== "object" || value === null) return value
-    return isList(value) ? value.map(this.restoredJson) : this.restoredObject(value)
-  }
-
   readonly restoredObject = (value: JsonObject): JsonObject =>
-    Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [this.restored(name), this.restoredJson(member)])
-    )
+    replacedObject(value, { text: this.restored, name: this.restored })
 
   /** {@link restored} for a text that comes in pieces. Text that may begin a placeholder is held back. */
-  readonly restoring = (): Restoring => {
+  readonly restoring = (): Streaming => {
     let held = ""
     return {
       push: (delta) => {

@@ -2,7 +2,7 @@
  * Removes credentials and binding values from the output of tools and models, in the encodings in which servers
  * commonly echo them.
  */
-import { isList } from "../../../domain/JsonValue.ts"
+import { replaced, replacedObject } from "../../../domain/JsonValue.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 
 const mark = "[redacted]"
@@ -358,29 +358,21 @@ export class Scrubber {
   }
 
   /** Scrubs every string in `value`, including property names. Numbers are compared as they are written. */
-  readonly json = (value: JsonValue): JsonValue => {
-    if (typeof value !== "number") return this.#walk(value, this.json)
+  readonly json = (value: JsonValue): JsonValue => replaced(value, this.#replacements)
+
+  readonly object = (value: JsonObject): JsonObject => replacedObject(value, this.#replacements)
+
+  /** {@link object} of a JSON Schema: its numbers are limits, and stay. */
+  readonly schema = (value: JsonObject): JsonObject =>
+    replacedObject(value, { text: this.text, name: this.text })
+
+  readonly #number = (value: number): JsonValue => {
     const written = String(value)
     const shown = this.text(written)
     return shown === written ? value : shown
   }
 
-  readonly object = (value: JsonObject): JsonObject => this.#object(value, this.json)
-
-  /** {@link json} of a JSON Schema: its numbers are limits, and stay. */
-  readonly schema = (value: JsonObject): JsonObject => this.#object(value, this.#member)
-
-  readonly #member = (value: JsonValue): JsonValue => this.#walk(value, this.#member)
-
-  #walk(value: JsonValue, inner: (member: JsonValue) => JsonValue): JsonValue {
-    if (typeof value === "string") return this.text(value)
-    if (typeof value !== "object" || value === null) return value
-    return isList(value) ? value.map((member) => inner(member)) : this.#object(value, inner)
-  }
-
-  #object(value: JsonObject, inner: (member: JsonValue) => JsonValue): JsonObject {
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => [this.text(name), inner(member)]))
-  }
+  readonly #replacements = { text: this.text, name: this.text, number: this.#number }
 
   /** For text that comes in pieces. Text that may begin a needle is held back. */
   readonly streaming = (): Streaming => {

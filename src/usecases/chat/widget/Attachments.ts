@@ -30,7 +30,7 @@ import {
 import { currentOwner } from "../../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../../concurrency/FairLimiter.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
-import { Artifacts, cannotStore } from "../../knowledge/Artifacts.ts"
+import { Artifacts } from "../../knowledge/Artifacts.ts"
 import * as ModelStep from "../ModelStep.ts"
 import type { Files } from "../TurnOptions.ts"
 import { MiB } from "../../../domain/Bytes.ts"
@@ -108,13 +108,7 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
     const stage = Effect.fn("Attachments.stage")(function* (file: SentFile) {
       const found: Array<AttachmentType> = []
       const content = checked(file, (type) => found.push(type))
-      const staged = yield* store
-        .stage(content)
-        .pipe(
-          Effect.catchTag("ArtifactStoreError", ({ message }) =>
-            Effect.zipRight(Effect.logError("A file could not be taken in", message), cannotStore())
-          )
-        )
+      const staged = yield* artifacts.stage(content)
       const [mimeType] = found
       if (mimeType === undefined) return yield* notAllowed()
       const one: StagedFile = { name: file.name, mimeType, staged }

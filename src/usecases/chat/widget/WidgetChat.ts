@@ -8,6 +8,7 @@ import type { StoredAttachment } from "../../../domain/channels/Attachment.ts"
 import type { ExternalEndUserId, Media } from "../../../domain/chat/ChatTurn.ts"
 import { NotFound, orNoSuch } from "../../../domain/Errors.ts"
 import type { ConversationId } from "../../../domain/Ids.ts"
+import { pageBy } from "../../../domain/Page.ts"
 import { ArtifactRef } from "../../../domain/knowledge/Source.ts"
 import type { FeedbackRequest, Session, SessionId } from "../../../domain/chat/Widget.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
@@ -97,18 +98,18 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       { conversationId }: Session,
       { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number }
     ) {
-      const rows =
+      const found =
         conversationId === null ? [] : yield* messages.page(scope, conversationId, after, limit + 1)
-      const shown = rows.slice(0, limit)
+      const { next, rows } = pageBy(found, limit, ({ position }) => position)
       return {
-        rows: shown.map(({ attachments, position: _, ...message }) => ({
+        rows: rows.map(({ attachments, position: _, ...message }) => ({
           ...message,
           // A model that hands over without text gets the same sentence, so the author is irrelevant.
           notice:
             message.role === "assistant" && Notices.isNotice(message.content) ? ("handoff" as const) : null,
           media: attachments.map(mediaOf)
         })),
-        next: rows.length > limit ? (shown.at(-1)?.position ?? null) : null
+        next
       }
     })
 

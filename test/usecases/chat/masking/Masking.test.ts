@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
+import type { JsonObject } from "../../../../src/domain/Text.ts"
 import { Masking as Settings, MaskingInput } from "../../../../src/domain/agents/Masking.ts"
 import { parse } from "../../../../src/domain/agents/MaskingPattern.ts"
 import { Masking } from "../../../../src/usecases/chat/masking/Masking.ts"
@@ -198,7 +199,7 @@ describe("Masking", () => {
       orderId: "1234567890",
       nested: { phone: "[phone-2]" }
     })
-    expect(masked.restoredJson(sent)).toEqual({
+    expect(masked.restoredObject(sent as JsonObject)).toEqual({
       ...value,
       "anna@example.com": ["4111111111111111", 7, true, null],
       nested: { phone: "5551234567" }
