@@ -7,9 +7,9 @@ import { AgentPart, type PartProps } from "./AgentPart.tsx"
 
 const AgentSources = ({ agent, user }: PartProps) => {
   const t = useText(words)
-  const { buttons, dialog } = useSourceActions(agent.id, user)
+  const { buttons, dialog, headButtons } = useSourceActions(agent.id, user)
   return (
-    <AgentPart part="sources" agent={agent} user={user} lead={t.lead} guide="sources" actions={buttons}>
+    <AgentPart part="sources" agent={agent} user={user} lead={t.lead} guide="sources" actions={headButtons}>
       {dialog}
       <SourceList agentId={agent.id} user={user} add={buttons} />
     </AgentPart>

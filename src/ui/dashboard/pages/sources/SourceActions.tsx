@@ -1,8 +1,11 @@
 /** Controls that add sources to an agent: files and folders of this computer, and the form for everything else. */
+import { useInfiniteQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { atLeast, type User } from "../../api/Session.ts"
+import { sources } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
 import { FilePicker } from "../../components/FilePicker.tsx"
+import { isNone } from "../../components/Listing.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Sources.module.css"
@@ -16,40 +19,46 @@ const words = texts(
   { files: "Dateien hochladen", folder: "Ordner hochladen" }
 )
 
-/** Buttons for the head of a page, and the dialog that one of them opens; none for those who may only read. */
+/**
+ * Buttons, the same for the head of a page, which has none while the list offers the first source, and the dialog that
+ * one of them opens; none for those who may only read.
+ */
 export const useSourceActions = (agentId: string, user: User) => {
   const t = useText(words)
   const names = useText(shared)
   const [isAdding, setAdding] = useState(false)
-  if (!atLeast(user.role, "admin")) return { buttons: null, dialog: null }
+  const hasNone = isNone(useInfiniteQuery(sources(agentId)), (page) => page.sources)
+  if (!atLeast(user.role, "admin")) return { buttons: null, headButtons: null, dialog: null }
   const take = (files: FileList) => add({ agentId, userId: user.id }, picked(files))
+  const buttons = (
+    <>
+      <FilePicker onSelect={take}>
+        {(files) => (
+          <FilePicker isFolder onSelect={take}>
+            {(folder) => (
+              <>
+                <Menu
+                  actions={[
+                    { label: t.files, does: files },
+                    { label: t.folder, does: folder }
+                  ]}
+                />
+                <span className={css["roomy"]}>
+                  <Button onClick={files}>{t.files}</Button>
+                </span>
+              </>
+            )}
+          </FilePicker>
+        )}
+      </FilePicker>
+      <Button kind="primary" onClick={() => setAdding(true)}>
+        {names.add}
+      </Button>
+    </>
+  )
   return {
-    buttons: (
-      <>
-        <FilePicker onSelect={take}>
-          {(files) => (
-            <FilePicker isFolder onSelect={take}>
-              {(folder) => (
-                <>
-                  <Menu
-                    actions={[
-                      { label: t.files, does: files },
-                      { label: t.folder, does: folder }
-                    ]}
-                  />
-                  <span className={css["roomy"]}>
-                    <Button onClick={files}>{t.files}</Button>
-                  </span>
-                </>
-              )}
-            </FilePicker>
-          )}
-        </FilePicker>
-        <Button kind="primary" onClick={() => setAdding(true)}>
-          {names.add}
-        </Button>
-      </>
-    ),
+    buttons,
+    headButtons: hasNone ? null : buttons,
     dialog: <AddSource agentId={agentId} isOpen={isAdding} onClose={() => setAdding(false)} />
   }
 }

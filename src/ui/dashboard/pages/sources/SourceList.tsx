@@ -211,7 +211,7 @@ export const SourceList = ({ add, agentId, user }: Props) => {
   const isFiltered = asked !== everything
   const query = useInfiniteQuery(
     sources(agentId, {
-      q: asked.q,
+      ...(asked.q === "" ? {} : { q: asked.q }),
       ...(asked.type === "all" ? {} : { type: asked.type }),
       ...(asked.status === "all" ? {} : { status: asked.status })
     })

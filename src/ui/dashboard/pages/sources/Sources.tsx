@@ -21,7 +21,7 @@ interface OfAgentProps {
 const OfAgent = ({ agentId, user, all }: OfAgentProps) => {
   const t = useText(words)
   const [, setParameters] = useSearchParams()
-  const { buttons, dialog } = useSourceActions(agentId, user)
+  const { buttons, dialog, headButtons } = useSourceActions(agentId, user)
   return (
     <Page
       title={t.title}
@@ -36,7 +36,7 @@ const OfAgent = ({ agentId, user, all }: OfAgentProps) => {
             value={agentId}
             onChange={(id) => setParameters({ agent: id })}
           />
-          {buttons}
+          {headButtons}
         </>
       }
     >
