@@ -151,31 +151,30 @@ const write = CheapSpans.fn("Answer.write")(function* (
       : yield* unlessCancelled(turn.cancellation, turn.files.load, Effect.suspend(ModelStep.turnFailed))
   turn.counted = true
   turn.shown.push(...Passages.toRunPassages(passages))
-  const prompt = yield* inSlices(
-    Prompt.render({
-      instructions: admission.instructions,
-      style: admission,
-      grounding: groundingOf(turn, passages),
-      maySearch: SearchTool.isOffered(turn, runtime),
-      passages,
-      context: request.context,
-      history,
-      message: request.message,
-      masking: turn.masking,
-      files,
-      contextWindow: runtime.contextWindow,
-      responseSchema: schema ?? undefined,
-      now: turn.opening.startedAt,
-      runId: turn.opening.runId
-    })
-  )
   const step = ToolSteps.run(
     runtime,
     turn,
     tools,
     {
       model: admission.model,
-      prompt,
+      prompt: yield* inSlices(
+        Prompt.render({
+          instructions: admission.instructions,
+          style: admission,
+          grounding: groundingOf(turn, passages),
+          maySearch: SearchTool.isOffered(turn, runtime),
+          passages,
+          context: request.context,
+          history,
+          message: request.message,
+          masking: turn.masking,
+          files,
+          contextWindow: runtime.contextWindow,
+          responseSchema: schema ?? undefined,
+          now: turn.opening.startedAt,
+          runId: turn.opening.runId
+        })
+      ),
       tools: tools.declarations,
       question: runtime.readsPassages ? request.message : MaskedTurn.text(turn, request.message),
       passages: Passages.toRuntimePassages(passages),

@@ -387,9 +387,7 @@ type Credentials = Readonly<Record<string, string>>
 const ofRequests = new WeakMap<Credentials, Scrubber>()
 
 const ofRequest = (credentials: Credentials): Scrubber => {
-  const known = ofRequests.get(credentials)
-  if (known !== undefined) return known
-  const scrubber = new Scrubber(Object.values(credentials))
+  const scrubber = ofRequests.get(credentials) ?? new Scrubber(Object.values(credentials))
   ofRequests.set(credentials, scrubber)
   return scrubber
 }
