@@ -40,7 +40,9 @@ export const isEnglish = (text: string): boolean | undefined => {
   let marked = 0
   let latinLetters = 0
   let otherLetters = 0
-  for (const [found] of proseOf(withoutJoiners(text.slice(0, sampleLength))).toLowerCase().matchAll(word)) {
+  for (const [found] of proseOf(withoutJoiners(text.slice(0, sampleLength)))
+    .toLowerCase()
+    .matchAll(word)) {
     if (!latin.test(found)) otherLetters += found.length
     else {
       latinLetters += found.length

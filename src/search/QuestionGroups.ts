@@ -34,10 +34,9 @@ const minWordSimilarity = 0.31
 
 /** A key that ignores case, whitespace and punctuation. */
 const keyOf = (text: string): string =>
-  Array.from(
-    withoutJoiners(text).normalize("NFKC").toLowerCase().matchAll(word),
-    ([found]) => found
-  ).join(" ") || text.trim()
+  Array.from(withoutJoiners(text).normalize("NFKC").toLowerCase().matchAll(word), ([found]) => found).join(
+    " "
+  ) || text.trim()
 
 const dot = (one: Float32Array, other: Float32Array): number => {
   let sum = 0

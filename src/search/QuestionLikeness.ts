@@ -25,10 +25,7 @@ const turning = new Set(
 const signedWord = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]{0,2}/gu
 
 const wordsOf = (text: string): ReadonlyArray<string> =>
-  Array.from(
-    withoutJoiners(text).normalize("NFKC").toLowerCase().matchAll(signedWord),
-    ([found]) => found
-  )
+  Array.from(withoutJoiners(text).normalize("NFKC").toLowerCase().matchAll(signedWord), ([found]) => found)
 
 const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /[\p{N}+#]/u.test(found)))
 const turningOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => turning.has(found)))

@@ -165,9 +165,12 @@ describe("Tokenizer", () => {
   it.prop(
     "finds the same terms wherever joiners stand in a text",
     {
-      parts: FastCheck.array(FastCheck.constantFrom("क्", "ष", "می", "خ", "a", "I", "ඟ", "é", " ", "猫", "é", "9"), {
-        maxLength: 20
-      }),
+      parts: FastCheck.array(
+        FastCheck.constantFrom("क्", "ष", "می", "خ", "a", "I", "ඟ", "é", " ", "猫", "é", "9"),
+        {
+          maxLength: 20
+        }
+      ),
       joiners: FastCheck.array(FastCheck.constantFrom("", "\u200c", "\u200d", "\u00ad"), {
         minLength: 20,
         maxLength: 20

@@ -38,7 +38,9 @@ const formsOf = (written: string): ReadonlyArray<string> => {
 
 /** Normalizes the digits of any script to ASCII, and similar-looking characters to one form. */
 export const normal = (text: string): string => {
-  const plain = withoutJoiners(text).replaceAll(/(\p{M}{8})\p{M}+/gu, "$1").normalize("NFKC")
+  const plain = withoutJoiners(text)
+    .replaceAll(/(\p{M}{8})\p{M}+/gu, "$1")
+    .normalize("NFKC")
   return plain.replaceAll(/\p{Nd}/gu, asciiDigit)
 }
 

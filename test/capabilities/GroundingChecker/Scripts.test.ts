@@ -67,7 +67,8 @@ describe("Words of any script", () => {
   it("are not compared with passages of another script", () => {
     for (const [script, , claim] of samples)
       for (const [other, passage] of samples)
-        if (script !== other) expect([script, other, supported(claim, passage)]).toEqual([script, other, null])
+        if (script !== other)
+          expect([script, other, supported(claim, passage)]).toEqual([script, other, null])
   })
 
   it("are compared by pairs of characters where there are no spaces, whose digits begin no name", () => {
