@@ -20,6 +20,9 @@ interface Worker {
   readonly terminate: () => Promise<unknown>
 }
 
+/** Options of a worker without environment and arguments, whose output is not that of the process. */
+export const isolated = { env: {}, argv: [], execArgv: [], stdout: true, stderr: true }
+
 export interface ThreadOptions {
   readonly start: () => Worker
   /** An unused thread ends after this time. */

@@ -14,7 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { currentOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
-import { type Ask, makeThread } from "../../concurrency/Thread.ts"
+import { type Ask, isolated, makeThread } from "../../concurrency/Thread.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import { DocumentParser, ParseError, type ParseRequest } from "../DocumentParser.ts"
 import { defaultLimits } from "./Limits.ts"
@@ -78,14 +78,9 @@ interface Waiting {
 
 const isOutOfMemory = (error: unknown): boolean => codeOf(error) === "ERR_WORKER_OUT_OF_MEMORY"
 
-/** Without environment, arguments and output, because the thread only parses documents. */
 const start = (script: URL, memoryMb: number): Worker =>
   new Worker(script, {
-    env: {},
-    argv: [],
-    execArgv: [],
-    stdout: true,
-    stderr: true,
+    ...isolated,
     resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 }
   })
 

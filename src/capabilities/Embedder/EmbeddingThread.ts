@@ -3,7 +3,7 @@ import { Worker } from "node:worker_threads"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { makeThread } from "../../concurrency/Thread.ts"
+import { isolated, makeThread } from "../../concurrency/Thread.ts"
 import { EmbedderError } from "../Embedder.ts"
 import { Answer, type Job } from "./Messages.ts"
 
@@ -25,14 +25,9 @@ const tooSlow = () =>
 const unreadable = () =>
   new EmbedderError({ message: "The offline embedding model could not read the text.", retryable: false })
 
-/** Without environment and output, because TensorFlow writes to both streams. */
 const start = (script: URL): Worker =>
   new Worker(script, {
-    env: {},
-    argv: [],
-    execArgv: [],
-    stdout: true,
-    stderr: true,
+    ...isolated,
     resourceLimits: { maxOldGenerationSizeMb: heapMb }
   })
 

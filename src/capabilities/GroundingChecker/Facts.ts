@@ -3,14 +3,19 @@ import { asciiDigit } from "../../domain/Text.ts"
 import { wordSet } from "../../search/FunctionWords.ts"
 import { withoutJoiners } from "../../search/Tokenizer.ts"
 
-/** "Two" to "twelve" in words. "One" has too many other meanings. */
+/**
+ * "Two" to "twelve" in words. Words that are more often something else are left out: "one", "once" in Spanish, which is
+ * English too, and "dos", which is Portuguese too.
+ */
 const numberWords = new Map(
   [
     "two three four five six seven eight nine ten eleven twelve",
     "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
     "deux trois quatre cinq six sept huit neuf dix onze douze",
     "dos tres cuatro cinco seis siete ocho nueve diez once doce"
-  ].flatMap((words) => words.split(" ").map((word, place) => [word, String(place + 2)] as const))
+  ]
+    .flatMap((words) => words.split(" ").map((word, place) => [word, String(place + 2)] as const))
+    .filter(([word]) => word !== "dos" && word !== "once")
 )
 
 const number = /\d+(?:[.,'’\u00a0\u202f]\d+)*/gu

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
-import { makeThread } from "../../concurrency/Thread.ts"
+import { isolated, makeThread } from "../../concurrency/Thread.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { packageMissing } from "../../domain/OptionalPackage.ts"
 import { RecognitionError, TextRecognition } from "../TextRecognition.ts"
@@ -76,14 +76,9 @@ const prepare = (bytes: Uint8Array, maxPixels: number): Effect.Effect<Uint8Array
     return bitmapToPpm(bytes) ?? (yield* unsupported)
   })
 
-/** Without environment and arguments, because the thread only reads images. */
 const start = (script: URL): Worker =>
   new Worker(script, {
-    env: {},
-    argv: [],
-    execArgv: [],
-    stdout: true,
-    stderr: true,
+    ...isolated,
     resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 }
   })
 
