@@ -48,7 +48,7 @@ describe("The script of a text", () => {
   const letters = FastCheck.string({ unit: "binary", maxLength: 30 })
   it.prop(
     "is the same whatever stands between the letters, and however often they are repeated",
-    { text: letters, filler: FastCheck.stringMatching(/^[ 0-9.,!?\u0301]{0,9}$/) },
+    { text: letters, filler: FastCheck.stringMatching(/^[ 0-9.,!?]{0,9}$/) },
     ({ filler, text }) => {
       const script = scriptOf(text)
       expect(scriptOf(Array.from(text).join(filler))).toBe(script)
