@@ -123,17 +123,8 @@ export class FairLimiter {
     return this.#queue.size
   }
 
-  /** Number of owners that hold permits, and of owners that wait for some. */
-  get owners(): { readonly holding: number; readonly waiting: number } {
-    return { holding: this.#accounts.size, waiting: this.#queue.owners }
-  }
-
   heldBy(owner: string): number {
     return this.#accounts.get(owner)?.held ?? 0
-  }
-
-  waitingOf(owner: string): number {
-    return this.#queue.sizeOf(owner)
   }
 
   /** Grants a permit, queues the request if it may wait, or refuses it. See the `state` of the result. */

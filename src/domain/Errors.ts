@@ -25,6 +25,11 @@ export class PlanRestricted extends Schema.TaggedError<PlanRestricted>()(
   fields,
   status(403)
 ) {}
+/** What is wrong with a field. `path` leads to it from the outermost field inwards. */
+export interface Issue {
+  readonly path: ReadonlyArray<string | number>
+  readonly message: string
+}
 /** Body, query or path did not match the route's schema; `details.issues` lists `{path, message}`. */
 export class ValidationError extends Schema.TaggedError<ValidationError>()(
   "VALIDATION_ERROR",

@@ -4,9 +4,8 @@
  */
 import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as ServerResponse from "@effect/platform/HttpServerResponse"
-import type { CodedError, ErrorCode } from "../domain/Errors.ts"
+import type { CodedError, ErrorCode, Issue } from "../domain/Errors.ts"
 import { failureBody, statusOf } from "./Envelope.ts"
-import type { Issue } from "./server/Issues.ts"
 
 const paths: ReadonlySet<string> = new Set(["/v1/chat/completions", "/v1/models"])
 

@@ -1,5 +1,6 @@
 /** Decides whether a text is English. Stems and the built-in embedding model are made for English. */
 import { isEnglishWord, isForeignWord } from "./FunctionWords.ts"
+import { withoutJoiners } from "./Tokenizer.ts"
 
 /** Maximum number of UTF-16 units of a text that are examined. */
 const sampleLength = 20_000
@@ -39,7 +40,9 @@ export const isEnglish = (text: string): boolean | undefined => {
   let marked = 0
   let latinLetters = 0
   let otherLetters = 0
-  for (const [found] of proseOf(text.slice(0, sampleLength)).toLowerCase().matchAll(word)) {
+  for (const [found] of proseOf(withoutJoiners(text.slice(0, sampleLength)))
+    .toLowerCase()
+    .matchAll(word)) {
     if (!latin.test(found)) otherLetters += found.length
     else {
       latinLetters += found.length

@@ -3,7 +3,7 @@
  * is not known. Each form is scored against its own maximum, and the better score counts.
  */
 import { isQuestionWord, withoutQuestionPhrases } from "./FunctionWords.ts"
-import { pieces, terms, word } from "./Tokenizer.ts"
+import { pieces, terms, withoutJoiners, word } from "./Tokenizer.ts"
 
 /** Distinct terms with their number of occurrences, which need not be whole. */
 export type QueryForm = ReadonlyMap<string, number>
@@ -25,7 +25,7 @@ const withoutQuestionWords = (text: string): string =>
 
 /** The query as English terms, and as word pieces where those differ. Empty when the query has only function words. */
 const queryForms = (text: string): ReadonlyArray<QueryForm> => {
-  const asked = withoutQuestionWords(text)
+  const asked = withoutQuestionWords(withoutJoiners(text))
   const words = terms(asked)
   const queryText = words.length > 0 ? asked : text
   const english = counted(words.length > 0 ? words : terms(text))

@@ -5,7 +5,7 @@
  * Cost grows with questions × groups; the caller bounds both.
  */
 import { hash } from "./Hash.ts"
-import { terms, word } from "./Tokenizer.ts"
+import { terms, withoutJoiners, word } from "./Tokenizer.ts"
 
 /** A distinct question, asked once or several times. */
 export interface AskedQuestion<A> {
@@ -34,7 +34,9 @@ const minWordSimilarity = 0.31
 
 /** A key that ignores case, whitespace and punctuation. */
 const keyOf = (text: string): string =>
-  Array.from(text.normalize("NFKC").toLowerCase().matchAll(word), ([found]) => found).join(" ") || text.trim()
+  Array.from(withoutJoiners(text).normalize("NFKC").toLowerCase().matchAll(word), ([found]) => found).join(
+    " "
+  ) || text.trim()
 
 const dot = (one: Float32Array, other: Float32Array): number => {
   let sum = 0

@@ -2,7 +2,7 @@
  * Similarity of two questions by their words alone, so that a match can be explained. The same words in the same order
  * are fully similar. Otherwise the share of common words decides, provided that numbers and negations are the same.
  */
-import { terms } from "./Tokenizer.ts"
+import { terms, withoutJoiners } from "./Tokenizer.ts"
 import { isSameSet } from "./Statements.ts"
 
 /** Minimum share of common words of two questions with the same meaning. */
@@ -25,7 +25,7 @@ const turning = new Set(
 const signedWord = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]{0,2}/gu
 
 const wordsOf = (text: string): ReadonlyArray<string> =>
-  Array.from(text.normalize("NFKC").toLowerCase().matchAll(signedWord), ([found]) => found)
+  Array.from(withoutJoiners(text).normalize("NFKC").toLowerCase().matchAll(signedWord), ([found]) => found)
 
 const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /[\p{N}+#]/u.test(found)))
 const turningOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => turning.has(found)))

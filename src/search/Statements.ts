@@ -5,7 +5,7 @@
  */
 import { hash } from "./Hash.ts"
 import { isFunctionWord, wordSet } from "./FunctionWords.ts"
-import { terms as termsOf } from "./Tokenizer.ts"
+import { terms as termsOf, withoutJoiners } from "./Tokenizer.ts"
 
 export interface Statement {
   /** The sentence as written. */
@@ -90,7 +90,7 @@ const statementOf = (text: string): Statement => {
   const content: Array<string> = []
   let isDenied = false
   let isFirst = true
-  for (const [found] of text.matchAll(words)) {
+  for (const [found] of withoutJoiners(text).matchAll(words)) {
     const low = found.toLowerCase()
     const [, amount] = measured.exec(low) ?? []
     const spelled = numberWords.get(low)

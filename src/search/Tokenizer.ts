@@ -17,7 +17,10 @@ export const maxFrequency = 255
 
 // Normalisation sorts the combining marks of a letter in quadratic time, so their number is bounded.
 const stackedMarks = /(\p{M}{16})\p{M}+/gu
-/** A word begins with a letter or digit. Marks alone, such as a variation selector after a symbol, are not words. */
+/**
+ * A word of a text {@link withoutJoiners}. It begins with a letter or digit. Marks alone, such as a variation selector
+ * after a symbol, are not words.
+ */
 export const word = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu
 export const unspacedCharacter =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u
@@ -104,12 +107,20 @@ const addRun = (terms: Array<string>, run: string, addSpaced: Add, addUnspaced: 
   flush()
 }
 
+const joiners = /[\p{Join_Control}\u00ad]/gu
+
+/**
+ * The text without zero-width joiners, zero-width non-joiners and soft hyphens. They are invisible within a word, and the
+ * same word is also written without them.
+ */
+export const withoutJoiners = (text: string): string => text.replace(joiners, "")
+
 /** Turkish writes `i` with and without a dot: `I` is a capital `ı`, and `İ` in lower case is `i` with a mark. */
 const turkishI = /ı|i\u0307/gu
 
 /** Normalised text in lower case. Every `i` is the same letter, because the case of a text must not matter. */
 const plainOf = (text: string): string =>
-  text.replace(stackedMarks, "$1").normalize("NFKC").toLowerCase().replace(turkishI, "i")
+  withoutJoiners(text).replace(stackedMarks, "$1").normalize("NFKC").toLowerCase().replace(turkishI, "i")
 
 /** The words of a text in order, repeats included: English stems, whole words of other scripts, pairs of characters. */
 export const terms = (text: string): ReadonlyArray<string> => {

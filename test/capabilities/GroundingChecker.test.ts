@@ -59,6 +59,18 @@ it.effect("Words support what the passages say, and not other numbers, names, de
   }).pipe(Effect.provide(layerWords))
 )
 
+it.effect("Words take no word for a number that is mostly another word", () =>
+  Effect.gen(function* () {
+    const prazo = { index: 4, title: "Prazos", text: "O prazo para os pedidos de clientes é de 30 dias." }
+    expect(
+      yield* supported(
+        claim("Once it costs 1,200 euros a year, the Team plan is for up to 10 seats."),
+        claim("O prazo dos pedidos de clientes é de 30 dias.", prazo)
+      )
+    ).toEqual(["yes", "yes"])
+  }).pipe(Effect.provide(layerWords))
+)
+
 it.effect("Words take several passages together, and name what each of them says word for word", () =>
   Effect.gen(function* () {
     const other = { index: 3, title: "Delivery", text: "Parcels leave from Porto. They take 4 days." }

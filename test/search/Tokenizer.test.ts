@@ -1,5 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
+import { queryWords } from "../../src/search/Query.ts"
+import { similarity } from "../../src/search/QuestionLikeness.ts"
 import { eachTerm, maxFrequency, pieces, terms, toTsvector } from "../../src/search/Tokenizer.ts"
 import { cpuTime } from "../CpuTime.ts"
 
@@ -141,6 +143,46 @@ describe("Tokenizer", () => {
   ])("finds words in %s script with and without accents or points", (_, written, plain) => {
     expect(other(written)).toEqual(other(plain))
   })
+
+  it.each([
+    ["Sinhala", "ක්\u200dරියාව", "ක්රියාව"],
+    ["Hindi", "शक्\u200dति", "शक्ति"],
+    ["Marathi", "दर्\u200dया", "दर्या"],
+    ["Bengali", "উদ্\u200cঘাটন", "উদ্ঘাটন"],
+    ["Malayalam", "നന്\u200dമ", "നന്മ"],
+    ["Persian", "می\u200cخواهم", "میخواهم"],
+    ["Urdu", "کتاب\u200cخانہ", "کتابخانہ"],
+    ["German", "Daten\u00adschutz", "Datenschutz"],
+    ["English", "configu\u00adration", "configuration"]
+  ])("finds words of %s with and without joiners and soft hyphens", (_, written, plain) => {
+    expect(other(written)).toEqual(other(plain))
+    expect(pieces(written, { english: true })).toEqual(pieces(plain, { english: true }))
+    expect(terms(written)).toEqual(terms(plain))
+    expect(queryWords(written)).toEqual(queryWords(plain))
+    expect(similarity(written, plain)).toBe(1)
+  })
+
+  it.prop(
+    "finds the same terms wherever joiners stand in a text",
+    {
+      parts: FastCheck.array(
+        FastCheck.constantFrom("क्", "ष", "می", "خ", "a", "I", "ඟ", "é", " ", "猫", "é", "9"),
+        {
+          maxLength: 20
+        }
+      ),
+      joiners: FastCheck.array(FastCheck.constantFrom("", "\u200c", "\u200d", "\u00ad"), {
+        minLength: 20,
+        maxLength: 20
+      })
+    },
+    ({ joiners, parts }) => {
+      const written = parts.map((part, place) => part + joiners[place]).join("")
+      for (const english of [true, false])
+        expect(pieces(written, { english })).toEqual(pieces(parts.join(""), { english }))
+      expect(terms(written)).toEqual(terms(parts.join("")))
+    }
+  )
 
   it("finds Turkish words in either case, with and without a dot", () => {
     for (const [written, plain] of [

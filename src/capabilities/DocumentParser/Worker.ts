@@ -9,14 +9,12 @@ import { Worker } from "node:worker_threads"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
-import * as FiberHandle from "effect/FiberHandle"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { currentOwner } from "../../concurrency/CurrentOwner.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
+import { type Ask, isolated, makeThread } from "../../concurrency/Thread.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import { DocumentParser, ParseError, type ParseRequest } from "../DocumentParser.ts"
 import { defaultLimits } from "./Limits.ts"
@@ -80,43 +78,19 @@ interface Waiting {
 
 const isOutOfMemory = (error: unknown): boolean => codeOf(error) === "ERR_WORKER_OUT_OF_MEMORY"
 
-/** Without environment, arguments and output, because the thread only parses documents. */
-const start = (script: URL, memoryMb: number): Worker => {
-  const worker = new Worker(script, {
-    env: {},
-    argv: [],
-    execArgv: [],
-    stdin: false,
-    stdout: true,
-    stderr: true,
+const start = (script: URL, memoryMb: number): Worker =>
+  new Worker(script, {
+    ...isolated,
     resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 }
   })
-  // Libraries write warnings to both. Unread output would accumulate.
-  worker.stdout.resume()
-  worker.stderr.resume()
-  worker.unref()
-  return worker
-}
 
 const decodeAnswers = Schema.decodeUnknown(Answers)
 
-/** Sends a copy of the bytes, whose memory is transferred to the thread, and waits for the answer. */
-const ask = (worker: Worker, job: Job): Effect.Effect<unknown, ParseError> =>
-  Effect.async((resume) => {
-    const settle = (outcome: Effect.Effect<unknown, ParseError>) => {
-      stop()
-      resume(outcome)
-    }
-    const onMessage = (message: unknown) => settle(Effect.succeed(message))
-    const onError = (error: unknown) =>
-      settle(Effect.fail(isOutOfMemory(error) ? outOfMemory : workerStopped))
-    const onExit = () => settle(Effect.fail(workerStopped))
-    const stop = () => worker.off("message", onMessage).off("error", onError).off("exit", onExit)
-    worker.on("message", onMessage).on("error", onError).on("exit", onExit)
+/** Sends a copy of the bytes, whose memory is transferred to the thread. */
+const send = (ask: Ask, job: Job) =>
+  Effect.suspend(() => {
     const requests = job.requests.map((request) => ({ ...request, bytes: new Uint8Array(request.bytes) }))
-    const buffers = requests.map(({ bytes }) => bytes.buffer)
-    worker.postMessage({ ...job, requests }, buffers)
-    return Effect.sync(stop)
+    return ask({ ...job, requests }, { transfer: requests.map(({ bytes }) => bytes.buffer) })
   })
 
 /**
@@ -134,72 +108,6 @@ const watchMemory = (growth: number, maxProcessBytes: number): Effect.Effect<nev
     )
   })
 
-/** A thread that is started on demand and ended when unused. */
-const makeThread = ({
-  idleTimeout = "1 minute",
-  memoryMb,
-  script
-}: WorkerOptions & { readonly memoryMb: number }) =>
-  Effect.gen(function* () {
-    const idle = yield* FiberHandle.make()
-    let current: Worker | undefined
-    let usedAt = 0
-    let isBusy = false
-
-    const end = Effect.suspend(() => {
-      const worker = current
-      current = undefined
-      return worker === undefined ? Effect.void : Effect.ignore(Effect.tryPromise(() => worker.terminate()))
-    })
-    yield* Effect.addFinalizer(() => end)
-
-    const running = Effect.sync(() => {
-      if (current !== undefined) return current
-      const worker = start(script, memoryMb)
-      // A document may crash its thread after the answer, when no caller waits. Without a listener, that would end the
-      // process.
-      worker.on("error", () => undefined)
-      worker.on("exit", () => {
-        if (current === worker) current = undefined
-      })
-      current = worker
-      return worker
-    })
-
-    /** Ends the thread unless it was used meanwhile. Then it returns the remaining milliseconds. */
-    const endUnused = Effect.gen(function* () {
-      const left = usedAt + Duration.toMillis(idleTimeout) - (yield* monotonicMillis)
-      if (left <= 0 && !isBusy) yield* end
-      return left <= 0 && isBusy ? Duration.toMillis(idleTimeout) : left
-    })
-    const endAfter = (milliseconds: number): Effect.Effect<void> =>
-      Effect.delay(endUnused, milliseconds).pipe(
-        Effect.flatMap((left) => (left > 0 ? endAfter(left) : Effect.void))
-      )
-    const endLater = Effect.gen(function* () {
-      usedAt = yield* monotonicMillis
-      yield* FiberHandle.run(idle, endAfter(Duration.toMillis(idleTimeout)), { onlyIfMissing: true })
-    })
-
-    /**
-     * Runs `work` on the thread, exclusively. After any outcome but a success the thread's state is unknown, and it
-     * ends.
-     */
-    const use = <A, E>(work: (worker: Worker) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
-      Effect.suspend(() => {
-        isBusy = true
-        return Effect.flatMap(running, work)
-      }).pipe(
-        Effect.onExit((exit) => (Exit.isSuccess(exit) ? endLater : end)),
-        Effect.ensuring(
-          Effect.sync(() => {
-            isBusy = false
-          })
-        )
-      )
-    return { end, isBusy: () => isBusy, use } as const
-  })
-
 /**
  * Maximum number of attempts for a document that ran out of memory together with another one, which may be the cause.
  */
@@ -207,12 +115,15 @@ const maxTries = 3
 
 const make = (options: WorkerOptions) =>
   Effect.gen(function* () {
-    const { memoryMb = 192, buffersMb = 128, processMb = 940, timeout = "1 minute" } = options
+    const { script, memoryMb = 192, buffersMb = 128, processMb = 940 } = options
+    const { timeout = "1 minute", idleTimeout = "1 minute" } = options
     const limits = {
       maxPages: options.maxPages ?? defaultLimits.maxPages,
       maxCharacters: options.maxCharacters ?? defaultLimits.maxCharacters
     }
-    const threads = yield* Effect.forEach([1, 2], () => makeThread({ ...options, memoryMb }))
+    const threads = yield* Effect.forEach([1, 2], () =>
+      makeThread({ start: () => start(script, memoryMb), idleTimeout })
+    )
     // Limits one owner to one thread at a time. The other thread is for all other owners.
     const places = new FairLimiter({
       name: "document-parser",
@@ -224,17 +135,23 @@ const make = (options: WorkerOptions) =>
     const exchange = (thread: (typeof threads)[number], requests: ReadonlyArray<ParseRequest>) =>
       Effect.gen(function* () {
         const size = requests.reduce((sum, { bytes }) => sum + bytes.length, 0)
-        const answers = yield* thread.use((worker) =>
-          ask(worker, { requests, limits }).pipe(
-            Effect.raceFirst(watchMemory((memoryMb + buffersMb) * MiB, processMb * MiB)),
-            Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut }),
-            Effect.flatMap((reply) => Effect.mapError(decodeAnswers(reply), () => workerStopped)),
-            Effect.filterOrFail(
-              ({ length }) => length === requests.length,
-              () => workerStopped
+        const answers = yield* thread
+          .use((ask) =>
+            send(ask, { requests, limits }).pipe(
+              Effect.raceFirst(watchMemory((memoryMb + buffersMb) * MiB, processMb * MiB)),
+              Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut }),
+              Effect.flatMap((reply) => Effect.mapError(decodeAnswers(reply), () => workerStopped)),
+              Effect.filterOrFail(
+                ({ length }) => length === requests.length,
+                () => workerStopped
+              )
             )
           )
-        )
+          .pipe(
+            Effect.catchTag("ThreadEnded", ({ error }) =>
+              isOutOfMemory(error) ? outOfMemory : workerStopped
+            )
+          )
         const made = answers.reduce(
           (sum, answer) => sum + (answer._tag === "Parsed" ? answer.document.content.length : 0),
           0

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { builtInEmbeddingProfile } from "../../domain/knowledge/Source.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
-import { makeThread } from "./EmbeddingThread.ts"
+import { makeEmbeddingThread } from "./EmbeddingThread.ts"
 import { type Priority, makePriorityQueue } from "./PriorityQueue.ts"
 import { toUnit } from "./UnitVector.ts"
 
@@ -66,7 +66,7 @@ const toVectors = (
 
 const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: OfflineOptions) =>
   Effect.gen(function* () {
-    const exchange = yield* makeThread({ script, idleTimeout, timeout })
+    const exchange = yield* makeEmbeddingThread({ script, idleTimeout, timeout })
     const inTurn = makePriorityQueue(maxWaitingCallers, tooManyTexts)
 
     const embedSlice = (priority: Priority, texts: ReadonlyArray<string>) =>

@@ -7,6 +7,7 @@ import { isEnglish } from "../../search/Language.ts"
 import { pieces, terms } from "../../search/Tokenizer.ts"
 import type { CitedPassage } from "../GroundingChecker.ts"
 import { namesHaveCapitals, normal, numbersOf, wordsOf } from "./Facts.ts"
+import { scriptOf, unspacedScripts } from "./Scripts.ts"
 
 /** Maximum number of UTF-16 units of a passage that are examined. */
 const maxLength = 64_000
@@ -40,25 +41,6 @@ export interface BestMatch {
   readonly sentences: ReadonlyArray<Sentence>
 }
 
-const scripts = [
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu,
-  /\p{Script=Hangul}/gu,
-  /\p{Script=Cyrillic}/gu,
-  /\p{Script=Arabic}/gu,
-  /\p{Script=Greek}/gu,
-  /\p{Script=Hebrew}/gu,
-  /\p{Script=Devanagari}/gu,
-  /\p{Script=Thai}/gu,
-  /\p{Script=Latin}/gu
-]
-const countOf = (text: string, script: RegExp): number => text.match(script)?.length ?? 0
-
-/** The index of the script that most letters of a text belong to. */
-export const scriptOf = (text: string): number => {
-  const counts = scripts.map((script) => countOf(text, script))
-  return counts.indexOf(Math.max(...counts))
-}
-
 const beginning = (word: string): string => word.slice(0, 4)
 
 const set = (values: ReadonlyArray<ReadonlyArray<string>>): ReadonlySet<string> => new Set(values.flat())
@@ -80,9 +62,9 @@ const partsOf = (text: string, { end, start }: Span): ReadonlyArray<Span> => {
 
 export class Evidence {
   readonly passage: CitedPassage
-  readonly script: number
+  readonly script: string | undefined
   readonly isEnglish: boolean | undefined
-  /** Chinese or Japanese. */
+  /** Whether its script has no spaces between words. */
   readonly isUnspaced: boolean
   /** Whether capital letters indicate names in this text. */
   readonly capitals: boolean
@@ -106,7 +88,7 @@ export class Evidence {
     this.script = scriptOf(sample)
     this.isEnglish = isEnglish(sample)
     this.capitals = this.isEnglish !== false || namesHaveCapitals(sample)
-    this.isUnspaced = this.script === 0
+    this.isUnspaced = unspacedScripts.has(this.script)
     this.numbers = numbers
     this.words = words
     this.titleTerms = new Set(this.termsOf(title))

@@ -1,15 +1,21 @@
 /** The checkable facts of a sentence: numbers, names, quotations, and negation. */
 import { asciiDigit } from "../../domain/Text.ts"
 import { wordSet } from "../../search/FunctionWords.ts"
+import { withoutJoiners } from "../../search/Tokenizer.ts"
 
-/** "Two" to "twelve" in words. "One" has too many other meanings. */
+/**
+ * "Two" to "twelve" in words. Words that are more often something else are left out: "one", "once" in Spanish, which is
+ * English too, and "dos", which is Portuguese too.
+ */
 const numberWords = new Map(
   [
     "two three four five six seven eight nine ten eleven twelve",
     "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
     "deux trois quatre cinq six sept huit neuf dix onze douze",
     "dos tres cuatro cinco seis siete ocho nueve diez once doce"
-  ].flatMap((words) => words.split(" ").map((word, place) => [word, String(place + 2)] as const))
+  ]
+    .flatMap((words) => words.split(" ").map((word, place) => [word, String(place + 2)] as const))
+    .filter(([word]) => word !== "dos" && word !== "once")
 )
 
 const number = /\d+(?:[.,'’\u00a0\u202f]\d+)*/gu
@@ -37,7 +43,9 @@ const formsOf = (written: string): ReadonlyArray<string> => {
 
 /** Normalizes the digits of any script to ASCII, and similar-looking characters to one form. */
 export const normal = (text: string): string => {
-  const plain = text.replaceAll(/(\p{M}{8})\p{M}+/gu, "$1").normalize("NFKC")
+  const plain = withoutJoiners(text)
+    .replaceAll(/(\p{M}{8})\p{M}+/gu, "$1")
+    .normalize("NFKC")
   return plain.replaceAll(/\p{Nd}/gu, asciiDigit)
 }
 
@@ -51,7 +59,7 @@ export const numbersOf = (text: string): ReadonlyArray<ReadonlyArray<string>> =>
 
 /** A run of letters and digits. Scripts without spaces have none. */
 const word =
-  /(?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}])[\p{L}\p{N}\p{M}_])+/gu
+  /(?:(?![\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}])[\p{L}\p{N}\p{M}_])+/gu
 
 /** Every word, lower case. */
 export const wordsOf = (text: string): ReadonlySet<string> =>

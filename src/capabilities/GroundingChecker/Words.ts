@@ -14,7 +14,7 @@ import {
   GroundingChecker,
   type Verdict
 } from "../GroundingChecker.ts"
-import { Evidence, folded, type BestMatch, scriptOf } from "./Evidence.ts"
+import { Evidence, folded, type BestMatch } from "./Evidence.ts"
 import {
   clausesOf,
   hasNegation,
@@ -25,6 +25,7 @@ import {
   quotationsOf,
   wordsOf
 } from "./Facts.ts"
+import { scriptOf } from "./Scripts.ts"
 
 /** Maximum number of UTF-16 units of a statement that are examined. */
 const maxClaimLength = 2_000
@@ -202,7 +203,7 @@ export class WordChecker {
   /** Checks a claim in steps. */
   *check({ passages, text }: Claim): Generator<void, Verdict> {
     const claim = normal(text.slice(0, maxClaimLength)).replaceAll(
-      /^[\s>#*+-]+|^\s*\d{1,3}[.)]\s+|\*\*|__/gu,
+      /^[\s>#*+-]+|^\s*\d{1,3}[.)](?:\s+|$)|\*\*|__/gu,
       ""
     )
     const english = isEnglish(claim)
@@ -211,7 +212,8 @@ export class WordChecker {
     for (const passage of passages) {
       const evidence = yield* this.evidenceOf(passage)
       if (
-        evidence.script === script &&
+        // Numbers are the same in every script.
+        (script === undefined || evidence.script === script) &&
         (english === undefined || evidence.isEnglish === undefined || evidence.isEnglish === english)
       )
         alike.push(evidence)

@@ -7,12 +7,11 @@ import { Worker } from "node:worker_threads"
 import { types } from "node:util"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as FiberHandle from "effect/FiberHandle"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { system, withSharedPermit } from "../../concurrency/CurrentOwner.ts"
+import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
+import { isolated, makeThread } from "../../concurrency/Thread.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { packageMissing } from "../../domain/OptionalPackage.ts"
 import { RecognitionError, TextRecognition } from "../TextRecognition.ts"
@@ -77,40 +76,10 @@ const prepare = (bytes: Uint8Array, maxPixels: number): Effect.Effect<Uint8Array
     return bitmapToPpm(bytes) ?? (yield* unsupported)
   })
 
-/** Without environment and arguments, because the thread only reads images. */
-const start = (script: URL): Worker => {
-  const worker = new Worker(script, {
-    env: {},
-    argv: [],
-    execArgv: [],
-    stdin: false,
-    stdout: true,
-    stderr: true,
+const start = (script: URL): Worker =>
+  new Worker(script, {
+    ...isolated,
     resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 }
-  })
-  worker.stdout.resume()
-  worker.stderr.resume()
-  worker.unref()
-  // An image may crash its thread after the answer, when no caller waits. Without a listener, that would end the
-  // process.
-  worker.on("error", () => undefined)
-  return worker
-}
-
-/** The memory of `bytes` is transferred to the thread. */
-const ask = (worker: Worker, bytes: Uint8Array): Effect.Effect<unknown, RecognitionError> =>
-  Effect.async((resume) => {
-    const settle = (outcome: Effect.Effect<unknown, RecognitionError>) => {
-      stop()
-      resume(outcome)
-    }
-    const onMessage = (message: unknown) => settle(Effect.succeed(message))
-    const onEnd = () => settle(Effect.fail(malformed))
-    const stop = () => worker.off("message", onMessage).off("error", onEnd).off("exit", onEnd)
-    worker.on("message", onMessage).on("error", onEnd).on("exit", onEnd)
-    const job: Job = { bytes }
-    worker.postMessage(job, types.isArrayBuffer(bytes.buffer) ? [bytes.buffer] : [])
-    return Effect.sync(stop)
   })
 
 /** Fails when the process grows by more than `limit` bytes. The library's memory is not part of a thread's limits. */
@@ -131,45 +100,25 @@ const make = (options: TesseractOptions) =>
     const { script, maxPixels = 25_000_000, memoryMb = 512 } = options
     const { timeout = "1 minute", idleTimeout = "1 minute" } = options
     const places = new FairLimiter({ name: "text-recognition", permits: 1, maxWaiting })
-    const idle = yield* FiberHandle.make()
-    let current: Worker | undefined
+    const thread = yield* makeThread({ start: () => start(script), idleTimeout })
 
-    const end = Effect.suspend(() => {
-      const worker = current
-      current = undefined
-      return worker === undefined ? Effect.void : Effect.ignore(Effect.tryPromise(() => worker.terminate()))
-    })
-    yield* Effect.addFinalizer(() => end)
-
-    const running = Effect.sync(() => {
-      if (current !== undefined) return current
-      const worker = start(script)
-      worker.on("exit", () => {
-        if (current === worker) current = undefined
-      })
-      current = worker
-      return worker
-    })
-    const endLater = FiberHandle.run(
-      idle,
-      Effect.delay(places.withPermitIfAvailable(system)(end), idleTimeout)
-    )
-
+    /** The memory of `bytes` is transferred to the thread. */
     const exchange = (bytes: Uint8Array) =>
-      Effect.gen(function* () {
-        yield* FiberHandle.clear(idle)
-        const worker = yield* running
-        const reply = yield* ask(worker, bytes).pipe(
-          Effect.raceFirst(watchMemory(memoryMb * MiB)),
-          Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut })
+      thread
+        .use((ask) =>
+          Effect.gen(function* () {
+            const job: Job = { bytes }
+            const transfer = types.isArrayBuffer(bytes.buffer) ? [bytes.buffer] : []
+            const reply = yield* ask(job, { transfer }).pipe(
+              Effect.raceFirst(watchMemory(memoryMb * MiB)),
+              Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut })
+            )
+            const answer = yield* Effect.mapError(decodeAnswer(reply), () => malformed)
+            if (answer._tag === "Missing") return yield* notInstalled
+            return answer._tag === "Failed" ? yield* malformed : answer
+          })
         )
-        const answer = yield* Effect.mapError(decodeAnswer(reply), () => malformed)
-        if (answer._tag === "Missing") return yield* notInstalled
-        return answer._tag === "Failed" ? yield* malformed : answer
-      }).pipe(
-        // After any outcome but a success the thread's state is unknown, or its memory has grown, and it ends.
-        Effect.onExit((exit) => (Exit.isSuccess(exit) ? endLater : end))
-      )
+        .pipe(Effect.catchTag("ThreadEnded", () => malformed))
 
     const recognize = Effect.fn("TextRecognition.recognize")(function* (bytes: Uint8Array) {
       const { text, confidence } = yield* Effect.flatMap(prepare(bytes, maxPixels), exchange).pipe(

@@ -34,6 +34,7 @@ const RefundFact = Schema.TaggedStruct("Refund", {
   of: Schema.Int.pipe(Schema.positive()),
   refunded: Count
 })
+type RefundFact = typeof RefundFact.Type
 
 /** The content of one event. */
 export const Fact = Schema.Union(SubscriptionFact, InvoiceFact, PurchaseFact, RefundFact)
@@ -212,12 +213,16 @@ export const subscriptionStateOf = (
   return Option.some({ plan: "keep", status, period: null, decidedBy: [invoice.id] })
 }
 
+/** The whole turns that are left after a refund. The product of turns and an amount may exceed what a number holds exactly. */
+const keptOf = (credits: number, { of, refunded }: RefundFact): number =>
+  Number((BigInt(credits) * BigInt(of - refunded)) / BigInt(of))
+
 /** The turns that the tenant has bought and that were not refunded. Each payment counts once. */
 export const creditsOf = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId): number =>
   claimedBy(events, tenantId).owned.reduce((total, all) => {
     const purchase = newest(all.filter(isOf("Purchase")))
     if (purchase === undefined) return total
     const { credits } = purchase.fact
-    const kept = all.filter(isOf("Refund")).map(({ fact }) => (credits * (fact.of - fact.refunded)) / fact.of)
-    return total + Math.floor(Math.max(0, Math.min(credits, ...kept)))
+    const kept = all.filter(isOf("Refund")).map(({ fact }) => keptOf(credits, fact))
+    return total + Math.max(0, Math.min(credits, ...kept))
   }, 0)

@@ -4,6 +4,7 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import type { Issue } from "../Errors.ts"
 import { isList, isObject } from "../JsonValue.ts"
 import { JsonObject, type JsonValue } from "../Text.ts"
 
@@ -92,19 +93,14 @@ const refusedKeywords: ReadonlySet<string> = new Set([
   "$recursiveRef"
 ])
 
-export interface SchemaProblem {
-  readonly path: ReadonlyArray<string | number>
-  readonly message: string
-}
-
 /** Position of a schema: its path, the references that led to it, and its depth. */
 interface SchemaPosition {
-  readonly path: SchemaProblem["path"]
+  readonly path: Issue["path"]
   readonly via: ReadonlyArray<string>
   readonly depth: number
 }
 
-type Read<A> = Either.Either<A, SchemaProblem>
+type Read<A> = Either.Either<A, Issue>
 
 const innerPosition = (place: SchemaPosition, name: string | number): SchemaPosition => ({
   ...place,

@@ -2,7 +2,7 @@
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as Effect from "effect/Effect"
 import type { ParseError } from "effect/ParseResult"
-import { ValidationError } from "../../domain/Errors.ts"
+import { type Issue, ValidationError } from "../../domain/Errors.ts"
 
 const maxIssues = 50
 const maxMessageCharacters = 300
@@ -31,11 +31,6 @@ const withoutInput = (message: string): string => {
   return translations
     .reduce((text, [library, ours]) => text.replace(library, ours), expected)
     .slice(0, maxMessageCharacters)
-}
-
-export interface Issue {
-  readonly path: ReadonlyArray<string | number>
-  readonly message: string
 }
 
 const isAtOrBelow = (issue: Issue, other: Issue): boolean =>

@@ -3,7 +3,7 @@
  * question before it is searched together with it. No model is called for this: it would add a second wait to the turn.
  */
 import { isForeignWord, isFunctionWord, isVague, wordSet } from "../../search/FunctionWords.ts"
-import { terms, word } from "../../search/Tokenizer.ts"
+import { terms, withoutJoiners, word } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 
 /** A message with at least this many content words is searched alone, unless it refers back. */
@@ -84,6 +84,6 @@ const leansOn = (message: string): boolean => {
 /** The text to search for: the message, followed by the user's last question when the message depends on it. */
 export const searchText = (message: string, history: ReadonlyArray<HistoryMessage>): string => {
   const before = history.findLast(({ role }) => role === "user")
-  if (before === undefined || !leansOn(message)) return message
+  if (before === undefined || !leansOn(withoutJoiners(message))) return message
   return `${message}\n${before.content.slice(0, maxContextCharacters).toWellFormed()}`
 }

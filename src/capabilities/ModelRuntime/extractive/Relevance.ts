@@ -7,7 +7,14 @@ import {
   withoutQuestionPhrases
 } from "../../../search/FunctionWords.ts"
 import { isEnglish } from "../../../search/Language.ts"
-import { pieceLength, pieces, terms, unspacedCharacter, word } from "../../../search/Tokenizer.ts"
+import {
+  pieceLength,
+  pieces,
+  terms,
+  unspacedCharacter,
+  withoutJoiners,
+  word
+} from "../../../search/Tokenizer.ts"
 
 /** A word of the question, which is matched by its English stem, or by most of its pieces. */
 interface AskedWord {
@@ -31,7 +38,7 @@ const article = /^ال(?=\p{L}{3})/u
 export const askedWords = (question: string): ReadonlyArray<AskedWord> => {
   const found = new Map<string, AskedWord>()
   const foreign = isEnglish(question) === false
-  for (const [written] of withoutQuestionPhrases(question).matchAll(word)) {
+  for (const [written] of withoutQuestionPhrases(withoutJoiners(question)).matchAll(word)) {
     const run = written.replace(article, "")
     const lower = run.toLowerCase()
     if (isQuestionWord(lower) || isVague(lower)) continue

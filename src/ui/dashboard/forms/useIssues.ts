@@ -1,11 +1,7 @@
 /** Validation issues of a form, field by field. */
+import type { Issue } from "../../../domain/Errors.ts"
 import { ApiError } from "../api/Client.ts"
 import { useIssueWords } from "../text/useIssueWords.ts"
-
-export interface Issue {
-  readonly path: ReadonlyArray<string | number>
-  readonly message: string
-}
 
 const isIssue = (value: unknown): value is Issue =>
   typeof value === "object" &&

@@ -9,7 +9,7 @@ import { isList, replacedObject } from "../../../domain/JsonValue.ts"
 import { literalKind, type Masking as MaskingSettings } from "../../../domain/agents/Masking.ts"
 import { type Matcher, parse } from "../../../domain/agents/MaskingPattern.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
-import type { Streaming } from "../tools/Scrub.ts"
+import type { StreamingText } from "../StreamingText.ts"
 import { digitsIn, numbers, search } from "./Detect.ts"
 import type { DetectedValue } from "./DetectedValue.ts"
 import { emails } from "./Emails.ts"
@@ -206,7 +206,7 @@ export class Masking {
     replacedObject(value, { text: this.restored, name: this.restored })
 
   /** {@link restored} for a text that comes in pieces. Text that may begin a placeholder is held back. */
-  readonly restoring = (): Streaming => {
+  readonly restoring = (): StreamingText => {
     let held = ""
     return {
       push: (delta) => {

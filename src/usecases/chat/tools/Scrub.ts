@@ -4,6 +4,7 @@
  */
 import { replaced, replacedObject } from "../../../domain/JsonValue.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
+import type { StreamingText } from "../StreamingText.ts"
 
 const mark = "[redacted]"
 
@@ -220,20 +221,13 @@ class Line<A> {
   }
 }
 
-export interface Streaming {
-  /** The text that may be shown after `delta`. */
-  readonly push: (delta: string) => string
-  /** The text held back, at the end of the text. */
-  readonly flush: () => string
-}
-
 interface Span {
   readonly from: number
   readonly to: number
 }
 
 /** The scan of one text. Positions are counted from its beginning. */
-class Scan implements Streaming {
+class Scan implements StreamingText {
   readonly #automaton: Automaton
   /** Text not emitted yet, in its original pieces, and the characters already used of the first. */
   readonly #pieces = new Line<string>()
@@ -328,7 +322,7 @@ class Scan implements Streaming {
   }
 }
 
-const asItIs: Streaming = { push: (delta) => delta, flush: () => "" }
+const asItIs: StreamingText = { push: (delta) => delta, flush: () => "" }
 
 /** Removes all of `values` in one pass. */
 export class Scrubber {
@@ -375,7 +369,7 @@ export class Scrubber {
   readonly #replacements = { text: this.text, name: this.text, number: this.#number }
 
   /** For text that comes in pieces. Text that may begin a needle is held back. */
-  readonly streaming = (): Streaming => {
+  readonly streaming = (): StreamingText => {
     if (this.#automaton === undefined) this.#automaton = this.#made()
     return this.#automaton === null ? asItIs : new Scan(this.#automaton)
   }
