@@ -243,9 +243,10 @@ const options = (request: HttpServerRequest.HttpServerRequest, methods: Methods,
 
 /**
  * The router's default limit is 100 characters per parameter. A chat's id has up to 200 characters, each up to nine
- * when encoded.
+ * when encoded. By default the router also ignores case, which `Routes.matches` does not, and matches lower-case paths
+ * of another length when a parameter has letters such as `İ`.
  */
-export const parameterLength = HttpRouter.setRouterConfig({ maxParamLength: 1_800 })
+export const routerConfig = HttpRouter.setRouterConfig({ maxParamLength: 1_800, caseSensitive: true })
 
 /** Routes without parameters, by method and path. */
 const plainOf = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) =>

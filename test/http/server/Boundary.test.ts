@@ -126,6 +126,18 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
     })
   )
 
+  it.effect("tells paths apart that differ in case, whatever letters their parameters have", () =>
+    Effect.gen(function* () {
+      const { call } = yield* TestServer
+      const body = { message: "Hi", query: "fact" }
+      for (const path of ["/V1/chat", "/v1/Chat", "/v1/retrievE"]) {
+        expectError(yield* call("POST", path, { headers: as("spk_all"), body }), 404, "NOT_FOUND")
+      }
+      // In lower case `İ` is two characters.
+      expect((yield* get("/v1/chat/stream/%C4%B0/stream", as("spk_all"))).status).toBe(204)
+    })
+  )
+
   it.effect("answers a known path with the wrong method with an enveloped 405 and allow", () =>
     Effect.gen(function* () {
       const chat = yield* get("/v1/chat")
