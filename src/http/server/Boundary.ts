@@ -206,6 +206,14 @@ const withRepeatedAnswer = (
   pattern: Effect.Effect<string | null>
 ) => Effect.map(pattern, (route) => RepeatedRefusals.answered(source, response, requestId, route))
 
+/** The router joins repeated slashes, in the query too, where they belong to a value: there they are encoded. */
+const withWholeQuery = (request: HttpServerRequest.HttpServerRequest) => {
+  const place = request.url.indexOf("?")
+  return place !== -1 && request.url.includes("//", place)
+    ? request.modify({ url: request.url.slice(0, place) + request.url.slice(place).replaceAll("/", "%2F") })
+    : request
+}
+
 /** The pattern of the route that matches a request; null when none does. */
 const patternAt = (
   routes: ReadonlyArray<{ readonly method: string; readonly path: string }>,
@@ -283,7 +291,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
       )
     return (app: HttpApp.Default) =>
       Effect.gen(function* () {
-        const request = yield* HttpServerRequest.HttpServerRequest
+        const request = withWholeQuery(yield* HttpServerRequest.HttpServerRequest)
         const requestId = yield* RequestId.resolve(request.headers[RequestId.header])
         const methods = Effect.map(routes, (all) => methodsAt(all, request))
         if (request.method === "OPTIONS") {

@@ -151,6 +151,13 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
     })
   )
 
+  it.effect("joins repeated slashes of a path, and none of a query", () =>
+    Effect.gen(function* () {
+      const answer = yield* get("//test//echo/?text=https://a.test//b/c&other=//")
+      expect(expectData(answer)).toEqual({ text: "https://a.test//b/c" })
+    })
+  )
+
   it.effect("answers OPTIONS that is no preflight with the methods of the path", () =>
     Effect.gen(function* () {
       const answer = yield* send("OPTIONS", "/v1/sources/")
