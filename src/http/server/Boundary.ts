@@ -270,15 +270,16 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     const clientOf = ({ remoteAddress, source }: HttpServerRequest.HttpServerRequest) =>
       source instanceof IncomingMessage ? addressOf(proxies, source) : Option.getOrUndefined(remoteAddress)
     const { router } = yield* HttpApiBuilder.Router
-    const limits = new Map(
-      Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
-    )
-    // Undeclared routes are those of MCP, SCIM and webhooks.
-    const limitOf = (route: { readonly method: string; readonly path: string }) =>
-      limits.get(Routes.keyOf(route)) ?? (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit)
+    const declared = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
     const hints = FieldHints.make(api)
-    const hintBody: Parameters<typeof Body.bounded>[3] = (route, value) =>
-      hints.body(Routes.keyOf(route), value)
+    const bodies: Body.RouteBodies = {
+      // Undeclared routes are those of MCP, SCIM and webhooks.
+      limitOf: (route) =>
+        declared.get(Routes.keyOf(route))?.bodyLimit ??
+        (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit),
+      takesJson: (route) => declared.get(Routes.keyOf(route))?.takesJson === true,
+      onParsed: (route, value) => hints.body(Routes.keyOf(route), value)
+    }
     // Evaluated at the first request, when all routes are registered.
     const routes = yield* Effect.cached(Effect.map(router, (all) => Chunk.toReadonlyArray(all.routes)))
     // Routes without parameters, the most frequent ones, are found by one lookup.
@@ -308,10 +309,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         return yield* Effect.zipRight(hintQuery, app).pipe(
           Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
             context.pipe(
-              Context.add(
-                HttpServerRequest.HttpServerRequest,
-                Body.bounded(request, client, limitOf, hintBody)
-              ),
+              Context.add(HttpServerRequest.HttpServerRequest, Body.bounded(request, client, bodies)),
               Context.add(RequestId.RequestId, requestId)
             )
           ),

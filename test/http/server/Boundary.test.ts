@@ -197,6 +197,16 @@ layer(PublicServer, { excludeTestServices: true })("a request body", (it) => {
       ]) {
         expectError(yield* chat("message=Hi", { "content-type": type }), 400, "VALIDATION_ERROR")
       }
+      // Also where every field may be missing.
+      const { call } = yield* TestServer
+      for (const [type, body, status] of [
+        ["application/merge-patch+json", '{"force":true}', 400],
+        ["application/xml", "<force/>", 400],
+        ["application/octet-stream", "", 202]
+      ] as const) {
+        const headers = { ...as("spk_all"), "content-type": type }
+        expect((yield* call("POST", "/v1/sources/src_1/sync", { headers, body })).status).toBe(status)
+      }
     })
   )
 
