@@ -39,9 +39,17 @@ export const described = <A, I, R>(
     }
   })
 
+/** Characters as JSON Schema counts them: a pair of surrogates is one. */
+const isAtMost = (max: number) => (text: string) =>
+  text.length <= max || (text.length <= 2 * max && Array.from(text).length <= max)
+
 /** {@link Text} without surrounding white space, 1 to `max` characters. `description` goes to its JSON Schema. */
 export const trimmed = (max: number, description?: string) =>
-  Text.pipe(Schema.compose(Schema.Trim), Schema.minLength(1), Schema.maxLength(max)).annotations({
+  Text.pipe(
+    Schema.compose(Schema.Trim),
+    Schema.minLength(1),
+    Schema.filter(isAtMost(max), { message: () => `Expected a string of at most ${max} characters` })
+  ).annotations({
     jsonSchema: { type: "string", minLength: 1, maxLength: max, ...(description && { description }) }
   })
 

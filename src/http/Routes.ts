@@ -32,6 +32,8 @@ export interface Route {
   /** Set under `ManageAuth`. */
   readonly scope: RequiredScope | undefined
   readonly bodyLimit: number | undefined
+  /** Whether its declared body is JSON. */
+  readonly takesJson: boolean
   /** Status codes of success. */
   readonly statuses: ReadonlyArray<number>
   readonly summary: string | undefined
@@ -57,7 +59,7 @@ const tableOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any
   const routes: Array<Route> = []
   HttpApi.reflect(api, {
     onGroup: () => undefined,
-    onEndpoint: ({ endpoint, group, mergedAnnotations, middleware, successes }) => {
+    onEndpoint: ({ endpoint, group, mergedAnnotations, middleware, payloads, successes }) => {
       const keys = new Set([...middleware].map(({ key }) => key))
       const permission = Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredPermission))
       const role = Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredRole))
@@ -84,6 +86,7 @@ const tableOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any
         role,
         scope: keys.has(ManageAuth.key) ? scope : undefined,
         bodyLimit: Option.getOrUndefined(Context.getOption(mergedAnnotations, BodyLimit)),
+        takesJson: payloads.has("application/json"),
         statuses: [...successes.keys()],
         summary: Option.getOrUndefined(Context.getOption(mergedAnnotations, OpenApi.Summary)),
         updatedAt: Option.getOrUndefined(Context.getOption(mergedAnnotations, UpdatedAt))

@@ -1,6 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { asciiDigit, withoutControls } from "../../src/domain/Text.ts"
+import * as Schema from "effect/Schema"
+import { asciiDigit, trimmed, withoutControls } from "../../src/domain/Text.ts"
 
 it("Text for a terminal has no escape sequences, and the rest as it is", () => {
   expect(withoutControls("\u001b]0;owned\u0007Hats\tcost\n5 €\u009b31m\r")).toBe("]0;ownedHats\tcost\n5 €31m")
@@ -20,5 +21,20 @@ it("The digits of every script are those of ASCII", () => {
     const first = zero.codePointAt(0) ?? 0
     const digits = Array.from({ length: 10 }, (_, value) => asciiDigit(String.fromCodePoint(first + value)))
     expect(digits.join("")).toBe("0123456789")
+  }
+})
+
+it("The length of a text is counted in characters, whether they take one or two units", () => {
+  const isShort = Schema.is(trimmed(3))
+  const read = Schema.decodeUnknownEither(trimmed(3))
+  for (const [text, fits] of [
+    ["abc", true],
+    ["abcd", false],
+    ["😀😀😀", true],
+    ["😀a😀", true],
+    ["😀😀😀😀", false],
+    ["😀😀😀a", false]
+  ] as const) {
+    expect([text, isShort(text), read(` ${text}\n`)._tag]).toEqual([text, fits, fits ? "Right" : "Left"])
   }
 })

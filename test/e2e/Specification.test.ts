@@ -629,6 +629,7 @@ describe("POST /v1/retrieve", () => {
       { query: "" },
       { query: null },
       { query: "x".repeat(1_001) },
+      { query: "😀".repeat(1_001) },
       { topK: 0 },
       { topK: 21 },
       { topK: 1.5 },
@@ -643,6 +644,7 @@ describe("POST /v1/retrieve", () => {
     }
     for (const body of [
       { query: "x".repeat(1_000) },
+      { query: "😀".repeat(1_000) },
       { topK: 1 },
       { topK: 20 },
       { minScore: 0 },

@@ -435,8 +435,13 @@ const readiness = Layer.effect(
   }))
 )
 
-/** Routes that fail in ways that no declared error covers. */
+/** Routes that fail in ways that no declared error covers, and one that repeats its query. */
 export const BrokenApi = HttpApiGroup.make("broken")
+  .add(
+    HttpApiEndpoint.get("echo", "/test/echo")
+      .setUrlParams(Schema.Struct({ text: Schema.String }))
+      .addSuccess(success(Schema.Struct({ text: Schema.String })))
+  )
   .add(HttpApiEndpoint.get("defect", "/test/defect").addSuccess(success(Schema.Struct({}))))
   .add(HttpApiEndpoint.get("outage", "/test/outage").addSuccess(success(Schema.Struct({}))))
   .add(
@@ -456,6 +461,7 @@ const broken = HttpApiBuilder.group(TestApi, "broken", (handlers) =>
     .handle("defect", () => Effect.die(new Error("internal detail: spk_secret")))
     .handle("outage", () => Effect.die(new SqlError({ cause: new Error("Connection terminated") })))
     .handle("documentedDefect", () => Effect.die(absent))
+    .handle("echo", ({ urlParams }) => Effect.succeed(urlParams))
     .handle("unencodable", () => Effect.succeed({ n: "internal detail" } as never))
 )
 

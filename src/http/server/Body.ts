@@ -70,15 +70,26 @@ const parsed = (text: string): Effect.Effect<unknown, ValidationError> => {
 
 const notJson = new ValidationError({ message: "Send a JSON body with content-type application/json." })
 
+type Route = HttpRouter.Route<unknown, unknown>
+
+/** What the routes say about their bodies. */
+export interface RouteBodies {
+  /** Maximum bytes. */
+  readonly limitOf: (route: Route) => number
+  /** Whether it is declared as JSON. */
+  readonly takesJson: (route: Route) => boolean
+  /** Receives the value of a JSON body. */
+  readonly onParsed: (route: Route, value: unknown) => Effect.Effect<void>
+}
+
 /**
- * `request` from the address `client`, with its body limited by `limitOf` its route. The body is read once and cached.
- * Forms are read by `http/server/Upload` from the original request. `parsedBody` receives the value of a JSON body.
+ * `request` from the address `client`, with its body limited by its route. The body is read once and cached. Forms are
+ * read by `http/server/Upload` from the original request.
  */
 export const bounded = (
   request: Request,
   client: string | undefined,
-  limitOf: (route: HttpRouter.Route<unknown, unknown>) => number,
-  parsedBody: (route: HttpRouter.Route<unknown, unknown>, value: unknown) => Effect.Effect<void>
+  { limitOf, onParsed, takesJson }: RouteBodies
 ) => {
   let outcome: Exit.Exit<Uint8Array, HttpServerError.RequestError> | undefined
   const reading = Effect.flatMap(Effect.serviceOption(HttpRouter.RouteContext), (found) =>
@@ -99,17 +110,22 @@ export const bounded = (
     Effect.tap((value) =>
       Effect.flatMap(
         Effect.serviceOption(HttpRouter.RouteContext),
-        Option.match({ onNone: () => Effect.void, onSome: ({ route }) => parsedBody(route, value) })
+        Option.match({ onNone: () => Effect.void, onSome: ({ route }) => onParsed(route, value) })
       )
     )
+  )
+  // The framework reads a body of an unknown type as bytes, which would count as an object without fields.
+  const buffer = Effect.flatMap(
+    Effect.zip(bytes, Effect.serviceOption(HttpRouter.RouteContext)),
+    ([body, found]) =>
+      body.length > 0 && Option.exists(found, ({ route }) => takesJson(route))
+        ? Effect.fail(unreadable(request, notJson))
+        : Effect.succeed(body.buffer.slice(body.byteOffset, body.byteOffset + body.byteLength))
   )
   const noForm = Effect.failSync(() => new Multipart.MultipartError({ reason: "Parse", cause: notJson }))
   const wrapped: Request = Object.create(request, {
     remoteAddress: { value: Option.fromNullable(client) },
-    arrayBuffer: {
-      get: () =>
-        Effect.map(bytes, (body) => body.buffer.slice(body.byteOffset, body.byteOffset + body.byteLength))
-    },
+    arrayBuffer: { get: () => buffer },
     text: { get: () => text },
     json: { get: () => parsing },
     stream: { get: () => Stream.fromEffect(bytes) },

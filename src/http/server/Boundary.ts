@@ -206,6 +206,14 @@ const withRepeatedAnswer = (
   pattern: Effect.Effect<string | null>
 ) => Effect.map(pattern, (route) => RepeatedRefusals.answered(source, response, requestId, route))
 
+/** The router joins repeated slashes, in the query too, where they belong to a value: there they are encoded. */
+const withWholeQuery = (request: HttpServerRequest.HttpServerRequest) => {
+  const place = request.url.indexOf("?")
+  return place !== -1 && request.url.includes("//", place)
+    ? request.modify({ url: request.url.slice(0, place) + request.url.slice(place).replaceAll("/", "%2F") })
+    : request
+}
+
 /** The pattern of the route that matches a request; null when none does. */
 const patternAt = (
   routes: ReadonlyArray<{ readonly method: string; readonly path: string }>,
@@ -243,9 +251,10 @@ const options = (request: HttpServerRequest.HttpServerRequest, methods: Methods,
 
 /**
  * The router's default limit is 100 characters per parameter. A chat's id has up to 200 characters, each up to nine
- * when encoded.
+ * when encoded. By default the router also ignores case, which `Routes.matches` does not, and matches lower-case paths
+ * of another length when a parameter has letters such as `İ`.
  */
-export const parameterLength = HttpRouter.setRouterConfig({ maxParamLength: 1_800 })
+export const routerConfig = HttpRouter.setRouterConfig({ maxParamLength: 1_800, caseSensitive: true })
 
 /** Routes without parameters, by method and path. */
 const plainOf = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) =>
@@ -261,15 +270,16 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     const clientOf = ({ remoteAddress, source }: HttpServerRequest.HttpServerRequest) =>
       source instanceof IncomingMessage ? addressOf(proxies, source) : Option.getOrUndefined(remoteAddress)
     const { router } = yield* HttpApiBuilder.Router
-    const limits = new Map(
-      Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
-    )
-    // Undeclared routes are those of MCP, SCIM and webhooks.
-    const limitOf = (route: { readonly method: string; readonly path: string }) =>
-      limits.get(Routes.keyOf(route)) ?? (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit)
+    const declared = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
     const hints = FieldHints.make(api)
-    const hintBody: Parameters<typeof Body.bounded>[3] = (route, value) =>
-      hints.body(Routes.keyOf(route), value)
+    const bodies: Body.RouteBodies = {
+      // Undeclared routes are those of MCP, SCIM and webhooks.
+      limitOf: (route) =>
+        declared.get(Routes.keyOf(route))?.bodyLimit ??
+        (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit),
+      takesJson: (route) => declared.get(Routes.keyOf(route))?.takesJson === true,
+      onParsed: (route, value) => hints.body(Routes.keyOf(route), value)
+    }
     // Evaluated at the first request, when all routes are registered.
     const routes = yield* Effect.cached(Effect.map(router, (all) => Chunk.toReadonlyArray(all.routes)))
     // Routes without parameters, the most frequent ones, are found by one lookup.
@@ -282,7 +292,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
       )
     return (app: HttpApp.Default) =>
       Effect.gen(function* () {
-        const request = yield* HttpServerRequest.HttpServerRequest
+        const request = withWholeQuery(yield* HttpServerRequest.HttpServerRequest)
         const requestId = yield* RequestId.resolve(request.headers[RequestId.header])
         const methods = Effect.map(routes, (all) => methodsAt(all, request))
         if (request.method === "OPTIONS") {
@@ -299,10 +309,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         return yield* Effect.zipRight(hintQuery, app).pipe(
           Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
             context.pipe(
-              Context.add(
-                HttpServerRequest.HttpServerRequest,
-                Body.bounded(request, client, limitOf, hintBody)
-              ),
+              Context.add(HttpServerRequest.HttpServerRequest, Body.bounded(request, client, bodies)),
               Context.add(RequestId.RequestId, requestId)
             )
           ),

@@ -34,15 +34,16 @@ export const boundaryOf = (contentType: string): Option.Option<string> => {
   return Option.fromNullable(quoted ?? plain)
 }
 
+/** A parameter's value. Some clients, such as .NET's, write it without quotes. */
 const parameter = (disposition: string, name: string): string | null => {
-  const [, value] = new RegExp(`;\\s*${name}="((?:[^"\\\\]|\\\\.)*)"`, "iu").exec(disposition) ?? []
+  const form = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s";]+))`, "iu")
+  const [, quoted, token] = form.exec(disposition) ?? []
+  if (quoted === undefined) return token ?? null
   // Browsers encode the characters that would end the quoted string.
-  return value === undefined
-    ? null
-    : value
-        .replaceAll(/%22/gu, '"')
-        .replaceAll(/%0D|%0A/giu, "")
-        .replaceAll(/\\(["\\])/gu, "$1")
+  return quoted
+    .replaceAll(/%22/gu, '"')
+    .replaceAll(/%0D|%0A/giu, "")
+    .replaceAll(/\\(["\\])/gu, "$1")
 }
 
 const extended = (disposition: string): string | null => {

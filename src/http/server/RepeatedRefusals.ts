@@ -154,7 +154,8 @@ export class RepeatedRefusals {
       Headers.line(request.headers, RequestId.header),
       this.#clock.unsafeCurrentTimeMillis()
     )
-    const text = firstText.replace(first, requestId)
+    // A client's id may be as short as a digit, which occurs elsewhere too.
+    const text = firstText.replace(`"requestId":"${first}"`, `"requestId":"${requestId}"`)
     RequestMetrics.observe(request.method ?? "", route, status, this.#now - came)
     response.writeHead(status, {
       ...headers,

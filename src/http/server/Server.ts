@@ -66,7 +66,7 @@ export const serve = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
     Layer.provide([Boundary.layer, Docs.layer, Metrics.layer]),
     Layer.provide(api),
     Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer]),
-    Layer.provide(Boundary.parameterLength)
+    Layer.provide(Boundary.routerConfig)
   )
 
 export interface Listen {

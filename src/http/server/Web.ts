@@ -88,7 +88,7 @@ export const handler = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>, bodies: WebBo
         Layer.provide([Boundary.layer, Docs.layer, Metrics.layer]),
         Layer.provide(api),
         Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer]),
-        Layer.provide(Boundary.parameterLength),
+        Layer.provide(Boundary.routerConfig),
         Layer.merge(NodeHttpServer.layerContext)
       )
     )

@@ -86,7 +86,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const feed = yield* RealtimeFeed
     const live = yield* RunningTurns
     const fibers = yield* FiberSet.make()
-    const { abandon, conclude } = yield* makeSettleTurn
+    const { abandon, conclude, stoppedByOthers } = yield* makeSettleTurn
     // Finalizers run in reverse order: this one waits before the set interrupts its remaining fibers. Nothing can be
     // interrupted in a finalizer otherwise, so that the time-out would wait for the fibers.
     yield* Effect.addFinalizer(() =>
@@ -222,7 +222,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         ? yield* TurnCancellation.unlessCancelled(
             turn.cancellation,
             takePlace(turn),
-            Effect.suspend(ModelStep.turnFailed)
+            // A takeover stops every turn of the conversation, this one before it could notice.
+            Effect.flatMap(stoppedByOthers(turn), (taken) =>
+              taken ? Identity.notActive() : ModelStep.turnFailed()
+            )
           )
         : turn.admission.history
       yield* Deferred.succeed(ready, undefined)

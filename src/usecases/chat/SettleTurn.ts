@@ -164,5 +164,5 @@ export const makeSettleTurn = Effect.gen(function* () {
       Effect.uninterruptible
     )
 
-  return { abandon, conclude } as const
+  return { abandon, conclude, stoppedByOthers } as const
 })

@@ -317,7 +317,7 @@ describe("A chat of the AI SDK", () => {
   })
 
   it("may have a long id of any characters", async () => {
-    const id = `${"漢/?#%".repeat(39)} end`
+    const id = `${"漢/?#%".repeat(39)} İend`
     const chat = chatOf(id)
     await chat.sendMessage({ text: "Hi" })
     await chat.resumeStream()

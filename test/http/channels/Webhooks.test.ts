@@ -14,6 +14,7 @@ import {
   challenge,
   deliver,
   type Options,
+  request,
   signatureOf,
   verifyToken,
   webhookServer,
@@ -77,6 +78,10 @@ for (const raw of [true, false])
             const answer = yield* challenge(channel, right)
             expect([answer.status, answer.text]).toEqual([200, "1158201444"])
             expect(answer.headers.get("content-type")).toMatch(/^text\/plain/)
+            // Slashes may stand in a query as they are.
+            const query = `hub.mode=subscribe&hub.verify_token=${verifyToken}&hub.challenge=a//b/c///`
+            const slashed = yield* request(`/api/webhooks/${channel}?${query}`, {})
+            expect([slashed.status, slashed.text]).toEqual([200, "a//b/c///"])
           })
         )
       )

@@ -25,7 +25,8 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/agent-runs/:runId", 
       const pages: ReadonlyArray<readonly [string, { limit: number; after: number }]> = [
         ["", { limit: 20, after: 0 }],
         ["?limit=100&cursor=17", { limit: 100, after: 17 }],
-        ["?limit=1", { limit: 1, after: 0 }]
+        ["?limit=1", { limit: 1, after: 0 }],
+        [`?cursor=${Number.MAX_SAFE_INTEGER}`, { limit: 20, after: Number.MAX_SAFE_INTEGER }]
       ]
       for (const [query, page] of pages) {
         const answer = yield* call("GET", `/v1/agent-runs/run_1${query}`, "spk_all")
@@ -48,6 +49,7 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/agent-runs/:runId", 
         "cursor=1.5",
         "cursor=x",
         "cursor=1e3",
+        `cursor=${Number.MAX_SAFE_INTEGER + 1}`,
         "cursor="
       ]) {
         const answer = yield* call("GET", `/v1/agent-runs/run_1?${query}`, "spk_all")

@@ -126,6 +126,18 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
     })
   )
 
+  it.effect("tells paths apart that differ in case, whatever letters their parameters have", () =>
+    Effect.gen(function* () {
+      const { call } = yield* TestServer
+      const body = { message: "Hi", query: "fact" }
+      for (const path of ["/V1/chat", "/v1/Chat", "/v1/retrievE"]) {
+        expectError(yield* call("POST", path, { headers: as("spk_all"), body }), 404, "NOT_FOUND")
+      }
+      // In lower case `İ` is two characters.
+      expect((yield* get("/v1/chat/stream/%C4%B0/stream", as("spk_all"))).status).toBe(204)
+    })
+  )
+
   it.effect("answers a known path with the wrong method with an enveloped 405 and allow", () =>
     Effect.gen(function* () {
       const chat = yield* get("/v1/chat")
@@ -136,6 +148,13 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
       expect(sources.headers.get("allow")).toBe("GET, HEAD, OPTIONS, POST")
       const one = yield* send("POST", "/v1/sources/src_1")
       expectError(one, 405, "METHOD_NOT_ALLOWED")
+    })
+  )
+
+  it.effect("joins repeated slashes of a path, and none of a query", () =>
+    Effect.gen(function* () {
+      const answer = yield* get("//test//echo/?text=https://a.test//b/c&other=//")
+      expect(expectData(answer)).toEqual({ text: "https://a.test//b/c" })
     })
   )
 
@@ -177,6 +196,16 @@ layer(PublicServer, { excludeTestServices: true })("a request body", (it) => {
         "x"
       ]) {
         expectError(yield* chat("message=Hi", { "content-type": type }), 400, "VALIDATION_ERROR")
+      }
+      // Also where every field may be missing.
+      const { call } = yield* TestServer
+      for (const [type, body, status] of [
+        ["application/merge-patch+json", '{"force":true}', 400],
+        ["application/xml", "<force/>", 400],
+        ["application/octet-stream", "", 202]
+      ] as const) {
+        const headers = { ...as("spk_all"), "content-type": type }
+        expect((yield* call("POST", "/v1/sources/src_1/sync", { headers, body })).status).toBe(status)
       }
     })
   )

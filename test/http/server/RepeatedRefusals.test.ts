@@ -77,6 +77,19 @@ describe("A request that was refused with a time to come back", () => {
     })
   )
 
+  it.scopedLive("has its own id in the answer, however short the first one's was", () =>
+    Effect.gen(function* () {
+      const { handled, post } = yield* refusing(5)
+      yield* post({ ...as("spk_all"), "x-request-id": "5" })
+      const again = yield* post({ ...as("spk_all"), "x-request-id": "6" })
+      expect(handled()).toBe(1)
+      expect(JSON.parse(again.text)).toMatchObject({
+        error: { details: { retryAfterSeconds: 5 } },
+        meta: { requestId: "6" }
+      })
+    })
+  )
+
   it.scopedLive("is answered later than other requests that came after it", () =>
     Effect.gen(function* () {
       const { post } = yield* refusing(5)

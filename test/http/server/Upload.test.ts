@@ -85,6 +85,22 @@ describe("A form", () => {
       { numRuns: 150 }
     ))
 
+  it.effect("is read with names without quotes, as some clients write them", () =>
+    Effect.gen(function* () {
+      const parts = [
+        `--${boundary}\r\nContent-Type: text/plain; charset=utf-8\r\n`,
+        `Content-Disposition: form-data; name=message\r\n\r\nHi\r\n--${boundary}\r\n`,
+        "Content-Disposition: form-data; name=files; filename=a.png; filename*=utf-8''%C3%A4.png\r\n\r\n1\r\n",
+        `--${boundary}\r\nContent-Disposition: form-data; name=files; filename=b.png\r\n\r\n2\r\n--${boundary}--\r\n`
+      ]
+      expect(yield* readAll(Stream.make(Buffer.from(parts.join(""))), boundary)).toEqual([
+        ["message", null, Buffer.from("Hi")],
+        ["files", "ä.png", Buffer.from("1")],
+        ["files", "b.png", Buffer.from("2")]
+      ])
+    })
+  )
+
   it.effect("that is cut off anywhere fails, and never hangs", () =>
     Effect.gen(function* () {
       const { bytes, type } = yield* Effect.promise(() =>

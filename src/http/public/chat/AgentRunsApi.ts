@@ -9,17 +9,9 @@ import { RunStatus, RunTrace } from "../../../domain/chat/AgentRun.ts"
 import { ChatId } from "../../../domain/chat/UiChat.ts"
 import { NotFound, ServiceUnavailable } from "../../../domain/Errors.ts"
 import { RunId } from "../../../domain/Ids.ts"
-import { limitParam, numeric } from "../../../domain/Page.ts"
+import { limitParam, WholeNumber } from "../../../domain/Page.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, UpdatedAt } from "../../Envelope.ts"
-
-/** An integer of at least `min`, as decimal digits. */
-const counted = (min: 0 | 1, message: string) =>
-  Schema.String.pipe(
-    Schema.pattern(min === 0 ? /^\d{1,15}$/ : /^[1-9]\d{0,14}$/, { message: () => message }),
-    Schema.annotations(numeric(min)),
-    Schema.compose(Schema.NumberFromString)
-  )
 
 const Events = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
@@ -33,8 +25,9 @@ export const AgentRunsApi = HttpApiGroup.make("agentRuns")
       .setPath(runPath)
       .setUrlParams(
         Schema.Struct({
-          limit: optional(limitParam(100).from),
-          cursor: optional(counted(1, "Expected a positive integer"))
+          limit: limitParam(100),
+          // A sequence, not an opaque cursor: positive integers as for limits.
+          cursor: limitParam(Number.MAX_SAFE_INTEGER)
         })
       )
       .addSuccess(success(RunTrace))
@@ -57,7 +50,7 @@ export const AgentRunsApi = HttpApiGroup.make("agentRuns")
   .add(
     HttpApiEndpoint.get("follow", "/v1/chat/stream/:runId")
       .setPath(runPath)
-      .setUrlParams(Schema.Struct({ after: optional(counted(0, "Expected an integer from 0")) }))
+      .setUrlParams(Schema.Struct({ after: optional(WholeNumber) }))
       .addSuccess(Events)
       .addError(failure(NotFound))
       .annotate(RequiredPermission, "chat")
