@@ -216,6 +216,53 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await page.keyboard.press("Escape")
   })
 
+  it("stay where one is when what they make is there after their window was closed", async () => {
+    await page.goto(`${spoke.url}/app/agents`)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route("**/api/agents", async (route) => {
+      if (route.request().method() === "POST") await held
+      await route.continue()
+    })
+    await page.getByRole("button", { name: "New agent" }).first().click()
+    const name = page.getByRole("dialog").getByLabel("Name")
+    await name.fill("Afterwards")
+    await name.press("Enter")
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog").waitFor({ state: "hidden" })
+    release()
+    await page.getByRole("link", { name: "Afterwards" }).waitFor()
+    await page.unroute("**/api/agents")
+    expect(new URL(page.url()).pathname).toBe("/app/agents")
+    const { agents } = await api("GET", "/api/agents")
+    const made = agents.find((one: { readonly name: string }) => one.name === "Afterwards")
+    await api("DELETE", `/api/agents/${made.id}`)
+  })
+
+  it("keep their window open while a secret is made that is shown once", async () => {
+    await page.goto(`${spoke.url}/app/agents/${agentId}/keys`)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route("**/keys", async (route) => {
+      if (route.request().method() === "POST") await held
+      await route.continue()
+    })
+    await page.getByRole("button", { name: "New key" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name").fill("Held")
+    await dialog.getByLabel("Name").press("Enter")
+    await dialog.locator("[data-busy]").first().waitFor()
+    for (const _ of [1, 2, 3]) await page.keyboard.press("Escape")
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    await dialog.getByRole("button", { name: "Close" }).click()
+    await dialog.getByLabel("Name").waitFor()
+    release()
+    await dialog.getByText("Copy it now. It is not shown again.").waitFor()
+    await page.unroute("**/keys")
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "hidden" })
+  })
+
   it("ask for a share in percent, keep the stored one to the digit, and show one that was changed meanwhile", async () => {
     const place = `/api/agents/${agentId}/threshold`
     const share = page.getByLabel("Least share of test cases that pass, in percent")
