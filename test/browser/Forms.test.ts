@@ -263,6 +263,43 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await dialog.waitFor({ state: "hidden" })
   })
 
+  it("take a file in a field that names it, and say what is wrong there", async () => {
+    await page.goto(`${spoke.url}/app/agents/${agentId}/cases`)
+    await act(page, "Import")
+    const dialog = page.getByRole("dialog")
+    const file = dialog.getByLabel("File")
+    await dialog.getByText("No file chosen").waitFor()
+    await dialog.getByRole("button", { name: "Import" }).click()
+    expect(await file.getAttribute("aria-invalid")).toBe("true")
+    const csv = (text: string) => ({ name: "cases.csv", mimeType: "text/csv", buffer: Buffer.from(text) })
+    await file.setInputFiles(csv("unknown\nHow?\n"))
+    await dialog.getByText("cases.csv").waitFor()
+    await dialog.getByRole("button", { name: "Import" }).click()
+    await dialog.getByText(/^line 1: /).waitFor()
+    await look(page, "import")
+    await file.setInputFiles(csv("question\nHow do I import?\n"))
+    await dialog.getByRole("button", { name: "Import" }).click()
+    await page.getByRole("table").getByText("How do I import?").waitFor()
+    await dialog.waitFor({ state: "hidden" })
+  })
+
+  it("offer to discard what was typed beside what says that it is not saved, also on a phone", async () => {
+    const { width, height } = page.viewportSize() ?? { width: 1280, height: 860 }
+    await page.setViewportSize(phone.viewport ?? { width: 390, height: 844 })
+    await page.goto(`${spoke.url}/app/agents`)
+    await page.getByRole("button", { name: "New agent" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name").fill("Unsaved")
+    const said = await dialog.getByText("Not saved yet.").boundingBox()
+    const discard = await dialog.getByRole("button", { name: "Discard" }).boundingBox()
+    const middle = (said?.y ?? 0) + (said?.height ?? 0) / 2
+    expect(middle).toBeGreaterThan(discard?.y ?? Infinity)
+    expect(middle).toBeLessThan((discard?.y ?? 0) + (discard?.height ?? 0))
+    await dialog.getByRole("button", { name: "Discard" }).click()
+    await page.keyboard.press("Escape")
+    await page.setViewportSize({ width, height })
+  })
+
   it("ask for a share in percent, keep the stored one to the digit, and show one that was changed meanwhile", async () => {
     const place = `/api/agents/${agentId}/threshold`
     const share = page.getByLabel("Least share of test cases that pass, in percent")
