@@ -20,7 +20,9 @@ describe("The trace of a run", () => {
   it("has the events of all pages, in order", async () => {
     const { asked, read } = runOf(260)
     const { events, hasMore } = await wholeTrace(read)
-    expect(events.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 260 }, (_, place) => place + 1))
+    expect(events.map(({ sequence }) => sequence)).toEqual(
+      Array.from({ length: 260 }, (_, place) => place + 1)
+    )
     expect([asked, hasMore]).toEqual([[null, "100", "200"], false])
   })
 

@@ -20,10 +20,7 @@ const schema = "responseSchema"
 /** The first matching one. */
 const translations: ReadonlyArray<Translation> = [
   // Of a result.
-  [
-    /^is no object that fits the responseSchema$/u,
-    () => `Ist kein Objekt, auf das das ${schema} passt.`
-  ],
+  [/^is no object that fits the responseSchema$/u, () => `Ist kein Objekt, auf das das ${schema} passt.`],
   [
     /^expected (.+), cited (.+)$/su,
     (expected = "", cited = "") =>
