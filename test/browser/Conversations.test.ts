@@ -183,7 +183,7 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
       height: node.getBoundingClientRect().height,
       isCut: node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight + 1
     }))
-    expect([isCut, height < 90]).toEqual([false, true])
+    expect([isCut, height < 120]).toEqual([false, true])
     await look(small, "conversation-name-phone")
     await small.context().close()
   })
