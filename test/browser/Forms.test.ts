@@ -240,7 +240,8 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
   })
 
   it("keep their window open while a secret is made that is shown once", async () => {
-    await page.goto(`${spoke.url}/app/agents/${agentId}/keys`)
+    const { agent: other } = await api("POST", "/api/agents", { name: "Other" })
+    await page.goto(`${spoke.url}/app/agents/${other.id}/keys`)
     let release = () => {}
     const held = new Promise<void>((resolve) => (release = resolve))
     await page.route("**/keys", async (route) => {
@@ -261,6 +262,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await page.unroute("**/keys")
     await page.keyboard.press("Escape")
     await dialog.waitFor({ state: "hidden" })
+    await api("DELETE", `/api/agents/${other.id}`)
   })
 
   it("take a file in a field that names it, and say what is wrong there", async () => {
