@@ -38,7 +38,7 @@ const words = texts(
     worse: "Deutlich weniger Testfälle werden bestanden als im Vergleich.",
     notWorse: "Nicht deutlich schlechter als der Vergleich.",
     rate: (share: string, low: string, high: string) => `${share} bestanden (95 %: ${low} bis ${high})`,
-    tokens: (input: string, output: string) => `${input} Token gelesen, ${output} geschrieben`
+    tokens: (input: string, output: string) => `${input} Tokens gelesen, ${output} geschrieben`
   }
 )
 
