@@ -291,7 +291,9 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await page.getByRole("button", { name: "New agent" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Name").fill("Unsaved")
-    const said = await dialog.getByText("Not saved yet.").boundingBox()
+    await page.keyboard.press("Escape")
+    await page.getByRole("button", { name: "New agent" }).first().click()
+    const said = await dialog.getByText("What you had typed before is here again").boundingBox()
     const discard = await dialog.getByRole("button", { name: "Discard" }).boundingBox()
     const middle = (said?.y ?? 0) + (said?.height ?? 0) / 2
     expect(middle).toBeGreaterThan(discard?.y ?? Infinity)
