@@ -388,6 +388,13 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await look(page, "agent-tools-phone")
     await openPart(page, "Improve")
     await page.getByRole("link", { name: "What went wrong" }).waitFor()
+    for (const tab of await page
+      .getByRole("navigation", { name: "What can be improved" })
+      .getByRole("link")
+      .all()) {
+      const box = await tab.boundingBox()
+      expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThan(390)
+    }
     await look(page, "agent-improve-phone")
     await openPart(page, "Settings")
     await page.getByLabel("Greeting").waitFor()

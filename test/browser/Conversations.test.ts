@@ -171,6 +171,23 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     await colleague.context().close()
   })
 
+  it("show all of a name on a phone, beside what can be done", async () => {
+    const name = "maximiliane.musterfrau@kundendienst.example.com"
+    const { conversationId } = await ask("Who am I?", { externalEndUserId: name })
+    const small = await (await browser.newContext(phone)).newPage()
+    await signIn(small)
+    await small.goto(`${spoke.url}/app/conversations/${conversationId}`)
+    await small.getByRole("button", { name: "Take over" }).waitFor()
+    const heading = small.getByRole("heading", { name, level: 1 })
+    const { height, isCut } = await heading.evaluate((node) => ({
+      height: node.getBoundingClientRect().height,
+      isCut: node.scrollWidth > node.clientWidth || node.scrollHeight > node.clientHeight + 1
+    }))
+    expect([isCut, height < 120]).toEqual([false, true])
+    await look(small, "conversation-name-phone")
+    await small.context().close()
+  })
+
   it("keep a reply that was not sent yet, and show what the customer thinks of the agent's", async () => {
     await page.getByLabel("Reply").fill("Half an answer")
     await page.getByRole("link", { name: /grace@example\.com/ }).click()

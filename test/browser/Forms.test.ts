@@ -216,6 +216,93 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await page.keyboard.press("Escape")
   })
 
+  it("stay where one is when what they make is there after their window was closed", async () => {
+    await page.goto(`${spoke.url}/app/agents`)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route("**/api/agents", async (route) => {
+      if (route.request().method() === "POST") await held
+      await route.continue()
+    })
+    await page.getByRole("button", { name: "New agent" }).first().click()
+    const name = page.getByRole("dialog").getByLabel("Name")
+    await name.fill("Afterwards")
+    await name.press("Enter")
+    await page.keyboard.press("Escape")
+    await page.getByRole("dialog").waitFor({ state: "hidden" })
+    release()
+    await page.getByRole("link", { name: "Afterwards" }).waitFor()
+    await page.unroute("**/api/agents")
+    expect(new URL(page.url()).pathname).toBe("/app/agents")
+    const { agents } = await api("GET", "/api/agents")
+    const made = agents.find((one: { readonly name: string }) => one.name === "Afterwards")
+    await api("DELETE", `/api/agents/${made.id}`)
+  })
+
+  it("keep their window open while a secret is made that is shown once", async () => {
+    const { agent: other } = await api("POST", "/api/agents", { name: "Other" })
+    await page.goto(`${spoke.url}/app/agents/${other.id}/keys`)
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route("**/keys", async (route) => {
+      if (route.request().method() === "POST") await held
+      await route.continue()
+    })
+    await page.getByRole("button", { name: "New key" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name").fill("Held")
+    await dialog.getByLabel("Name").press("Enter")
+    await dialog.locator("[data-busy]").first().waitFor()
+    for (const _ of [1, 2, 3]) await page.keyboard.press("Escape")
+    for (const name of ["Cancel", "Close"]) await dialog.getByRole("button", { name }).click({ force: true })
+    expect(await dialog.getByLabel("Name").isVisible()).toBe(true)
+    release()
+    await dialog.getByText("Copy it now. It is not shown again.").waitFor()
+    await page.unroute("**/keys")
+    await page.keyboard.press("Escape")
+    await dialog.waitFor({ state: "hidden" })
+    await api("DELETE", `/api/agents/${other.id}`)
+  })
+
+  it("take a file in a field that names it, and say what is wrong there", async () => {
+    await page.goto(`${spoke.url}/app/agents/${agentId}/cases`)
+    await act(page, "Import")
+    const dialog = page.getByRole("dialog")
+    const file = dialog.getByLabel("File")
+    await dialog.getByText("No file chosen").waitFor()
+    await dialog.getByRole("button", { name: "Import" }).click()
+    expect(await file.getAttribute("aria-invalid")).toBe("true")
+    const csv = (text: string) => ({ name: "cases.csv", mimeType: "text/csv", buffer: Buffer.from(text) })
+    await file.setInputFiles(csv("unknown\nHow?\n"))
+    await dialog.getByText("cases.csv").waitFor()
+    await dialog.getByRole("button", { name: "Import" }).click()
+    await dialog.getByText(/^line 1: /).waitFor()
+    await look(page, "import")
+    await file.setInputFiles(csv("question\nHow do I import?\n"))
+    await dialog.getByRole("button", { name: "Import" }).click()
+    await page.getByRole("table").getByText("How do I import?").waitFor()
+    await dialog.waitFor({ state: "hidden" })
+  })
+
+  it("offer to discard what was typed beside what says that it is not saved, also on a phone", async () => {
+    const { width, height } = page.viewportSize() ?? { width: 1280, height: 860 }
+    await page.setViewportSize(phone.viewport ?? { width: 390, height: 844 })
+    await page.goto(`${spoke.url}/app/agents`)
+    await page.getByRole("button", { name: "New agent" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Name").fill("Unsaved")
+    await page.keyboard.press("Escape")
+    await page.getByRole("button", { name: "New agent" }).first().click()
+    const said = await dialog.getByText("What you had typed before is here again").boundingBox()
+    const discard = await dialog.getByRole("button", { name: "Discard" }).boundingBox()
+    const middle = (said?.y ?? 0) + (said?.height ?? 0) / 2
+    expect(middle).toBeGreaterThan(discard?.y ?? Infinity)
+    expect(middle).toBeLessThan((discard?.y ?? 0) + (discard?.height ?? 0))
+    await dialog.getByRole("button", { name: "Discard" }).click()
+    await page.keyboard.press("Escape")
+    await page.setViewportSize({ width, height })
+  })
+
   it("ask for a share in percent, keep the stored one to the digit, and show one that was changed meanwhile", async () => {
     const place = `/api/agents/${agentId}/threshold`
     const share = page.getByLabel("Least share of test cases that pass, in percent")

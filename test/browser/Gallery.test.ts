@@ -196,7 +196,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       const shifts = await watchShifts(page)
       const behold = await beholder(page, home, other)
       const moved: Array<string> = []
-      const keep = (width: number) => width === 390 || width === 1440
+      const keep = (width: number) => width !== 768 && width !== 1024
       const picture = async (name: string, path: string) => {
         await page.goto(`${spoke.url}${path}`)
         await settled(page, quiet)

@@ -12,6 +12,7 @@ import type {
 import type { MessageBody } from "../../../http/hosted/conversations/TakeoverApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
+import { tracePageSize, wholeTrace } from "./conversations/TracePages.ts"
 import { nextBefore, readPage, type ThreadPage, threadPageSize } from "./conversations/ThreadPage.ts"
 
 export type State = typeof ConversationState.Encoded
@@ -95,12 +96,17 @@ export const isAttachable = ({ size, type }: File) => size <= (sizeLimits[type] 
 export const realtime = (id: string, signal: AbortSignal) =>
   call<typeof SocketAccess.Encoded>("POST", `/api/conversations/${id}/realtime`, { signal })
 
-/** Each access is in the audit trail, so it is read once. */
+/** All of it. Each access is in the audit trail, so it is read once. */
 export const trace = (runId: string) =>
   queryOptions({
     queryKey: ["runs", runId],
     queryFn: ({ signal }) =>
-      call<typeof RunTrace.Encoded>("GET", `/api/agent-runs/${runId}`, { query: { limit: 100 }, signal }),
+      wholeTrace((cursor) =>
+        call<typeof RunTrace.Encoded>("GET", `/api/agent-runs/${runId}`, {
+          query: { limit: tracePageSize, cursor },
+          signal
+        })
+      ),
     staleTime: Infinity
   })
 

@@ -1,7 +1,17 @@
 /** Dialogs, and confirmations of destructive actions. */
 import { useQueryClient } from "@tanstack/react-query"
 import { X } from "lucide-react"
-import { cloneElement, type ReactElement, type ReactNode, useEffect, useId, useRef, useState } from "react"
+import {
+  cloneElement,
+  createContext,
+  type ReactElement,
+  type ReactNode,
+  useContext,
+  useEffect,
+  useId,
+  useRef,
+  useState
+} from "react"
 import { createPortal } from "react-dom"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
@@ -22,6 +32,17 @@ export const Actions = ({ children, sticky = false }: ActionsProps) => (
   <div className={`${css["actions"]} ${sticky ? css["sticky"] : ""}`}>{children}</div>
 )
 
+const Hold = createContext<(isHeld: boolean) => void>(() => undefined)
+
+/** Keeps the window around from being closed while `isHeld`. */
+export const useHold = (isHeld: boolean) => {
+  const hold = useContext(Hold)
+  useEffect(() => {
+    hold(isHeld)
+    return () => hold(false)
+  }, [hold, isHeld])
+}
+
 interface WindowProps {
   readonly title: string
   readonly onClose: () => void
@@ -36,6 +57,10 @@ const Window = ({ title, onClose, children, wide = false, isQuestion = false }: 
   const t = useText(everywhere)
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
+  const [isHeld, hold] = useState(false)
+  const leave = () => {
+    if (!isHeld) onClose()
+  }
   useEffect(() => {
     const { current } = dialog
     current?.showModal()
@@ -58,12 +83,16 @@ const Window = ({ title, onClose, children, wide = false, isQuestion = false }: 
         // Of this window, and not of a file picker in it.
         if (event.target !== event.currentTarget) return
         event.preventDefault()
-        onClose()
+        leave()
+      }}
+      onClose={() => {
+        // Browsers obey a second Escape.
+        if (isHeld) dialog.current?.showModal()
       }}
       {...(isQuestion
         ? {
             onClick: (event) => {
-              if (event.target === event.currentTarget) onClose()
+              if (event.target === event.currentTarget) leave()
             }
           }
         : {})}
@@ -72,12 +101,12 @@ const Window = ({ title, onClose, children, wide = false, isQuestion = false }: 
         <header className={css["head"]}>
           <h2 id={heading}>{title}</h2>
           {isQuestion ? null : (
-            <Button kind="quiet" icon aria-label={t.close} onClick={onClose}>
+            <Button kind="quiet" icon aria-label={t.close} busy={isHeld} onClick={onClose}>
               <X aria-hidden size={17} />
             </Button>
           )}
         </header>
-        {children}
+        <Hold value={hold}>{children}</Hold>
       </div>
     </dialog>,
     document.body

@@ -1,4 +1,4 @@
-/** Labelled inputs: a line, a long text and a choice of one, each with its help and its error. */
+/** Labelled inputs: a line, a long text, a file and a choice of one, each with its help and its error. */
 import {
   type ComponentProps,
   type FormEvent,
@@ -10,7 +10,13 @@ import {
 } from "react"
 import { ChevronDown } from "lucide-react"
 import { GuideLink } from "../text/GuideLink.tsx"
+import { texts, useText } from "../text/Language.tsx"
 import css from "./Field.module.css"
+
+const words = texts(
+  { choose: "Choose file", noFile: "No file chosen" },
+  { choose: "Datei wählen", noFile: "Keine Datei gewählt" }
+)
 
 interface Labelled {
   readonly label: string
@@ -173,6 +179,46 @@ export const LongText = ({
           onChange(currentTarget.value)
         }}
       />
+    </Frame>
+  )
+}
+
+interface FileProps extends Labelled {
+  readonly file: File | null
+  readonly onChange: (file: File | null) => void
+  /** The endings or media types that the browser offers first. */
+  readonly accept?: string
+}
+
+/** A file, which can also be dropped on it. Required. The browser's own control lies over what is seen of it. */
+export const FileField = ({ accept, file, onChange, ...texts }: FileProps) => {
+  const t = useText(words)
+  const id = useId()
+  const { field, onInvalid, refused, review } = useNativeMessage(false)
+  return (
+    <Frame {...texts} id={id} refused={refused}>
+      <span className={css["file"]}>
+        <input
+          {...controlAttributes(id, texts, refused)}
+          {...(accept === undefined ? {} : { accept })}
+          ref={(input) => {
+            field.current = input
+          }}
+          type="file"
+          required
+          onInvalid={onInvalid}
+          onChange={({ currentTarget }) => {
+            review(currentTarget)
+            onChange(currentTarget.files?.[0] ?? null)
+          }}
+        />
+        <span aria-hidden className={css["pick"]}>
+          {t.choose}
+        </span>
+        <span aria-hidden className={css["chosen"]}>
+          {file === null ? t.noFile : <span lang="">{file.name}</span>}
+        </span>
+      </span>
     </Frame>
   )
 }

@@ -55,16 +55,22 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
   const { change, value } = draft
   const create = useMutation({
     mutationFn: () => createAgent(value.name, value.instructions),
-    onSuccess: async ({ agent }) => {
+    onSuccess: async () => {
       draft.saved()
       await queries.invalidateQueries({ queryKey: agents.queryKey })
-      onClose()
-      navigate(`/agents/${agent.id}`)
     }
   })
+  const submit = () =>
+    create.mutate(undefined, {
+      // Not after the window was closed: whoever closed it does something else.
+      onSuccess: ({ agent }) => {
+        onClose()
+        navigate(`/agents/${agent.id}`)
+      }
+    })
   const { errorOf, general } = useIssues(create.error, ["name", "instructions"])
   return (
-    <Form onSubmit={() => create.mutate()} problem={general}>
+    <Form onSubmit={submit} problem={general}>
       <TextField
         label={common.name}
         required

@@ -6,6 +6,7 @@ import { Badge } from "../../components/Badge.tsx"
 import { Loaded } from "../../components/Page.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { ResultText } from "../../text/ResultText.tsx"
 import { markedAt, withoutMarks } from "../../components/replies/marking.ts"
 import { Prose } from "../../components/replies/Prose.tsx"
 import { differing } from "./differing.ts"
@@ -37,7 +38,7 @@ const words = texts(
     worse: "Deutlich weniger Testfälle werden bestanden als im Vergleich.",
     notWorse: "Nicht deutlich schlechter als der Vergleich.",
     rate: (share: string, low: string, high: string) => `${share} bestanden (95 %: ${low} bis ${high})`,
-    tokens: (input: string, output: string) => `${input} Token gelesen, ${output} geschrieben`
+    tokens: (input: string, output: string) => `${input} Tokens gelesen, ${output} geschrieben`
   }
 )
 
@@ -76,7 +77,11 @@ export const Reply = ({
       {outcome.reply === null ? (
         <span className={css["soft"]}>
           {t.none}
-          {outcome.error === null ? null : <span lang="en">{`: ${outcome.error}`}</span>}
+          {outcome.error === null ? null : (
+            <>
+              : <ResultText message={outcome.error} />
+            </>
+          )}
         </span>
       ) : (
         <div lang="">
@@ -104,8 +109,8 @@ const Result = ({ found: { baseline, question, result } }: { readonly found: Exp
         <strong lang="">{question}</strong> <Verdict passed={result.passed} />
       </span>
       {result.problems.map((problem, place) => (
-        <span key={place} lang="en" className={css["soft"]}>
-          {problem}
+        <span key={place} className={css["soft"]}>
+          <ResultText message={problem} />
         </span>
       ))}
       {before !== null && before.reply === result.reply ? (

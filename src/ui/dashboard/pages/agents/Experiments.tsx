@@ -32,6 +32,7 @@ import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { numberOf } from "../../text/numberOf.ts"
+import { ResultText } from "../../text/ResultText.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { ExperimentResults } from "./ExperimentResults.tsx"
 
@@ -222,7 +223,7 @@ const State = ({ found }: { readonly found: Experiment }) => {
   if (isOpen(found) && total > 0)
     return <Progress label={t[status]} value={Math.round((100 * asked) / total)} />
   return (
-    <Cell notes={[reason === null ? null : <span lang="en">{reason}</span>]}>
+    <Cell notes={[reason === null ? null : <ResultText message={reason} />]}>
       <Badge tone={status === "complete" ? "good" : "neutral"}>{t[status]}</Badge>
     </Cell>
   )

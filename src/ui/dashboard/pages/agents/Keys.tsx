@@ -170,7 +170,8 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
       }),
     onSuccess: () => {
       draft.saved()
-      return queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
+      // The secret does not wait for the list.
+      void queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
     }
   })
   const { errorOf, general } = useIssues(create.error, places)
@@ -218,7 +219,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         <KeyScope agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
         <LimitFields value={value} onChange={change} errorOf={errorOf} />
       </More>
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} holds />
     </Form>
   )
 }

@@ -13,14 +13,13 @@ import {
 } from "../../api/TestCases.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { FileField, LongText, Select, TextField } from "../../components/Field.tsx"
 import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import css from "./TestCases.module.css"
 import { linesOf } from "../../forms/lines.ts"
 import { parsedObject } from "../../forms/json.ts"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
@@ -306,7 +305,6 @@ export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
     }
   })
   const { errorOf, general } = useIssues(attempt.error, ["text"])
-  const error = errorOf("text")
   return (
     <Form
       onSubmit={() => {
@@ -314,25 +312,17 @@ export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
       }}
       problem={general}
     >
-      <label className={css["file"]}>
-        <span>{t.file}</span>
-        <input
-          type="file"
-          accept=".jsonl,.ndjson,.csv"
-          required
-          aria-invalid={error !== undefined}
-          onChange={({ target }) => setFile(target.files?.[0] ?? null)}
-        />
-        <span className={css["help"]}>{t.fileHelp}</span>
-      </label>
-      {error === undefined ? null : (
-        <p role="alert" className={css["error"]}>
-          {error}
-        </p>
-      )}
+      <FileField
+        label={t.file}
+        help={t.fileHelp}
+        accept=".jsonl,.ndjson,.csv"
+        file={file}
+        onChange={setFile}
+        error={errorOf("text")}
+      />
       <Actions>
         <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={attempt.isPending} disabled={file === null}>
+        <Button kind="primary" type="submit" busy={attempt.isPending}>
           {t.import}
         </Button>
       </Actions>

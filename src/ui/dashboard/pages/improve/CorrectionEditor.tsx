@@ -194,7 +194,7 @@ const Editing = ({ found, onClose }: EditingProps) => {
   return (
     <>
       <Card>
-        <div className={css["bar"]}>
+        <div className={css["titled"]}>
           <div className={css["row"]}>
             <h2>{t.title}</h2>
             <Badge tone={origins[origin]}>{t[origin]}</Badge>

@@ -7,6 +7,7 @@ import { Card, Loaded } from "../../components/Page.tsx"
 import { Progress } from "../../components/Progress.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { ResultText } from "../../text/ResultText.tsx"
 import { Reply } from "../agents/ExperimentResults.tsx"
 import css from "./Improve.module.css"
 import { LoadMore } from "../../components/LoadMore.tsx"
@@ -92,7 +93,7 @@ export const Replayed = ({ experimentId }: { readonly experimentId: string }) =>
           <>
             {status === "complete" ? null : (
               <p role="alert">
-                {t.stopped} {reason === null ? null : <span lang="en">{reason}</span>}
+                {t.stopped} {reason === null ? null : <ResultText message={reason} />}
               </p>
             )}
             <div role="status">

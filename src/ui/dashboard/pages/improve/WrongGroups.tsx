@@ -79,14 +79,16 @@ const Write = ({ from, question }: { readonly from: Correctable; readonly questi
   const [, navigate] = useLocation()
   const attempt = useMutation({
     mutationFn: () => createCorrection(from.agentId, from.body),
-    onSuccess: async ({ id }) => {
-      await queries.invalidateQueries({ queryKey: corrections(from.agentId).queryKey })
-      navigate(`/agents/${from.agentId}/improve?part=corrections&correction=${id}`)
-    }
+    onSuccess: () => queries.invalidateQueries({ queryKey: corrections(from.agentId).queryKey })
   })
+  const write = () =>
+    attempt.mutate(undefined, {
+      // Not after another page was opened.
+      onSuccess: ({ id }) => navigate(`/agents/${from.agentId}/improve?part=corrections&correction=${id}`)
+    })
   return (
     <>
-      <Button busy={attempt.isPending} aria-label={t.writeOf(question)} onClick={() => attempt.mutate()}>
+      <Button busy={attempt.isPending} aria-label={t.writeOf(question)} onClick={write}>
         {t.write}
       </Button>
       {attempt.isPending ? (

@@ -1,12 +1,12 @@
 /** Adding a source: a website, a sitemap, a file by its address, files from this computer, or text. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { type ReactNode, useId, useState } from "react"
+import { type ReactNode, useState } from "react"
 import { membersOf } from "../../api/membersOf.ts"
 import { createSource, sources, type SourceType } from "../../api/Sources.ts"
 import { uploadSource } from "../../api/sources/Uploads.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
-import { Select, TextField } from "../../components/Field.tsx"
+import { FileField, Select, TextField } from "../../components/Field.tsx"
 import { More } from "../../components/More.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form as Fields } from "../../forms/Form.tsx"
@@ -17,7 +17,6 @@ import { texts, useText } from "../../text/Language.tsx"
 import { CuratedFields, type CuratedForm, curatedOf, curatedPlaces, emptyCurated } from "./Curated.tsx"
 import { addressOf } from "./addressOf.ts"
 import { CrawlFields, crawlOf, crawlPlaces, emptyCrawl } from "./Crawling.tsx"
-import css from "./AddSource.module.css"
 import { Labels, labelsOf } from "./Labels.tsx"
 import {
   emptyReader,
@@ -126,7 +125,6 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
   const names = useText(shared)
   const everywhereWords = useText(everywhere)
   const queries = useQueryClient()
-  const fileId = useId()
   const draft = useDraft({
     name: correction === undefined ? `source.${agentId}` : `source.${agentId}.${correction.id}`,
     title: correction?.title ?? names.add,
@@ -149,16 +147,12 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
         ? Promise.reject(new Error("There is no file."))
         : uploadSource(type, { agentId, name, labels, file }),
     fields: () => (
-      <div className={css["file"]}>
-        <label htmlFor={fileId}>{t.choose}</label>
-        <input
-          id={fileId}
-          type="file"
-          required
-          {...(type === "bulk-upload" ? { accept: ".zip,application/zip" } : {})}
-          onChange={({ target }) => setFile(target.files?.[0] ?? null)}
-        />
-      </div>
+      <FileField
+        label={t.choose}
+        file={file}
+        onChange={setFile}
+        {...(type === "bulk-upload" ? { accept: ".zip,application/zip" } : {})}
+      />
     )
   })
   const crawled = (type: "URL" | "SITEMAP"): OwnForm => ({

@@ -22,7 +22,7 @@ import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -119,7 +119,8 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
     mutationFn: () => invite(value.email, value.role),
     onSuccess: () => {
       draft.saved()
-      return queries.invalidateQueries({ queryKey: members.queryKey })
+      // The link does not wait for the list.
+      void queries.invalidateQueries({ queryKey: members.queryKey })
     }
   })
   const { errorOf, general } = useIssues(attempt.error, ["email", "role"])
@@ -148,13 +149,7 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
         error={errorOf("email")}
       />
       <Select label={t.role} options={options} value={value.role} onChange={(role) => change({ role })} />
-      <FormActions>
-        <DraftState draft={draft} />
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
-          {t.add}
-        </Button>
-      </FormActions>
+      <CreateActions draft={draft} busy={attempt.isPending} onClose={onClose} action={t.add} holds />
     </Form>
   )
 }

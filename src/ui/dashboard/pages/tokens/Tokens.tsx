@@ -140,7 +140,8 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
     },
     onSuccess: () => {
       draft.saved()
-      return queries.invalidateQueries({ queryKey: tokens.queryKey })
+      // The secret does not wait for the list.
+      void queries.invalidateQueries({ queryKey: tokens.queryKey })
     }
   })
   const { errorOf, general } = useIssues(create.error, places)
@@ -174,7 +175,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(until) => change({ until })}
         error={errorOf("expiresAt")}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} holds />
     </Form>
   )
 }

@@ -57,7 +57,8 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
     mutationFn: () => createWebhook(value),
     onSuccess: () => {
       draft.saved()
-      return queries.invalidateQueries({ queryKey: webhooks.queryKey })
+      // The secret does not wait for the list.
+      void queries.invalidateQueries({ queryKey: webhooks.queryKey })
     }
   })
   const { errorOf, general } = useIssues(create.error, ["url", "events", "payload"])
@@ -87,7 +88,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         value={value.payload}
         onChange={(chosen) => change({ payload: chosen })}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} holds />
     </Form>
   )
 }

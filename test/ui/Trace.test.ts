@@ -1,0 +1,37 @@
+import { describe, expect, it } from "vitest"
+import { tracePageSize, wholeTrace } from "../../src/ui/dashboard/api/conversations/TracePages.ts"
+
+type Page = Awaited<ReturnType<typeof wholeTrace>>
+
+/** A run of `count` events, and the cursors with which its pages are read. */
+const runOf = (count: number) => {
+  const asked: Array<string | null> = []
+  const read = async (cursor: string | null) => {
+    asked.push(cursor)
+    const start = Number(cursor ?? 0)
+    const end = Math.min(start + tracePageSize, count)
+    const events = Array.from({ length: end - start }, (_, place) => ({ sequence: start + place + 1 }))
+    return { id: "run_1", events, hasMore: end < count, nextCursor: String(end) } as unknown as Page
+  }
+  return { asked, read }
+}
+
+describe("The trace of a run", () => {
+  it("has the events of all pages, in order", async () => {
+    const { asked, read } = runOf(260)
+    const { events, hasMore } = await wholeTrace(read)
+    expect(events.map(({ sequence }) => sequence)).toEqual(
+      Array.from({ length: 260 }, (_, place) => place + 1)
+    )
+    expect([asked, hasMore]).toEqual([[null, "100", "200"], false])
+  })
+
+  it("is read once where it has one page, and is not read without end", async () => {
+    const short = runOf(100)
+    await wholeTrace(short.read)
+    expect(short.asked).toEqual([null])
+    const endless = runOf(Infinity)
+    const { events } = await wholeTrace(endless.read)
+    expect([endless.asked.length, events.length]).toEqual([10, 1_000])
+  })
+})
