@@ -212,7 +212,7 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
       path: string,
       params: Readonly<Record<string, string>> = {}
     ) =>
-      Stream.paginateEffect(undefined as string | undefined, (cursor) =>
+      Stream.paginateEffect<string | undefined, A, CommandFailed, never>(undefined, (cursor) =>
         Effect.map(
           call(schema, HttpClientRequest.get(path, { urlParams: { ...params, limit: pageSize, cursor } })),
           (page) => [page, Option.fromNullable(page.nextCursor)] as const
