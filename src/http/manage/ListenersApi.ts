@@ -5,8 +5,7 @@ import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { EventType, ReceivedEvent, Payload, StartListener, WebhookId } from "../../domain/events/Webhook.ts"
 import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
-import { deletion } from "../Deletion.ts"
-import { failure, success } from "../Envelope.ts"
+import { deletion, failure, success } from "../Envelope.ts"
 
 /** Maximum wait of one request, in seconds. */
 const maxWaitSeconds = 20

@@ -8,8 +8,7 @@ import { AgentId, KeyId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ key: ApiKey }))
 export const KeyPage = Schema.Struct({ keys: Schema.Array(ApiKey), nextCursor })

@@ -6,8 +6,7 @@ import { Session, SignInId } from "../../../domain/accounts/Session.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { UserId } from "../../../domain/Ids.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 /** Last used first; at most a hundred. */
 export const SessionList = Schema.Struct({ sessions: Schema.Array(Session) })

@@ -7,8 +7,7 @@ import { ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { TokenId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 export const TokenPage = Schema.Struct({ tokens: Schema.Array(AccessToken), nextCursor })
 /** The only response with the secret. */

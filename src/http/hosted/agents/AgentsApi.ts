@@ -9,8 +9,7 @@ import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 export const OneAgent = Schema.Struct({ agent: Agent })
 export const AgentPage = Schema.Struct({ agents: Schema.Array(Agent), nextCursor })

@@ -20,8 +20,7 @@ import {
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 import { forced } from "./AgentsApi.ts"
 
 const One = Schema.Struct({ correction: Correction })

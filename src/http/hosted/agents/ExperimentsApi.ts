@@ -14,8 +14,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 export const OneExperiment = Schema.Struct({ experiment: Experiment })
 export const ReportedExperiment = Schema.Struct({ experiment: Experiment, report: ExperimentReport })

@@ -14,8 +14,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ case: TestCase }))
 export const TestCasePage = Schema.Struct({ cases: Schema.Array(TestCase), nextCursor })

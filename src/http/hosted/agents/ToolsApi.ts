@@ -11,8 +11,7 @@ import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool
 import { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
 import { ToolSignInAnswer } from "../../../domain/agents/ToolConnection.ts"
 import { managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ tool: Tool }))
 export const ToolPage = Schema.Struct({ tools: Schema.Array(Tool), nextCursor })

@@ -12,8 +12,7 @@ import { AgentId, ChannelId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ channel: ChannelConfiguration }))
 export const ChannelPage = Schema.Struct({ channels: Schema.Array(ChannelConfiguration), nextCursor })

@@ -15,8 +15,7 @@ import {
 } from "../../../domain/conversations/Inbox.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 export const AllItems = Schema.Struct({
   labels: Schema.Array(Label),

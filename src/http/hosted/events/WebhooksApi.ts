@@ -16,8 +16,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion } from "../../Deletion.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ webhook: Webhook }))
 export const WebhookPage = Schema.Struct({ webhooks: Schema.Array(Webhook), nextCursor })

@@ -19,8 +19,7 @@ import {
   ValidationError
 } from "../../../../domain/Errors.ts"
 import { Open, RequiredRole, SessionAuth } from "../../../Auth.ts"
-import { deletion } from "../../../Deletion.ts"
-import { failure, success } from "../../../Envelope.ts"
+import { deletion, failure, success } from "../../../Envelope.ts"
 import { SameOrigin } from "../SameOrigin.ts"
 import { SignedIn } from "../SessionsApi.ts"
 
