@@ -14,8 +14,6 @@ export class DedupeStore extends Context.Tag("capabilities/DedupeStore")<
   {
     /** True for the first claim of `key` within `ttl`, false for every repeat. A repeat does not extend the time. */
     readonly claim: (key: string, ttl: Duration.DurationInput) => Effect.Effect<boolean, DedupeStoreError>
-    /** True while the key is claimed and has not expired. */
-    readonly held: (key: string) => Effect.Effect<boolean, DedupeStoreError>
     /** Releases the key, so that the next claim succeeds. For work that was not done. */
     readonly release: (key: string) => Effect.Effect<void, DedupeStoreError>
   }

@@ -4,7 +4,7 @@
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
+import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 const fields = {
@@ -52,7 +52,7 @@ export const orNoSuch =
   <A, E, R>(lookup: Effect.Effect<Option.Option<A>, E, R>): Effect.Effect<A, E | NotFound, R> =>
     Effect.flatMap(
       lookup,
-      Option.match({ onNone: () => Effect.fail(noSuch(kind)), onSome: (found) => Effect.succeed(found) })
+      Effect.mapError(() => noSuch(kind))
     )
 /** The source or monthly ingestion-job entitlement is used up. */
 export class LimitExceeded extends Schema.TaggedError<LimitExceeded>()(

@@ -3,6 +3,8 @@
  * annotation with its requirements. An endpoint without a middleware has {@link Open}. The server does not start when
  * an endpoint declares nothing. The middlewares are implemented elsewhere.
  */
+import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as Context from "effect/Context"
 import type { AgentKey, Caller, Requirement, Role, SessionUser } from "../domain/accounts/Access.ts"
@@ -84,6 +86,12 @@ export class ManageAuth extends HttpApiMiddleware.Tag<ManageAuth>()("http/Manage
   provides: CurrentUser,
   failure: failure(Unauthorized, Forbidden, ValidationError, Conflict, ServiceUnavailable, InternalError)
 }) {}
+
+/** The endpoints of a dashboard group for programs, whose access tokens need a scope of `resource`. */
+export const managed = <Id extends string, Endpoints extends HttpApiEndpoint.HttpApiEndpoint.Any, E, R>(
+  group: HttpApiGroup.HttpApiGroup<Id, Endpoints, E, R>,
+  resource: RequiredScope["resource"]
+) => group.prefix("/api/manage/v1").middleware(ManageAuth).annotateEndpoints(Managed, resource)
 
 /**
  * An agent key as for {@link AgentKeyAuth}, also when the plan excludes the public API; else a session as for {@link

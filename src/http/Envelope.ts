@@ -3,13 +3,21 @@
  * Conflict)`; handlers return plain values and fail with the domain's errors. A client derived from the same
  * declarations gets plain values and errors back.
  */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import { type CodedError, type ErrorCode, errors } from "../domain/Errors.ts"
+import {
+  type CodedError,
+  type ErrorCode,
+  errors,
+  NotFound,
+  ServiceUnavailable,
+  ValidationError
+} from "../domain/Errors.ts"
 import { RequestId } from "./server/RequestId.ts"
 import { MiB } from "../domain/Bytes.ts"
 
@@ -128,3 +136,16 @@ export const failure = <const C extends readonly [ErrorClass, ...ReadonlyArray<E
       return Schema.make<InstanceType<C[number]>, unknown>(ast)
     })
   )
+
+/** An endpoint that deletes what the `:id` of its route names. */
+export const deletion = <const Name extends string, Id>(
+  name: Name,
+  route: HttpApiEndpoint.PathSegment,
+  id: Schema.Schema<Id, string>
+) => {
+  const path: Schema.Schema<{ readonly id: Id }, { readonly id: string }> = Schema.Struct({ id })
+  return HttpApiEndpoint.del(name, route)
+    .setPath(path)
+    .addSuccess(success(Schema.Struct({ id, deleted: Schema.Literal(true) })))
+    .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+}

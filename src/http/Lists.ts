@@ -2,7 +2,6 @@
 import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
 import type { SessionUser } from "../domain/accounts/Access.ts"
-import type { Page } from "../domain/Page.ts"
 import { CurrentUser } from "./Auth.ts"
 import * as Cursor from "./Cursor.ts"
 
@@ -17,7 +16,10 @@ export const listPage = <Name extends string, A, E, R>(
   name: Name,
   list: Omit<Cursor.List, "scope">,
   { cursor, limit = 20 }: { readonly cursor?: string; readonly limit?: number },
-  read: (user: SessionUser, page: PageRequest) => Effect.Effect<Page<A>, E, R>
+  read: (
+    user: SessionUser,
+    page: PageRequest
+  ) => Effect.Effect<{ readonly rows: ReadonlyArray<A>; readonly next: string | number | null }, E, R>
 ) =>
   Effect.gen(function* () {
     const user = yield* CurrentUser

@@ -7,6 +7,7 @@ import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { type AgentChange, Plan } from "../../domain/agents/Configuration.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Gates from "./Gates.ts"
@@ -162,25 +163,13 @@ const Listed = Schema.Struct({
 /** States of a job that has not ended. */
 const openStates: ReadonlySet<string> = new Set(["QUEUED", "RUNNING"])
 
-const pageSize = 100
 const pollInterval = Duration.seconds(1)
 const maxWait = Duration.minutes(30)
 
 const sourcesOf = Effect.fn("Configuration.sourcesOf")(function* (flags: ManageFlags, agentId: string) {
   const server = yield* manage(flags)
-  const found: Array<(typeof Listed.Type)["sources"][number]> = []
-  let cursor: string | null = null
-  do {
-    const page: typeof Listed.Type = yield* server.call(
-      Listed,
-      HttpClientRequest.get("/sources", {
-        urlParams: { agentId, limit: pageSize, cursor: cursor ?? undefined }
-      })
-    )
-    found.push(...page.sources)
-    cursor = page.nextCursor
-  } while (cursor !== null)
-  return found
+  const pages = yield* Stream.runCollect(server.pages(Listed, "/sources", { agentId }))
+  return Array.from(pages).flatMap(({ sources }) => sources)
 })
 
 /**

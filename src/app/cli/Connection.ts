@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { fromEnvironment } from "../config/Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
 import { isLocalHost, serverAddress, urlOf } from "../../domain/Address.ts"
@@ -51,6 +52,8 @@ export const secretOf = (file: string | undefined, said: Redacted.Redacted | und
     ? Effect.succeed(Option.filter(Option.fromNullable(said), (secret) => Redacted.value(secret) !== ""))
     : Effect.asSome(secretIn(file))
 
+/** Maximum rows of a page. */
+const pageSize = 100
 /** Time-out until the response begins. */
 const responseTimeout = Duration.seconds(120)
 
@@ -203,7 +206,19 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
           ResponseError: () => new CommandFailed({ message: "The server's answer was cut off." })
         })
       )
-    return { base, execute, ask, send, call }
+    /** The pages of the list at `path`. Each is read when it is needed. */
+    const pages = <A extends { readonly nextCursor: string | null }, I>(
+      schema: Schema.Schema<A, I>,
+      path: string,
+      params: Readonly<Record<string, string>> = {}
+    ) =>
+      Stream.paginateEffect<string | undefined, A, CommandFailed, never>(undefined, (cursor) =>
+        Effect.map(
+          call(schema, HttpClientRequest.get(path, { urlParams: { ...params, limit: pageSize, cursor } })),
+          (page) => [page, Option.fromNullable(page.nextCursor)] as const
+        )
+      )
+    return { base, execute, ask, send, call, pages }
   })
 
 /** Requests to `/v1` with the key. Fails with the documented code and message for any status other than 2xx. */

@@ -5,8 +5,10 @@
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { CreateAgent } from "../../domain/agents/Agent.ts"
 import type { AgentChange, Plan } from "../../domain/agents/Configuration.ts"
 import { CommandFailed, manage, type ManageFlags } from "./Connection.ts"
@@ -79,23 +81,15 @@ const settingsOf = (said: Readonly<Record<string, unknown>>) =>
 
 type Server = Effect.Effect.Success<ReturnType<typeof manage>>
 
-const pageSize = 100
-
 /** True if the agent has cases once the file is applied. Those made from turns stay. */
-const hasCases = Effect.fn("Gates.hasCases")(function* (server: Server, id: string, given: unknown) {
-  if (Array.isArray(given) && given.length > 0) return true
-  let cursor: string | undefined
-  do {
-    const urlParams = { limit: pageSize, cursor }
-    const page: typeof Cases.Type = yield* server.call(
-      Cases,
-      HttpClientRequest.get(`/agents/${id}/cases`, { urlParams })
-    )
-    if (page.cases.some(({ runId }) => given === undefined || runId !== null)) return true
-    cursor = page.nextCursor ?? undefined
-  } while (cursor !== undefined)
-  return false
-})
+const hasCases = (server: Server, id: string, given: unknown) =>
+  Array.isArray(given) && given.length > 0
+    ? Effect.succeed(true)
+    : server.pages(Cases, `/agents/${id}/cases`).pipe(
+        Stream.find(({ cases }) => cases.some(({ runId }) => given === undefined || runId !== null)),
+        Stream.runHead,
+        Effect.map(Option.isSome)
+      )
 
 const waitForEnd = (server: Server, agent: string, id: string) =>
   Effect.gen(function* () {

@@ -3,69 +3,60 @@
 /** The embedding model that ships with the package. */
 export const offline = "offline"
 
+type Constraint = readonly [isBroken: boolean, variable: string, message: string]
+
 /**
  * Violated constraints between variables. Checked on the raw environment, so that they are reported also when a value
  * is invalid.
  */
-export const brokenConstraints = (given: Readonly<Record<string, string | undefined>>) => [
-  ...(given["DATABASE_URL"] !== undefined && given["SPOKE_SECRET"] === undefined
-    ? [{ variable: "SPOKE_SECRET", message: "Required with DATABASE_URL: at least 32 random bytes" }]
-    : []),
-  ...(given["SPOKE_SECRET_PREVIOUS"] !== undefined && given["SPOKE_SECRET"] === undefined
-    ? [{ variable: "SPOKE_SECRET", message: "Required with SPOKE_SECRET_PREVIOUS" }]
-    : []),
-  ...(given["DATABASE_URL"] !== undefined &&
-  given["SPOKE_ADMIN_EMAIL"] !== undefined &&
-  given["SPOKE_ADMIN_PASSWORD"] === undefined
-    ? [
-        {
-          variable: "SPOKE_ADMIN_PASSWORD",
-          message: "Required with SPOKE_ADMIN_EMAIL and DATABASE_URL: only an embedded start generates one"
-        }
-      ]
-    : []),
-  ...(given["SPOKE_VECTOR"]?.trim().toLowerCase() === "pgvector" && given["DATABASE_URL"] === undefined
-    ? [{ variable: "DATABASE_URL", message: "Required with SPOKE_VECTOR=pgvector" }]
-    : []),
-  ...(given["SPOKE_ARTIFACTS"] === undefined
-    ? []
-    : ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
-        .filter((variable) => given[variable] === undefined)
-        .map((variable) => ({ variable, message: "Required with SPOKE_ARTIFACTS" }))),
-  ...((given["SPOKE_EMBEDDING_MODEL"]?.trim() ?? offline) !== offline && given["OPENAI_API_KEY"] === undefined
-    ? [{ variable: "OPENAI_API_KEY", message: "Required with SPOKE_EMBEDDING_MODEL" }]
-    : []),
-  ...(given["SPOKE_RERANK_URL"] !== undefined && given["SPOKE_RERANK_MODEL"] === undefined
-    ? [{ variable: "SPOKE_RERANK_MODEL", message: "Required with SPOKE_RERANK_URL" }]
-    : []),
-  ...(given["SPOKE_RERANK_URL"] === undefined && given["SPOKE_RERANK_MODEL"] !== undefined
-    ? [{ variable: "SPOKE_RERANK_URL", message: "Required with SPOKE_RERANK_MODEL" }]
-    : []),
-  ...(given["SPOKE_GROUNDING_CHECKER"]?.trim().toLowerCase() === "model" &&
-  given["OPENAI_API_KEY"] === undefined &&
-  given["SPOKE_PROVIDERS"] === undefined
-    ? [
-        {
-          variable: "OPENAI_API_KEY",
-          message: "Required with SPOKE_GROUNDING_CHECKER=model, unless SPOKE_PROVIDERS is set"
-        }
-      ]
-    : []),
-  ...(given["SPOKE_GROUNDING_API_KEY"] !== undefined && given["SPOKE_GROUNDING_URL"] === undefined
-    ? [{ variable: "SPOKE_GROUNDING_URL", message: "Required with SPOKE_GROUNDING_API_KEY" }]
-    : []),
-  ...(given["DATABASE_URL"] !== undefined && given["SPOKE_SNAPSHOT_INTERVAL"] !== undefined
-    ? [
-        {
-          variable: "SPOKE_SNAPSHOT_INTERVAL",
-          message: "Only with the embedded database: a server has backups of its own"
-        }
-      ]
-    : []),
-  ...["SPOKE_SNAPSHOT_DIR", "SPOKE_SNAPSHOTS_KEPT"]
-    .filter((variable) => given[variable] !== undefined && given["SPOKE_SNAPSHOT_INTERVAL"] === undefined)
-    .map((variable) => ({ variable: "SPOKE_SNAPSHOT_INTERVAL", message: `Required with ${variable}` })),
-  ...(given["ALERT_EMAIL"] !== undefined && given["SMTP_URL"] === undefined
-    ? [{ variable: "SMTP_URL", message: "Required with ALERT_EMAIL" }]
-    : [])
-]
+export const brokenConstraints = (given: Readonly<Record<string, string | undefined>>) => {
+  const has = (variable: string) => given[variable] !== undefined
+  const valueOf = (variable: string) => given[variable]?.trim().toLowerCase()
+  const required = (variable: string, by: string): Constraint => [
+    has(by) && !has(variable),
+    variable,
+    `Required with ${by}`
+  ]
+  const constraints: ReadonlyArray<Constraint> = [
+    [
+      has("DATABASE_URL") && !has("SPOKE_SECRET"),
+      "SPOKE_SECRET",
+      "Required with DATABASE_URL: at least 32 random bytes"
+    ],
+    required("SPOKE_SECRET", "SPOKE_SECRET_PREVIOUS"),
+    [
+      has("DATABASE_URL") && has("SPOKE_ADMIN_EMAIL") && !has("SPOKE_ADMIN_PASSWORD"),
+      "SPOKE_ADMIN_PASSWORD",
+      "Required with SPOKE_ADMIN_EMAIL and DATABASE_URL: only an embedded start generates one"
+    ],
+    [
+      valueOf("SPOKE_VECTOR") === "pgvector" && !has("DATABASE_URL"),
+      "DATABASE_URL",
+      "Required with SPOKE_VECTOR=pgvector"
+    ],
+    required("AWS_ACCESS_KEY_ID", "SPOKE_ARTIFACTS"),
+    required("AWS_SECRET_ACCESS_KEY", "SPOKE_ARTIFACTS"),
+    [
+      (given["SPOKE_EMBEDDING_MODEL"]?.trim() ?? offline) !== offline && !has("OPENAI_API_KEY"),
+      "OPENAI_API_KEY",
+      "Required with SPOKE_EMBEDDING_MODEL"
+    ],
+    required("SPOKE_RERANK_MODEL", "SPOKE_RERANK_URL"),
+    required("SPOKE_RERANK_URL", "SPOKE_RERANK_MODEL"),
+    [
+      valueOf("SPOKE_GROUNDING_CHECKER") === "model" && !has("OPENAI_API_KEY") && !has("SPOKE_PROVIDERS"),
+      "OPENAI_API_KEY",
+      "Required with SPOKE_GROUNDING_CHECKER=model, unless SPOKE_PROVIDERS is set"
+    ],
+    required("SPOKE_GROUNDING_URL", "SPOKE_GROUNDING_API_KEY"),
+    [
+      has("DATABASE_URL") && has("SPOKE_SNAPSHOT_INTERVAL"),
+      "SPOKE_SNAPSHOT_INTERVAL",
+      "Only with the embedded database: a server has backups of its own"
+    ],
+    required("SPOKE_SNAPSHOT_INTERVAL", "SPOKE_SNAPSHOT_DIR"),
+    required("SPOKE_SNAPSHOT_INTERVAL", "SPOKE_SNAPSHOTS_KEPT"),
+    required("SMTP_URL", "ALERT_EMAIL")
+  ]
+  return constraints.flatMap(([isBroken, variable, message]) => (isBroken ? [{ variable, message }] : []))
+}

@@ -33,11 +33,6 @@ export const layerRedis = (redis: Redis | Cluster) =>
           Effect.map((answer) => answer === "OK"),
           Effect.withSpan("DedupeStore.claim")
         ),
-      held: (key) =>
-        call(() => redis.exists(nameOf(key))).pipe(
-          Effect.map((found) => found > 0),
-          Effect.withSpan("DedupeStore.held")
-        ),
       release: (key) =>
         call(() => redis.del(nameOf(key))).pipe(Effect.asVoid, Effect.withSpan("DedupeStore.release"))
     })

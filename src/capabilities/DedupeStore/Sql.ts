@@ -29,12 +29,6 @@ export const layerSql = Layer.effect(
           unreachable,
           Effect.withSpan("DedupeStore.claim")
         ),
-      held: (key) =>
-        sql`select key from dedupe_keys where key = ${key} and expires_at > clock_timestamp()`.pipe(
-          Effect.map((rows) => rows.length > 0),
-          unreachable,
-          Effect.withSpan("DedupeStore.held")
-        ),
       release: (key) =>
         sql`delete from dedupe_keys where key = ${key}`.pipe(
           Effect.asVoid,

@@ -1,6 +1,7 @@
 /** {@link RateLimiter} of a single process. Its counters are lost when the process ends. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { LruCache } from "../../concurrency/LruCache.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import { counterOf, partAt, partsPerWindow, RateLimiter, resultOf } from "../RateLimiter.ts"
@@ -11,8 +12,8 @@ const maxCounters = 100_000
 /** Requests by part, oldest first. */
 type Counter = Map<number, number>
 
-const count = (counters: Map<string, Counter>, name: string, limit: RateLimit, now: number) => {
-  const counter = counters.get(name) ?? new Map<number, number>()
+const count = (counters: LruCache<Counter>, name: string, limit: RateLimit, now: number) => {
+  const counter = counters.use(name) ?? new Map<number, number>()
   const current = Math.max(partAt(limit, now), ...counter.keys())
   let used = 0
   for (const [part, requests] of counter) {
@@ -21,19 +22,14 @@ const count = (counters: Map<string, Counter>, name: string, limit: RateLimit, n
   }
   const granted = used < limit.requests
   if (granted) counter.set(current, (counter.get(current) ?? 0) + 1)
-  // Moved to the end, as the most recently used one.
-  counters.delete(name)
-  counters.set(name, counter)
-  for (const oldest of counters.keys()) {
-    if (counters.size <= maxCounters) break
-    counters.delete(oldest)
-  }
+  counters.put(name, counter)
+  counters.keep(maxCounters)
   const [oldest = current] = counter.keys()
   return resultOf(limit, { granted, now, oldest, used: used + (granted ? 1 : 0) })
 }
 
 export const layerMemory = Layer.sync(RateLimiter, () => {
-  const counters = new Map<string, Counter>()
+  const counters = new LruCache<Counter>()
   return {
     take: (name, limit) =>
       Effect.map(monotonicMillis, (now) => count(counters, counterOf(name, limit), limit, now))

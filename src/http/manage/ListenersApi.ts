@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { EventType, ReceivedEvent, Payload, StartListener, WebhookId } from "../../domain/events/Webhook.ts"
 import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
-import { failure, success } from "../Envelope.ts"
+import { deletion, failure, success } from "../Envelope.ts"
 
 /** Maximum wait of one request, in seconds. */
 const maxWaitSeconds = 20
@@ -38,10 +38,7 @@ const next = HttpApiEndpoint.post("next", "/listeners/:id/next")
   )
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
-const stop = HttpApiEndpoint.del("stop", "/listeners/:id")
-  .setPath(path)
-  .addSuccess(success(Schema.Struct({ id: WebhookId, deleted: Schema.Literal(true) })))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+const stop = deletion("stop", "/listeners/:id", WebhookId)
 
 /** Sends an example of `type` to every active webhook that subscribes to it. */
 const trigger = HttpApiEndpoint.post("trigger", "/events")

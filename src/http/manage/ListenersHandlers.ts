@@ -1,22 +1,21 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
 import { WebhookListeners } from "../../usecases/events/WebhookListeners.ts"
 import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
-import { actor } from "../hosted/accounts/Actor.ts"
+import { audited } from "../hosted/accounts/Actor.ts"
 
 export const ListenersHandlers = HttpApiBuilder.group(Api, "listeners", (handlers) =>
   Effect.gen(function* () {
     const listeners = yield* WebhookListeners
-    const audit = yield* AuditTrail
     return handlers
       .handle("start", ({ payload }) =>
-        Effect.gen(function* () {
-          const change = listeners.start(yield* CurrentUser, payload)
-          return yield* audit.change(yield* actor, "webhook.listen", change, ({ listener }) => listener.id)
-        })
+        audited(
+          "webhook.listen",
+          (user) => listeners.start(user, payload),
+          ({ listener }) => listener.id
+        )
       )
       .handle("next", ({ path, payload: { received = null, waitSeconds = 0 } }) =>
         Effect.flatMap(CurrentUser, (user) =>
@@ -30,13 +29,11 @@ export const ListenersHandlers = HttpApiBuilder.group(Api, "listeners", (handler
         })
       )
       .handle("trigger", ({ payload: { type } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const change = listeners.trigger(user, type)
-          return {
-            webhooks: yield* audit.change(yield* actor, "webhook.trigger", change, () => user.tenantId)
-          }
-        })
+        audited(
+          "webhook.trigger",
+          (user) => listeners.trigger(user, type),
+          (_, user) => user.tenantId
+        ).pipe(Effect.bindTo("webhooks"))
       )
   })
 )

@@ -39,8 +39,8 @@ export interface PageAsked {
 
 /** All terms must match; an empty list matches all rows. */
 type Filter<N> = ReadonlyArray<{ readonly name: N; readonly value: string }>
-export type PersonFilter = Filter<"userName" | "externalId" | "id" | "active">
-export type GroupFilter = Filter<"displayName" | "externalId" | "id" | "members">
+type PersonFilter = Filter<"userName" | "externalId" | "id" | "active">
+type GroupFilter = Filter<"displayName" | "externalId" | "id" | "members">
 
 export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim", {
   effect: Effect.gen(function* () {

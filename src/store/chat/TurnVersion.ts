@@ -5,26 +5,14 @@
 import { createHash } from "node:crypto"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Schema from "effect/Schema"
-import { GroundingMode, ReplyLength, ReplyTone, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
-import { Masking } from "../../domain/agents/Masking.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { AgentSettings } from "../agents/AgentSettings.ts"
 
 /** The agent's settings when the turn starts. */
 export const TurnAgent = Schema.Struct({
+  ...AgentSettings.omit("name", "greeting", "mode", "tools").fields,
   agentVersion: Schema.Int,
-  instructions: Schema.String,
-  model: Schema.NullOr(Schema.String),
-  topK: Schema.Int,
-  minScore: Schema.NullOr(Schema.Number),
-  groundingMode: GroundingMode,
-  unsupported: UnsupportedPolicy,
-  contextTokens: Schema.Int,
-  maxSearches: Schema.Int,
-  length: ReplyLength,
-  tone: ReplyTone,
-  masking: Schema.NullOr(Masking),
-  streamReasoning: Schema.Boolean,
+  groundingMode: AgentSettings.fields.mode,
   hasSources: Schema.Boolean,
   /** False if no tools have to be read. */
   hasTools: Schema.Boolean,

@@ -20,7 +20,7 @@ import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
 import { lastChange } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
 
-const Row = Schema.Struct({
+export const ConversationRow = Schema.Struct({
   ...Conversation.fields,
   createdAt: Schema.DateTimeUtcFromDate,
   updatedAt: Schema.DateTimeUtcFromDate,
@@ -92,7 +92,7 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
             ${lastChange(sql)} as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason"
           from conversations c
           where c.tenant_id = ${tenantId} and ${sql.and(conditions)} order by c.id desc limit ${limit}`.pipe(
-          Rows.all(Row)
+          Rows.all(ConversationRow)
         )
 
       /** None when the scope has no such conversation. */

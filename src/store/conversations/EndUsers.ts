@@ -31,8 +31,6 @@ export interface EndUserFilter {
   readonly externalId?: string | undefined
 }
 
-/** Result of an erasure. */
-
 export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversations/EndUsers", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -77,75 +75,67 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
         Effect.withSpan("EndUserStore.find")
       )
 
-    const lines = (execute: () => Fragment) =>
-      Rows.all(Line)(sql`select id, line from (${execute()}) rows order by id`)
+    const lines = (rows: Fragment) => Rows.all(Line)(sql`select id, line from (${rows}) rows order by id`)
 
     const iso = (moment: Fragment) =>
       sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
     /** Conversations after the id `after`, oldest first. */
     const conversations = ({ tenantId }: TenantScope, id: EndUserId, after: string, limit: number) =>
-      lines(
-        () => sql`
-          select c.id, json_build_object('type', 'conversation', 'id', c.id, 'agentId', c.agent_id,
-            'channel', c.channel, 'state', c.state, 'createdAt', ${iso(sql`c.created_at`)},
-            'updatedAt', ${iso(lastChange(sql))}) as line
-          from conversations c
-          where c.tenant_id = ${tenantId} and c.end_user_id = ${id} and c.id > ${after} order by c.id limit ${limit}`
-      )
+      lines(sql`
+        select c.id, json_build_object('type', 'conversation', 'id', c.id, 'agentId', c.agent_id,
+          'channel', c.channel, 'state', c.state, 'createdAt', ${iso(sql`c.created_at`)},
+          'updatedAt', ${iso(lastChange(sql))}) as line
+        from conversations c
+        where c.tenant_id = ${tenantId} and c.end_user_id = ${id} and c.id > ${after} order by c.id limit ${limit}`)
 
     /** Messages of a conversation after the id `after`, oldest first. */
     const messages = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
-      lines(
-        () => sql`
-          select m.id, json_build_object('type', 'message', 'id', m.id, 'conversationId', m.conversation_id,
-            'role', m.role, 'content', m.content, 'citations', m.citations, 'attachments', m.attachments,
-            'feedback', (
-              select json_build_object('rating', f.rating, 'comment', f.comment) from message_feedback f
-              where f.tenant_id = m.tenant_id and f.message_id = m.id
-            ),
-            'createdAt', ${iso(sql`m.created_at`)}) as line
-          from messages m
-          where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and m.id > ${after}
-          order by m.id limit ${limit}`
-      )
+      lines(sql`
+        select m.id, json_build_object('type', 'message', 'id', m.id, 'conversationId', m.conversation_id,
+          'role', m.role, 'content', m.content, 'citations', m.citations, 'attachments', m.attachments,
+          'feedback', (
+            select json_build_object('rating', f.rating, 'comment', f.comment) from message_feedback f
+            where f.tenant_id = m.tenant_id and f.message_id = m.id
+          ),
+          'createdAt', ${iso(sql`m.created_at`)}) as line
+        from messages m
+        where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and m.id > ${after}
+        order by m.id limit ${limit}`)
 
     /** Runs of a conversation after the id `after`, oldest first, with their stored, redacted events. */
     const runs = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
-      lines(
-        () => sql`
-          select r.id, json_build_object('type', 'run', 'id', r.id, 'conversationId', r.conversation_id,
-            'status', r.status, 'message', r.user_message, 'startedAt', ${iso(sql`r.started_at`)},
-            'completedAt', ${iso(sql`r.completed_at`)},
-            'events', (
-              select coalesce(json_agg(json_build_object('sequence', e.sequence, 'type', e.type, 'status', e.status,
-                'label', e.label, 'payload', e.payload, 'timestamp', ${iso(sql`e.at`)}) order by e.sequence), '[]')
-              from agent_run_events e where e.tenant_id = r.tenant_id and e.run_id = r.id
-            ), 'passages', (${passagesOf(sql)})) as line
-          from agent_runs r
-          where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} and r.id > ${after}
-          order by r.id limit ${limit}`
-      )
+      lines(sql`
+        select r.id, json_build_object('type', 'run', 'id', r.id, 'conversationId', r.conversation_id,
+          'status', r.status, 'message', r.user_message, 'startedAt', ${iso(sql`r.started_at`)},
+          'completedAt', ${iso(sql`r.completed_at`)},
+          'events', (
+            select coalesce(json_agg(json_build_object('sequence', e.sequence, 'type', e.type, 'status', e.status,
+              'label', e.label, 'payload', e.payload, 'timestamp', ${iso(sql`e.at`)}) order by e.sequence), '[]')
+            from agent_run_events e where e.tenant_id = r.tenant_id and e.run_id = r.id
+          ), 'passages', (${passagesOf(sql)})) as line
+        from agent_runs r
+        where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} and r.id > ${after}
+        order by r.id limit ${limit}`)
 
     /** Notes on a conversation after the id `after`, by id. */
     const notes = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
-      lines(
-        () => sql`
-          select e.id, json_build_object('type', 'note', 'id', e.id, 'conversationId', e.conversation_id,
-            'content', e.content, 'createdAt', ${iso(sql`e.created_at`)}) as line
-          from conversation_entries e
-          where e.tenant_id = ${tenantId} and e.conversation_id = ${conversationId} and e.kind = 'note' and e.id > ${after}
-          order by e.id limit ${limit}`
-      )
+      lines(sql`
+        select e.id, json_build_object('type', 'note', 'id', e.id, 'conversationId', e.conversation_id,
+          'content', e.content, 'createdAt', ${iso(sql`e.created_at`)}) as line
+        from conversation_entries e
+        where e.tenant_id = ${tenantId} and e.conversation_id = ${conversationId} and e.kind = 'note' and e.id > ${after}
+        order by e.id limit ${limit}`)
 
     /** The person's aliases at messaging providers. */
     const aliases = ({ tenantId }: TenantScope, id: EndUserId) =>
-      lines(
-        () => sql`
-          select a.channel || ' ' || a.kind || ' ' || a.value as id, json_build_object('type', 'alias',
-            'channel', a.channel, 'kind', a.kind, 'value', a.value, 'createdAt', ${iso(sql`a.created_at`)}) as line
-          from end_user_aliases a where a.tenant_id = ${tenantId} and a.end_user_id = ${id}`
-      ).pipe(Effect.orDie, Effect.withSpan("EndUserStore.aliases"))
+      lines(sql`
+        select a.channel || ' ' || a.kind || ' ' || a.value as id, json_build_object('type', 'alias',
+          'channel', a.channel, 'kind', a.kind, 'value', a.value, 'createdAt', ${iso(sql`a.created_at`)}) as line
+        from end_user_aliases a where a.tenant_id = ${tenantId} and a.end_user_id = ${id}`).pipe(
+        Effect.orDie,
+        Effect.withSpan("EndUserStore.aliases")
+      )
 
     /**
      * Delivered events of the person. They do not refer to the person's row, so they are found by the messages made
@@ -173,12 +163,10 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
 
     /** Delivered events after the id `after`, oldest first, as the provider sent them. */
     const deliveries = (scope: TenantScope, id: EndUserId, after: string, limit: number) =>
-      lines(
-        () => sql`/* every tenant: directory */
-          select i.id, json_build_object('type', 'delivery', 'channel', i.channel, 'accountId', i.account_id,
-            'receivedAt', ${iso(sql`i.received_at`)}, 'raw', i.raw) as line
-          from channel_inbox i where i.id > ${after} and ${ofPerson(scope, id)} order by i.id limit ${limit}`
-      )
+      lines(sql`/* every tenant: directory */
+        select i.id, json_build_object('type', 'delivery', 'channel', i.channel, 'accountId', i.account_id,
+          'receivedAt', ${iso(sql`i.received_at`)}, 'raw', i.raw) as line
+        from channel_inbox i where i.id > ${after} and ${ofPerson(scope, id)} order by i.id limit ${limit}`)
 
     const eraseDeliveries = (scope: TenantScope, id: EndUserId) =>
       sql`/* every tenant: directory */ delete from channel_inbox i where ${ofPerson(scope, id)}`

@@ -7,28 +7,19 @@ import * as Schema from "effect/Schema"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import {
-  Conversation,
-  ConversationChannel,
-  ConversationState
-} from "../../domain/conversations/Conversation.ts"
 import { type InboxFilter, InboxStanding, maxUnread } from "../../domain/conversations/Inbox.ts"
 import { ConversationId, type MessageId, type UserId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { lastChange, pageBegins } from "./Activity.ts"
+import { ConversationRow } from "./Conversations.ts"
 import * as Rows from "../Rows.ts"
 
 /** Maximum number of conversations that a search finds in each searched place. */
 const searchLimit = 500
 
 const Row = Schema.Struct({
-  ...Conversation.fields,
-  createdAt: Schema.DateTimeUtcFromDate,
-  updatedAt: Schema.DateTimeUtcFromDate,
-  state: ConversationState,
-  channel: ConversationChannel,
-  handoffReason: Schema.NullOr(Schema.String),
+  ...ConversationRow.fields,
   /** Position in the order: the time stamp with all its digits. */
   moment: Schema.String
 })

@@ -9,7 +9,6 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Unauthorized, noSuch } from "../../domain/Errors.ts"
 import { newId, type TokenId } from "../../domain/Ids.ts"
 import { AccessTokenStore } from "../../store/accounts/AccessTokens.ts"
-import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { requireFutureExpiry, prefixLength } from "./Keys.ts"
 
 /** Prefix of every secret. */
@@ -46,9 +45,6 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
       return { token: made.value, secret }
     })
 
-    /** All tokens of the tenant, newest first. */
-    const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
-
     /** Revokes a token permanently. Revoking it again changes nothing. */
     const revoke = Effect.fn("AccessTokens.revoke")(function* (scope: TenantScope, id: TokenId) {
       if (!(yield* store.revoke(scope, id))) return yield* noSuch("token")
@@ -68,6 +64,6 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
       return { user, scopes } satisfies { user: SessionUser; scopes: ReadonlyArray<Scope> }
     })
 
-    return { create, list, revoke, authenticate } as const
+    return { create, list: store.list, revoke, authenticate } as const
   })
 }) {}

@@ -14,7 +14,7 @@ import { Conflict, RateLimited, ServiceUnavailable, Unauthorized } from "../../d
 import { newId } from "../../domain/Ids.ts"
 import { type Attempt, SessionStore } from "../../store/accounts/Sessions.ts"
 import { SubscriptionStore } from "../../store/billing/Subscriptions.ts"
-import { type PageRequest, TenantStore } from "../../store/accounts/Tenants.ts"
+import { TenantStore } from "../../store/accounts/Tenants.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
 
 /** Lifetime of a session. */
@@ -115,9 +115,6 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       return yield* creation.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
     })
 
-    /** Newest first. */
-    const listTenants = (page: PageRequest) => tenants.list(page)
-
     /** Counts the failure. After the tenth one every attempt is refused for a while, even with the right password. */
     const refuse = Effect.fn("Accounts.refuse")(function* (attempt: Attempt) {
       const wait = yield* sessions.fail(attempt, signInThrottle.window, signInThrottle.failures)
@@ -207,6 +204,6 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       return user
     })
 
-    return { createTenant, createFirst, listTenants, signIn, signOut, authenticate } as const
+    return { createTenant, createFirst, listTenants: tenants.list, signIn, signOut, authenticate } as const
   })
 }) {}

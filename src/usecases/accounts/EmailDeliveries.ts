@@ -1,10 +1,8 @@
 /** Delivery results of e-mails. */
 import * as Effect from "effect/Effect"
-import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { deliveriesOf, type EmailEvents } from "../../domain/accounts/EmailLog.ts"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { EmailDeliveryStore } from "../../store/accounts/EmailDeliveries.ts"
-import type { PageRequest } from "../../store/accounts/Tenants.ts"
 
 export class EmailDeliveries extends Effect.Service<EmailDeliveries>()("usecases/accounts/EmailDeliveries", {
   effect: Effect.gen(function* () {
@@ -24,9 +22,6 @@ export class EmailDeliveries extends Effect.Service<EmailDeliveries>()("usecases
       return { received: true } as const
     })
 
-    /** Newest first. */
-    const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
-
-    return { receive, list } as const
+    return { receive, list: store.list } as const
   })
 }) {}

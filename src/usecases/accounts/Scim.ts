@@ -17,13 +17,7 @@ import {
 } from "../../domain/accounts/Scim.ts"
 import { type Connection, domainOf, provisionedRoleOf } from "../../domain/accounts/SingleSignOn.ts"
 import { newId } from "../../domain/Ids.ts"
-import {
-  type GroupFilter,
-  type PageAsked,
-  type PersonFilter,
-  type ScimPerson,
-  ScimStore
-} from "../../store/accounts/Scim.ts"
+import { type ScimPerson, ScimStore } from "../../store/accounts/Scim.ts"
 import { SingleSignOnStore } from "../../store/accounts/SingleSignOn.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
@@ -67,13 +61,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
         const connection = yield* connections.find(scope)
         if (Option.isNone(connection)) return yield* missing("user")
         return yield* change(connection.value)
-      }).pipe(
-        sql.withTransaction,
-        Effect.catchTag("SqlError", (error) => Effect.die(error))
-      )
-
-    const people = (scope: TenantScope, filter: PersonFilter, page: PageAsked) =>
-      store.people(scope, filter, page)
+      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
     const person = Effect.fn("Scim.person")(function* (scope: TenantScope, id: string) {
       const found = yield* store.person(scope, id)
@@ -159,9 +147,6 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
       if (changes.length > 0) yield* team.revokeUngranted(scope)
     })
 
-    const groups = (scope: TenantScope, filter: GroupFilter, page: PageAsked, withMembers: boolean) =>
-      store.groups(scope, filter, page, withMembers)
-
     const group = Effect.fn("Scim.group")(function* (scope: TenantScope, id: string, withMembers = true) {
       const found = yield* store.group(scope, id, withMembers)
       if (Option.isNone(found)) return yield* missing("group")
@@ -220,12 +205,12 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
       ).pipe(Effect.withSpan("Scim.removeGroup"))
 
     return {
-      people,
+      people: store.people,
       person,
       createPerson,
       changePerson,
       removePerson,
-      groups,
+      groups: store.groups,
       group,
       createGroup,
       changeGroup,

@@ -20,7 +20,6 @@ import { newId, type UserId } from "../../domain/Ids.ts"
 import type { ChoosePassword, CreateUser, PatchUser } from "../../domain/accounts/Team.ts"
 import { SingleSignOnStore } from "../../store/accounts/SingleSignOn.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
-import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
 
 /** Lifetime of an invitation. */
@@ -66,14 +65,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const signOn = yield* SingleSignOnStore
 
     const atomically = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-      effect.pipe(
-        sql.withTransaction,
-        Effect.catchIf(
-          (error): error is Extract<typeof error, { readonly _tag: "SqlError" }> =>
-            typeof error === "object" && error !== null && "_tag" in error && error._tag === "SqlError",
-          Effect.die
-        )
-      )
+      effect.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
     const freshToken = Effect.gen(function* () {
       const token = Redacted.make(yield* credentials.token)
@@ -91,9 +83,6 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         store.invite({ fingerprint, tenantId, by, userId: id, role, lasts: invitationLifetime }),
         (expiresAt) => ({ token, expiresAt })
       )
-
-    /** Oldest first. */
-    const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
 
     const find = (scope: TenantScope, id: UserId) => store.find(scope, id).pipe(orNoSuch("user"))
 
@@ -162,34 +151,28 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
      * passwords are revoked when their author no longer has a role that may give them.
      */
     const patch = Effect.fn("Team.patch")(function* (by: SessionUser, id: UserId, { role }: PatchUser) {
-      const change = Effect.gen(function* () {
-        const own = yield* begin(by)
-        const user = yield* find(by, id)
-        yield* mayTouch(own, user.role, role)
-        if (role !== "owner" && (yield* store.isLastOwner(by, id))) return yield* lastOwner()
-        yield* store.setRole(by, id, role)
-        if (!atLeast(role, user.role)) yield* store.signOut(by, id)
-        yield* store.revokeUngranted(by)
-        return yield* find(by, id)
-      })
-      return yield* atomically(change)
-    })
+      const own = yield* begin(by)
+      const user = yield* find(by, id)
+      yield* mayTouch(own, user.role, role)
+      if (role !== "owner" && (yield* store.isLastOwner(by, id))) return yield* lastOwner()
+      yield* store.setRole(by, id, role)
+      if (!atLeast(role, user.role)) yield* store.signOut(by, id)
+      yield* store.revokeUngranted(by)
+      return yield* find(by, id)
+    }, atomically)
 
     /**
      * Removes the user with their sessions, and revokes the invitations and passwords that they gave. CONFLICT for the
      * last owner.
      */
     const remove = Effect.fn("Team.remove")(function* (by: SessionUser, id: UserId) {
-      const removal = Effect.gen(function* () {
-        const role = yield* begin(by)
-        const user = yield* find(by, id)
-        yield* mayTouch(role, user.role)
-        if (yield* store.isLastOwner(by, id)) return yield* lastOwner()
-        yield* store.remove(by, id)
-        yield* store.revokeUngranted(by)
-      })
-      yield* atomically(removal)
-    })
+      const role = yield* begin(by)
+      const user = yield* find(by, id)
+      yield* mayTouch(role, user.role)
+      if (yield* store.isLastOwner(by, id)) return yield* lastOwner()
+      yield* store.remove(by, id)
+      yield* store.revokeUngranted(by)
+    }, atomically)
 
     /** Sets the password of the invited user, once, and ends that user's open sessions. */
     const choosePassword = Effect.fn("Team.choosePassword")(function* ({ token, password }: ChoosePassword) {
@@ -230,6 +213,6 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       return yield* atomically(recovery)
     })
 
-    return { list, create, invite, recover, patch, remove, choosePassword } as const
+    return { list: store.list, create, invite, recover, patch, remove, choosePassword } as const
   })
 }) {}

@@ -18,7 +18,6 @@ import { ArtifactRows } from "../../store/knowledge/ArtifactRows.ts"
 import { isDeadlock } from "../../store/Deadlock.ts"
 import { PublishGate } from "./PublishGate.ts"
 import { ToolRevocations } from "./ToolRevocations.ts"
-import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { Artifacts } from "../knowledge/Artifacts.ts"
 
 /** Defaults of a new agent. `null` in a change restores them. */
@@ -128,9 +127,6 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     /** Channels, models and tools of the tenant's agents that fail now, longest first. */
     const problems = agentProblems.list
 
-    /** Newest first. */
-    const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
-
     const get = Effect.fn("Agents.get")(function* (scope: TenantScope, id: AgentId) {
       return yield* store.find(scope, id).pipe(orNoSuch("agent"))
     })
@@ -204,6 +200,6 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
         )
       ).pipe(Effect.withSpan("Agents.remove", { attributes: { agentId: id } }))
 
-    return { create, problems, list, get, patch, remove } as const
+    return { create, problems, list: store.list, get, patch, remove } as const
   })
 }) {}

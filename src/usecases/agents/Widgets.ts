@@ -70,15 +70,9 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
       ) {
         yield* store.lock(scope)
         const before = yield* store.find(scope)
-        const version = Option.match(before, { onNone: () => 0, onSome: (row) => row.version })
-        if (expected !== null && expected !== version) return yield* outdated(version)
-        const look = {
-          ...Option.getOrElse(
-            Option.map(before, (row) => row.look),
-            () => defaultLook
-          ),
-          ...given
-        }
+        const stored = Option.getOrElse(before, () => unset)
+        if (expected !== null && expected !== stored.version) return yield* outdated(stored.version)
+        const look = { ...stored.look, ...given }
         if (Option.isSome(before) && before.value.live) {
           const { keyId, publicId } = before.value
           const changes = {
@@ -90,20 +84,11 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
           return { widget: yield* findWidget(scope), keyId }
         }
         // The first key, or one after a revoked key: a public id is not used again.
-        const allowedOrigins =
-          origins ??
-          Option.getOrElse(
-            Option.map(before, (row) => row.allowedOrigins),
-            () => []
-          )
-        const sourceScope =
-          readable === undefined
-            ? Option.getOrElse(
-                Option.map(before, (row) => row.sourceScope),
-                () => openScope
-              )
-            : readable
-        const widgetKey = { name: keyName, allowedOrigins, sourceScope }
+        const widgetKey = {
+          name: keyName,
+          allowedOrigins: origins ?? stored.allowedOrigins,
+          sourceScope: readable === undefined ? stored.sourceScope : readable
+        }
         const { key, publicId } = yield* keys.createForWidget(scope, widgetKey)
         yield* store.put(scope, { publicId, keyId: key.id, look })
         return { widget: yield* findWidget(scope), keyId: key.id }

@@ -11,6 +11,7 @@ import type { LiveKey } from "../../capabilities/KeyStore.ts"
 import { RateLimiter, RateLimiterError, type RateLimitResult } from "../../capabilities/RateLimiter.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import { LruCache } from "../../concurrency/LruCache.ts"
 
 /** The limit of keys without their own. */
 export class RateLimitSettings extends Context.Tag("usecases/RateLimitSettings")<
@@ -50,7 +51,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
     for (const counter of [failures, refusals]) counter.unsafeUpdate(0, [])
     const settings = yield* RateLimitSettings
     /** By key, the time until which requests are refused without asking the limiter. */
-    const refused = new Map<string, number>()
+    const refused = new LruCache<number>()
     let told = Number.NEGATIVE_INFINITY
 
     const limitOf = (key: Pick<LiveKey, "rateLimit">): RateLimit | null => key.rateLimit ?? settings.rateLimit
@@ -71,14 +72,6 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
         Effect.catchAll(() => Effect.as(tell(now), null))
       )
 
-    const remember = (name: string, until: number) => {
-      refused.set(name, until)
-      for (const oldest of refused.keys()) {
-        if (refused.size <= maxRememberedRefusals) break
-        refused.delete(oldest)
-      }
-    }
-
     const view = (limit: RateLimit, { granted, remaining, reset }: RateLimitResult): Allowance => ({
       granted,
       limit,
@@ -96,17 +89,18 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
       const name = key.allowedOrigins.length === 0 ? key.keyId : `${key.keyId}@${address}`
       const place = `${name} ${limit.requests} ${limit.window}`
       const now = yield* monotonicMillis
-      const until = refused.get(place) ?? 0
+      const until = refused.use(place) ?? 0
       if (until > now) {
         yield* Metric.increment(refusals)
         return view(limit, { granted: false, remaining: 0, reset: until - now })
       }
-      refused.delete(place)
+      refused.drop(place)
       const taken = yield* count(name, limit, now)
       if (taken === null) return null
       if (!taken.granted) {
         yield* Metric.increment(refusals)
-        remember(place, now + taken.reset)
+        refused.put(place, now + taken.reset)
+        refused.keep(maxRememberedRefusals)
       }
       return view(limit, taken)
     })

@@ -112,19 +112,10 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
     })
 
     const statusOf = (scope: ReadScope, id: RunId) =>
-      Effect.flatMap(
-        store.status(scope, id),
-        Option.match({ onNone: () => Effect.fail(missingRun()), onSome: (status) => Effect.succeed(status) })
-      )
+      Effect.flatMap(store.status(scope, id), Effect.mapError(missingRun))
 
     const outcomeOf = (scope: ReadScope, id: RunId) =>
-      Effect.flatMap(
-        store.outcome(scope, id),
-        Option.match({
-          onNone: () => Effect.fail(missingRun()),
-          onSome: (outcome) => Effect.succeed(outcome)
-        })
-      )
+      Effect.flatMap(store.outcome(scope, id), Effect.mapError(missingRun))
 
     /** Waits at most {@link stopTimeout} until the run has ended, in this process or another one. */
     const waitForEnd = (scope: ReadScope, id: RunId) =>

@@ -3,7 +3,7 @@ import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { ConversationFilter, ConversationScope } from "../../domain/conversations/Conversation.ts"
+import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
 import { PaginationNotReady, orNoSuch } from "../../domain/Errors.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { pageBy } from "../../domain/Page.ts"
@@ -27,8 +27,6 @@ const notReady = () =>
 export class Conversations extends Effect.Service<Conversations>()("usecases/conversations/Conversations", {
   effect: Effect.gen(function* () {
     const store = yield* ConversationStore
-
-    const list = (scope: ConversationScope, filter: ConversationFilter) => store.list(scope, filter)
 
     const pageOf = Effect.fn("Conversations.pageOf")(function* (
       scope: ConversationScope,
@@ -89,6 +87,6 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
       }
     })
 
-    return { list, get, messages } as const
+    return { list: store.list, get, messages } as const
   })
 }) {}

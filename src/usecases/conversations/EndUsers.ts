@@ -9,7 +9,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { EndUser } from "../../domain/conversations/EndUser.ts"
 import { Conflict, ServiceUnavailable, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import type { EndUserId } from "../../domain/Ids.ts"
-import { type EndUserFilter, EndUserStore, type Line } from "../../store/conversations/EndUsers.ts"
+import { EndUserStore, type Line } from "../../store/conversations/EndUsers.ts"
 import { Artifacts } from "../knowledge/Artifacts.ts"
 
 /** Rows per read. An export of any size needs the memory of one page. */
@@ -17,10 +17,10 @@ const pageOf = { deliveries: 200, conversations: 50, messages: 200, runs: 20 } a
 
 const unavailable = () => new ServiceUnavailable({ message: "Nothing can be erased now. Try again later." })
 
-/** All rows of a paged list. */
-const paged = (limit: number, read: (after: string) => Effect.Effect<ReadonlyArray<Line>>) =>
+/** All rows of a list that is read in pages of `limit`. */
+const paged = (limit: number, read: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Line>>) =>
   Stream.paginateChunkEffect("", (after) =>
-    Effect.map(read(after), (lines) => [
+    Effect.map(read(after, limit), (lines) => [
       Chunk.fromIterable(lines),
       lines.length < limit ? Option.none<string>() : Option.fromNullable(lines.at(-1)?.id)
     ])
@@ -38,26 +38,11 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
     const store = yield* EndUserStore
     const artifacts = yield* Artifacts
 
-    /** Newest first. */
-    const list = (scope: TenantScope, filter: EndUserFilter) => store.list(scope, filter)
-
     const ofConversation = (scope: TenantScope, { id, line }: Line) =>
-      Stream.make(line).pipe(
-        Stream.concat(
-          paged(pageOf.messages, (after) => store.messages(scope, id, after, pageOf.messages)).pipe(
-            Stream.map((message) => message.line)
-          )
-        ),
-        Stream.concat(
-          paged(pageOf.messages, (after) => store.notes(scope, id, after, pageOf.messages)).pipe(
-            Stream.map((note) => note.line)
-          )
-        ),
-        Stream.concat(
-          paged(pageOf.runs, (after) => store.runs(scope, id, after, pageOf.runs)).pipe(
-            Stream.map((run) => run.line)
-          )
-        )
+      Stream.make({ id, line }).pipe(
+        Stream.concat(paged(pageOf.messages, (...page) => store.messages(scope, id, ...page))),
+        Stream.concat(paged(pageOf.messages, (...page) => store.notes(scope, id, ...page))),
+        Stream.concat(paged(pageOf.runs, (...page) => store.runs(scope, id, ...page)))
       )
 
     /**
@@ -68,16 +53,13 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
       const found = yield* store.find(scope, id).pipe(orNoSuch("end user"))
       const count = yield* Ref.make(0)
       const end = Effect.map(Ref.get(count), (lines): Line["line"] => ({ type: "end", lines }))
-      const conversations = paged(pageOf.conversations, (after) =>
-        store.conversations(scope, id, after, pageOf.conversations)
-      )
-      const deliveries = paged(pageOf.deliveries, (after) =>
-        store.deliveries(scope, id, after, pageOf.deliveries)
+      const conversations = paged(pageOf.conversations, (...page) => store.conversations(scope, id, ...page))
+      const stored = Stream.fromIterableEffect(store.aliases(scope, id)).pipe(
+        Stream.concat(paged(pageOf.deliveries, (...page) => store.deliveries(scope, id, ...page))),
+        Stream.concat(Stream.flatMap(conversations, (line) => ofConversation(scope, line)))
       )
       return Stream.make(profile(found)).pipe(
-        Stream.concat(Stream.map(Stream.fromIterableEffect(store.aliases(scope, id)), ({ line }) => line)),
-        Stream.concat(Stream.map(deliveries, ({ line }) => line)),
-        Stream.concat(Stream.flatMap(conversations, (line) => ofConversation(scope, line))),
+        Stream.concat(Stream.map(stored, ({ line }) => line)),
         Stream.tap(() => Ref.update(count, (lines) => lines + 1)),
         Stream.concat(Stream.fromEffect(end))
       )
@@ -97,6 +79,6 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
       }
     })
 
-    return { list, exportData, erase } as const
+    return { list: store.list, exportData, erase } as const
   })
 }) {}

@@ -25,13 +25,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
     const feed = yield* RealtimeFeed
 
     const inTransaction = <A, E, R>(work: Effect.Effect<A, E, R>) =>
-      work.pipe(
-        sql.withTransaction,
-        Effect.catchTag("SqlError", (problem) => Effect.die(problem))
-      )
-
-    /** Number of unread conversations that people answer, at most `maxUnread`. */
-    const unread = (reader: Reader) => lists.unread(reader)
+      work.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
     /** Marks everything up to the message as read. */
     const read = Effect.fn("InboxWork.read")(function* (
@@ -42,30 +36,25 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       if (!(yield* lists.read(reader, id, messageId))) return yield* noSuch("conversation")
     })
 
-    const readAll = (reader: Reader) => lists.readAll(reader)
-
     /** Assigns the conversation to a member, or to nobody. The thread records a change. */
     const assign = Effect.fn("InboxWork.assign")(function* (
       reader: Reader,
       id: ConversationId,
       userId: UserId | null
     ) {
-      const work = Effect.gen(function* () {
-        const before = yield* store.assignee(reader, id).pipe(orNoSuch("conversation"))
-        if (before.userId === userId) return
-        if (userId !== null) {
-          const role = yield* store.roleOf(reader, userId).pipe(orNoSuch("member of the team"))
-          if (role === "viewer") return yield* notAssignable()
-        }
-        yield* store.assign(reader, id, userId)
-        const entry =
-          userId === null
-            ? { kind: "unassigned" as const, subjectId: before.userId }
-            : { kind: "assigned" as const, subjectId: userId }
-        yield* store.addEntry(reader, id, entry)
-      })
-      yield* inTransaction(work)
-    })
+      const before = yield* store.assignee(reader, id).pipe(orNoSuch("conversation"))
+      if (before.userId === userId) return
+      if (userId !== null) {
+        const role = yield* store.roleOf(reader, userId).pipe(orNoSuch("member of the team"))
+        if (role === "viewer") return yield* notAssignable()
+      }
+      yield* store.assign(reader, id, userId)
+      const entry =
+        userId === null
+          ? { kind: "unassigned" as const, subjectId: before.userId }
+          : { kind: "assigned" as const, subjectId: userId }
+      yield* store.addEntry(reader, id, entry)
+    }, inTransaction)
 
     /** Replaces the labels of the conversation. The thread records each change. */
     const label = Effect.fn("InboxWork.label")(function* (
@@ -73,15 +62,12 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       id: ConversationId,
       labelIds: ReadonlyArray<LabelId>
     ) {
-      const work = Effect.gen(function* () {
-        if (!(yield* store.lock(reader, id))) return yield* noSuch("conversation")
-        if (!(yield* store.hasLabels(reader, labelIds))) return yield* noSuch("label")
-        for (const { added, name } of yield* store.setLabels(reader, id, labelIds)) {
-          yield* store.addEntry(reader, id, { kind: added ? "labelled" : "unlabelled", content: name })
-        }
-      })
-      yield* inTransaction(work)
-    })
+      if (!(yield* store.lock(reader, id))) return yield* noSuch("conversation")
+      if (!(yield* store.hasLabels(reader, labelIds))) return yield* noSuch("label")
+      for (const { added, name } of yield* store.setLabels(reader, id, labelIds)) {
+        yield* store.addEntry(reader, id, { kind: added ? "labelled" : "unlabelled", content: name })
+      }
+    }, inTransaction)
 
     /** Adds a note of the team. Customers and models never see notes. CONFLICT when there are too many. */
     const note = Effect.fn("InboxWork.note")(function* (reader: Reader, id: ConversationId, content: string) {
@@ -118,6 +104,16 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       yield* feed.signalTyping(id, "team")
     })
 
-    return { typing, unread, read, readAll, assign, label, note, removeNote, person } as const
+    return {
+      typing,
+      unread: lists.unread,
+      read,
+      readAll: lists.readAll,
+      assign,
+      label,
+      note,
+      removeNote,
+      person
+    } as const
   })
 }) {}

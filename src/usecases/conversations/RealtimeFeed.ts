@@ -17,6 +17,7 @@ import type { ConversationState } from "../../domain/conversations/Conversation.
 import type { ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
 import type { Frame, Writer } from "../../domain/conversations/RealtimeFrame.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import { LruCache } from "../../concurrency/LruCache.ts"
 import { ConversationFeedStore, pageSize } from "../../store/conversations/ConversationFeed.ts"
 
 /** Interval at which the database is read when no signal comes. */
@@ -164,8 +165,8 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     const typing = (conversationId: ConversationId | null) =>
       conversationId === null ? Effect.void : realtime.publish({ _tag: "Typing", conversationId })
 
-    /** Time of the last typing signal for each conversation and side, oldest first. */
-    const writers = new Map<string, number>()
+    /** Time of the last typing signal for each conversation and side. */
+    const writers = new LruCache<number>()
 
     /** Signals that the customer or the team is typing, at most once every {@link writingInterval}. Returns at once. */
     const signalTyping = Effect.fn("RealtimeFeed.signalTyping")(function* (
@@ -174,11 +175,9 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     ) {
       const now = yield* monotonicMillis
       const key = `${by} ${conversationId}`
-      if (now - (writers.get(key) ?? -Infinity) < Duration.toMillis(writingInterval)) return
-      writers.delete(key)
-      writers.set(key, now)
-      const [oldest] = writers.keys()
-      if (writers.size > maxWriting && oldest !== undefined) writers.delete(oldest)
+      if (now - (writers.use(key) ?? -Infinity) < Duration.toMillis(writingInterval)) return
+      writers.put(key, now)
+      writers.keep(maxWriting)
       yield* realtime.publish({ _tag: "Typing", conversationId, by })
     })
 

@@ -30,7 +30,7 @@ import { EntitlementStore } from "../../store/billing/Entitlements.ts"
 import { IdempotencyKeyStore } from "../../store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
 import { isDeadlock } from "../../store/Deadlock.ts"
-import { isSqlError, type SourceFilter, SourceStore } from "../../store/knowledge/Sources.ts"
+import { isSqlError, SourceStore } from "../../store/knowledge/Sources.ts"
 import { Artifacts } from "./Artifacts.ts"
 import { ConnectorSettings } from "./ConnectorSettings.ts"
 import * as SourceConfig from "./SourceConfig.ts"
@@ -83,8 +83,6 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       if (found === null) return yield* noSuch("source")
       return found
     })
-
-    const list = (scope: AgentScope, filter: SourceFilter) => store.list(scope, filter)
 
     const job = Effect.fn("Sources.job")(function* (scope: AgentScope, id: IngestionJobId) {
       return yield* jobs.find(scope, id).pipe(orNoSuch("ingestion job"))
@@ -269,7 +267,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     return {
       readers: connectors.forms,
       get,
-      list,
+      list: store.list,
       job,
       jobOf,
       add,

@@ -3,6 +3,7 @@ import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { parse } from "../../../domain/agents/TestCaseFile.ts"
 import * as Connection from "../Connection.ts"
 import { badInput } from "./Cases.ts"
@@ -13,22 +14,11 @@ const Agents = Schema.Struct({
 })
 type Server = Effect.Effect.Success<ReturnType<typeof Connection.manage>>
 
-const allAgents = (
-  server: Server,
-  cursor: string | null = null
-): Effect.Effect<(typeof Agents.Type)["agents"], Connection.CommandFailed> =>
-  Effect.gen(function* () {
-    const page = HttpClientRequest.get("/agents").pipe(
-      HttpClientRequest.setUrlParams({ limit: "100", ...(cursor === null ? {} : { cursor }) })
-    )
-    const { agents, nextCursor } = yield* server.call(Agents, page)
-    return nextCursor === null ? agents : [...agents, ...(yield* allAgents(server, nextCursor))]
-  })
-
 /** The agent with this id, else the only one with this name. */
 const agentNamed = (server: Server, name: string) =>
   Effect.gen(function* () {
-    const agents = yield* allAgents(server)
+    const pages = yield* Stream.runCollect(server.pages(Agents, "/agents"))
+    const agents = Array.from(pages).flatMap((page) => page.agents)
     const byId = agents.find(({ id }) => id === name)
     const [first, second] = byId === undefined ? agents.filter((agent) => agent.name === name) : [byId]
     if (first === undefined) return yield* badInput(`There is no agent ${name}.`)

@@ -1,7 +1,7 @@
 /** The signed-in user, or the token that acts for them, as the actor of audit entries. */
 import * as Effect from "effect/Effect"
 import type { SessionUser } from "../../../domain/accounts/Access.ts"
-import type { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { AuditTrail, type By } from "../../../usecases/accounts/AuditTrail.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { RequestId } from "../../server/RequestId.ts"
 
@@ -12,14 +12,39 @@ export const actor = Effect.zipWith(CurrentUser, RequestId, ({ userId, tenantId,
   requestId
 }))
 
+/** The target of an entry about what a change made. */
+export const idOf = ({ id }: { readonly id: string }) => id
+
+/** Makes `change` for the signed-in user, and records it. */
+export const audited = <A, E, R>(
+  action: string,
+  change: (user: SessionUser, by: By) => Effect.Effect<A, E, R>,
+  target: string | ((outcome: A, user: SessionUser) => string)
+) =>
+  Effect.gen(function* () {
+    const audit = yield* AuditTrail
+    const user = yield* CurrentUser
+    const by = yield* actor
+    return yield* audit.change(by, action, change(user, by), (outcome) =>
+      typeof target === "string" ? target : target(outcome, user)
+    )
+  })
+
 /** Removes what `id` names for the signed-in user, and records it. */
 export const removal = <Id extends string, A, E, R>(
-  audit: AuditTrail,
   action: string,
   id: Id,
   remove: (user: SessionUser, id: Id) => Effect.Effect<A, E, R>
 ) =>
+  Effect.as(
+    audited(action, (user) => remove(user, id), id),
+    { id, deleted: true } as const
+  )
+
+/** Records the reading of each of these turns for a replay. */
+export const recordReplays = (runIds: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    yield* audit.change(yield* actor, action, remove(yield* CurrentUser, id), () => id)
-    return { id, deleted: true } as const
+    const audit = yield* AuditTrail
+    const by = yield* actor
+    yield* Effect.forEach(runIds, (id) => audit.record(by, "agent_run.replay", id), { discard: true })
   })

@@ -7,14 +7,13 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { AgentId, KeyId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ key: ApiKey }))
 export const KeyPage = Schema.Struct({ keys: Schema.Array(ApiKey), nextCursor })
 /** The only response with the secret. */
 export const MadeKey = Schema.Struct({ key: ApiKey, secret: Schema.Redacted(Schema.String) })
-const Deleted = success(Schema.Struct({ id: KeyId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
 const keyPath = Schema.Struct({ id: KeyId })
 
@@ -44,10 +43,7 @@ const patch = HttpApiEndpoint.patch("patch", "/keys/:id")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
 
 /** Sets the key to `REVOKED`, permanently. */
-const remove = HttpApiEndpoint.del("remove", "/keys/:id")
-  .setPath(keyPath)
-  .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+const remove = deletion("remove", "/keys/:id", KeyId)
 
 const keys = <const Id extends string>(id: Id) =>
   HttpApiGroup.make(id)
@@ -60,7 +56,4 @@ const keys = <const Id extends string>(id: Id) =>
 
 export class KeysApi extends keys("keys").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedKeysApi extends keys("managedKeys")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "keys") {}
+export class ManagedKeysApi extends managed(keys("managedKeys"), "keys") {}

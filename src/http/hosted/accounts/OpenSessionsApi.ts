@@ -5,8 +5,8 @@ import * as Schema from "effect/Schema"
 import { Session, SignInId } from "../../../domain/accounts/Session.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { UserId } from "../../../domain/Ids.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 /** Last used first; at most a hundred. */
 export const SessionList = Schema.Struct({ sessions: Schema.Array(Session) })
@@ -24,11 +24,7 @@ const endOthers = HttpApiEndpoint.del("endOthers", "/api/auth/sessions")
   .addError(failure(NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "viewer")
 
-const end = HttpApiEndpoint.del("end", "/api/auth/sessions/:id")
-  .setPath(Schema.Struct({ id: SignInId }))
-  .addSuccess(Ended)
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "viewer")
+const end = deletion("end", "/api/auth/sessions/:id", SignInId).annotate(RequiredRole, "viewer")
 
 export class OpenSessionsApi extends HttpApiGroup.make("openSessions")
   .add(own)
@@ -61,7 +57,4 @@ const ofMembers = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add
 
 export class MemberSessionsApi extends ofMembers("memberSessions").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedMemberSessionsApi extends ofMembers("managedMemberSessions")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "team") {}
+export class ManagedMemberSessionsApi extends managed(ofMembers("managedMemberSessions"), "team") {}

@@ -1,10 +1,9 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { OpenSessions } from "../../../usecases/accounts/OpenSessions.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { actor } from "./Actor.ts"
+import { audited, removal } from "./Actor.ts"
 
 const action = "session.revoke"
 
@@ -12,7 +11,6 @@ const action = "session.revoke"
 export const OpenSessionsHandlers = HttpApiBuilder.group(Api, "openSessions", (handlers) =>
   Effect.gen(function* () {
     const sessions = yield* OpenSessions
-    const audit = yield* AuditTrail
     return handlers
       .handle("own", () =>
         Effect.gen(function* () {
@@ -22,19 +20,13 @@ export const OpenSessionsHandlers = HttpApiBuilder.group(Api, "openSessions", (h
         }).pipe(Effect.catchTag("NOT_FOUND", Effect.die))
       )
       .handle("endOthers", () =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const change = sessions.endOthers(user, user.userId)
-          return { ended: yield* audit.change(yield* actor, action, change, () => user.userId) }
-        })
+        audited(
+          action,
+          (user) => sessions.endOthers(user, user.userId),
+          (_, user) => user.userId
+        ).pipe(Effect.bindTo("ended"))
       )
-      .handle("end", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          yield* audit.change(yield* actor, action, sessions.end(user, user.userId, id), () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("end", ({ path: { id } }) => removal(action, id, (user) => sessions.end(user, user.userId, id)))
   })
 )
 
@@ -42,25 +34,18 @@ export const OpenSessionsHandlers = HttpApiBuilder.group(Api, "openSessions", (h
 const group = (handlers: GroupHandlers<"memberSessions">) =>
   Effect.gen(function* () {
     const sessions = yield* OpenSessions
-    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          return { sessions: yield* sessions.list(yield* CurrentUser, id) }
-        })
+        Effect.flatMap(CurrentUser, (user) => sessions.list(user, id)).pipe(Effect.bindTo("sessions"))
       )
       .handle("endAll", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = sessions.endOthers(yield* CurrentUser, id)
-          return { ended: yield* audit.change(yield* actor, action, change, () => id) }
-        })
+        audited(action, (user) => sessions.endOthers(user, id), id).pipe(Effect.bindTo("ended"))
       )
       .handle("endOne", ({ path: { id, session } }) =>
-        Effect.gen(function* () {
-          const change = sessions.end(yield* CurrentUser, id, session)
-          yield* audit.change(yield* actor, action, change, () => session)
-          return { id: session, deleted: true } as const
-        })
+        Effect.as(
+          audited(action, (user) => sessions.end(user, id, session), session),
+          { id: session, deleted: true } as const
+        )
       )
   })
 

@@ -4,7 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { PatchRetention, Retention } from "../../../domain/accounts/Retention.ts"
 import { ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 /** The tenant's limits and those of the installation: for each kind, the shorter one holds. */
@@ -25,7 +25,4 @@ const retention = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add
 
 export class RetentionApi extends retention("retention").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedRetentionApi extends retention("managedRetention")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "limits") {}
+export class ManagedRetentionApi extends managed(retention("managedRetention"), "limits") {}

@@ -10,7 +10,7 @@ import {
   SignOnAnswer
 } from "../../../domain/accounts/SingleSignOn.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
-import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
 
@@ -45,10 +45,7 @@ const settings = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(
 
 export class SingleSignOnApi extends settings("singleSignOn").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedSingleSignOnApi extends settings("managedSingleSignOn")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "team") {}
+export class ManagedSingleSignOnApi extends managed(settings("managedSingleSignOn"), "team") {}
 
 const ScimToken = Schema.Struct({
   /** The first characters of the secret. */

@@ -2,9 +2,9 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { SessionUser } from "../../../domain/accounts/Access.ts"
 import { deviceOf } from "../../../domain/accounts/Session.ts"
 import { sessionLifetime } from "../../../usecases/accounts/Accounts.ts"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { flowLifetime, SignOn } from "../../../usecases/accounts/SignOn.ts"
 import { ScimAccess } from "../../../usecases/accounts/ScimAccess.ts"
 import { SingleSignOn } from "../../../usecases/accounts/SingleSignOn.ts"
@@ -12,15 +12,16 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { networkOfRequest, TrustedProxies } from "../../server/ClientAddress.ts"
 import { RequestId } from "../../server/RequestId.ts"
-import { actor } from "./Actor.ts"
+import { audited } from "./Actor.ts"
 import { SessionCookie } from "./SessionCookie.ts"
 import { SignOnCookie } from "./SignOnCookie.ts"
+
+const tenantOf = (_: unknown, { tenantId }: SessionUser) => tenantId
 
 /** The tenant's single sign-on connection. */
 const group = (handlers: GroupHandlers<"singleSignOn">) =>
   Effect.gen(function* () {
     const settings = yield* SingleSignOn
-    const audit = yield* AuditTrail
     const { redirectUri } = yield* SignOnCookie
     return handlers
       .handle("get", () =>
@@ -29,20 +30,12 @@ const group = (handlers: GroupHandlers<"singleSignOn">) =>
         })
       )
       .handle("put", ({ payload }) =>
-        Effect.gen(function* () {
-          const by = yield* actor
-          const change = settings.put(yield* CurrentUser, payload)
-          const connection = yield* audit.change(by, "single_sign_on.update", change, () => by.tenantId)
-          return { connection, redirectUri }
-        })
+        audited("single_sign_on.update", (user) => settings.put(user, payload), tenantOf).pipe(
+          Effect.map((connection) => ({ connection, redirectUri }))
+        )
       )
       .handle("remove", () =>
-        Effect.gen(function* () {
-          const by = yield* actor
-          const change = settings.remove(yield* CurrentUser)
-          yield* audit.change(by, "single_sign_on.delete", change, () => by.tenantId)
-          return { deleted: true } as const
-        })
+        Effect.as(audited("single_sign_on.delete", settings.remove, tenantOf), { deleted: true } as const)
       )
   })
 
@@ -53,7 +46,6 @@ export const ManagedSingleSignOnHandlers = HttpApiBuilder.group(Api, "managedSin
 export const ScimTokensHandlers = HttpApiBuilder.group(Api, "scimTokens", (handlers) =>
   Effect.gen(function* () {
     const access = yield* ScimAccess
-    const audit = yield* AuditTrail
     const { scimUrl: url } = yield* SignOnCookie
     return handlers
       .handle("get", () =>
@@ -62,19 +54,10 @@ export const ScimTokensHandlers = HttpApiBuilder.group(Api, "scimTokens", (handl
         })
       )
       .handle("make", () =>
-        Effect.gen(function* () {
-          const by = yield* actor
-          const change = access.create(yield* CurrentUser)
-          return { ...(yield* audit.change(by, "scim_token.create", change, () => by.tenantId)), url }
-        })
+        audited("scim_token.create", access.create, tenantOf).pipe(Effect.map((made) => ({ ...made, url })))
       )
       .handle("remove", () =>
-        Effect.gen(function* () {
-          const by = yield* actor
-          const change = access.remove(yield* CurrentUser)
-          yield* audit.change(by, "scim_token.revoke", change, () => by.tenantId)
-          return { deleted: true } as const
-        })
+        Effect.as(audited("scim_token.revoke", access.remove, tenantOf), { deleted: true } as const)
       )
   })
 )

@@ -3,11 +3,11 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { AccessToken, CreateToken } from "../../../domain/accounts/AccessToken.ts"
-import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { TokenId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 export const TokenPage = Schema.Struct({ tokens: Schema.Array(AccessToken), nextCursor })
 /** The only response with the secret. */
@@ -26,10 +26,7 @@ const create = HttpApiEndpoint.post("create", "/api/tokens")
   .addError(failure(ValidationError, ServiceUnavailable))
 
 /** Sets the token to `REVOKED`, permanently. */
-const remove = HttpApiEndpoint.del("remove", "/api/tokens/:id")
-  .setPath(Schema.Struct({ id: TokenId }))
-  .addSuccess(success(Schema.Struct({ id: TokenId, deleted: Schema.Literal(true) })))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+const remove = deletion("remove", "/api/tokens/:id", TokenId)
 
 export class TokensApi extends HttpApiGroup.make("tokens")
   .add(list)

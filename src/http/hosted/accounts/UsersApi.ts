@@ -13,7 +13,7 @@ import {
 import { UserId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { ChoosePassword, CreateUser, Invitation, Member, PatchUser } from "../../../domain/accounts/Team.ts"
-import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
 
@@ -66,10 +66,7 @@ const team = <const Id extends string>(id: Id) =>
 
 export class UsersApi extends team("users").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedUsersApi extends team("managedUsers")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "team") {}
+export class ManagedUsersApi extends managed(team("managedUsers"), "team") {}
 
 /** Uses up the invitation. 401 when it was used or replaced, or has expired. */
 const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/password")

@@ -3,36 +3,27 @@ import * as Effect from "effect/Effect"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Team } from "../../../usecases/accounts/Team.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
-import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
 import { RequestId } from "../../server/RequestId.ts"
-import { actor, removal } from "./Actor.ts"
+import { audited, removal } from "./Actor.ts"
 
 const group = (handlers: GroupHandlers<"users">) =>
   Effect.gen(function* () {
     const team = yield* Team
-    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ urlParams }) => listPage("users", { route: "/api/users" }, urlParams, team.list))
       .handle("create", ({ payload }) =>
-        Effect.gen(function* () {
-          const change = team.create(yield* CurrentUser, payload)
-          return yield* audit.change(yield* actor, "user.create", change, ({ user }) => user.id)
-        })
+        audited(
+          "user.create",
+          (user) => team.create(user, payload),
+          ({ user }) => user.id
+        )
       )
-      .handle("invite", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = team.invite(yield* CurrentUser, id)
-          return yield* audit.change(yield* actor, "user.invite", change, () => id)
-        })
-      )
+      .handle("invite", ({ path: { id } }) => audited("user.invite", (user) => team.invite(user, id), id))
       .handle("patch", ({ path: { id }, payload }) =>
-        Effect.gen(function* () {
-          const change = team.patch(yield* CurrentUser, id, payload)
-          return { user: yield* audit.change(yield* actor, "user.update", change, () => id) }
-        })
+        audited("user.update", (user) => team.patch(user, id, payload), id).pipe(Effect.bindTo("user"))
       )
-      .handle("remove", ({ path: { id } }) => removal(audit, "user.delete", id, team.remove))
+      .handle("remove", ({ path: { id } }) => removal("user.delete", id, team.remove))
   })
 
 export const UsersHandlers = HttpApiBuilder.group(Api, "users", group)

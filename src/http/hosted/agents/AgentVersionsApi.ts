@@ -7,7 +7,7 @@ import { AgentVersion, AgentVersionSettings, SettingChange } from "../../../doma
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, WholeNumber, nextCursor } from "../../../domain/Page.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { forced, OneAgent } from "./AgentsApi.ts"
 
@@ -63,7 +63,4 @@ const versions = <const Id extends string>(id: Id) =>
 
 export class AgentVersionsApi extends versions("agentVersions").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedAgentVersionsApi extends versions("managedAgentVersions")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "agents") {}
+export class ManagedAgentVersionsApi extends managed(versions("managedAgentVersions"), "agents") {}

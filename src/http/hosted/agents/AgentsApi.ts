@@ -8,13 +8,12 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 export const OneAgent = Schema.Struct({ agent: Agent })
 export const AgentPage = Schema.Struct({ agents: Schema.Array(Agent), nextCursor })
 export const AgentProblems = Schema.Struct({ problems: Schema.Array(AgentProblem) })
-const Deleted = success(Schema.Struct({ id: AgentId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: AgentId })
 /** Publishes also settings that fail the agent's thresholds. */
 export const forced = Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) })
@@ -53,18 +52,11 @@ const patch = HttpApiEndpoint.patch("patch", "/agents/:id")
   .annotate(RequiredRole, "admin")
 
 /** Removes the agent with everything that belongs to it. Its keys are 401 at once. */
-const remove = HttpApiEndpoint.del("remove", "/agents/:id")
-  .setPath(path)
-  .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "admin")
+const remove = deletion("remove", "/agents/:id", AgentId).annotate(RequiredRole, "admin")
 
 const agents = <const Id extends string>(id: Id) =>
   HttpApiGroup.make(id).add(list).add(problems).add(create).add(get).add(patch).add(remove)
 
 export class AgentsApi extends agents("agents").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedAgentsApi extends agents("managedAgents")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "agents") {}
+export class ManagedAgentsApi extends managed(agents("managedAgents"), "agents") {}

@@ -5,11 +5,10 @@ import * as Effect from "effect/Effect"
 import type { Agent } from "../../../domain/agents/Agent.ts"
 import { expectedVersion } from "../../../domain/Version.ts"
 import { Agents } from "../../../usecases/agents/Agents.ts"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { actor, removal } from "../accounts/Actor.ts"
+import { audited, idOf, removal } from "../accounts/Actor.ts"
 
 /** Adds the newest version as `ETag`, for use in `If-Match`. */
 const withETag = (agent: Agent) =>
@@ -23,20 +22,13 @@ const withETag = (agent: Agent) =>
 const agents = (handlers: GroupHandlers<"agents">) =>
   Effect.gen(function* () {
     const agents = yield* Agents
-    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ urlParams }) => listPage("agents", { route: "/api/agents" }, urlParams, agents.list))
-      .handle("problems", () =>
-        Effect.gen(function* () {
-          return { problems: yield* agents.problems(yield* CurrentUser) }
-        })
-      )
+      .handle("problems", () => Effect.flatMap(CurrentUser, agents.problems).pipe(Effect.bindTo("problems")))
       .handle("create", ({ payload }) =>
-        Effect.gen(function* () {
-          const by = yield* actor
-          const change = agents.create(by, payload, by.actor)
-          return { agent: yield* audit.change(by, "agent.create", change, ({ id }) => id) }
-        })
+        audited("agent.create", (user, by) => agents.create(user, payload, by.actor), idOf).pipe(
+          Effect.bindTo("agent")
+        )
       )
       .handle("get", ({ path }) =>
         Effect.gen(function* () {
@@ -44,14 +36,13 @@ const agents = (handlers: GroupHandlers<"agents">) =>
         })
       )
       .handle("patch", ({ headers, path, payload, urlParams: { force = false } }) =>
-        Effect.gen(function* () {
-          const by = yield* actor
-          const change = agents.patch(by, path.id, payload, expectedVersion(headers), by.actor, force)
-          const action = force ? "agent.update_forced" : "agent.update"
-          return { agent: yield* withETag(yield* audit.change(by, action, change, ({ id }) => id)) }
-        })
+        audited(
+          force ? "agent.update_forced" : "agent.update",
+          (user, by) => agents.patch(user, path.id, payload, expectedVersion(headers), by.actor, force),
+          idOf
+        ).pipe(Effect.flatMap(withETag), Effect.bindTo("agent"))
       )
-      .handle("remove", ({ path: { id } }) => removal(audit, "agent.delete", id, agents.remove))
+      .handle("remove", ({ path: { id } }) => removal("agent.delete", id, agents.remove))
   })
 export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", agents)
 export const ManagedAgentsHandlers = HttpApiBuilder.group(Api, "managedAgents", agents)

@@ -19,8 +19,8 @@ import {
 } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 import { forced } from "./AgentsApi.ts"
 
 const One = Schema.Struct({ correction: Correction })
@@ -72,18 +72,11 @@ const approve = HttpApiEndpoint.post("approve", "/corrections/:id/approve")
   .addError(failure(ValidationError, NotFound, Conflict, LimitExceeded, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const remove = HttpApiEndpoint.del("remove", "/corrections/:id")
-  .setPath(path)
-  .addSuccess(success(Schema.Struct({ id: CorrectionId, deleted: Schema.Literal(true) })))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "admin")
+const remove = deletion("remove", "/corrections/:id", CorrectionId).annotate(RequiredRole, "admin")
 
 const corrections = <const Id extends string>(id: Id) =>
   HttpApiGroup.make(id).add(list).add(create).add(get).add(update).add(preview).add(approve).add(remove)
 
 export class CorrectionsApi extends corrections("corrections").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedCorrectionsApi extends corrections("managedCorrections")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "agents") {}
+export class ManagedCorrectionsApi extends managed(corrections("managedCorrections"), "agents") {}

@@ -1,19 +1,14 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import type { Correction } from "../../../domain/agents/Correction.ts"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Corrections } from "../../../usecases/agents/Corrections.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { actor, removal } from "../accounts/Actor.ts"
-
-const idOf = ({ id }: Correction) => id
+import { actor, audited, idOf, recordReplays, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"corrections">) =>
   Effect.gen(function* () {
     const corrections = yield* Corrections
-    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path: { id }, urlParams }) =>
         listPage(
@@ -24,42 +19,38 @@ const group = (handlers: GroupHandlers<"corrections">) =>
         )
       )
       .handle("create", ({ path, payload }) =>
-        Effect.gen(function* () {
-          const by = yield* actor
-          const change = corrections.create(by, path.id, payload, by.actor)
-          return { correction: yield* audit.change(by, "correction.create", change, idOf) }
-        })
+        audited(
+          "correction.create",
+          (user, by) => corrections.create(user, path.id, payload, by.actor),
+          idOf
+        ).pipe(Effect.bindTo("correction"))
       )
       .handle("get", ({ path }) =>
-        Effect.gen(function* () {
-          return { correction: yield* corrections.get(yield* CurrentUser, path.id) }
-        })
+        Effect.flatMap(CurrentUser, (user) => corrections.get(user, path.id)).pipe(
+          Effect.bindTo("correction")
+        )
       )
       .handle("update", ({ path, payload }) =>
-        Effect.gen(function* () {
-          const change = corrections.update(yield* CurrentUser, path.id, payload)
-          return { correction: yield* audit.change(yield* actor, "correction.update", change, idOf) }
-        })
+        audited("correction.update", (user) => corrections.update(user, path.id, payload), idOf).pipe(
+          Effect.bindTo("correction")
+        )
       )
       .handle("preview", ({ path, payload }) =>
         Effect.gen(function* () {
           const by = yield* actor
           const found = yield* corrections.toReplay(by, path.id, payload.turns)
-          const replayed = Effect.forEach(found.runIds, (id) => audit.record(by, "agent_run.replay", id), {
-            discard: true
-          })
-          const change = Effect.zipLeft(corrections.preview(by, found, by.actor), replayed)
-          return { correction: yield* audit.change(by, "correction.preview", change, idOf) }
+          const change = Effect.zipLeft(corrections.preview(by, found, by.actor), recordReplays(found.runIds))
+          return { correction: yield* audited("correction.preview", () => change, idOf) }
         })
       )
       .handle("approve", ({ path, urlParams: { force = false } }) =>
-        Effect.gen(function* () {
-          const change = corrections.approve(yield* CurrentUser, path.id, { force })
-          const action = force ? "correction.approve_forced" : "correction.approve"
-          return { correction: yield* audit.change(yield* actor, action, change, idOf) }
-        })
+        audited(
+          force ? "correction.approve_forced" : "correction.approve",
+          (user) => corrections.approve(user, path.id, { force }),
+          idOf
+        ).pipe(Effect.bindTo("correction"))
       )
-      .handle("remove", ({ path: { id } }) => removal(audit, "correction.delete", id, corrections.remove))
+      .handle("remove", ({ path: { id } }) => removal("correction.delete", id, corrections.remove))
   })
 
 export const CorrectionsHandlers = HttpApiBuilder.group(Api, "corrections", group)

@@ -13,15 +13,14 @@ import {
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 export const OneExperiment = Schema.Struct({ experiment: Experiment })
 export const ReportedExperiment = Schema.Struct({ experiment: Experiment, report: ExperimentReport })
 export const ExperimentPage = Schema.Struct({ experiments: Schema.Array(Experiment), nextCursor })
 export const ExperimentResultPage = Schema.Struct({ results: Schema.Array(ExperimentResult), nextCursor })
 export const OneThreshold = Schema.Struct({ threshold: PublishThreshold })
-const Deleted = success(Schema.Struct({ id: ExperimentId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
 const experimentPath = Schema.Struct({ id: ExperimentId })
 const pageParams = Schema.Struct({ limit: limitParam(100), cursor: cursorParam })
@@ -62,11 +61,7 @@ const cancel = HttpApiEndpoint.post("cancel", "/experiments/:id/cancel")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const remove = HttpApiEndpoint.del("remove", "/experiments/:id")
-  .setPath(experimentPath)
-  .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "admin")
+const remove = deletion("remove", "/experiments/:id", ExperimentId).annotate(RequiredRole, "admin")
 
 const threshold = HttpApiEndpoint.get("threshold", "/agents/:id/threshold")
   .setPath(agentPath)
@@ -94,7 +89,4 @@ const experiments = <const Id extends string>(id: Id) =>
 
 export class ExperimentsApi extends experiments("experiments").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedExperimentsApi extends experiments("managedExperiments")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "agents") {}
+export class ManagedExperimentsApi extends managed(experiments("managedExperiments"), "agents") {}

@@ -1,31 +1,28 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Experiments } from "../../../usecases/agents/Experiments.ts"
 import { PublishGate } from "../../../usecases/agents/PublishGate.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { listPage } from "../../Lists.ts"
-import { actor, removal } from "../accounts/Actor.ts"
+import { audited, idOf, recordReplays, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"experiments">) =>
   Effect.gen(function* () {
     const experiments = yield* Experiments
     const gate = yield* PublishGate
-    const audit = yield* AuditTrail
     return handlers
       .handle("start", ({ path, payload }) =>
-        Effect.gen(function* () {
-          const by = yield* actor
-          const replayed = Effect.forEach(
-            payload.runIds ?? [],
-            (id) => audit.record(by, "agent_run.replay", id),
-            { discard: true }
-          )
-          const change = Effect.zipLeft(experiments.start(by, path.id, payload, by.actor), replayed)
-          return { experiment: yield* audit.change(by, "experiment.start", change, ({ id }) => id) }
-        })
+        audited(
+          "experiment.start",
+          (user, by) =>
+            Effect.zipLeft(
+              experiments.start(user, path.id, payload, by.actor),
+              recordReplays(payload.runIds ?? [])
+            ),
+          idOf
+        ).pipe(Effect.bindTo("experiment"))
       )
       .handle("list", ({ path: { id }, urlParams }) =>
         listPage(
@@ -47,24 +44,16 @@ const group = (handlers: GroupHandlers<"experiments">) =>
         })
       )
       .handle("cancel", ({ path }) =>
-        Effect.gen(function* () {
-          const change = experiments.cancel(yield* CurrentUser, path.id)
-          return {
-            experiment: yield* audit.change(yield* actor, "experiment.cancel", change, ({ id }) => id)
-          }
-        })
+        audited("experiment.cancel", (user) => experiments.cancel(user, path.id), idOf).pipe(
+          Effect.bindTo("experiment")
+        )
       )
-      .handle("remove", ({ path: { id } }) => removal(audit, "experiment.delete", id, experiments.remove))
+      .handle("remove", ({ path: { id } }) => removal("experiment.delete", id, experiments.remove))
       .handle("threshold", ({ path }) =>
-        Effect.gen(function* () {
-          return { threshold: yield* gate.find(yield* CurrentUser, path.id) }
-        })
+        Effect.flatMap(CurrentUser, (user) => gate.find(user, path.id)).pipe(Effect.bindTo("threshold"))
       )
       .handle("setThreshold", ({ path: { id }, payload }) =>
-        Effect.gen(function* () {
-          const change = gate.set(yield* CurrentUser, id, payload)
-          return { threshold: yield* audit.change(yield* actor, "agent.threshold", change, () => id) }
-        })
+        audited("agent.threshold", (user) => gate.set(user, id, payload), id).pipe(Effect.bindTo("threshold"))
       )
   })
 

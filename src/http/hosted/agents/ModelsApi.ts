@@ -2,7 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { success } from "../../Envelope.ts"
 
 export const Models = Schema.Struct({
@@ -23,7 +23,4 @@ const models = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(li
 
 export class ModelsApi extends models("models").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedModelsApi extends models("managedModels")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "agents") {}
+export class ManagedModelsApi extends managed(models("managedModels"), "agents") {}

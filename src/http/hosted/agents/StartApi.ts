@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { PutStart, Questions, Start } from "../../../domain/agents/Start.ts"
 import { NotFound, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const get = HttpApiEndpoint.get("get", "/start")
@@ -31,7 +31,4 @@ const start = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(get
 
 export class StartApi extends start("start").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedStartApi extends start("managedStart")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "agents") {}
+export class ManagedStartApi extends managed(start("managedStart"), "agents") {}

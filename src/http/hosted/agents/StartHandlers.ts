@@ -16,9 +16,9 @@ const group = (handlers: GroupHandlers<"start">) =>
         Effect.flatMap(CurrentUser, (user) => Effect.as(starts.dismiss(user, payload.dismissed), payload))
       )
       .handle("questions", ({ path }) =>
-        Effect.gen(function* () {
-          return { questions: yield* starts.questions(yield* CurrentUser, path.id) }
-        })
+        Effect.flatMap(CurrentUser, (user) => starts.questions(user, path.id)).pipe(
+          Effect.bindTo("questions")
+        )
       )
   })
 

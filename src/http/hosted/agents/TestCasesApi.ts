@@ -13,13 +13,12 @@ import {
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ case: TestCase }))
 export const TestCasePage = Schema.Struct({ cases: Schema.Array(TestCase), nextCursor })
 const Imported = success(Schema.Struct({ imported: Schema.Int }))
-const Deleted = success(Schema.Struct({ id: TestCaseId, deleted: Schema.Literal(true) }))
 const Lines = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })
 ).annotations({ description: "One case a line, as `spoke eval` reads it." })
@@ -71,11 +70,7 @@ const update = HttpApiEndpoint.put("update", "/cases/:id")
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const remove = HttpApiEndpoint.del("remove", "/cases/:id")
-  .setPath(casePath)
-  .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "admin")
+const remove = deletion("remove", "/cases/:id", TestCaseId).annotate(RequiredRole, "admin")
 
 const cases = <const Id extends string>(id: Id) =>
   HttpApiGroup.make(id)
@@ -89,7 +84,4 @@ const cases = <const Id extends string>(id: Id) =>
 
 export class TestCasesApi extends cases("testCases").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedTestCasesApi extends cases("managedTestCases")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "agents") {}
+export class ManagedTestCasesApi extends managed(cases("managedTestCases"), "agents") {}

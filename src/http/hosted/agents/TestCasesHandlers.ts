@@ -1,17 +1,15 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { TestCases } from "../../../usecases/agents/TestCases.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { actor, removal } from "../accounts/Actor.ts"
+import { audited, idOf, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"testCases">) =>
   Effect.gen(function* () {
     const cases = yield* TestCases
-    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path, urlParams }) =>
         listPage(
@@ -35,31 +33,26 @@ const group = (handlers: GroupHandlers<"testCases">) =>
         )
       )
       .handle("create", ({ path, payload }) =>
-        Effect.gen(function* () {
-          const change = cases.create(yield* CurrentUser, path.id, payload)
-          return { case: yield* audit.change(yield* actor, "test_case.create", change, ({ id }) => id) }
-        })
+        audited("test_case.create", (user) => cases.create(user, path.id, payload), idOf).pipe(
+          Effect.bindTo("case")
+        )
       )
       .handle("fromRun", ({ path, payload: { runId } }) =>
-        Effect.gen(function* () {
-          const change = cases.fromRun(yield* CurrentUser, path.id, runId)
-          return { case: yield* audit.change(yield* actor, "test_case.create", change, ({ id }) => id) }
-        })
+        audited("test_case.create", (user) => cases.fromRun(user, path.id, runId), idOf).pipe(
+          Effect.bindTo("case")
+        )
       )
       .handle("import", ({ path: { id }, payload }) =>
-        Effect.gen(function* () {
-          const change = cases.importFile(yield* CurrentUser, id, payload)
-          const made = yield* audit.change(yield* actor, "test_case.import", change, () => id)
-          return { imported: made.length }
-        })
+        audited("test_case.import", (user) => cases.importFile(user, id, payload), id).pipe(
+          Effect.map((made) => ({ imported: made.length }))
+        )
       )
       .handle("update", ({ path, payload }) =>
-        Effect.gen(function* () {
-          const change = cases.update(yield* CurrentUser, path.id, payload)
-          return { case: yield* audit.change(yield* actor, "test_case.update", change, ({ id }) => id) }
-        })
+        audited("test_case.update", (user) => cases.update(user, path.id, payload), idOf).pipe(
+          Effect.bindTo("case")
+        )
       )
-      .handle("remove", ({ path: { id } }) => removal(audit, "test_case.delete", id, cases.remove))
+      .handle("remove", ({ path: { id } }) => removal("test_case.delete", id, cases.remove))
   })
 
 export const TestCasesHandlers = HttpApiBuilder.group(Api, "testCases", group)

@@ -10,12 +10,11 @@ import { IfMatchHeader } from "../../../domain/Version.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool.ts"
 import { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
 import { ToolSignInAnswer } from "../../../domain/agents/ToolConnection.ts"
-import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ tool: Tool }))
 export const ToolPage = Schema.Struct({ tools: Schema.Array(Tool), nextCursor })
-const Deleted = success(Schema.Struct({ id: ToolId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
 const toolPath = Schema.Struct({ id: ToolId })
 
@@ -43,11 +42,7 @@ const patch = HttpApiEndpoint.patch("patch", "/tools/:id")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const remove = HttpApiEndpoint.del("remove", "/tools/:id")
-  .setPath(toolPath)
-  .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "admin")
+const remove = deletion("remove", "/tools/:id", ToolId).annotate(RequiredRole, "admin")
 
 /** Where the browser signs in; null when the tool is connected without a person. */
 export const BegunConnection = Schema.Struct({ url: Schema.NullOr(Schema.String) })
@@ -63,11 +58,7 @@ const connect = HttpApiEndpoint.post("connect", "/tools/:id/connection")
   .annotate(RequiredRole, "admin")
 
 /** Removes the tool's tokens, and revokes them where the authorization server can. */
-const disconnect = HttpApiEndpoint.del("disconnect", "/tools/:id/connection")
-  .setPath(toolPath)
-  .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "admin")
+const disconnect = deletion("disconnect", "/tools/:id/connection", ToolId).annotate(RequiredRole, "admin")
 
 /** Calls the tool as a turn would, without a model: its address is really asked. */
 const trial = HttpApiEndpoint.post("trial", "/tools/:id/trial")
@@ -82,10 +73,7 @@ const tools = <const Id extends string>(id: Id) =>
 
 export class ToolsApi extends tools("tools").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedToolsApi extends tools("managedTools")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "tools") {}
+export class ManagedToolsApi extends managed(tools("managedTools"), "tools") {}
 
 export const toolCallback = "/api/tool-sign-ins/callback"
 

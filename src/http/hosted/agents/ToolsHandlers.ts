@@ -15,7 +15,7 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
 import { RequestId } from "../../server/RequestId.ts"
-import { actor, removal } from "../accounts/Actor.ts"
+import { actor, audited, idOf, removal } from "../accounts/Actor.ts"
 import { sessionToken } from "../accounts/SessionCookie.ts"
 import { ToolAddresses } from "./ToolAddresses.ts"
 
@@ -36,18 +36,18 @@ const group = (handlers: GroupHandlers<"tools">) =>
         )
       )
       .handle("create", ({ path, payload }) =>
-        Effect.gen(function* () {
-          const change = tools.create(yield* CurrentUser, path.id, payload)
-          return { tool: yield* audit.change(yield* actor, "tool.create", change, ({ id }) => id) }
-        })
+        audited("tool.create", (user) => tools.create(user, path.id, payload), idOf).pipe(
+          Effect.bindTo("tool")
+        )
       )
       .handle("patch", ({ headers, path, payload }) =>
-        Effect.gen(function* () {
-          const change = tools.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
-          return { tool: yield* audit.change(yield* actor, "tool.update", change, ({ id }) => id) }
-        })
+        audited(
+          "tool.update",
+          (user) => tools.patch(user, path.id, payload, expectedVersion(headers)),
+          idOf
+        ).pipe(Effect.bindTo("tool"))
       )
-      .handle("remove", ({ path: { id } }) => removal(audit, "tool.delete", id, tools.remove))
+      .handle("remove", ({ path: { id } }) => removal("tool.delete", id, tools.remove))
       .handle("connect", ({ path: { id } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
@@ -58,9 +58,7 @@ const group = (handlers: GroupHandlers<"tools">) =>
           return { url }
         })
       )
-      .handle("disconnect", ({ path: { id } }) =>
-        removal(audit, "tool.disconnect", id, connections.disconnect)
-      )
+      .handle("disconnect", ({ path: { id } }) => removal("tool.disconnect", id, connections.disconnect))
       .handle("trial", ({ path: { id }, payload }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser

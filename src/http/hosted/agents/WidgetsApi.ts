@@ -6,7 +6,7 @@ import { AgentWidget, PatchWidget } from "../../../domain/agents/Widget.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 export const OneWidget = Schema.Struct({ widget: AgentWidget })
@@ -31,7 +31,4 @@ const widgets = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(g
 
 export class WidgetsApi extends widgets("widgets").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedWidgetsApi extends widgets("managedWidgets")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "widget") {}
+export class ManagedWidgetsApi extends managed(widgets("managedWidgets"), "widget") {}

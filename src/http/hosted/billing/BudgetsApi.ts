@@ -6,12 +6,11 @@ import { Budget, BudgetId, CreateBudget, PatchBudget } from "../../../domain/bil
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ budget: Budget }))
 const BudgetPage = Schema.Struct({ budgets: Schema.Array(Budget), nextCursor })
-const Deleted = success(Schema.Struct({ id: BudgetId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: BudgetId })
 
 /** Oldest first. */
@@ -42,18 +41,11 @@ const patch = HttpApiEndpoint.patch("patch", "/budgets/:id")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const remove = HttpApiEndpoint.del("remove", "/budgets/:id")
-  .setPath(path)
-  .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "admin")
+const remove = deletion("remove", "/budgets/:id", BudgetId).annotate(RequiredRole, "admin")
 
 const group = <const Id extends string>(id: Id) =>
   HttpApiGroup.make(id).add(list).add(create).add(find).add(patch).add(remove)
 
 export class BudgetsApi extends group("budgets").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedBudgetsApi extends group("managedBudgets")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "limits") {}
+export class ManagedBudgetsApi extends managed(group("managedBudgets"), "limits") {}

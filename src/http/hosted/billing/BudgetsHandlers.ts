@@ -1,39 +1,33 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { expectedVersion } from "../../../domain/Version.ts"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Budgets } from "../../../usecases/billing/Budgets.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { actor, removal } from "../accounts/Actor.ts"
+import { audited, idOf, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"budgets">) =>
   Effect.gen(function* () {
     const budgets = yield* Budgets
-    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ urlParams }) =>
         listPage("budgets", { route: "/api/budgets" }, urlParams, budgets.list)
       )
       .handle("create", ({ payload }) =>
-        Effect.gen(function* () {
-          const change = budgets.create(yield* CurrentUser, payload)
-          return { budget: yield* audit.change(yield* actor, "budget.create", change, ({ id }) => id) }
-        })
+        audited("budget.create", (user) => budgets.create(user, payload), idOf).pipe(Effect.bindTo("budget"))
       )
       .handle("find", ({ path }) =>
-        Effect.gen(function* () {
-          return { budget: yield* budgets.find(yield* CurrentUser, path.id) }
-        })
+        Effect.flatMap(CurrentUser, (user) => budgets.find(user, path.id)).pipe(Effect.bindTo("budget"))
       )
       .handle("patch", ({ headers, path, payload }) =>
-        Effect.gen(function* () {
-          const change = budgets.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
-          return { budget: yield* audit.change(yield* actor, "budget.update", change, ({ id }) => id) }
-        })
+        audited(
+          "budget.update",
+          (user) => budgets.patch(user, path.id, payload, expectedVersion(headers)),
+          idOf
+        ).pipe(Effect.bindTo("budget"))
       )
-      .handle("remove", ({ path: { id } }) => removal(audit, "budget.delete", id, budgets.remove))
+      .handle("remove", ({ path: { id } }) => removal("budget.delete", id, budgets.remove))
   })
 
 export const BudgetsHandlers = HttpApiBuilder.group(Api, "budgets", group)

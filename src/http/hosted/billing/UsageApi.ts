@@ -3,7 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import { InternalError } from "../../../domain/Errors.ts"
 import { TenantUsage } from "../../../domain/billing/Usage.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 /** Totals, figures per agent, and days with turns. */
@@ -16,7 +16,4 @@ const usage = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(get
 
 export class HostedUsageApi extends usage("hostedUsage").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedUsageApi extends usage("managedUsage")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "limits") {}
+export class ManagedUsageApi extends managed(usage("managedUsage"), "limits") {}

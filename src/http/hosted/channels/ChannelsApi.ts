@@ -11,12 +11,11 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { AgentId, ChannelId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ channel: ChannelConfiguration }))
 export const ChannelPage = Schema.Struct({ channels: Schema.Array(ChannelConfiguration), nextCursor })
-const Deleted = success(Schema.Struct({ id: ChannelId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
 const channelPath = Schema.Struct({ id: ChannelId })
 
@@ -45,18 +44,11 @@ const patch = HttpApiEndpoint.patch("patch", "/channels/:id")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-const remove = HttpApiEndpoint.del("remove", "/channels/:id")
-  .setPath(channelPath)
-  .addSuccess(Deleted)
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "admin")
+const remove = deletion("remove", "/channels/:id", ChannelId).annotate(RequiredRole, "admin")
 
 const channels = <const Id extends string>(id: Id) =>
   HttpApiGroup.make(id).add(list).add(create).add(patch).add(remove)
 
 export class ChannelsApi extends channels("channels").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedChannelsApi extends channels("managedChannels")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "channels") {}
+export class ManagedChannelsApi extends managed(channels("managedChannels"), "channels") {}

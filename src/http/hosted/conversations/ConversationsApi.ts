@@ -13,7 +13,7 @@ import { NotFound, PaginationNotReady, ValidationError } from "../../../domain/E
 import { AgentId } from "../../../domain/Ids.ts"
 import { PostedMessage } from "../../../domain/conversations/InboxView.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import {
   ConversationDetail,
@@ -77,7 +77,7 @@ export class HostedConversationsApi extends conversations("hostedConversations")
   .prefix("/api")
   .middleware(SessionAuth) {}
 
-export class ManagedConversationsApi extends conversations("managedConversations")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "conversations") {}
+export class ManagedConversationsApi extends managed(
+  conversations("managedConversations"),
+  "conversations"
+) {}

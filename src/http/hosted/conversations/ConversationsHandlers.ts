@@ -6,7 +6,7 @@ import { Conversations } from "../../../usecases/conversations/Conversations.ts"
 import { InboxView } from "../../../usecases/conversations/InboxView.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
+import { listPage } from "../../Lists.ts"
 import * as Transcript from "../../Transcript.ts"
 import { HostedConversationDetail } from "./ConversationsApi.ts"
 import * as KnownChannel from "./KnownChannel.ts"
@@ -21,16 +21,16 @@ const group = (handlers: GroupHandlers<"hostedConversations">) =>
     const known = yield* KnownChannel.make
 
     return handlers
-      .handle("list", ({ urlParams: { limit = 20, cursor, agentId, state, channel } }) =>
-        Effect.gen(function* () {
-          const { tenantId } = yield* CurrentUser
-          yield* known(channel)
-          const place = { scope: tenantId, route: "/api/conversations", filter: { agentId, state, channel } }
-          const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
-            conversations.list({ tenantId, agentId, channel }, { limit, after, state })
+      .handle("list", ({ urlParams: { agentId, state, channel, ...params } }) =>
+        Effect.zipRight(
+          known(channel),
+          listPage(
+            "conversations",
+            { route: "/api/conversations", filter: { agentId, state, channel } },
+            params,
+            ({ tenantId }, page) => conversations.list({ tenantId, agentId, channel }, { ...page, state })
           )
-          return { conversations: rows, nextCursor }
-        })
+        )
       )
       .handle("get", ({ path }) =>
         Effect.gen(function* () {

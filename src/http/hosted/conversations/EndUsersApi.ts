@@ -8,7 +8,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { EndUserId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { Text } from "../../../domain/Text.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const path = Schema.Struct({ id: EndUserId })
@@ -48,7 +48,4 @@ const endUsers = <const Id extends string>(id: Id) =>
 
 export class EndUsersApi extends endUsers("endUsers").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedEndUsersApi extends endUsers("managedEndUsers")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "conversations") {}
+export class ManagedEndUsersApi extends managed(endUsers("managedEndUsers"), "conversations") {}

@@ -34,7 +34,7 @@ const group = (handlers: GroupHandlers<"endUsers">) =>
           })
         })
       )
-      .handle("remove", ({ path: { id } }) => removal(audit, "end_user.delete", id, endUsers.erase))
+      .handle("remove", ({ path: { id } }) => removal("end_user.delete", id, endUsers.erase))
   })
 
 export const EndUsersHandlers = HttpApiBuilder.group(Api, "endUsers", group)

@@ -14,8 +14,8 @@ import {
   SavedViewId
 } from "../../../domain/conversations/Inbox.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 export const AllItems = Schema.Struct({
   labels: Schema.Array(Label),
@@ -25,9 +25,6 @@ export const AllItems = Schema.Struct({
 export const OneLabel = Schema.Struct({ label: Label })
 const OneView = Schema.Struct({ view: SavedView })
 const OneReply = Schema.Struct({ reply: CannedReply })
-
-const deleted = <A extends string, I>(id: Schema.Schema<A, I>) =>
-  success(Schema.Struct({ id, deleted: Schema.Literal(true) }))
 
 const all = HttpApiEndpoint.get("all", "/inbox/items")
   .addSuccess(success(AllItems))
@@ -40,11 +37,7 @@ const addLabel = HttpApiEndpoint.post("addLabel", "/inbox/labels")
   .annotate(RequiredRole, "agent")
 
 /** Also removes the label from conversations. */
-const removeLabel = HttpApiEndpoint.del("removeLabel", "/inbox/labels/:id")
-  .setPath(Schema.Struct({ id: LabelId }))
-  .addSuccess(deleted(LabelId))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "agent")
+const removeLabel = deletion("removeLabel", "/inbox/labels/:id", LabelId).annotate(RequiredRole, "agent")
 
 /** For the whole team. `me` in a view is the member who opens it. */
 const addView = HttpApiEndpoint.post("addView", "/inbox/views")
@@ -53,11 +46,7 @@ const addView = HttpApiEndpoint.post("addView", "/inbox/views")
   .addError(failure(ValidationError, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-const removeView = HttpApiEndpoint.del("removeView", "/inbox/views/:id")
-  .setPath(Schema.Struct({ id: SavedViewId }))
-  .addSuccess(deleted(SavedViewId))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "agent")
+const removeView = deletion("removeView", "/inbox/views/:id", SavedViewId).annotate(RequiredRole, "agent")
 
 const addReply = HttpApiEndpoint.post("addReply", "/inbox/replies")
   .setPayload(CannedReplyFields)
@@ -72,11 +61,10 @@ const updateReply = HttpApiEndpoint.put("updateReply", "/inbox/replies/:id")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-const removeReply = HttpApiEndpoint.del("removeReply", "/inbox/replies/:id")
-  .setPath(Schema.Struct({ id: CannedReplyId }))
-  .addSuccess(deleted(CannedReplyId))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "agent")
+const removeReply = deletion("removeReply", "/inbox/replies/:id", CannedReplyId).annotate(
+  RequiredRole,
+  "agent"
+)
 
 const items = <const Id extends string>(id: Id) =>
   HttpApiGroup.make(id)
@@ -91,7 +79,4 @@ const items = <const Id extends string>(id: Id) =>
 
 export class InboxItemsApi extends items("inboxItems").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedInboxItemsApi extends items("managedInboxItems")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "conversations") {}
+export class ManagedInboxItemsApi extends managed(items("managedInboxItems"), "conversations") {}

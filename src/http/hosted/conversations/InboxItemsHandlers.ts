@@ -1,48 +1,36 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { InboxItems } from "../../../usecases/conversations/InboxItems.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { actor, removal } from "../accounts/Actor.ts"
+import { audited, idOf, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"inboxItems">) =>
   Effect.gen(function* () {
     const items = yield* InboxItems
-    const audit = yield* AuditTrail
     return handlers
       .handle("all", () => Effect.flatMap(CurrentUser, items.all))
       .handle("addLabel", ({ payload }) =>
-        Effect.gen(function* () {
-          const change = items.addLabel(yield* CurrentUser, payload)
-          return { label: yield* audit.change(yield* actor, "inbox_label.create", change, ({ id }) => id) }
-        })
+        audited("inbox_label.create", (user) => items.addLabel(user, payload), idOf).pipe(
+          Effect.bindTo("label")
+        )
       )
-      .handle("removeLabel", ({ path: { id } }) =>
-        removal(audit, "inbox_label.delete", id, items.removeLabel)
-      )
+      .handle("removeLabel", ({ path: { id } }) => removal("inbox_label.delete", id, items.removeLabel))
       .handle("addView", ({ payload }) =>
-        Effect.gen(function* () {
-          const change = items.addView(yield* CurrentUser, payload)
-          return { view: yield* audit.change(yield* actor, "inbox_view.create", change, ({ id }) => id) }
-        })
+        audited("inbox_view.create", (user) => items.addView(user, payload), idOf).pipe(Effect.bindTo("view"))
       )
-      .handle("removeView", ({ path: { id } }) => removal(audit, "inbox_view.delete", id, items.removeView))
+      .handle("removeView", ({ path: { id } }) => removal("inbox_view.delete", id, items.removeView))
       .handle("addReply", ({ payload }) =>
-        Effect.gen(function* () {
-          const change = items.addReply(yield* CurrentUser, payload)
-          return { reply: yield* audit.change(yield* actor, "canned_reply.create", change, ({ id }) => id) }
-        })
+        audited("canned_reply.create", (user) => items.addReply(user, payload), idOf).pipe(
+          Effect.bindTo("reply")
+        )
       )
       .handle("updateReply", ({ path: { id }, payload }) =>
-        Effect.gen(function* () {
-          const change = items.updateReply(yield* CurrentUser, id, payload)
-          return { reply: yield* audit.change(yield* actor, "canned_reply.update", change, () => id) }
-        })
+        audited("canned_reply.update", (user) => items.updateReply(user, id, payload), id).pipe(
+          Effect.bindTo("reply")
+        )
       )
-      .handle("removeReply", ({ path: { id } }) =>
-        removal(audit, "canned_reply.delete", id, items.removeReply)
-      )
+      .handle("removeReply", ({ path: { id } }) => removal("canned_reply.delete", id, items.removeReply))
   })
 
 export const InboxItemsHandlers = HttpApiBuilder.group(Api, "inboxItems", group)

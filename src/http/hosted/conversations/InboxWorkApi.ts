@@ -13,7 +13,7 @@ import {
 } from "../../../domain/conversations/Inbox.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { ConversationId } from "../../../domain/Ids.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { conversationPath } from "../../public/conversations/ConversationsApi.ts"
 
@@ -101,7 +101,4 @@ const work = <const Id extends string>(id: Id) =>
 
 export class InboxWorkApi extends work("inboxWork").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedInboxWorkApi extends work("managedInboxWork")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "conversations") {}
+export class ManagedInboxWorkApi extends managed(work("managedInboxWork"), "conversations") {}

@@ -1,17 +1,15 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { InboxWork } from "../../../usecases/conversations/InboxWork.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { actor } from "../accounts/Actor.ts"
+import { audited } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"inboxWork">) =>
   Effect.gen(function* () {
     const work = yield* InboxWork
-    const audit = yield* AuditTrail
     return handlers
-      .handle("unread", () => Effect.map(Effect.flatMap(CurrentUser, work.unread), (unread) => ({ unread })))
+      .handle("unread", () => Effect.flatMap(CurrentUser, work.unread).pipe(Effect.bindTo("unread")))
       .handle("readAll", () => Effect.as(Effect.flatMap(CurrentUser, work.readAll), { unread: 0 }))
       .handle("read", ({ path: { id }, payload: { messageId } }) =>
         Effect.as(
@@ -20,31 +18,25 @@ const group = (handlers: GroupHandlers<"inboxWork">) =>
         )
       )
       .handle("assign", ({ path: { id }, payload: { userId } }) =>
-        Effect.gen(function* () {
-          const change = work.assign(yield* CurrentUser, id, userId)
-          yield* audit.change(yield* actor, "conversation.assign", change, () => id)
-          return { id }
-        })
+        Effect.as(
+          audited("conversation.assign", (user) => work.assign(user, id, userId), id),
+          { id }
+        )
       )
       .handle("label", ({ path: { id }, payload: { labelIds } }) =>
-        Effect.gen(function* () {
-          const change = work.label(yield* CurrentUser, id, labelIds)
-          yield* audit.change(yield* actor, "conversation.label", change, () => id)
-          return { id }
-        })
+        Effect.as(
+          audited("conversation.label", (user) => work.label(user, id, labelIds), id),
+          { id }
+        )
       )
       .handle("note", ({ path: { id }, payload: { content } }) =>
-        Effect.gen(function* () {
-          const change = work.note(yield* CurrentUser, id, content)
-          return { entry: yield* audit.change(yield* actor, "conversation.note", change, () => id) }
-        })
+        audited("conversation.note", (user) => work.note(user, id, content), id).pipe(Effect.bindTo("entry"))
       )
       .handle("removeNote", ({ path: { id, noteId } }) =>
-        Effect.gen(function* () {
-          const change = work.removeNote(yield* CurrentUser, id, noteId)
-          yield* audit.change(yield* actor, "conversation.note_delete", change, () => id)
-          return { id: noteId, deleted: true } as const
-        })
+        Effect.as(
+          audited("conversation.note_delete", (user) => work.removeNote(user, id, noteId), id),
+          { id: noteId, deleted: true } as const
+        )
       )
       .handle("typing", ({ path: { id } }) =>
         Effect.as(
@@ -53,10 +45,7 @@ const group = (handlers: GroupHandlers<"inboxWork">) =>
         )
       )
       .handle("person", ({ path: { id } }) =>
-        Effect.map(
-          Effect.flatMap(CurrentUser, (user) => work.person(user, id)),
-          (person) => ({ person })
-        )
+        Effect.flatMap(CurrentUser, (user) => work.person(user, id)).pipe(Effect.bindTo("person"))
       )
   })
 

@@ -14,7 +14,7 @@ import {
 } from "../../../domain/Errors.ts"
 import { MessageId } from "../../../domain/Ids.ts"
 import { trimmed } from "../../../domain/Text.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { conversationPath } from "../../public/conversations/ConversationsApi.ts"
 import { HostedConversation } from "./ConversationsApi.ts"
@@ -74,7 +74,4 @@ const takeovers = <const Id extends string>(id: Id) =>
 
 export class TakeoverApi extends takeovers("takeover").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedTakeoverApi extends takeovers("managedTakeover")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "conversations") {}
+export class ManagedTakeoverApi extends managed(takeovers("managedTakeover"), "conversations") {}

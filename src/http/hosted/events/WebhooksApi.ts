@@ -15,8 +15,8 @@ import {
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ webhook: Webhook }))
 export const WebhookPage = Schema.Struct({ webhooks: Schema.Array(Webhook), nextCursor })
@@ -25,7 +25,6 @@ export const DeliveryPage = Schema.Struct({ deliveries: Schema.Array(WebhookDeli
 export const MadeWebhook = Schema.Struct({ webhook: Webhook, secret: Schema.Redacted(Schema.String) })
 /** The id of the event that is sent. */
 export const TestedWebhook = Schema.Struct({ eventId: Schema.String })
-const Deleted = success(Schema.Struct({ id: WebhookId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: WebhookId })
 const pageParams = { limit: limitParam(100), cursor: cursorParam }
 
@@ -57,10 +56,7 @@ const endpoints = <const Path extends string>(base: Path) => {
       .setPayload(PatchWebhook)
       .addSuccess(One)
       .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable)),
-    remove: HttpApiEndpoint.del("remove", one)
-      .setPath(path)
-      .addSuccess(Deleted)
-      .addError(failure(ValidationError, NotFound, ServiceUnavailable)),
+    remove: deletion("remove", one, WebhookId),
     /** The previous secret signs too for 24 hours. */
     rotate: HttpApiEndpoint.post("rotate", `/${base}/:id/rotate`)
       .setPath(path)
@@ -107,7 +103,4 @@ export class WebhooksApi extends group("webhooks", "webhook-endpoints")
   .prefix("/api")
   .middleware(SessionAuth) {}
 
-export class ManagedWebhooksApi extends group("managedWebhooks", "webhooks")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "webhooks") {}
+export class ManagedWebhooksApi extends managed(group("managedWebhooks", "webhooks"), "webhooks") {}

@@ -1,44 +1,39 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { expectedVersion } from "../../../domain/Version.ts"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { WebhookEndpoints } from "../../../usecases/events/WebhookEndpoints.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { actor, removal } from "../accounts/Actor.ts"
+import { audited, idOf, removal } from "../accounts/Actor.ts"
 
 const base = "/api/webhook-endpoints"
 
 const webhooks = (handlers: GroupHandlers<"webhooks">) =>
   Effect.gen(function* () {
     const webhooks = yield* WebhookEndpoints
-    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ urlParams }) => listPage("webhooks", { route: base }, urlParams, webhooks.list))
       .handle("create", ({ payload }) =>
-        Effect.gen(function* () {
-          const change = webhooks.create(yield* CurrentUser, payload)
-          return yield* audit.change(yield* actor, "webhook.create", change, ({ webhook }) => webhook.id)
-        })
+        audited(
+          "webhook.create",
+          (user) => webhooks.create(user, payload),
+          ({ webhook }) => webhook.id
+        )
       )
       .handle("find", ({ path }) =>
-        Effect.gen(function* () {
-          return { webhook: yield* webhooks.find(yield* CurrentUser, path.id) }
-        })
+        Effect.flatMap(CurrentUser, (user) => webhooks.find(user, path.id)).pipe(Effect.bindTo("webhook"))
       )
       .handle("patch", ({ headers, path, payload }) =>
-        Effect.gen(function* () {
-          const change = webhooks.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
-          return { webhook: yield* audit.change(yield* actor, "webhook.update", change, ({ id }) => id) }
-        })
+        audited(
+          "webhook.update",
+          (user) => webhooks.patch(user, path.id, payload, expectedVersion(headers)),
+          idOf
+        ).pipe(Effect.bindTo("webhook"))
       )
-      .handle("remove", ({ path: { id } }) => removal(audit, "webhook.delete", id, webhooks.remove))
+      .handle("remove", ({ path: { id } }) => removal("webhook.delete", id, webhooks.remove))
       .handle("rotate", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = webhooks.rotate(yield* CurrentUser, id)
-          return yield* audit.change(yield* actor, "webhook.rotate", change, () => id)
-        })
+        audited("webhook.rotate", (user) => webhooks.rotate(user, id), id)
       )
       .handle("deliveries", ({ path: { id }, urlParams: { status, ...params } }) =>
         listPage(
@@ -49,16 +44,10 @@ const webhooks = (handlers: GroupHandlers<"webhooks">) =>
         )
       )
       .handle("replay", ({ path: { id }, payload }) =>
-        Effect.gen(function* () {
-          const change = webhooks.replay(yield* CurrentUser, id, payload)
-          return yield* audit.change(yield* actor, "webhook.replay", change, () => id)
-        })
+        audited("webhook.replay", (user) => webhooks.replay(user, id, payload), id)
       )
       .handle("test", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = webhooks.test(yield* CurrentUser, id)
-          return { eventId: yield* audit.change(yield* actor, "webhook.test", change, () => id) }
-        })
+        audited("webhook.test", (user) => webhooks.test(user, id), id).pipe(Effect.bindTo("eventId"))
       )
   })
 export const WebhooksHandlers = HttpApiBuilder.group(Api, "webhooks", webhooks)

@@ -16,7 +16,7 @@ import {
 } from "../../../domain/knowledge/Content.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { trimmed } from "../../../domain/Text.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const passagePath = Schema.Struct({ id: SourceId, passage: ChunkId })
@@ -97,7 +97,4 @@ const contents = <const Id extends string>(id: Id) =>
 
 export class ContentsApi extends contents("contents").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedContentsApi extends contents("managedContents")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "sources") {}
+export class ManagedContentsApi extends managed(contents("managedContents"), "sources") {}

@@ -1,19 +1,17 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Contents } from "../../../usecases/knowledge/Contents.ts"
 import { SourceScopes } from "../../../usecases/knowledge/SourceScopes.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { audited } from "../accounts/Actor.ts"
 
 /** Handlers for the content of the sources of the tenant's agents. */
 const group = (handlers: GroupHandlers<"contents">) =>
   Effect.gen(function* () {
     const contents = yield* Contents
     const scopes = yield* SourceScopes
-    const audit = yield* AuditTrail
     return handlers
       .handle("documents", ({ path: { id }, urlParams: { q, limit = 50, cursor } }) =>
         Effect.gen(function* () {
@@ -45,16 +43,20 @@ const group = (handlers: GroupHandlers<"contents">) =>
         })
       )
       .handle("exclude", ({ path: { id, passage } }) =>
-        Effect.gen(function* () {
-          const change = contents.exclude(yield* scopes.ofSource(yield* CurrentUser, id), id, passage)
-          return yield* audit.change(yield* actor, "passage.exclude", change, () => passage)
-        })
+        audited(
+          "passage.exclude",
+          (user) =>
+            Effect.flatMap(scopes.ofSource(user, id), (scope) => contents.exclude(scope, id, passage)),
+          passage
+        )
       )
       .handle("restore", ({ path: { id, passage } }) =>
-        Effect.gen(function* () {
-          const change = contents.restore(yield* scopes.ofSource(yield* CurrentUser, id), id, passage)
-          return yield* audit.change(yield* actor, "passage.restore", change, () => passage)
-        })
+        audited(
+          "passage.restore",
+          (user) =>
+            Effect.flatMap(scopes.ofSource(user, id), (scope) => contents.restore(scope, id, passage)),
+          passage
+        )
       )
       .handle("search", ({ path: { id }, payload }) =>
         Effect.gen(function* () {

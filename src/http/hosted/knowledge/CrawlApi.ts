@@ -3,7 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import { DryRun, DryRunRequest } from "../../../domain/knowledge/Crawl.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { CrawlReport, reportParams, reportPath } from "../../public/knowledge/CrawlApi.ts"
 
@@ -24,7 +24,4 @@ const crawl = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(rep
 
 export class HostedCrawlApi extends crawl("hostedCrawl").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedCrawlApi extends crawl("managedCrawl")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "sources") {}
+export class ManagedCrawlApi extends managed(crawl("managedCrawl"), "sources") {}

@@ -14,7 +14,7 @@ import {
   SourceValue
 } from "../../../domain/knowledge/Finding.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const agentPath = Schema.Struct({ id: AgentId })
@@ -68,7 +68,4 @@ const findings = <const Id extends string>(id: Id) =>
 
 export class FindingsApi extends findings("findings").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedFindingsApi extends findings("managedFindings")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "agents") {}
+export class ManagedFindingsApi extends managed(findings("managedFindings"), "agents") {}

@@ -1,16 +1,14 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Findings } from "../../../usecases/knowledge/Findings.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { audited } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"findings">) =>
   Effect.gen(function* () {
     const findings = yield* Findings
-    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path: { id }, urlParams: { limit = 20, cursor, dismissed, kind } }) =>
         Effect.gen(function* () {
@@ -26,16 +24,14 @@ const group = (handlers: GroupHandlers<"findings">) =>
         })
       )
       .handle("dismiss", ({ path: { finding, id } }) =>
-        Effect.gen(function* () {
-          const change = findings.setDismissed(yield* CurrentUser, id, finding, true)
-          return { finding: yield* audit.change(yield* actor, "finding.dismiss", change, () => finding) }
-        })
+        audited("finding.dismiss", (user) => findings.setDismissed(user, id, finding, true), finding).pipe(
+          Effect.bindTo("finding")
+        )
       )
       .handle("restore", ({ path: { finding, id } }) =>
-        Effect.gen(function* () {
-          const change = findings.setDismissed(yield* CurrentUser, id, finding, false)
-          return { finding: yield* audit.change(yield* actor, "finding.restore", change, () => finding) }
-        })
+        audited("finding.restore", (user) => findings.setDismissed(user, id, finding, false), finding).pipe(
+          Effect.bindTo("finding")
+        )
       )
       .handle("values", ({ path: { id }, urlParams: { limit = 100, cursor, month } }) =>
         Effect.gen(function* () {

@@ -8,7 +8,7 @@ import { optional } from "../../../domain/Optional.ts"
 import { ImpactPage, ReplayImpact } from "../../../domain/knowledge/Impact.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { TimestampInput } from "../../../domain/TimestampInput.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { OneExperiment } from "../agents/ExperimentsApi.ts"
 
@@ -42,7 +42,4 @@ const impact = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(li
 
 export class ImpactApi extends impact("impact").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedImpactApi extends impact("managedImpact")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "agents") {}
+export class ManagedImpactApi extends managed(impact("managedImpact"), "agents") {}

@@ -1,19 +1,17 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Impact } from "../../../usecases/knowledge/Impact.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { actor, audited, idOf, recordReplays } from "../accounts/Actor.ts"
 
 const textOf = (time: DateTime.Utc | undefined) => (time === undefined ? undefined : DateTime.formatIso(time))
 
 const group = (handlers: GroupHandlers<"impact">) =>
   Effect.gen(function* () {
     const impact = yield* Impact
-    const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path: { id }, urlParams: { limit = 20, cursor, ...asked } }) =>
         Effect.gen(function* () {
@@ -31,12 +29,9 @@ const group = (handlers: GroupHandlers<"impact">) =>
         Effect.gen(function* () {
           const by = yield* actor
           const runIds = yield* impact.turnsOf(by, path.id, payload)
-          const replayed = Effect.forEach(runIds, (id) => audit.record(by, "agent_run.replay", id), {
-            discard: true
-          })
           const started = impact.replay(by, path.id, runIds, payload.version, by.actor)
-          const change = Effect.zipLeft(started, replayed)
-          return { experiment: yield* audit.change(by, "experiment.start", change, ({ id }) => id) }
+          const change = Effect.zipLeft(started, recordReplays(runIds))
+          return { experiment: yield* audited("experiment.start", () => change, idOf) }
         })
       )
   })

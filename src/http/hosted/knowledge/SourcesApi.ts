@@ -32,7 +32,7 @@ import {
 import { ReaderForm } from "../../../domain/knowledge/SourceReader.ts"
 import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
 import { trimmed } from "../../../domain/Text.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { BodyLimit, failure, success } from "../../Envelope.ts"
 import {
   ChangedSource,
@@ -156,7 +156,4 @@ const sources = <const Id extends string>(id: Id) =>
 
 export class HostedSourcesApi extends sources("hostedSources").prefix("/api").middleware(SessionAuth) {}
 
-export class ManagedSourcesApi extends sources("managedSources")
-  .prefix("/api/manage/v1")
-  .middleware(ManageAuth)
-  .annotateEndpoints(Managed, "sources") {}
+export class ManagedSourcesApi extends managed(sources("managedSources"), "sources") {}

@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { invalidField } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { type Created, Sources } from "../../../usecases/knowledge/Sources.ts"
 import { SourceScopes } from "../../../usecases/knowledge/SourceScopes.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
@@ -12,7 +11,7 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import * as Form from "../../server/Form.ts"
 import { uploadLimit, sourceDetail } from "../../public/knowledge/SourcesApi.ts"
-import { actor } from "../accounts/Actor.ts"
+import { audited, removal } from "../accounts/Actor.ts"
 
 const decodeAgentId = Schema.decodeUnknown(AgentId)
 
@@ -21,13 +20,12 @@ const agentOf = (fields: Readonly<Record<string, string>>) =>
     invalidField(["agentId"], "Expected the id of an agent")
   )
 
-const idOf = ({ source }: Created) => source.id
+const sourceIdOf = ({ source }: Created) => source.id
 
 const group = (handlers: GroupHandlers<"hostedSources">) =>
   Effect.gen(function* () {
     const sources = yield* Sources
     const scopes = yield* SourceScopes
-    const audit = yield* AuditTrail
 
     const upload = (type: "FILE" | "BULK_UPLOAD", request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
@@ -35,8 +33,7 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
           sources.stage(content)
         )
         const scope = yield* scopes.ofAgent(yield* CurrentUser, yield* agentOf(fields))
-        const change = sources.upload(scope, type, document)
-        return yield* audit.change(yield* actor, "source.create", change, idOf)
+        return yield* audited("source.create", () => sources.upload(scope, type, document), sourceIdOf)
       }).pipe(Effect.scoped)
 
     return handlers
@@ -53,7 +50,7 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
       .handle("create", ({ payload: { agentId, ...source } }) =>
         Effect.gen(function* () {
           const scope = yield* scopes.ofAgent(yield* CurrentUser, agentId)
-          return yield* audit.change(yield* actor, "source.create", sources.add(scope, source), idOf)
+          return yield* audited("source.create", () => sources.add(scope, source), sourceIdOf)
         })
       )
       .handleRaw("upload", ({ request }) => upload("FILE", request))
@@ -65,21 +62,20 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
       )
       .handle("patch", ({ path: { id }, payload }) =>
         Effect.gen(function* () {
-          const change = sources.patch(yield* scopes.ofSource(yield* CurrentUser, id), id, payload)
-          return yield* audit.change(yield* actor, "source.update", change, () => id)
+          const scope = yield* scopes.ofSource(yield* CurrentUser, id)
+          return yield* audited("source.update", () => sources.patch(scope, id, payload), id)
         })
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
-          const change = sources.remove(yield* scopes.ofSource(yield* CurrentUser, id), id)
-          yield* audit.change(yield* actor, "source.delete", change, () => id)
-          return { id, deleted: true } as const
+          const scope = yield* scopes.ofSource(yield* CurrentUser, id)
+          return yield* removal("source.delete", id, () => sources.remove(scope, id))
         })
       )
       .handle("sync", ({ path: { id }, payload }) =>
         Effect.gen(function* () {
-          const change = sources.sync(yield* scopes.ofSource(yield* CurrentUser, id), id, payload)
-          return yield* audit.change(yield* actor, "source.sync", change, () => id)
+          const scope = yield* scopes.ofSource(yield* CurrentUser, id)
+          return yield* audited("source.sync", () => sources.sync(scope, id, payload), id)
         })
       )
       .handle("readers", () => Effect.succeed({ readers: sources.readers }))

@@ -9,7 +9,7 @@ import {
   grantorOfUser,
   type ReadScope
 } from "../../../domain/accounts/Access.ts"
-import { ValidationError, invalidField } from "../../../domain/Errors.ts"
+import { type ValidationError, invalidField } from "../../../domain/Errors.ts"
 import type { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import type { AgentId } from "../../../domain/Ids.ts"
 import { SourceScopes } from "../../knowledge/SourceScopes.ts"
@@ -38,12 +38,11 @@ export const resolveVisitor = (
   visitor === null || given === undefined || given === visitor
     ? Effect.succeed(visitor ?? given)
     : Effect.fail(
-        new ValidationError({
-          message: "The visitor's token is somebody else's.",
-          details: {
-            issues: [{ path: ["externalEndUserId"], message: "Expected the name that the token proves" }]
-          }
-        })
+        invalidField(
+          ["externalEndUserId"],
+          "Expected the name that the token proves",
+          "The visitor's token is somebody else's."
+        )
       )
 
 export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Callers", {

@@ -19,7 +19,7 @@ import {
   ValidationError
 } from "../../../../domain/Errors.ts"
 import { Open, RequiredRole, SessionAuth } from "../../../Auth.ts"
-import { failure, success } from "../../../Envelope.ts"
+import { deletion, failure, success } from "../../../Envelope.ts"
 import { SameOrigin } from "../SameOrigin.ts"
 import { SignedIn } from "../SessionsApi.ts"
 
@@ -49,11 +49,7 @@ const add = HttpApiEndpoint.post("add", "/api/auth/passkeys")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "viewer")
 
-const remove = HttpApiEndpoint.del("remove", "/api/auth/passkeys/:id")
-  .setPath(Schema.Struct({ id: PasskeyId }))
-  .addSuccess(success(Schema.Struct({ id: PasskeyId, deleted: Schema.Literal(true) })))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
-  .annotate(RequiredRole, "viewer")
+const remove = deletion("remove", "/api/auth/passkeys/:id", PasskeyId).annotate(RequiredRole, "viewer")
 
 export class PasskeysApi extends HttpApiGroup.make("passkeys")
   .add(list)

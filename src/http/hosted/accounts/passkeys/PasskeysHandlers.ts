@@ -1,13 +1,13 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
+import type { SessionUser } from "../../../../domain/accounts/Access.ts"
 import { deviceOf } from "../../../../domain/accounts/Session.ts"
 import { sessionLifetime } from "../../../../usecases/accounts/Accounts.ts"
-import { AuditTrail } from "../../../../usecases/accounts/AuditTrail.ts"
 import { challengeLifetime, Passkeys } from "../../../../usecases/accounts/Passkeys.ts"
 import { Api } from "../../../Api.ts"
 import { CurrentUser } from "../../../Auth.ts"
 import { networkOfRequest, TrustedProxies } from "../../../server/ClientAddress.ts"
-import { actor, removal } from "../Actor.ts"
+import { audited, idOf, removal } from "../Actor.ts"
 import { SessionCookie } from "../SessionCookie.ts"
 import { PasskeyCookie } from "./PasskeyCookie.ts"
 
@@ -15,7 +15,6 @@ import { PasskeyCookie } from "./PasskeyCookie.ts"
 export const PasskeysHandlers = HttpApiBuilder.group(Api, "passkeys", (handlers) =>
   Effect.gen(function* () {
     const passkeys = yield* Passkeys
-    const audit = yield* AuditTrail
     const cookie = yield* PasskeyCookie
     return handlers
       .handle("list", () =>
@@ -32,11 +31,12 @@ export const PasskeysHandlers = HttpApiBuilder.group(Api, "passkeys", (handlers)
       )
       .handle("add", ({ payload }) =>
         Effect.gen(function* () {
-          const addition = passkeys.add(yield* CurrentUser, yield* cookie.take, payload, cookie.site)
-          return { passkey: yield* audit.change(yield* actor, "passkey.create", addition, ({ id }) => id) }
+          const flow = yield* cookie.take
+          const add = (user: SessionUser) => passkeys.add(user, flow, payload, cookie.site)
+          return { passkey: yield* audited("passkey.create", add, idOf) }
         })
       )
-      .handle("remove", ({ path: { id } }) => removal(audit, "passkey.delete", id, passkeys.remove))
+      .handle("remove", ({ path: { id } }) => removal("passkey.delete", id, passkeys.remove))
   })
 )
 
