@@ -224,7 +224,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
             takePlace(turn),
             // A takeover stops every turn of the conversation, this one before it could notice.
             Effect.flatMap(stoppedByOthers(turn), (taken) =>
-              taken ? Identity.notActive() : ModelStep.turnFailed()
+              Effect.fail(taken ? Identity.notActive() : ModelStep.turnFailed())
             )
           )
         : turn.admission.history
