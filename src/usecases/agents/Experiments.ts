@@ -187,7 +187,8 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
         const rest = { maxTokens, author, curated }
         const given = request.baseline === undefined ? null : yield* get(scope, request.baseline)
         if (given !== null && given.agentId !== agentId) return yield* noSuch("experiment")
-        if (given !== null && !(yield* store.asks(scope, given.id, asked.casesHash))) return yield* otherCases()
+        if (given !== null && !(yield* store.asks(scope, given.id, asked.casesHash)))
+          return yield* otherCases()
         const baselineId =
           baselineVersion === undefined
             ? (given?.id ?? null)

@@ -1,11 +1,6 @@
 /** Input and figures of an experiment: cases, settings and results. */
 import { createHash } from "node:crypto"
-import {
-  compare,
-  type Comparison,
-  isRegression,
-  summarize
-} from "../../domain/agents/evaluation/Report.ts"
+import { compare, type Comparison, isRegression, summarize } from "../../domain/agents/evaluation/Report.ts"
 import type { TestCase, TestCaseFields } from "../../domain/agents/TestCase.ts"
 import { canonical } from "../../domain/Json.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
