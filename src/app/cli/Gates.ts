@@ -60,7 +60,10 @@ export interface Gate {
 
 export const isWorse = ({ regression }: Gate): boolean => regression
 
-/** True for fields that replies depend on: not the name, the greeting, `streamReasoning`, or parts other than settings. */
+/**
+ * True for fields that replies depend on: not the name, the greeting, whether streams carry the reasoning, or parts other
+ * than settings.
+ */
 const isAnswering = ({ field }: AgentChange["fields"][number]) =>
   /^(?:instructions|model|tools|masking|retrieval\.|grounding\.|style\.)/u.test(field)
 
