@@ -62,9 +62,12 @@ export interface Gate {
 
 export const isWorse = ({ regression }: Gate): boolean => regression
 
-/** True for fields that replies depend on: not the name, the greeting, or parts other than settings. */
+/**
+ * True for fields that replies depend on: not the name, the greeting, whether streams carry the reasoning, or parts other
+ * than settings.
+ */
 const isAnswering = ({ field }: AgentChange["fields"][number]) =>
-  /^(?:instructions|model|tools|masking|streamReasoning|retrieval\.|grounding\.|style\.)/u.test(field)
+  /^(?:instructions|model|tools|masking|retrieval\.|grounding\.|style\.)/u.test(field)
 
 /** What the file says of an agent. */
 const saidOf = (config: unknown, agent: string): Readonly<Record<string, unknown>> => {

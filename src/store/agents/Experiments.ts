@@ -9,13 +9,13 @@ import {
   Experiment,
   ExperimentId,
   ExperimentOutcome,
-  type ExperimentResult
+  ExperimentResult
 } from "../../domain/agents/Experiment.ts"
-import { TestCaseFields, TestCaseId } from "../../domain/agents/TestCase.ts"
+import { TestCaseFields, type TestCaseId } from "../../domain/agents/TestCase.ts"
 import { AgentId, RunId } from "../../domain/Ids.ts"
 import { QaPair } from "../../domain/knowledge/CuratedSource.ts"
 import { optional } from "../../domain/Optional.ts"
-import type { Page } from "../../domain/Page.ts"
+import { type Page, pageBy } from "../../domain/Page.ts"
 import { JsonObject } from "../../domain/Text.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
@@ -82,16 +82,13 @@ const Row = Schema.Struct({
   endedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 
-const ResultRow = Schema.Struct({
+const Measured = Schema.Struct({
   position: Schema.Int,
-  caseId: Schema.NullOr(TestCaseId),
-  runId: Schema.NullOr(RunId),
   question: Schema.String,
-  result: Schema.NullOr(ExperimentOutcome),
-  baseline: Schema.NullOr(ExperimentOutcome)
+  key: Schema.String,
+  result: ExperimentOutcome
 })
-
-const Measured = Schema.Struct({ position: Schema.Int, question: Schema.String, result: ExperimentOutcome })
+export type Measured = typeof Measured.Type
 
 const authorJson = jsonbOf(Schema.NullOr(Actor))
 const curatedJson = jsonbOf(Schema.NullOr(QaPair))
@@ -109,14 +106,16 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       e.created_at as "createdAt", e.started_at as "startedAt", e.ended_at as "endedAt"`
     const counted = sql`
       cross join lateral (
-        select count(*)::int as total, count(q.result)::int as asked,
-          (count(*) filter (where q.result -> 'passed' = 'true'))::int as passed,
-          coalesce(sum(coalesce((q.result ->> 'inputTokens')::numeric, 0)
-            + coalesce((q.result -> 'verdict' ->> 'inputTokens')::numeric, 0)), 0) as input,
-          coalesce(sum(coalesce((q.result ->> 'outputTokens')::numeric, 0)
-            + coalesce((q.result -> 'verdict' ->> 'outputTokens')::numeric, 0)), 0) as output
+        select count(*)::int as total, count(q.passed)::int as asked,
+          (count(*) filter (where q.passed))::int as passed,
+          coalesce(sum(q.input_tokens), 0) as input, coalesce(sum(q.output_tokens), 0) as output
         from experiment_results q where q.tenant_id = e.tenant_id and q.experiment_id = e.id
       ) r`
+
+    /** What a question and that of a baseline have in common: the turn, or the case without its note. */
+    const keyOf = (row: "o" | "q") => sql`
+      case when ${sql(row)}.case_id is null and ${sql(row)}.run_id is not null then ${sql(row)}.run_id
+        else (${sql(row)}.asked - 'note')::text end`
 
     /**
      * Stores it with its questions, and removes the agent's oldest experiments beyond the limit. False when too many of
@@ -175,6 +174,16 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         Effect.withSpan("ExperimentStore.find")
       )
 
+    /** True if it asks these cases; null for one of turns. */
+    const asks = ({ tenantId }: TenantScope, id: ExperimentId, casesHash: string | null) =>
+      sql`
+        select 1 from experiments
+        where tenant_id = ${tenantId} and id = ${id}
+          and cases_hash is not distinct from decode(${casesHash}::text, 'hex')`.pipe(
+        Rows.any,
+        Effect.withSpan("ExperimentStore.asks")
+      )
+
     /** Newest first. */
     const page = (
       { agentId, tenantId }: AgentScope,
@@ -203,26 +212,23 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         left join lateral (
           select o.result from experiment_results o
           where o.tenant_id = ${tenantId} and o.experiment_id = e.baseline_id
-            and o.asked ->> 'question' = q.asked ->> 'question'
+            and ${keyOf("o")} = ${keyOf("q")}
           order by o.position = q.position desc, o.position limit 1
         ) b on true
         where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.position > ${after}
         order by q.position limit ${limit + 1}`.pipe(
-        Rows.all(ResultRow),
-        Effect.map((found) => {
-          const rows = found.slice(0, limit)
-          return { rows, next: found.length > limit ? `${rows.at(-1)?.position}` : null }
-        }),
+        Rows.all(ExperimentResult),
+        Effect.map((found) => pageBy(found, limit, ({ position }) => String(position))),
         Effect.withSpan("ExperimentStore.results")
       )
 
     /** All results so far, without replies and citations, which figures do not need. */
     const listOutcomes = ({ tenantId }: TenantScope, id: ExperimentId) =>
       sql`
-        select position, asked ->> 'question' as question,
-          result || '{"reply": null, "before": null, "citations": []}' as result
-        from experiment_results
-        where tenant_id = ${tenantId} and experiment_id = ${id} and result is not null order by position`.pipe(
+        select q.position, q.asked ->> 'question' as question, ${keyOf("q")} as key,
+          q.result || '{"reply": null, "before": null, "citations": []}' as result
+        from experiment_results q
+        where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.result is not null order by q.position`.pipe(
         Rows.all(Measured),
         Effect.withSpan("ExperimentStore.listOutcomes")
       )
@@ -304,6 +310,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       insert,
       questionsOf,
       find,
+      asks,
       page,
       results,
       listOutcomes,

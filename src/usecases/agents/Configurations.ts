@@ -257,7 +257,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
 
     const takeAgent = (
       scope: TenantScope,
-      { action, agent: name, id, partsOnly, said, version }: Step,
+      { action, agent: name, id, partsOnly, published, said, version }: Step,
       author: Actor | null
     ): Effect.Effect<AgentId | null, PartError> => {
       if (id === null) {
@@ -271,7 +271,9 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       })
       const retrieval = { topK, minScore }
       const grounding = { mode, unsupported, contextTokens, maxSearches }
-      const change = { ...settings, retrieval, grounding }
+      // Another version that is published since the plan was made is a conflict, also if it is no new one.
+      const from = published === null ? {} : { from: published }
+      const change = { ...settings, ...from, retrieval, grounding }
       // The publish gate is checked later, after the test cases have been applied.
       return Effect.as(agents.patch(scope, id, change, version, author, true), id)
     }

@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { JobQueue } from "../../capabilities/JobQueue.ts"
+import { ToolSources } from "../../capabilities/ToolSources.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
@@ -20,6 +21,7 @@ import {
   NotFound,
   ServiceUnavailable,
   ValidationError,
+  invalidField,
   noSuch,
   orNoSuch
 } from "../../domain/Errors.ts"
@@ -30,7 +32,7 @@ import { AgentStore } from "../../store/agents/Agents.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
 import { ExperimentStore, maxOpen, type NewQuestion } from "../../store/agents/Experiments.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
-import { defaultSettings } from "./Agents.ts"
+import { checkToolNames, defaultSettings } from "./Agents.ts"
 import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
 import { noSuchVersion } from "../../domain/agents/AgentVersion.ts"
 
@@ -44,6 +46,12 @@ const nothingToAsk = () =>
     message: "The agent has no test cases. Add some, or name the turns to repeat.",
     details: {}
   })
+const otherCases = () =>
+  invalidField(
+    ["baseline"],
+    "Expected an experiment with the same test cases",
+    "The baseline has other test cases, or one of the two repeats turns."
+  )
 const tooMany = () =>
   new Conflict({
     message: `${maxOpen} experiments of this organisation wait or run. Wait for one of them, or cancel it.`
@@ -69,6 +77,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
     const agents = yield* AgentStore
     const cases = yield* TestCaseStore
     const queue = yield* JobQueue
+    const sources = yield* ToolSources
 
     const versionOf = Effect.fn("Experiments.versionOf")(function* (
       { agentId, tenantId }: AgentScope,
@@ -82,10 +91,16 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
       scope: AgentScope,
       { settings, version }: StartExperiment,
       { name, publishedVersion }: { readonly name: string; readonly publishedVersion: number }
-    ): Effect.Effect<{ readonly version: number | null; readonly settings: AgentSettings }, NotFound> =>
+    ): Effect.Effect<
+      { readonly version: number | null; readonly settings: AgentSettings },
+      NotFound | ValidationError
+    > =>
       settings === undefined
         ? versionOf(scope, version ?? publishedVersion)
-        : Effect.succeed({ version: null, settings: defaultSettings({ name, ...settings }) })
+        : Effect.as(checkToolNames(sources, settings.tools ?? [], ["settings", "tools"]), {
+            version: null,
+            settings: defaultSettings({ name, ...settings })
+          })
 
     /** Given cases replace all stored cases but those made from turns, because a file does not contain these. */
     const ofCases = Effect.fn("Experiments.ofCases")(function* (
@@ -172,6 +187,8 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
         const rest = { maxTokens, author, curated }
         const given = request.baseline === undefined ? null : yield* get(scope, request.baseline)
         if (given !== null && given.agentId !== agentId) return yield* noSuch("experiment")
+        if (given !== null && !(yield* store.asks(scope, given.id, asked.casesHash)))
+          return yield* otherCases()
         const baselineId =
           baselineVersion === undefined
             ? (given?.id ?? null)

@@ -1,22 +1,16 @@
 /** Input and figures of an experiment: cases, settings and results. */
 import { createHash } from "node:crypto"
-import {
-  compare,
-  type Comparison,
-  isRegression,
-  type Report,
-  summarize
-} from "../../domain/agents/evaluation/Report.ts"
-import type { ExperimentOutcome } from "../../domain/agents/Experiment.ts"
+import { compare, type Comparison, isRegression, summarize } from "../../domain/agents/evaluation/Report.ts"
 import type { TestCase, TestCaseFields } from "../../domain/agents/TestCase.ts"
 import { canonical } from "../../domain/Json.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
+import type { Measured } from "../../store/agents/Experiments.ts"
 
 const hashed = (value: unknown): string => createHash("sha256").update(canonical(value)).digest("hex")
 
-/** Hash of the settings that a reply depends on. Agents that differ only in name and greeting have the same one. */
+/** Hash of the settings that a reply depends on: not the name, the greeting, or whether streams carry the reasoning. */
 export const settingsHash = ({ greeting: _, name: __, ...settings }: AgentSettings): string =>
-  hashed(settings)
+  hashed({ ...settings, streamReasoning: false })
 
 /** Hash of what the cases expect, independent of their order. */
 export const casesHash = (cases: ReadonlyArray<TestCaseFields>): string =>
@@ -43,17 +37,18 @@ export const fieldsOf = ({
   ...(note === null ? {} : { note })
 })
 
-export const reportOf = (
-  measured: ReadonlyArray<{
-    readonly position: number
-    readonly question: string
-    readonly result: ExperimentOutcome
-  }>
-): Report =>
-  summarize(measured.map(({ position, question, result }) => ({ ...result, line: position + 1, question })))
+export const reportOf = (measured: ReadonlyArray<Measured>) => {
+  const results = measured.map(({ position, result, ...asked }) => ({
+    ...result,
+    ...asked,
+    line: position + 1
+  }))
+  return { ...summarize(results), results }
+}
+type MeasuredReport = ReturnType<typeof reportOf>
 
 /** Publishing and plans use `regression`. */
-export const comparisonOf = (before: Report, after: Report): Comparison => {
-  const comparison = compare(before, after)
+export const comparisonOf = (before: MeasuredReport, after: MeasuredReport): Comparison => {
+  const comparison = compare(before, after, ({ key }) => key)
   return { ...comparison, regression: isRegression(comparison) }
 }

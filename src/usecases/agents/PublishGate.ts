@@ -67,9 +67,14 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       publishedBefore: number | null
     ) {
       const { rows } = yield* cases.page(scope, { limit: maxTestCases })
-      if (rows.length === 0) return
-      const asked = casesHash(rows.map(fieldsOf))
+      const published = yield* agents.find(scope, scope.agentId)
+      if (rows.length === 0 || Option.isNone(published)) return
+      const publishedVersion = publishedBefore ?? published.value.publishedVersion
+      const before = yield* agents.settingsOf(scope, scope.agentId, publishedVersion)
       const wanted = settingsHash(settings)
+      // No reply can change.
+      if (Option.isSome(before) && settingsHash(before.value) === wanted) return
+      const asked = casesHash(rows.map(fieldsOf))
       const found = yield* measuredOf(scope, wanted, asked, rows.length)
       if (Option.isNone(found)) return yield* notAsked()
       const report = found.value
@@ -81,11 +86,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
           { failing: failing.slice(0, maxNamed) }
         )
       }
-      const published = yield* agents.find(scope, scope.agentId)
-      if (!noRegression || Option.isNone(published)) return
-      const publishedVersion = publishedBefore ?? published.value.publishedVersion
-      const before = yield* agents.settingsOf(scope, scope.agentId, publishedVersion)
-      if (Option.isNone(before) || settingsHash(before.value) === wanted) return
+      if (!noRegression || Option.isNone(before)) return
       const baseline = yield* measuredOf(scope, settingsHash(before.value), asked, rows.length)
       if (Option.isNone(baseline)) return yield* noBaseline(publishedVersion)
       const { broken, regression } = comparisonOf(baseline.value, report)

@@ -1,8 +1,10 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
 import type { Configuration } from "../../../src/domain/agents/Configuration.ts"
 import type { TenantId } from "../../../src/domain/Ids.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
@@ -166,7 +168,7 @@ const config = FastCheck.record({
   agents: FastCheck.dictionary(name, agent, { maxKeys: 5 })
 })
 
-eachEngineLive("A file of agents", (it) => {
+eachEngineLive("A file of agents", (it, engine) => {
   it.effect("is what is read after it has been applied, whatever there was, and a second plan is empty", () =>
     Effect.gen(function* () {
       const scope = yield* empty
@@ -444,6 +446,43 @@ eachEngineLive("A file of agents", (it) => {
       expect(rolledBack._tag).toBe("CONFLICT")
     }).pipe(Effect.provide(live))
   )
+
+  if (engine === "server")
+    it.effect("does not replace a version that was published after the plan had been checked", () =>
+      Effect.gen(function* () {
+        const scope = yield* empty
+        const sql = yield* SqlClient.SqlClient
+        const configurations = yield* Configurations
+        const said = (instructions: string) =>
+          decode({ agents: { First: { instructions }, Second: { instructions } } })
+        const made = yield* configurations.apply(scope, { config: said("One.") })
+        yield* configurations.apply(scope, { config: said("Two.") })
+        const [first, second] = made.changes.flatMap(({ id }) => (id === null ? [] : [id]))
+        if (first === undefined || second === undefined) return expect.unreachable()
+        const held = yield* Deferred.make<void>()
+        const over = yield* Deferred.make<void>()
+        const holding = yield* sql`select from agents where id = ${first} for update`.pipe(
+          Effect.zipRight(Deferred.succeed(held, undefined)),
+          Effect.zipRight(Deferred.await(over)),
+          sql.withTransaction,
+          Effect.fork
+        )
+        yield* Deferred.await(held)
+        const applying = yield* Effect.fork(
+          Effect.flip(configurations.apply(scope, { config: said("Three.") }))
+        )
+        yield* Effect.repeat(sql`select from pg_locks where not granted`, {
+          until: (waiting) => waiting.length > 0
+        })
+        yield* (yield* AgentVersionStore).publish(scope, second, 1)
+        yield* Deferred.succeed(over, undefined)
+        yield* Fiber.join(holding)
+        expect(yield* Fiber.join(applying)).toMatchObject({ _tag: "CONFLICT" })
+        const { get } = yield* Agents
+        expect(yield* get(scope, first)).toMatchObject({ version: 2, instructions: "Two." })
+        expect(yield* get(scope, second)).toMatchObject({ version: 2, publishedVersion: 1 })
+      }).pipe(Effect.provide(live))
+    )
 
   it.effect("names who applied it as the author of the versions that it makes", () =>
     Effect.gen(function* () {

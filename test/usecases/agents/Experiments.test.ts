@@ -322,6 +322,72 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("is listed with its sums, without a look at its results", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared(both, { question: "Who won?", expectRefusal: true })
+      yield* ran(scope)
+      const sql = yield* SqlClient.SqlClient
+      const { list } = yield* Experiments
+      const listed = yield* sql`alter table experiment_results rename column result to unread`.pipe(
+        Effect.zipRight(list(scope, scope.agentId, { limit: 9 })),
+        // Rolls back.
+        Effect.flatMap(({ rows }) => Effect.fail(rows)),
+        sql.withTransaction,
+        Effect.flip
+      )
+      expect(listed).toMatchObject([{ total: 2, asked: 2, passed: 1, inputTokens: 22, outputTokens: 2 }])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("is compared with an experiment of the same cases alone", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared(both)
+      const { experiment } = yield* ran(scope)
+      const { runId } = yield* (yield* ChatTurn).complete(
+        scope,
+        request({ message: both.question, includeRealtimeToken: false })
+      )
+      for (const other of [{ runIds: [runId] }, { cases: [steps] }, { cases: [both, steps] }])
+        expect(yield* Effect.flip(start(scope, { ...other, baseline: experiment.id }))).toMatchObject({
+          _tag: "VALIDATION_ERROR",
+          details: { issues: [{ path: ["baseline"] }] }
+        })
+      const { list } = yield* Experiments
+      expect((yield* list(scope, scope.agentId, { limit: 9 })).rows).toHaveLength(1)
+      const { id } = yield* start(scope, { baseline: experiment.id })
+      expect((yield* list(scope, scope.agentId, { limit: 9 })).rows[0]).toMatchObject({ id })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("compares cases that ask the same with their own results, in any order", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared()
+      const passes = { ...both, note: "The first." }
+      const fails = { ...both, expectFacts: ["call us"] }
+      const before = yield* ran(scope, { cases: [passes, fails] })
+      const { experiment, report } = yield* ran(scope, {
+        cases: [fails, both],
+        baseline: before.experiment.id
+      })
+      expect(report.comparison).toMatchObject({ compared: 2, broken: [], mended: [] })
+      const { rows } = yield* resultsOf(scope, experiment.id)
+      expect(rows.map(({ baseline, result }) => [baseline?.passed, result?.passed])).toEqual([
+        [false, false],
+        [true, true]
+      ])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("of a draft names tools that the process offers, as the agent does", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared(both)
+      expect(yield* Effect.flip(start(scope, { settings: { tools: ["nowhere"] } }))).toMatchObject({
+        _tag: "VALIDATION_ERROR",
+        details: { issues: [{ path: ["settings", "tools", 0] }] }
+      })
+    }).pipe(onFreshData)
+  )
+
   it.scoped("is of one's own agent, has something to ask, and waits with nine others at most", () =>
     Effect.gen(function* () {
       const { scope } = yield* prepared()
@@ -520,14 +586,18 @@ eachEngineLive("A version is published", (it) => {
         _tag: "CONFLICT"
       })
       const { version: good } = yield* draft(scope, "Give all steps.")
-      yield* ran(scope, { version: good })
+      const { version: other } = yield* draft(scope, "Give every step.")
+      for (const version of [good, other]) yield* ran(scope, { version })
       expect(yield* publish(scope, good)).toMatchObject({ publishedVersion: good })
       // Another case: what was measured no longer says enough.
       yield* addCases(scope, both)
-      expect(yield* refusal(scope, good)).toMatchObject({ _tag: "CONFLICT" })
-      // A reply cannot tell the difference.
-      yield* ran(scope, { version: good })
-      expect(yield* patch(scope, scope.agentId, { greeting: "Hello" })).toMatchObject({ greeting: "Hello" })
+      expect(yield* refusal(scope, other)).toMatchObject({ _tag: "CONFLICT" })
+      // No reply can tell the difference, so nothing has to be measured.
+      const same = { greeting: "Hello", streamReasoning: true }
+      expect(yield* patch(scope, scope.agentId, same)).toMatchObject(same)
+      expect(yield* publish(scope, good)).toMatchObject({ publishedVersion: good })
+      yield* ran(scope, { version: other })
+      expect(yield* publish(scope, other)).toMatchObject({ publishedVersion: other })
       expect(yield* publish(scope, worse, true)).toMatchObject({ publishedVersion: worse })
     }).pipe(onFreshData)
   )
@@ -573,10 +643,12 @@ eachEngineLive("A version is published", (it) => {
     Effect.gen(function* () {
       const { scope, script } = yield* prepared({ question: "Which number?", expectGrounding: true })
       yield* threshold(scope, 1, false)
+      const { version } = yield* draft(scope, "Name the number.")
+      const { version: next } = yield* draft(scope, "Name it.")
       const asked = (reply: string) =>
         Effect.gen(function* () {
           yield* Ref.set(script.reply, says(reply))
-          const { experiment } = yield* ran(scope, { version: 1 })
+          const { experiment } = yield* ran(scope, { version })
           return (yield* resultsOf(scope, experiment.id)).rows[0]?.result
         })
       expect(yield* asked("Fact number 7. [1]")).toMatchObject({
@@ -584,16 +656,19 @@ eachEngineLive("A version is published", (it) => {
         problems: ["not supported by what it cites: Chapter 1"],
         grounding: 0
       })
-      expect(yield* refusal(scope, 1)).toMatchObject({ _tag: "CONFLICT" })
+      expect(yield* refusal(scope, version)).toMatchObject({ _tag: "CONFLICT" })
       expect(yield* asked("Fact number 1.")).toMatchObject({ passed: false, grounding: null })
       expect(yield* asked("Fact number 1. [1]")).toMatchObject({ passed: true, grounding: 1 })
-      expect(yield* publish(scope, 1)).toMatchObject({ publishedVersion: 1 })
+      expect(yield* publish(scope, version)).toMatchObject({ publishedVersion: version })
+      yield* ran(scope, { version: next })
       // A case that no longer expects it is another case.
       const { list, update } = yield* TestCases
       const [stored] = (yield* list(scope, scope.agentId, { limit: 1 })).rows
       if (stored === undefined) return expect(stored).toBeDefined()
       yield* update(scope, stored.id, caseOf({ question: "Which number?" }))
-      expect(yield* refusal(scope, 1)).toMatchObject({ message: expect.stringMatching(/not been tested/u) })
+      expect(yield* refusal(scope, next)).toMatchObject({
+        message: expect.stringMatching(/not been tested/u)
+      })
     }).pipe(onFreshData)
   )
 
@@ -605,8 +680,9 @@ eachEngineLive("A version is published", (it) => {
       )
       // 0.28 * 25 is 7.000000000000001.
       yield* threshold(scope, 0.28, false)
-      yield* ran(scope, { version: 1 })
-      expect(yield* publish(scope, 1)).toMatchObject({ publishedVersion: 1 })
+      const { version } = yield* draft(scope, "Give all steps.")
+      yield* ran(scope, { version })
+      expect(yield* publish(scope, version)).toMatchObject({ publishedVersion: version })
     }).pipe(onFreshData)
   )
 

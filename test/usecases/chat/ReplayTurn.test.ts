@@ -155,6 +155,26 @@ eachEngineLive("A replay", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("offers the tools of the version that answers, and no other that was called then", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const sql = yield* SqlClient.SqlClient
+      const { reply, requests } = yield* Script
+      const calls = () => inTurn(asks("crm", {}), asks("search_sources", { query: "tea" }), says("Hello"))
+      yield* sql`update agents set tools = '{crm}'`
+      yield* Ref.set(reply, calls())
+      const { runId } = yield* ask(scope, "Who am I?")
+      const offered = Effect.gen(function* () {
+        yield* Ref.set(reply, calls())
+        expect(yield* replay(scope, String(runId))).toMatchObject([{ outcome: "same" }])
+        return (yield* Ref.get(requests)).at(-1)?.tools.map(({ name }) => name)
+      })
+      expect(yield* offered).toEqual(["crm"])
+      yield* sql`update agents set tools = '{}'`
+      expect(yield* offered).toEqual([])
+    }).pipe(onFreshData)
+  )
+
   it.scoped("is of one's own runs alone, and of the version that is kept", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()

@@ -121,7 +121,7 @@ export const Change = Schema.Struct({
 export type Change = typeof Change.Type
 
 export interface Comparison {
-  /** Number of cases that both runs have: those with the same question. */
+  /** Number of cases that both runs have. */
   readonly compared: number
   readonly regression: boolean
   readonly changes: ReadonlyArray<Change>
@@ -132,16 +132,20 @@ export interface Comparison {
 
 type Pair = readonly [before: CaseResult, after: CaseResult]
 
-/** Pairs of cases with the same question. The n-th of equal questions is paired with the n-th. */
-const pairs = (before: ReadonlyArray<CaseResult>, after: ReadonlyArray<CaseResult>): ReadonlyArray<Pair> => {
-  const waiting = new Map<string, Array<CaseResult>>()
+/** Pairs of cases with the same key. The n-th of equal keys is paired with the n-th. */
+const pairs = <Result extends CaseResult>(
+  before: ReadonlyArray<Result>,
+  after: ReadonlyArray<Result>,
+  keyOf: (result: Result) => string
+): ReadonlyArray<Pair> => {
+  const waiting = new Map<string, Array<Result>>()
   for (const result of before.toReversed()) {
-    const same = waiting.get(result.question)
-    if (same === undefined) waiting.set(result.question, [result])
+    const same = waiting.get(keyOf(result))
+    if (same === undefined) waiting.set(keyOf(result), [result])
     else same.push(result)
   }
   return after.flatMap((result) => {
-    const found = waiting.get(result.question)?.pop()
+    const found = waiting.get(keyOf(result))?.pop()
     return found === undefined ? [] : [[found, result] as const]
   })
 }
@@ -170,8 +174,13 @@ const changeOf = (measure: Measure, paired: ReadonlyArray<Pair>): ReadonlyArray<
   ]
 }
 
-export const compare = (before: Report, after: Report): Comparison => {
-  const paired = pairs(before.results, after.results)
+/** `keyOf` identifies a case in both runs. The results of a file have only the question. */
+export const compare = <Result extends CaseResult>(
+  before: { readonly results: ReadonlyArray<Result> },
+  after: { readonly results: ReadonlyArray<Result> },
+  keyOf: (result: Result) => string = ({ question }) => question
+): Comparison => {
+  const paired = pairs(before.results, after.results, keyOf)
   const changes = measures.flatMap((measure) => changeOf(measure, paired))
   const turned = (to: boolean) =>
     paired

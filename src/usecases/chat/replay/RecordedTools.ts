@@ -74,31 +74,40 @@ const recordingOf = (events: ReadonlyArray<RecordedEvent>) => {
   return { answers, names }
 }
 
-/** Declaration of a tool that was called and is no longer described, or whose server would have to be asked. */
+/** Declaration of a function of a tool that would have to be asked for it. */
 const undescribed = (name: string): ToolDeclaration => ({
   name,
   description: "A tool of this agent.",
   parameters: { type: "object" }
 })
 
+/** The tools that a version of the agent offers. */
+export interface OfferedTools {
+  readonly described: ReadonlyArray<ToolDeclaration>
+  /** Names of tools that would have to be asked for their functions. The functions are named after the tool. */
+  readonly others: ReadonlyArray<string>
+}
+
 /**
- * Tools that answer from `events`, each recorded call once. `declared` describes the current tools. A call that was not
- * recorded completes `divergence`, and its caller waits to be interrupted.
+ * Tools that answer from `events`, each recorded call once. Of the recorded ones that are not described, only those of
+ * `others` are offered. A call that was not recorded completes `divergence`, and its caller waits to be interrupted.
  */
 export const make = (
   events: ReadonlyArray<RecordedEvent>,
-  declared: ReadonlyArray<ToolDeclaration>,
+  { described, others }: OfferedTools,
   divergence: Deferred.Deferred<never, Divergence>
 ): TurnTools => {
   const { answers, names } = recordingOf(events)
-  const known = new Set(declared.map(({ name }) => name))
+  const known = new Set(described.map(({ name }) => name))
+  const isOffered = (name: string) =>
+    !known.has(name) && others.some((tool) => name === tool || name.startsWith(`${tool}_`))
   const diverge = (name: string) =>
     Effect.zipRight(
       Deferred.fail(divergence, { reason: `A call of the tool ${name} was not recorded.` }),
       Effect.never
     )
   return {
-    declarations: [...declared, ...[...names].filter((name) => !known.has(name)).map(undescribed)],
+    declarations: [...described, ...[...names].filter(isOffered).map(undescribed)],
     unavailable: [],
     isRecorded: true,
     // Recorded answers were scrubbed before they were stored.

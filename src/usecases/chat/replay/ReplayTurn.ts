@@ -9,7 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
 import type { AgentScope } from "../../../domain/accounts/Access.ts"
 import type { Agent } from "../../../domain/agents/Agent.ts"
 import type { Bill } from "../../../domain/billing/Cost.ts"
@@ -39,11 +38,13 @@ export type ReplayEnvironment = Omit<Answer.TurnServices, "tools">
 /** The agent that answers the replay. */
 export interface ReplayAgent {
   readonly version: number
-  readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding" | "style" | "masking">
+  readonly settings: Pick<
+    Agent,
+    "instructions" | "model" | "retrieval" | "grounding" | "style" | "masking" | "tools"
+  >
   readonly hasSources: boolean
   readonly hasCurated: boolean
-  /** The agent's tools as the model sees them, as far as they are known without a request to a server. */
-  readonly declarations: ReadonlyArray<ToolDeclaration>
+  readonly tools: RecordedTools.OfferedTools
 }
 
 const failureOf = ({ events, status }: RecordedRun): string | null => {
@@ -207,7 +208,7 @@ export const replay = Effect.fn("ReplayTurn.replay")(function* (
   if (run.hasFiles) return diverged(run, "Files came with the message, and a replay has none.", bills)
   const turn = yield* turnOf(scope, run, agent, timeout, bills)
   const divergence = yield* Deferred.make<never, RecordedTools.Divergence>()
-  const tools = RecordedTools.make(run.events, agent.declarations, divergence)
+  const tools = RecordedTools.make(run.events, agent.tools, divergence)
   const services: Answer.TurnServices = { ...environment, tools: { forTurn: () => Effect.succeed(tools) } }
   const answering = refusal(environment, run).pipe(
     Effect.zipRight(Answer.run(services, turn, run.history)),

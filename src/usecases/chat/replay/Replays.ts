@@ -2,9 +2,11 @@
  * Runs stored turns again, to show the effect of a change. Nothing is stored or sent. The usage of models is counted, and
  * taken from budgets.
  */
+import * as Arr from "effect/Array"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import { Embedder } from "../../../capabilities/Embedder.ts"
 import { GroundingChecker } from "../../../capabilities/GroundingChecker.ts"
@@ -97,14 +99,16 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       chosen: Pick<ReplayTurn.ReplayAgent, "settings" | "version">
     ) {
       const { hasCurated, hasSources, hasTools } = yield* runs.resourcesOf(scope)
-      const stored = hasTools ? yield* tools.list(scope) : []
+      const [remote, described] = Arr.partitionMap(
+        hasTools ? yield* tools.list(scope) : [],
+        ({ definition: { description, http, parameters }, name }) =>
+          http === undefined ? Either.left(name) : Either.right({ name, description, parameters })
+      )
       const agent: ReplayTurn.ReplayAgent = {
         ...chosen,
         hasCurated,
         hasSources,
-        declarations: stored.flatMap(({ definition: { description, http, parameters }, name }) =>
-          http === undefined ? [] : [{ name, description, parameters }]
-        )
+        tools: { described, others: [...remote, ...chosen.settings.tools] }
       }
       return agent
     })
