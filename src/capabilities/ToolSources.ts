@@ -78,8 +78,8 @@ export interface ToolSource {
   readonly has: (tool: AgentTool) => boolean
   /**
    * The functions of a tool for which {@link has} is true, for one turn. Names may contain any characters, and
-   * descriptions may have any length: the turn adapts them for models. It must return within seconds, because the turn
-   * waits for it. Fails when no function can be offered. The scope closes when the turn calls no more tools.
+   * descriptions may have any length: the turn adapts them for models. A replay offers recorded functions whose name is
+   * the tool's, or begins with it and `_`. It must return within seconds, because the turn waits for it. Fails when no function can be offered. The scope closes when the turn calls no more tools.
    */
   readonly open: (
     tool: AgentTool,

@@ -43,7 +43,7 @@ export const StartExperiment = Schema.Struct({
   cases: optional(Schema.Array(TestCaseFields).pipe(Schema.maxItems(maxTestCases))),
   /** Stored turns instead of cases. */
   runIds: optional(Schema.Array(RunId).pipe(Schema.minItems(1), Schema.maxItems(maxTurns))),
-  /** An earlier experiment of the same agent and cases, compared with its stored results. For turns, one of turns. */
+  /** An earlier experiment of the same agent and kind. The cases or turns that both have are compared. */
   baseline: optional(ExperimentId),
   /** A version that is asked the same questions now. */
   baselineVersion: optional(Version),

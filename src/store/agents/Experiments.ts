@@ -174,16 +174,6 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         Effect.withSpan("ExperimentStore.find")
       )
 
-    /** True if it asks these cases; null for one of turns. */
-    const asks = ({ tenantId }: TenantScope, id: ExperimentId, casesHash: string | null) =>
-      sql`
-        select 1 from experiments
-        where tenant_id = ${tenantId} and id = ${id}
-          and cases_hash is not distinct from decode(${casesHash}::text, 'hex')`.pipe(
-        Rows.any,
-        Effect.withSpan("ExperimentStore.asks")
-      )
-
     /** Newest first. */
     const page = (
       { agentId, tenantId }: AgentScope,
@@ -310,7 +300,6 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       insert,
       questionsOf,
       find,
-      asks,
       page,
       results,
       listOutcomes,

@@ -46,11 +46,11 @@ const nothingToAsk = () =>
     message: "The agent has no test cases. Add some, or name the turns to repeat.",
     details: {}
   })
-const otherCases = () =>
+const otherKind = () =>
   invalidField(
     ["baseline"],
-    "Expected an experiment with the same test cases",
-    "The baseline has other test cases, or one of the two repeats turns."
+    "Expected an experiment of the same kind",
+    "Test cases are compared with test cases, and turns with turns."
   )
 const tooMany = () =>
   new Conflict({
@@ -187,8 +187,8 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
         const rest = { maxTokens, author, curated }
         const given = request.baseline === undefined ? null : yield* get(scope, request.baseline)
         if (given !== null && given.agentId !== agentId) return yield* noSuch("experiment")
-        if (given !== null && !(yield* store.asks(scope, given.id, asked.casesHash)))
-          return yield* otherCases()
+        if (given !== null && (given.kind === "turns") !== (asked.casesHash === null))
+          return yield* otherKind()
         const baselineId =
           baselineVersion === undefined
             ? (given?.id ?? null)
