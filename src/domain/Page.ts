@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 const digits = Schema.String.pipe(Schema.pattern(/^\d{1,16}$/, { message: () => "Expected a whole number" }))
 
 /** JSON Schema annotation for digits: a number from `minimum` to `maximum`. */
-export const numeric = (minimum: number, maximum?: number) => ({
+const numeric = (minimum: number, maximum?: number) => ({
   description: maximum === undefined ? `At least ${minimum}.` : `${minimum} to ${maximum}.`,
   jsonSchema: { type: "integer", minimum, ...(maximum === undefined ? {} : { maximum }) }
 })
