@@ -53,7 +53,7 @@ describe("The German catalogue of the dashboard", () => {
   it("has a name for every action of the audit trail and every event of a trace", () => {
     const actions = found(
       [...filesIn("src/http"), ...filesIn("src/usecases")],
-      /(?:\.(?:change|record)\([^")]*(?:\([^)]*\))?[^")]*|\b(?:audited|removal)\(\s*|action: |action = )"([a-z_]+\.[a-z_]+)"/gu
+      /(?:\.(?:change|record)\([^")]*(?:\([^)]*\))?[^")]*|\b(?:audited|removal)\(\s*|(?<=\baudited\(\s*\w+ \? (?:"[a-z_.]+" : )?)|action: |action = )"([a-z_]+\.[a-z_]+)"/gu
     )
     for (const event of RunEventType.literals) actions.delete(event)
     expect(actions.size).toBeGreaterThan(20)

@@ -34,7 +34,7 @@ export const Actions = ({ children, sticky = false }: ActionsProps) => (
 
 const Hold = createContext<(isHeld: boolean) => void>(() => undefined)
 
-/** Keeps the window around from being closed while `isHeld`. */
+/** While `isHeld`, the surrounding window cannot be closed. */
 export const useHold = (isHeld: boolean) => {
   const hold = useContext(Hold)
   useEffect(() => {
