@@ -23,23 +23,39 @@ for (const [language, words] of Object.entries(languageNames))
 const sampleLength = 500
 const latinWord = /[\p{Script=Latin}\p{M}]+/gu
 
-/** Scripts that are used for one language only, or almost only. */
-const scripts: ReadonlyArray<readonly [RegExp, string]> = [
+/**
+ * Letters that one language of a script has and the others hardly use, and scripts of hardly more than one language.
+ * The first match counts, so the letters of a language stand before its script.
+ */
+const letters: ReadonlyArray<readonly [RegExp, string]> = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}]/u, "ja"],
   [/\p{Script=Hangul}/u, "ko"],
   [/\p{Script=Han}/u, "zh"],
+  [/ў/u, "be"],
+  [/[ғқұ]/u, "kk"],
+  [/[іїєґ]/u, "uk"],
+  [/[ѓќѕ]/u, "mk"],
+  [/[ђјљњћџ]/u, "sr"],
+  // In Russian this letter stands only before these vowels.
+  [/ъ(?![еёюя])/u, "bg"],
   [/\p{Script=Cyrillic}/u, "ru"],
+  [/[ٹڈڑںھہے]/u, "ur"],
+  [/[پچژگکی]/u, "fa"],
   [/\p{Script=Arabic}/u, "ar"],
   [/\p{Script=Hebrew}/u, "he"],
   [/\p{Script=Greek}/u, "el"],
   [/\p{Script=Devanagari}/u, "hi"],
-  [/\p{Script=Thai}/u, "th"]
+  [/\p{Script=Bengali}/u, "bn"],
+  [/\p{Script=Tamil}/u, "ta"],
+  [/\p{Script=Thai}/u, "th"],
+  [/\p{Script=Georgian}/u, "ka"],
+  [/\p{Script=Armenian}/u, "hy"]
 ]
 
 /** Returns the ISO 639-1 code, or null where words do not tell or two languages are equally likely. */
 export const languageName = (text: string): string | null => {
   const sample = text.slice(0, sampleLength).toLowerCase()
-  for (const [script, language] of scripts) if (script.test(sample)) return language
+  for (const [letter, language] of letters) if (letter.test(sample)) return language
   const counts = new Map<string, number>()
   for (const [word] of sample.matchAll(latinWord)) {
     const languages = ofWord.get(word) ?? []

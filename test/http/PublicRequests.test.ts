@@ -53,6 +53,15 @@ const requests: ReadonlyArray<readonly [what: string, status: number, path: stri
     { headers: { ...as("spk_chat"), "content-type": "application/json" }, body: "{" }
   ],
   [
+    "bytes that are not UTF-8",
+    400,
+    "/v1/retrieve",
+    {
+      headers: { ...as("spk_retrieve"), "content-type": "application/json" },
+      body: Uint8Array.of(...utf8.encode('{"query":"fact '), 0xff, ...utf8.encode('"}'))
+    }
+  ],
+  [
     "an array",
     400,
     "/v1/chat",

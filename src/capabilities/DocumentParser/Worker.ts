@@ -4,7 +4,6 @@
  * slow documents never delay another owner. Small waiting documents of one owner are sent in one message; if that
  * fails, each is sent again alone.
  */
-import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -15,6 +14,7 @@ import * as Schema from "effect/Schema"
 import { currentOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { type Ask, isolated, makeThread } from "../../concurrency/Thread.ts"
+import { watchMemory } from "../../concurrency/WatchMemory.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import { DocumentParser, ParseError, type ParseRequest } from "../DocumentParser.ts"
 import { defaultLimits } from "./Limits.ts"
@@ -56,6 +56,7 @@ const workerStopped = new ParseError({
   message: "The document is damaged and could not be read."
 })
 
+/** Interval at which the memory of the process is checked. */
 const watchInterval = Duration.millis(25)
 /** Growth that is allowed even if the process then exceeds `processMb`. */
 const minGrowthBytes = 96 * MiB
@@ -94,21 +95,6 @@ const send = (ask: Ask, job: Job) =>
   })
 
 /**
- * Fails when the process grows by more than `growth` bytes, or beyond `maxProcessBytes`. Buffers are not part of the
- * heap that the thread's own limit bounds.
- */
-const watchMemory = (growth: number, maxProcessBytes: number): Effect.Effect<never, ParseError> =>
-  Effect.suspend(() => {
-    const before = memoryUsage.rss()
-    const limit = Math.min(before + growth, Math.max(maxProcessBytes, before + minGrowthBytes))
-    return Effect.sync(() => memoryUsage.rss() > limit).pipe(
-      Effect.flatMap((over) => (over ? Effect.fail(outOfMemory) : Effect.void)),
-      Effect.delay(watchInterval),
-      Effect.forever
-    )
-  })
-
-/**
  * Maximum number of attempts for a document that ran out of memory together with another one, which may be the cause.
  */
 const maxTries = 3
@@ -121,6 +107,12 @@ const make = (options: WorkerOptions) =>
       maxPages: options.maxPages ?? defaultLimits.maxPages,
       maxCharacters: options.maxCharacters ?? defaultLimits.maxCharacters
     }
+    const growth = (memoryMb + buffersMb) * MiB
+    const tooMuchMemory = watchMemory({
+      limitOf: (before) => Math.min(before + growth, Math.max(processMb * MiB, before + minGrowthBytes)),
+      error: outOfMemory,
+      interval: watchInterval
+    })
     const threads = yield* Effect.forEach([1, 2], () =>
       makeThread({ start: () => start(script, memoryMb), idleTimeout })
     )
@@ -138,7 +130,7 @@ const make = (options: WorkerOptions) =>
         const answers = yield* thread
           .use((ask) =>
             send(ask, { requests, limits }).pipe(
-              Effect.raceFirst(watchMemory((memoryMb + buffersMb) * MiB, processMb * MiB)),
+              Effect.raceFirst(tooMuchMemory),
               Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut }),
               Effect.flatMap((reply) => Effect.mapError(decodeAnswers(reply), () => workerStopped)),
               Effect.filterOrFail(

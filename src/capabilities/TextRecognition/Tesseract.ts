@@ -2,7 +2,6 @@
  * Recognizes text with Tesseract in a worker thread, offline, in English. The thread reads one image after another,
  * owners in turns, and ends when unused. A thread that hangs, dies or is interrupted is replaced.
  */
-import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
 import { types } from "node:util"
 import * as Duration from "effect/Duration"
@@ -12,6 +11,7 @@ import * as Schema from "effect/Schema"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { isolated, makeThread } from "../../concurrency/Thread.ts"
+import { watchMemory } from "../../concurrency/WatchMemory.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { packageMissing } from "../../domain/OptionalPackage.ts"
 import { RecognitionError, TextRecognition } from "../TextRecognition.ts"
@@ -62,6 +62,7 @@ const tooLarge = (pixels: number) =>
 const minConfidence = 30
 /** Maximum number of waiting images. */
 const maxWaiting = 10_000
+/** Interval at which the memory of the process is checked. */
 const watchInterval = Duration.millis(250)
 
 /** The bytes for the thread. Fails when the header declares too many pixels, or no size. */
@@ -82,17 +83,6 @@ const start = (script: URL): Worker =>
     resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 }
   })
 
-/** Fails when the process grows by more than `limit` bytes. The library's memory is not part of a thread's limits. */
-const watchMemory = (limit: number): Effect.Effect<never, RecognitionError> =>
-  Effect.suspend(() => {
-    const before = memoryUsage.rss()
-    return Effect.sync(() => memoryUsage.rss() - before > limit).pipe(
-      Effect.flatMap((over) => (over ? Effect.fail(outOfMemory) : Effect.void)),
-      Effect.delay(watchInterval),
-      Effect.forever
-    )
-  })
-
 const decodeAnswer = Schema.decodeUnknown(Answer)
 
 const make = (options: TesseractOptions) =>
@@ -101,6 +91,11 @@ const make = (options: TesseractOptions) =>
     const { timeout = "1 minute", idleTimeout = "1 minute" } = options
     const places = new FairLimiter({ name: "text-recognition", permits: 1, maxWaiting })
     const thread = yield* makeThread({ start: () => start(script), idleTimeout })
+    const tooMuchMemory = watchMemory({
+      limitOf: (before) => before + memoryMb * MiB,
+      error: outOfMemory,
+      interval: watchInterval
+    })
 
     /** The memory of `bytes` is transferred to the thread. */
     const exchange = (bytes: Uint8Array) =>
@@ -110,7 +105,7 @@ const make = (options: TesseractOptions) =>
             const job: Job = { bytes }
             const transfer = types.isArrayBuffer(bytes.buffer) ? [bytes.buffer] : []
             const reply = yield* ask(job, { transfer }).pipe(
-              Effect.raceFirst(watchMemory(memoryMb * MiB)),
+              Effect.raceFirst(tooMuchMemory),
               Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut })
             )
             const answer = yield* Effect.mapError(decodeAnswer(reply), () => malformed)

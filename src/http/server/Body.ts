@@ -55,6 +55,14 @@ const read = (request: Request, limit: number): Effect.Effect<Uint8Array, HttpSe
   return fromStream(request, limit)
 }
 
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+
+const textOf = (body: Uint8Array): Effect.Effect<string, ValidationError> =>
+  Effect.try({
+    try: () => utf8.decode(body),
+    catch: () => new ValidationError({ message: "The body is not valid UTF-8." })
+  })
+
 /** The value of a JSON body, in a form that can be stored. */
 const parsed = (text: string): Effect.Effect<unknown, ValidationError> => {
   // An empty body has no fields.
@@ -103,7 +111,9 @@ export const bounded = (
         return exit
       })
   )
-  const text = Effect.map(bytes, (body) => new TextDecoder().decode(body))
+  const text = Effect.flatMap(bytes, (body) =>
+    Effect.mapError(textOf(body), (cause) => unreadable(request, cause))
+  )
   const parsing = Effect.flatMap(text, (body) =>
     Effect.mapError(parsed(body), (cause) => unreadable(request, cause))
   ).pipe(

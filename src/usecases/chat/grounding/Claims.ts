@@ -48,7 +48,7 @@ const groupsOf = (reply: string, marks: ReadonlyArray<Mark>): ReadonlyArray<Read
   return groups
 }
 
-const wordCount = (text: string): number => text.match(/\p{Script=Han}|[\p{L}\p{N}]+/gu)?.length ?? 0
+const wordCount = (text: string): number => text.match(/\p{Script=Han}|[\p{L}\p{M}\p{N}]+/gu)?.length ?? 0
 
 /** `reply.slice(start, end)` without `marks`, which are the marks in it. */
 const withoutMarks = (reply: string, { end, start }: Span, marks: ReadonlyArray<Mark>): string => {

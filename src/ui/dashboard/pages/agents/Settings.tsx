@@ -254,7 +254,8 @@ const Settings = ({ agent, user }: PartProps) => {
                   action: t.removal,
                   onConfirm: async () => {
                     await deleteAgent(agent.id)
-                    navigate("/agents")
+                    // By now another page may be open.
+                    if (window.location.pathname.includes(agent.id)) navigate("/agents")
                     await queries.invalidateQueries({ queryKey: agents.queryKey, exact: true })
                   }
                 }

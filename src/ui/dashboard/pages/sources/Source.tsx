@@ -301,7 +301,8 @@ const Buttons = ({ found }: { readonly found: SourceDetail }) => {
               action: t.remove,
               onConfirm: async () => {
                 await deleteSource(found.id)
-                navigate(`/sources?agent=${found.agentId}`)
+                // By now another page may be open.
+                if (window.location.pathname.includes(found.id)) navigate(`/sources?agent=${found.agentId}`)
                 await queries.invalidateQueries({ queryKey: ["sources", "of"] })
               }
             }
