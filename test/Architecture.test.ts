@@ -246,7 +246,7 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "domain/agents/evaluation/Judge.ts": ["containsFact", "refuses"],
   "store/channels/InboundEvents.ts": ["encodeEvent"],
   "capabilities/VectorSearch/PgvectorRecall.ts": ["recallMetric"],
-  "channels/BuiltIn.ts": ["layerOver"],
+  "channels/BuiltIn.ts": ["layerWithGraph"],
   "domain/accounts/ApiKey.ts": ["KeyStatus", "AllowedOrigin"],
   "domain/knowledge/Source.ts": ["Refresh"],
   "http/server/Server.ts": ["publicHandlers"],

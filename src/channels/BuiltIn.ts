@@ -25,17 +25,24 @@ interface Options {
   readonly others?: ReadonlyArray<ChannelAdapter>
 }
 
-/** Uses the providers' clients of the context. */
-export const layerOver = ({ appSecret, others = [] }: Options) =>
+/** `others` after those of `builtIn` that they do not replace by name. */
+const withReplacements = (
+  builtIn: ReadonlyArray<ChannelAdapter>,
+  others: ReadonlyArray<ChannelAdapter>
+): ReadonlyArray<ChannelAdapter> => {
+  const names = new Set(others.map(({ name }) => name))
+  return [...builtIn.filter(({ name }) => !names.has(name)), ...others]
+}
+
+/** WhatsApp and Messenger through the {@link Graph.Graph} of the context, and the given channels. */
+export const layerWithGraph = ({ appSecret, others = [] }: Options) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
-      const names = new Set(others.map(({ name }) => name))
-      const ours = (yield* metaAdapters(appSecret)).filter(({ name }) => !names.has(name))
-      return layerChannels([...ours, ...others])
+      return layerChannels(withReplacements(yield* metaAdapters(appSecret), others))
     })
   )
 
-/** Uses HTTP, at the configured addresses, and SMTP. */
+/** All built-in channels: through HTTP at the configured addresses, and SMTP. */
 export const layerHttp = ({
   graphUrl,
   others = [],
@@ -50,16 +57,12 @@ export const layerHttp = ({
   Layer.unwrapEffect(
     Effect.gen(function* () {
       const http = yield* HttpClient.HttpClient
-      const ours = [
+      const builtIn = [
         telegramAdapter(http, telegramUrl),
         slackAdapter(http, slackUrl),
         emailAdapter(yield* MailSubmission)
       ]
-      const theirs = [...others, ...(yield* Effect.all(yield* OtherChannels))]
-      const names = new Set(theirs.map(({ name }) => name))
-      return layerOver({
-        ...options,
-        others: [...ours.filter(({ name }) => !names.has(name)), ...theirs]
-      })
+      const registered = [...others, ...(yield* Effect.all(yield* OtherChannels))]
+      return layerWithGraph({ ...options, others: withReplacements(builtIn, registered) })
     })
   ).pipe(Layer.provide([Graph.layerHttp(graphUrl), GraphFiles.layerHttp(graphUrl)]))

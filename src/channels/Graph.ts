@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 import { ChannelError, channelRefusal } from "../capabilities/ChannelAdapters.ts"
 import * as Json from "../domain/Json.ts"
 import type { JsonObject } from "../domain/Text.ts"
-import { exchange, type Refusal, waitOf } from "./Exchange.ts"
+import { requestJson, type ToChannelError, retryAfterOf } from "./ProviderRequest.ts"
 
 /** Time-out of one call. */
 const callTimeout = Duration.seconds(10)
@@ -40,22 +40,22 @@ const Failure = Schema.Struct({
 })
 const decodeFailure = Schema.decodeUnknownOption(Failure)
 
-/** Error codes for a closed reply window. */
-const windowClosed = new Set([470, 131047])
-const noRecipient = new Set([551, 131021, 131026, 131030])
-const noAccess = new Set([3, 10, 102, 190, 131005, 131031])
-const transient = new Set([
+/** Error codes, by their meaning. */
+const windowClosedCodes = new Set([470, 131047])
+const noRecipientCodes = new Set([551, 131021, 131026, 131030])
+const noAccessCodes = new Set([3, 10, 102, 190, 131005, 131031])
+const transientCodes = new Set([
   1, 2, 4, 17, 32, 341, 613, 1200, 80007, 130429, 131000, 131016, 131048, 131056, 133004
 ])
-/** Messenger's subcode for a closed reply window and for an unknown person. */
-const windowSubcode = 2018278
-const recipientSubcode = 2018001
+/** Messenger's subcodes. */
+const windowClosedSubcode = 2018278
+const noRecipientSubcode = 2018001
 
-const wordsFor = (code: number, subcode: unknown): string | null => {
-  if (windowClosed.has(code) || subcode === windowSubcode)
+const reasonOf = (code: number, subcode: unknown): string | null => {
+  if (windowClosedCodes.has(code) || subcode === windowClosedSubcode)
     return "The provider's window for replies is closed"
-  if (noRecipient.has(code) || subcode === recipientSubcode) return "The provider cannot reach the recipient"
-  if (noAccess.has(code) || (code >= 200 && code < 300)) return "The provider refused the channel's access"
+  if (noRecipientCodes.has(code) || subcode === noRecipientSubcode) return "The provider cannot reach the recipient"
+  if (noAccessCodes.has(code) || (code >= 200 && code < 300)) return "The provider refused the channel's access"
   return null
 }
 
@@ -63,30 +63,30 @@ const wordsFor = (code: number, subcode: unknown): string | null => {
  * Converts an answer outside 2xx. An answer of a gateway instead of the provider does not tell whether the message was
  * sent.
  */
-export const refusal: Refusal = (status, headers, body, now) => {
-  const after = waitOf(headers, now)
+export const toChannelError: ToChannelError = (status, headers, body, now) => {
+  const retryAfter = retryAfterOf(headers, now)
   const failure = Option.getOrNull(Option.flatMap(Either.getRight(Json.parse(body)), decodeFailure))
   if (failure === null) {
     const message = `The provider answered with status ${status}.`
     return status >= 500
-      ? new ChannelError({ reason: "Unknown", message, retryable: true, ...after })
+      ? new ChannelError({ reason: "Unknown", message, retryable: true, ...retryAfter })
       : new ChannelError({
           reason: "Refused",
           message,
           retryable: status === 429 || status === 408,
-          ...after
+          ...retryAfter
         })
   }
   const { code, error_subcode: subcode, is_transient } = failure.error
-  const words = wordsFor(code, subcode)
-  if (words !== null) {
-    return channelRefusal(`${words} (code ${code}).`)
+  const reason = reasonOf(code, subcode)
+  if (reason !== null) {
+    return channelRefusal(`${reason} (code ${code}).`)
   }
   return new ChannelError({
     reason: "Refused",
     message: `The provider refused the message with status ${status} (code ${code}).`,
-    retryable: status === 429 || status >= 500 || transient.has(code) || is_transient === true,
-    ...after
+    retryable: status === 429 || status >= 500 || transientCodes.has(code) || is_transient === true,
+    ...retryAfter
   })
 }
 
@@ -95,15 +95,15 @@ export const layerHttp = (base: string): Layer.Layer<Graph, never, HttpClient.Ht
   Layer.effect(
     Graph,
     Effect.map(HttpClient.HttpClient, (http) => {
-      const ask = (request: HttpClientRequest.HttpClientRequest, token: Redacted.Redacted) =>
-        exchange(http, HttpClientRequest.bearerToken(request, token), callTimeout, refusal)
+      const send = (request: HttpClientRequest.HttpClientRequest, token: Redacted.Redacted) =>
+        requestJson(http, HttpClientRequest.bearerToken(request, token), callTimeout, toChannelError)
       return {
         get: (path, token) =>
-          ask(HttpClientRequest.get(`${base}/${path}`, { acceptJson: true }), token).pipe(
+          send(HttpClientRequest.get(`${base}/${path}`, { acceptJson: true }), token).pipe(
             Effect.withSpan("Graph.get")
           ),
         post: (path, token, body) =>
-          ask(
+          send(
             HttpClientRequest.post(`${base}/${path}`, { acceptJson: true }).pipe(
               HttpClientRequest.bodyUnsafeJson(body)
             ),

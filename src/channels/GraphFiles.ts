@@ -11,8 +11,8 @@ import * as Schema from "effect/Schema"
 import type { ChannelError } from "../capabilities/ChannelAdapters.ts"
 import { urlOf } from "../domain/Address.ts"
 import { WholeNumber } from "../domain/Page.ts"
-import { download, exchange, type NewFile, unreadable, withForm } from "./Exchange.ts"
-import { refusal } from "./Graph.ts"
+import { download, requestJson, type NewFile, unreadableAnswer, multipartBody } from "./ProviderRequest.ts"
+import { toChannelError } from "./Graph.ts"
 
 const locateTimeout = Duration.seconds(10)
 const transferTimeout = Duration.seconds(30)
@@ -56,27 +56,27 @@ export const layerHttp = (base: string): Layer.Layer<GraphFiles, never, HttpClie
     GraphFiles,
     Effect.map(HttpClient.HttpClient, (http) => ({
       locate: (id, token) =>
-        exchange(
+        requestJson(
           http,
           HttpClientRequest.get(`${base}/${encodeURIComponent(id)}`, { acceptJson: true }).pipe(
             HttpClientRequest.bearerToken(token)
           ),
           locateTimeout,
-          refusal
+          toChannelError
         ).pipe(
-          Effect.flatMap((answer) => Effect.mapError(decode(answer), unreadable)),
+          Effect.flatMap((answer) => Effect.mapError(decode(answer), unreadableAnswer)),
           Effect.withSpan("GraphFiles.locate")
         ),
       upload: (path, token, fields, file) =>
-        Effect.flatMap(withForm(fields, file), (filled) =>
-          exchange(
+        Effect.flatMap(multipartBody(fields, file), (withBody) =>
+          requestJson(
             http,
             HttpClientRequest.post(`${base}/${path}`, { acceptJson: true }).pipe(
               HttpClientRequest.bearerToken(token),
-              filled
+              withBody
             ),
             transferTimeout,
-            refusal
+            toChannelError
           )
         ).pipe(Effect.withSpan("GraphFiles.upload")),
       read: (url, token, maxBytes) =>

@@ -17,29 +17,33 @@ const code = /(`{1,3})([^`\n]+)\1/g
 // the end of its line, which takes quadratic time.
 const links = /!?\[([^[\]\n]*)\]\(((?:(?!\]\()\S)+?)(?:\s+"[^"\n]*")?\)|https?:\/\/[^\s*<>[]+/g
 const addresses = /https?:\/\/[^\s*<>[]+/g
-const both = /\*\*\*(?=\S)((?:(?!\*\*\*).)+?)(?<=\S)\*\*\*/g
+const strongEmphasis = /\*\*\*(?=\S)((?:(?!\*\*\*).)+?)(?<=\S)\*\*\*/g
 // Underscores within a word, such as in `two__words__here`, mark nothing.
 const strong =
   /\*\*(?=\S)((?:(?!\*\*).)+?)(?<=\S)\*\*|(?<![\p{L}\p{N}_])__(?=\S)((?:(?!(?<![\p{L}\p{N}_])__(?=\S)).)+?)(?<=\S)__(?![\p{L}\p{N}_])/gu
 
-/** Private-use characters: a strong mark until emphasis has been processed, and code and addresses, which stay as they are. */
-const placeholder = "\ue000"
-const heldCode = "\ue005"
-const heldAddress = "\ue006"
-const reserved = /[\ue000\ue005\ue006]/g
+/**
+ * Private-use characters. The first stands for a strong mark until emphasis has been converted. The others stand for code
+ * and addresses, which are not converted.
+ */
+const strongPlaceholder = "\ue000"
+const codePlaceholder = "\ue005"
+const addressPlaceholder = "\ue006"
+const placeholders = /[\ue000\ue005\ue006]/g
 
-const inline = (line: string, marks: Marks): string => {
+const convertInline = (line: string, marks: Marks): string => {
   const codes: Array<string> = []
   const urls: Array<string> = []
   const holdCode = (_: string, _marks: string, text: string) => {
     codes.push(`${marks.code}${text}${marks.code}`)
-    return heldCode
+    return codePlaceholder
   }
   const holdUrl = (url: string) => {
     urls.push(url)
-    return heldAddress
+    return addressPlaceholder
   }
-  const written = (found: string, label: string | undefined, url: string | undefined) => {
+  /** `found` is the whole match. Without a label it is a plain address. */
+  const writeLink = (found: string, label: string | undefined, url: string | undefined) => {
     if (label === undefined || url === undefined) return holdUrl(found)
     return label.trim() === "" || label === url
       ? holdUrl(url)
@@ -48,16 +52,16 @@ const inline = (line: string, marks: Marks): string => {
   return line
     .replace(code, holdCode)
     .replace(citations, "")
-    .replace(links, written)
-    .replace(both, `${placeholder}${marks.emphasis}$1${marks.emphasis}${placeholder}`)
+    .replace(links, writeLink)
+    .replace(strongEmphasis, `${strongPlaceholder}${marks.emphasis}$1${marks.emphasis}${strongPlaceholder}`)
     .replace(
       strong,
-      (_: string, stars?: string, lines?: string) => `${placeholder}${stars ?? lines ?? ""}${placeholder}`
+      (_: string, stars?: string, lines?: string) => `${strongPlaceholder}${stars ?? lines ?? ""}${strongPlaceholder}`
     )
     .replace(/(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])/g, `${marks.emphasis}$1${marks.emphasis}`)
-    .replaceAll(placeholder, marks.strong)
-    .replaceAll(heldAddress, () => urls.shift() ?? "")
-    .replaceAll(heldCode, () => codes.shift() ?? "")
+    .replaceAll(strongPlaceholder, marks.strong)
+    .replaceAll(addressPlaceholder, () => urls.shift() ?? "")
+    .replaceAll(codePlaceholder, () => codes.shift() ?? "")
 }
 
 /** The text of a heading, without closing marks; undefined for any other line. */
@@ -69,28 +73,28 @@ const headingOf = (text: string): string | undefined => {
   return text.slice(mark.length, end).trimEnd()
 }
 
-const line = (text: string, marks: Marks): string => {
+const convertLine = (text: string, marks: Marks): string => {
   const heading = headingOf(text)
   if (heading !== undefined) {
-    const plain = inline(heading, { ...marks, strong: "", emphasis: "" })
+    const plain = convertInline(heading, { ...marks, strong: "", emphasis: "" })
     return `${marks.strong}${plain}${marks.strong}`
   }
-  return inline(text.replace(/^(\s*)[-*+]\s+/, "$1• "), marks)
+  return convertInline(text.replace(/^(\s*)[-*+]\s+/, "$1• "), marks)
 }
 
-/** A line that begins or ends a block of code. One with more backticks behind it is code within a line. */
-const fence = /^\s*`{3,}[^`]*$/
+/** A line that begins or ends a block of code. A line with further backticks contains inline code instead. */
+const fenceLine = /^\s*`{3,}[^`]*$/
 
-/** Code is not changed. */
-export const shownAs =
+/** Converts Markdown to text with these marks. Code is not changed. */
+export const markdownFormatter =
   (marks: Marks) =>
   (text: string): string => {
     let isCode = false
     const lines = text
-      .replace(reserved, "")
+      .replace(placeholders, "")
       .split("\n")
       .flatMap((each) => {
-        if (!fence.test(each)) return [isCode ? each : line(each, marks)]
+        if (!fenceLine.test(each)) return [isCode ? each : convertLine(each, marks)]
         isCode = !isCode
         return marks.fence === "" ? [] : [marks.fence]
       })

@@ -10,7 +10,7 @@ import {
 } from "../capabilities/ChannelAdapters.ts"
 import { NotConfigured } from "../domain/Errors.ts"
 import type { JsonObject } from "../domain/Text.ts"
-import { unreadable } from "./Exchange.ts"
+import { unreadableAnswer } from "./ProviderRequest.ts"
 import { fieldsOf, identifierOf } from "./Fields.ts"
 import { Graph } from "./Graph.ts"
 import { GraphFiles } from "./GraphFiles.ts"
@@ -21,30 +21,30 @@ import type { Normalizer } from "./Normalized.ts"
 import { isSigned } from "./Signature.ts"
 import * as Whatsapp from "./whatsapp/Inbound.ts"
 import { whatsapp } from "./whatsapp/Send.ts"
-import { unreached, unsigned } from "./Refusals.ts"
+import { noContactAddress, invalidSignature } from "./Refusals.ts"
 
-const unverifiable = () =>
+const appSecretMissing = () =>
   new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_APP_SECRET to be set." })
-const foreignToken = () => channelRefusal("The access token does not belong to this account.")
+const wrongAccount = () => channelRefusal("The access token does not belong to this account.")
 
-interface Kind {
+interface MetaProvider {
   readonly name: string
   readonly title: string
   readonly account: string
   readonly channel: MetaChannel
   readonly normalize: Normalizer
-  /** The request that returns the account's id for its token. */
-  readonly self: (externalId: string) => string
+  /** The path that returns the id of the account that the token belongs to. */
+  readonly accountPath: (externalId: string) => string
 }
 
-const kinds: ReadonlyArray<Kind> = [
+const providers: ReadonlyArray<MetaProvider> = [
   {
     name: "whatsapp",
     title: "WhatsApp",
     account: "Phone number id",
     channel: whatsapp,
     normalize: Whatsapp.normalize,
-    self: (externalId) => externalId
+    accountPath: (externalId) => externalId
   },
   {
     name: "messenger",
@@ -53,7 +53,7 @@ const kinds: ReadonlyArray<Kind> = [
     channel: messenger,
     normalize: Messenger.normalize,
     // Any token can read a Page by its id, but `me` is the Page only for the Page's own token.
-    self: () => "me"
+    accountPath: () => "me"
   }
 ]
 
@@ -63,8 +63,8 @@ export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
     const graph = yield* Graph
     const files = yield* GraphFiles
 
-    const adapterOf = ({ account, channel, name, normalize, self, title }: Kind): ChannelAdapter => {
-      const call = (to: ChannelRecipient, body: JsonObject) =>
+    const adapterOf = ({ account, channel, name, normalize, accountPath, title }: MetaProvider): ChannelAdapter => {
+      const post = (to: ChannelRecipient, body: JsonObject) =>
         graph.post(`${to.externalId}/messages`, to.accessToken, body)
       return {
         name,
@@ -72,20 +72,20 @@ export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
         form: { account, secrets: [] },
         webhook: "app",
         verify: ({ body, header }) => {
-          if (appSecret === null) return Either.left(unverifiable())
+          if (appSecret === null) return Either.left(appSecretMissing())
           return isSigned(appSecret, header("x-hub-signature-256"), body)
             ? Either.void
-            : Either.left(unsigned())
+            : Either.left(invalidSignature())
         },
         normalize,
         prove: ({ accessToken, externalId }) =>
           Effect.gen(function* () {
-            const answer = yield* graph.get(`${self(externalId)}?fields=id`, accessToken)
-            if (identifierOf(fieldsOf(answer)["id"]) !== externalId) return yield* foreignToken()
+            const answer = yield* graph.get(`${accountPath(externalId)}?fields=id`, accessToken)
+            if (identifierOf(fieldsOf(answer)["id"]) !== externalId) return yield* wrongAccount()
             return { externalId, profile: {} }
           }),
-        maxTextLength: channel.limit,
-        maxCaptionLength: channel.captionLimit,
+        maxTextLength: channel.maxTextLength,
+        maxCaptionLength: channel.maxCaptionLength,
         shown: channel.shown,
         carries: channel.carries,
         upload: ({ accessToken, externalId }, { as, bytes, mimeType, name: fileName }) =>
@@ -93,8 +93,8 @@ export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
             const { fields, fileField, path } = channel.upload(as, mimeType)
             const file = { field: fileField, name: fileName, mimeType, bytes }
             const answer = yield* files.upload(`${externalId}/${path}`, accessToken, fields, file)
-            const id = channel.uploaded(answer)
-            if (Option.isNone(id)) return yield* unreadable()
+            const id = channel.uploadedFileId(answer)
+            if (Option.isNone(id)) return yield* unreadableAnswer()
             return id.value
           }),
         send: (to, { body: text, file, outboxId }) =>
@@ -104,16 +104,16 @@ export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
               file === null
                 ? channel.text(outgoing)
                 : channel.file({ ...outgoing, as: file.as, name: file.name, fileId: file.uploaded ?? "" })
-            if (body === null) return yield* unreached()
-            const id = channel.accepted(yield* call(to, body))
-            if (Option.isNone(id)) return yield* unreadable()
+            if (body === null) return yield* noContactAddress()
+            const id = channel.messageId(yield* post(to, body))
+            if (Option.isNone(id)) return yield* unreadableAnswer()
             return id.value
           }),
         seen: (to, messageId) =>
-          Effect.forEach(channel.seen(to.aliases, messageId), (body) => call(to, body), { discard: true }),
+          Effect.forEach(channel.seen(to.aliases, messageId), (body) => post(to, body), { discard: true }),
         locate: ({ accessToken }, id) => files.locate(id, accessToken),
         read: ({ accessToken }, url, maxBytes) => files.read(url, accessToken, maxBytes)
       }
     }
-    return kinds.map(adapterOf)
+    return providers.map(adapterOf)
   })

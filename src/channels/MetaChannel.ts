@@ -1,7 +1,9 @@
 /**
- * Differences between WhatsApp and Messenger in sending: bodies for `POST {base}/{externalId}/messages`, and answers.
+ * Differences between WhatsApp and Messenger in sending: the bodies for `POST {base}/{externalId}/messages`, and how to
+ * read the answers.
  */
 import type * as Option from "effect/Option"
+import type { CarriedFile } from "../capabilities/ChannelAdapters.ts"
 import type { AttachmentType } from "../domain/channels/Attachment.ts"
 import type { ContactAlias } from "../domain/channels/Channel.ts"
 import type { OutboxId } from "../domain/Ids.ts"
@@ -16,16 +18,10 @@ export interface Outgoing {
 }
 
 export interface OutgoingFile extends Outgoing {
-  readonly as: "image" | "document"
+  readonly as: CarriedFile["as"]
   /** The provider's id of the uploaded file. */
   readonly fileId: string
   readonly name: string
-}
-
-/** How the channel sends a type of file, and its maximum size in bytes. */
-export interface Carried {
-  readonly as: "image" | "document"
-  readonly maxBytes: number
 }
 
 /** The form for uploading a file: `POST {base}/{externalId}/{path}`. */
@@ -37,22 +33,22 @@ export interface UploadForm {
 
 export interface MetaChannel {
   /** Maximum text length of one message, in UTF-16 units. */
-  readonly limit: number
+  readonly maxTextLength: number
   /** Converts a model's Markdown to the channel's format. */
   readonly shown: (text: string) => string
   /** Null when the channel cannot send to any of the aliases. */
   readonly text: (outgoing: Outgoing) => JsonObject | null
   /** File types that the provider accepts. */
-  readonly carries: Partial<Record<AttachmentType, Carried>>
+  readonly carries: Partial<Record<AttachmentType, CarriedFile>>
   /** Maximum caption length of a file, in UTF-16 units; 0 if captions are not supported. */
-  readonly captionLimit: number
-  readonly upload: (as: Carried["as"], mimeType: string) => UploadForm
+  readonly maxCaptionLength: number
+  readonly upload: (as: CarriedFile["as"], mimeType: string) => UploadForm
   /** The id of the uploaded file; none if the answer has none. */
-  readonly uploaded: (answer: unknown) => Option.Option<string>
+  readonly uploadedFileId: (answer: unknown) => Option.Option<string>
   /** Null when the channel cannot send to any of the aliases. */
   readonly file: (outgoing: OutgoingFile) => JsonObject | null
   /** The provider's id of the message; none if the answer does not confirm it. */
-  readonly accepted: (answer: unknown) => Option.Option<string>
+  readonly messageId: (answer: unknown) => Option.Option<string>
   /** Marks the contact's last message as read, and shows a typing indicator. */
   readonly seen: (aliases: ReadonlyArray<ContactAlias>, messageId: string) => ReadonlyArray<JsonObject>
 }

@@ -10,10 +10,10 @@ export const emptyDelivery: Normalized = { arrivals: [], statuses: [], ignored: 
 /** The result of an ignored item. */
 export const ignored: Normalized = { ...emptyDelivery, ignored: 1 }
 
-export const arrived = (arrival: Arrival | undefined): Normalized =>
+export const arrivalOrIgnored = (arrival: Arrival | undefined): Normalized =>
   arrival === undefined ? ignored : { ...emptyDelivery, arrivals: [arrival] }
 
-export const singleEvent = (statuses: ReadonlyArray<DeliveryStatus>): Normalized =>
+export const statusesOrIgnored = (statuses: ReadonlyArray<DeliveryStatus>): Normalized =>
   statuses.length === 0 ? ignored : { ...emptyDelivery, statuses }
 
 /** Combines results in order. */

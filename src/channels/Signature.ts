@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
 import type { ChannelAdapter } from "../capabilities/ChannelAdapters.ts"
-import { unsigned } from "./Refusals.ts"
+import { invalidSignature } from "./Refusals.ts"
 
 /** Whether `given`, 64 lower-case hex digits, is the HMAC-SHA-256 of `prefix` and `body`. Compared in constant time. */
 const isHmac = (given: string, secret: Redacted.Redacted, prefix: string, body: Uint8Array): boolean => {
@@ -29,30 +29,30 @@ export const isSigned = (
 
 /** Maximum age of a request. An older one may be a replay. */
 const maxRequestAge = Duration.minutes(5)
-const stampForm = /^\d{1,12}$/
+const timestampForm = /^\d{1,12}$/
 
 /** A signature that includes the time of the request. */
-interface TimedSignature {
-  readonly stampHeader: string
+interface TimestampedSignature {
+  readonly timestampHeader: string
   readonly signatureHeader: string
   /** The form of its header, with the 64 hex digits as the first group. */
   readonly form: RegExp
   /** What is signed before the body. */
-  readonly prefixOf: (stamp: string) => string
+  readonly signedPrefix: (timestamp: string) => string
 }
 
 /** Checks the signature with the account's signing secret, for requests of the last five minutes. */
-export const verifyTimed =
-  (signature: TimedSignature): ChannelAdapter["verify"] =>
+export const verifyTimestamped =
+  (signature: TimestampedSignature): ChannelAdapter["verify"] =>
   ({ body, header, now }, access) => {
     const secret = access?.secrets["signingSecret"]
-    const stamp = header(signature.stampHeader) ?? ""
+    const timestamp = header(signature.timestampHeader) ?? ""
     const given = signature.form.exec(header(signature.signatureHeader) ?? "")?.[1]
     return secret !== undefined &&
       given !== undefined &&
-      stampForm.test(stamp) &&
-      Math.abs(now.epochMillis - Number(stamp) * 1_000) <= Duration.toMillis(maxRequestAge) &&
-      isHmac(given, secret, signature.prefixOf(stamp), body)
+      timestampForm.test(timestamp) &&
+      Math.abs(now.epochMillis - Number(timestamp) * 1_000) <= Duration.toMillis(maxRequestAge) &&
+      isHmac(given, secret, signature.signedPrefix(timestamp), body)
       ? Either.void
-      : Either.left(unsigned())
+      : Either.left(invalidSignature())
   }

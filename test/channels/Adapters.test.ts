@@ -7,7 +7,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { describe, expect, it } from "vitest"
-import { unmarked, withMarks } from "../../src/channels/Marked.ts"
+import { parseMarkedText, toMarkedText } from "../../src/channels/MarkedText.ts"
 import { slackAdapter } from "../../src/channels/slack/Adapter.ts"
 import { telegramAdapter } from "../../src/channels/telegram/Adapter.ts"
 import { OutboxId } from "../../src/domain/Ids.ts"
@@ -165,7 +165,7 @@ describe("Telegram", () => {
 
   it("is told of formatting beside the text, for a topic of a chat", async () => {
     const { asked, client } = saying(200, { ok: true, result: { message_id: 9 } })
-    const body = withMarks("# Hours\nOpen **daily** *from* `10`:\n```\nten\n```\nBye [1]")
+    const body = toMarkedText("# Hours\nOpen **daily** *from* `10`:\n```\nten\n```\nBye [1]")
     expect(await Effect.runPromise(sent(client, body))).toBe("-100:9")
     expect(asked[0]?.url).toBe("https://telegram.invalid/bot4711:AAE/sendMessage")
     const { entities, text, ...place } = asked[0]?.body ?? {}
@@ -194,8 +194,8 @@ describe("Telegram", () => {
   })
 
   it("never sees half of a mark that was cut between two messages", () => {
-    const whole = withMarks("**one two**")
-    expect(unmarked(whole.slice(0, 4))).toEqual({ text: "one", spans: [] })
-    expect(unmarked(whole.slice(4))).toEqual({ text: " two", spans: [] })
+    const whole = toMarkedText("**one two**")
+    expect(parseMarkedText(whole.slice(0, 4))).toEqual({ text: "one", spans: [] })
+    expect(parseMarkedText(whole.slice(4))).toEqual({ text: " two", spans: [] })
   })
 })

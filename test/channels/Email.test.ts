@@ -8,7 +8,7 @@ import { createHmac } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import type { MailLogin, SubmittedMail } from "../../src/capabilities/Mailer.ts"
 import { emailAdapter } from "../../src/channels/email/Adapter.ts"
-import { withoutQuotes } from "../../src/channels/email/Spoken.ts"
+import { withoutQuotes } from "../../src/channels/email/Quotes.ts"
 import { InboundEvent } from "../../src/domain/channels/Channel.ts"
 import { OutboxId } from "../../src/domain/Ids.ts"
 

@@ -222,7 +222,7 @@ describe("The verifier", () => {
         )
       ),
       Layer.provideMerge(
-        BuiltIn.layerOver({ appSecret: secret }).pipe(
+        BuiltIn.layerWithGraph({ appSecret: secret }).pipe(
           Layer.provide([Layer.mock(Graph, {}), Layer.mock(GraphFiles, {})])
         )
       )

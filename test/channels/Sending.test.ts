@@ -5,9 +5,9 @@ import { describe, expect, it } from "vitest"
 import { refusal } from "../../src/channels/Graph.ts"
 import { messenger } from "../../src/channels/messenger/Send.ts"
 import { whatsapp } from "../../src/channels/whatsapp/Send.ts"
-import { shownAs } from "../../src/channels/Markdown.ts"
-import { unmarked, withMarks } from "../../src/channels/Marked.ts"
-import { split, splitFormatted } from "../../src/channels/Split.ts"
+import { markdownFormatter } from "../../src/channels/Markdown.ts"
+import { parseMarkedText, toMarkedText } from "../../src/channels/MarkedText.ts"
+import { split, splitFormatted } from "../../src/channels/SplitText.ts"
 import type { ContactAlias } from "../../src/domain/channels/Channel.ts"
 import { OutboxId } from "../../src/domain/Ids.ts"
 
@@ -93,11 +93,11 @@ describe("A reply", () => {
 
   it("is split at the end of a sentence where there is one", () => {
     const sentence = `${"word ".repeat(10).trim()}.`
-    const parts = split(Array.from({ length: 200 }, () => sentence).join(" "), whatsapp.limit)
+    const parts = split(Array.from({ length: 200 }, () => sentence).join(" "), whatsapp.maxTextLength)
     expect(parts.length).toBe(3)
     expect(parts.every((part) => part.endsWith("."))).toBe(true)
-    expect(whatsapp.limit).toBe(4_096)
-    expect(messenger.limit).toBe(2_000)
+    expect(whatsapp.maxTextLength).toBe(4_096)
+    expect(messenger.maxTextLength).toBe(2_000)
   })
 
   it("shows the model's Markdown as the channel has it, without marks of citations", () => {
@@ -113,7 +113,7 @@ describe("A reply", () => {
   })
 
   it("keeps code and addresses as they are", () => {
-    const plain = shownAs({ strong: "", emphasis: "", code: "", fence: "" })
+    const plain = markdownFormatter({ strong: "", emphasis: "", code: "", fence: "" })
     for (const code of ["argv[1]", "__init__", "a **b** c", "*args, **kwargs", "[x](https://a.example)"])
       expect(whatsapp.shown(`**Use** \`${code}\` [2].`)).toBe(`*Use* \`${code}\`.`)
     expect(plain("**Use `__init__` and `argv[1]`** [2].")).toBe("Use __init__ and argv[1].")
@@ -150,26 +150,26 @@ describe("A reply", () => {
 
   it("closes formatting that is cut at the end of a part, and opens it again in the next one", () => {
     const code = `\`\`\`sh\n${"npm run one\n".repeat(600)}\`\`\`\n\nDone: **all**.`
-    const parts = splitFormatted(whatsapp.shown(code), whatsapp.limit)
+    const parts = splitFormatted(whatsapp.shown(code), whatsapp.maxTextLength)
     expect(parts.length).toBe(2)
     for (const part of parts) {
-      expect(part.length).toBeLessThanOrEqual(whatsapp.limit)
+      expect(part.length).toBeLessThanOrEqual(whatsapp.maxTextLength)
       expect(part.startsWith("```\nnpm")).toBe(true)
       expect(part.match(/```/g)).toHaveLength(2)
     }
     expect(parts.at(-1)?.endsWith("npm run one\n```\n\nDone: *all*.")).toBe(true)
 
     const bold = `${"word ".repeat(190)}**${"strong ".repeat(30).trim()}** plain **end**`
-    const spans = splitFormatted(withMarks(bold), 1_000).map(unmarked)
+    const spans = splitFormatted(toMarkedText(bold), 1_000).map(parseMarkedText)
     expect(
       spans.flatMap((part) =>
         part.spans.map(({ offset, length }) => part.text.slice(offset, offset + length)).join(" | ")
       )
     ).toEqual([expect.stringMatching(/^(strong ?)+$/), expect.stringMatching(/^(strong ?)+ \| end$/)])
 
-    expect(splitFormatted(withMarks("```\n```"), 1_000)).toEqual([])
+    expect(splitFormatted(toMarkedText("```\n```"), 1_000)).toEqual([])
     const ends = `\`\`\`\n${"x".repeat(972)}\n${"y".repeat(20)}\n\`\`\``
-    for (const part of splitFormatted(withMarks(ends), 990).map(unmarked))
+    for (const part of splitFormatted(toMarkedText(ends), 990).map(parseMarkedText))
       expect(part.text.trim()).not.toBe("")
   })
 })
@@ -179,10 +179,10 @@ describe("An answer of the provider", () => {
     refusal(status, headers, JSON.stringify({ error }), 0)
 
   it("counts as taken only with an id", () => {
-    expect(whatsapp.accepted({ messages: [{ id: "wamid.1" }] })).toMatchObject({ value: "wamid.1" })
+    expect(whatsapp.messageId({ messages: [{ id: "wamid.1" }] })).toMatchObject({ value: "wamid.1" })
     for (const answer of [{}, { messages: [] }, { messages: [{ id: "" }] }, null, "ok"]) {
-      expect(whatsapp.accepted(answer)._tag).toBe("None")
-      expect(messenger.accepted(answer)._tag).toBe("None")
+      expect(whatsapp.messageId(answer)._tag).toBe("None")
+      expect(messenger.messageId(answer)._tag).toBe("None")
     }
   })
 

@@ -5,7 +5,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { createSpoke as createWith, OtherChannels } from "../../src/effect.ts"
-import { hostChannel } from "../../src/channels/Host.ts"
+import { hostChannel } from "../../src/channels/HostAdapter.ts"
 import {
   channel,
   createSpoke,

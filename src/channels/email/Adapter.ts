@@ -13,20 +13,20 @@ import {
 } from "../../capabilities/ChannelAdapters.ts"
 import type { MailLogin, MailSubmission, SubmissionError } from "../../capabilities/Mailer.ts"
 import { urlOf } from "../../domain/Address.ts"
-import { shownAs } from "../Markdown.ts"
+import { markdownFormatter } from "../Markdown.ts"
 import { emptyDelivery } from "../Normalized.ts"
 import { messageIdOf, normalize, senderRules } from "./Inbound.ts"
 import { addressForm, type ReceivedMail, receivedMail } from "./Mail.ts"
-import { unreached } from "../Refusals.ts"
-import { verifyTimed } from "../Signature.ts"
+import { noContactAddress } from "../Refusals.ts"
+import { verifyTimestamped } from "../Signature.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** `v1=` and the HMAC-SHA-256 of `{timestamp}.{body}`. */
-const verify = verifyTimed({
-  stampHeader: "x-spoke-timestamp",
+const verify = verifyTimestamped({
+  timestampHeader: "x-spoke-timestamp",
   signatureHeader: "x-spoke-signature",
   form: /^v1=([0-9a-f]{64})$/,
-  prefixOf: (stamp) => `${stamp}.`
+  signedPrefix: (timestamp) => `${timestamp}.`
 })
 
 const failureOf = ({ message, reason, retryable }: SubmissionError) =>
@@ -78,7 +78,7 @@ const recipientOf = ({ aliases }: ChannelRecipient) => {
 const file = { as: "document", maxBytes: 10 * MiB } as const
 
 /** Plain text, which every mail program can show. */
-const toPlainText = shownAs({ strong: "", emphasis: "", code: "", fence: "" })
+const toPlainText = markdownFormatter({ strong: "", emphasis: "", code: "", fence: "" })
 
 const isMail = (body: unknown): body is ReceivedMail =>
   typeof body === "object" && body !== null && "headers" in body && "files" in body
@@ -125,7 +125,7 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
     Effect.gen(function* () {
       const { address, login } = yield* loginOf(to)
       const recipient = recipientOf(to)
-      if (recipient === null) return yield* unreached()
+      if (recipient === null) return yield* noContactAddress()
       const { messageId: answered, subject = "" } = to.context
       const messageId = messageIdOf(message.outboxId, recipient.thread, address)
       yield* Effect.mapError(

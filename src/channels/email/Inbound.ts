@@ -7,9 +7,9 @@ import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { DeliveryStatus, InboundMedia } from "../../domain/channels/Channel.ts"
 import { member, outboxIdOf, textOf, identifierOf } from "../Fields.ts"
-import { arrived, ignored, singleEvent } from "../Normalized.ts"
+import { arrivalOrIgnored, ignored, statusesOrIgnored } from "../Normalized.ts"
 import { addressForm, type ReceivedMail } from "./Mail.ts"
-import { withoutQuotes } from "./Spoken.ts"
+import { withoutQuotes } from "./Quotes.ts"
 
 const channel = "email"
 
@@ -21,8 +21,8 @@ const maxIdLength = 300
 /** Maximum number of ids of a thread that are read. */
 const maxReferences = 100
 
-/** Our message ids: the outbox id and the thread. */
-const ours = /^(out_[0-9a-z]{26})\.([0-9a-f]{16})@/
+/** The form of our message ids: the outbox id and the thread. */
+const ownMessageId = /^(out_[0-9a-z]{26})\.([0-9a-f]{16})@/
 
 const hashed = (text: string, length: number) =>
   createHash("sha256").update(text).digest("hex").slice(0, length)
@@ -37,37 +37,38 @@ const idsOf = (header: string | undefined): ReadonlyArray<string> =>
     maxReferences
   )
 
-/** The thread of a mail: taken from one of our ids, else derived from the first mail. */
+/** The thread of a mail: taken from one of our message ids, else derived from the thread's first mail. */
 const threadOf = (headers: ReceivedMail["headers"], own: string) => {
   const named = [...idsOf(headers.get("references")), ...idsOf(headers.get("in-reply-to"))]
-  const known = named.map((id) => ours.exec(id)?.[2]).find((thread) => thread !== undefined)
+  const known = named.map((id) => ownMessageId.exec(id)?.[2]).find((thread) => thread !== undefined)
   return { thread: known ?? hashed(named[0] ?? own, 16), isReply: named.length > 0 }
 }
 
-/** Addresses that nobody reads. */
-const robots =
+/** Mailboxes that nobody reads. */
+const unattendedMailbox =
   /^(?:mailer-daemon|postmaster|bounces?|no-?reply|do-?not-?reply|noreply-.*|listserv|majordomo)(?:[+=].*)?$/i
 
-const isSaid = (value: string | undefined, words: RegExp) => words.test((value ?? "").trim().slice(0, 100))
+const headerMatches = (value: string | undefined, pattern: RegExp) =>
+  pattern.test((value ?? "").trim().slice(0, 100))
 
-/** A mail that a program has sent. An answer could start a loop. */
+/** Whether a program has sent the mail. An answer to it could start a loop. */
 const isAutomatic = ({ envelopeFrom, headers }: ReceivedMail, address: string) =>
   envelopeFrom === "" ||
-  isSaid(headers.get("auto-submitted"), /^(?!no\b)./i) ||
-  isSaid(headers.get("precedence"), /^(?:bulk|junk|list|auto_reply)\b/i) ||
-  isSaid(headers.get("x-auto-response-suppress"), /\b(?:all|oof|autoreply)\b/i) ||
+  headerMatches(headers.get("auto-submitted"), /^(?!no\b)./i) ||
+  headerMatches(headers.get("precedence"), /^(?:bulk|junk|list|auto_reply)\b/i) ||
+  headerMatches(headers.get("x-auto-response-suppress"), /\b(?:all|oof|autoreply)\b/i) ||
   ["list-id", "list-post", "list-unsubscribe", "x-autoreply", "x-autorespond", "feedback-id"].some((name) =>
     headers.has(name)
   ) ||
-  isSaid(headers.get("content-type"), /^multipart\/report\b/i) ||
-  robots.test(address.split("@", 1).join(""))
+  headerMatches(headers.get("content-type"), /^multipart\/report\b/i) ||
+  unattendedMailbox.test(address.split("@", 1).join(""))
 
-const refuted = /^(?:fail|softfail|policy|permerror)$/
+const failedResult = /^(?:fail|softfail|policy|permerror)$/
 /** The receiving service's verdict on the sender. DMARC checks the address that people see. */
 const verdictOf = ({ dkim, dmarc, spf }: ReceivedMail["authentication"]) => {
   if (dmarc === "pass") return "verified"
-  if (refuted.test(dmarc ?? "")) return "refuted"
-  return refuted.test(spf ?? "") && dkim !== "pass" ? "refuted" : "unknown"
+  if (failedResult.test(dmarc ?? "")) return "failed"
+  return failedResult.test(spf ?? "") && dkim !== "pass" ? "failed" : "unknown"
 }
 
 /** Which senders an account answers; the first is the default. */
@@ -76,7 +77,7 @@ export const senderRules = ["plausible", "verified", "any"] as const
 const isTrusted = (authentication: ReceivedMail["authentication"], rule: string | undefined) => {
   const verdict = verdictOf(authentication)
   if (rule === "any") return true
-  return rule === "verified" ? verdict === "verified" : verdict !== "refuted"
+  return rule === "verified" ? verdict === "verified" : verdict !== "failed"
 }
 
 const kindOf = (mimeType: string): InboundMedia["kind"] => {
@@ -92,15 +93,15 @@ const mediaOf = (files: ReceivedMail["files"]): ReadonlyArray<InboundMedia> =>
     ...member("fileName", identifierOf(name ?? undefined))
   }))
 
-/** A bounced mail of ours, from the report of a mail server. */
-const returned = (mail: ReceivedMail, accountId: string): ReadonlyArray<DeliveryStatus> => {
-  if (!isSaid(mail.headers.get("content-type"), /^multipart\/report\b/i)) return []
+/** The failed delivery of one of our mails, if `mail` is the report of a mail server about it. */
+const bounceOf = (mail: ReceivedMail, accountId: string): ReadonlyArray<DeliveryStatus> => {
+  if (!headerMatches(mail.headers.get("content-type"), /^multipart\/report\b/i)) return []
   const parts = mail.files
     .filter(({ mimeType }) => /^message\/|^text\/rfc822-headers$/.test(mimeType))
     .map(({ data }) => Buffer.from(data.slice(0, 65_536), "base64").toString("latin1"))
   const failed = parts.some((part) => /^Action:\s*failed\b/im.test(part))
   const id = [...parts.flatMap((part) => idsOf(part)), ...idsOf(mail.headers.get("references"))]
-    .map((one) => outboxIdOf(ours.exec(one)?.[1]))
+    .map((one) => outboxIdOf(ownMessageId.exec(one)?.[1]))
     .find((one) => one !== null)
   if (!failed || id === undefined || id === null) return []
   const error = "The mail bounced: the recipient's server did not accept it."
@@ -113,20 +114,20 @@ const withoutPrefix = (subject: string) => subject.replace(/^(?:(?:re|aw|sv|antw
 export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: ChannelAccess): Normalized => {
   const { externalId: accountId, profile } = access
   const { files, from, headers, subject: given } = mail
-  const back = returned(mail, accountId)
-  if (back.length > 0) return singleEvent(back)
+  const bounce = bounceOf(mail, accountId)
+  if (bounce.length > 0) return statusesOrIgnored(bounce)
   const address = (from?.address ?? "").toLowerCase()
   const [id] = idsOf(headers.get("message-id"))
   if (!addressForm.test(address) || address.length > maxAddressLength) return ignored
-  if (address === (profile["address"] ?? "").toLowerCase() || ours.test(id ?? "")) return ignored
+  if (address === (profile["address"] ?? "").toLowerCase() || ownMessageId.test(id ?? "")) return ignored
   if (isAutomatic(mail, address)) return ignored
   const subject = withoutPrefix(textOf(given).replace(/\s+/g, " ")).slice(0, maxSubjectLength)
-  const written = withoutQuotes(textOf(mail.text))
+  const ownText = withoutQuotes(textOf(mail.text))
   const media = mediaOf(files)
   const { isReply, thread } = threadOf(headers, id ?? `${address} ${given} ${mail.text}`)
-  const text = isReply || subject === "" ? written : `Subject: ${subject}\n\n${written}`.trim()
+  const text = isReply || subject === "" ? ownText : `Subject: ${subject}\n\n${ownText}`.trim()
   if (text === "" && media.length === 0) return ignored
-  return arrived({
+  return arrivalOrIgnored({
     event: {
       _tag: "Message",
       channel,
@@ -149,13 +150,13 @@ export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: Channel
       timestamp: now
     },
     raw: {
-      headers: Object.fromEntries(Array.from(headers).filter(([name]) => keptHeaders.has(name))),
+      headers: Object.fromEntries(Array.from(headers).filter(([name]) => storedHeaders.has(name))),
       authentication: mail.authentication,
-      text: mail.text.slice(0, maxKeptText)
+      text: mail.text.slice(0, maxStoredText)
     }
   })
 }
 
 /** Headers that are stored with the event, for support. */
-const keptHeaders = new Set(["from", "to", "cc", "date", "message-id", "in-reply-to", "references"])
-const maxKeptText = 65_536
+const storedHeaders = new Set(["from", "to", "cc", "date", "message-id", "in-reply-to", "references"])
+const maxStoredText = 65_536

@@ -6,13 +6,14 @@ import type { Attachment, Email } from "postal-mime"
 import type { ChannelRequest } from "../../capabilities/ChannelAdapters.ts"
 import { ValidationError } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
-import { unquotedHtml } from "./Spoken.ts"
+import { unquotedHtml } from "./Quotes.ts"
 
 /** An address of mailbox and domain, without name, comments or quotes. */
 export const addressForm = /^[^\s@<>",;:]{1,64}@[A-Za-z0-9.-]{1,190}$/
 
 const Verdict = Schema.optionalWith(Schema.Lowercase.pipe(Schema.compose(Schema.String)), { exact: true })
-const Handed = Schema.Struct({
+/** A delivery as JSON. A delivery of type `message/rfc822` is the mail itself. */
+const JsonDelivery = Schema.Struct({
   /** The mail in base64. */
   raw: Schema.String,
   envelope: Schema.optionalWith(
@@ -45,24 +46,24 @@ export interface ReceivedMail {
   readonly authentication: Readonly<Partial<Record<"spf" | "dkim" | "dmarc", string>>>
 }
 
-const decode = Schema.decodeUnknown(Handed)
-const unreadable = () =>
+const decode = Schema.decodeUnknown(JsonDelivery)
+const invalidBody = () =>
   new ValidationError({ message: "The body is neither a mail nor JSON with a base64 mail in raw." })
 
-const limits = { maxNestingDepth: 32, maxHeadersSize: 262_144, maxRfc822NestingDepth: 2 } as const
+const parserLimits = { maxNestingDepth: 32, maxHeadersSize: 262_144, maxRfc822NestingDepth: 2 } as const
 
-const library = Effect.promise(() => import("postal-mime"))
+const postalMime = Effect.promise(() => import("postal-mime"))
 
 const parseMail = (raw: Uint8Array) =>
-  Effect.flatMap(library, ({ default: PostalMime }) =>
+  Effect.flatMap(postalMime, ({ default: PostalMime }) =>
     Effect.tryPromise({
-      try: () => PostalMime.parse(raw, { ...limits, attachmentEncoding: "base64" }),
-      catch: unreadable
+      try: () => PostalMime.parse(raw, { ...parserLimits, attachmentEncoding: "base64" }),
+      catch: invalidBody
     })
   )
 
-/** The library also renders HTML next to plain text. */
-const asText = (html: string) => {
+/** The text of HTML. The parser renders the HTML part of a mail that also has plain text, so both are put into a mail. */
+const htmlToText = (html: string) => {
   const part = `content-type: text/html; charset=utf-8\r\ncontent-transfer-encoding: base64\r\n\r\n${Encoding.encodeBase64(html)}`
   const mail = `content-type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\n \r\n--b\r\n${part}\r\n--b--\r\n`
   return Effect.map(parseMail(new TextEncoder().encode(mail)), ({ text = "" }) => text)
@@ -70,13 +71,14 @@ const asText = (html: string) => {
 
 const textOf = ({ html, text }: Email) => {
   if (text !== undefined && text.trim() !== "") return Effect.succeed(text)
-  return html === undefined ? Effect.succeed("") : asText(unquotedHtml(html))
+  return html === undefined ? Effect.succeed("") : htmlToText(unquotedHtml(html))
 }
 
 const fileOf = ({ content, filename, mimeType }: Attachment): ReadonlyArray<MailFile> =>
   typeof content === "string" ? [{ name: filename, mimeType, data: content }] : []
 
-const handed = (request: ChannelRequest) => {
+/** The bytes of the mail, and what the service says about its sender. */
+const deliveredMail = (request: ChannelRequest) => {
   const type = request.header("content-type") ?? ""
   if (/^message\/rfc822\s*(?:;|$)/i.test(type))
     return Effect.succeed({ raw: request.body, envelopeFrom: null, authentication: {} })
@@ -88,12 +90,12 @@ const handed = (request: ChannelRequest) => {
       envelopeFrom: envelope.from === null ? "" : (envelope.from ?? null),
       authentication
     }
-  }).pipe(Effect.mapError(unreadable))
+  }).pipe(Effect.mapError(invalidBody))
 }
 
 export const receivedMail = (request: ChannelRequest): Effect.Effect<ReceivedMail, ValidationError> =>
   Effect.gen(function* () {
-    const { authentication, envelopeFrom, raw } = yield* handed(request)
+    const { authentication, envelopeFrom, raw } = yield* deliveredMail(request)
     const email = yield* parseMail(raw)
     const headers = new Map(email.headers.toReversed().map(({ key, value }) => [key, value] as const))
     const path = headers.get("return-path")?.trim()

@@ -3,7 +3,7 @@ import * as DateTime from "effect/DateTime"
 import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, member, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
-import { arrived, ignored, type Normalizer, combine, singleEvent } from "../Normalized.ts"
+import { arrivalOrIgnored, ignored, type Normalizer, combine, statusesOrIgnored } from "../Normalized.ts"
 import { contentOf } from "./Content.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
@@ -101,11 +101,11 @@ const never = DateTime.unsafeMake(0)
 /** Edits, reactions, referrals, handovers and unknown events are acknowledged and ignored. */
 const read = (event: Event): Normalized => {
   const { fields } = event
-  if (Object.hasOwn(fields, "message")) return arrived(message(event))
-  if (Object.hasOwn(fields, "postback")) return arrived(postback(event))
+  if (Object.hasOwn(fields, "message")) return arrivalOrIgnored(message(event))
+  if (Object.hasOwn(fields, "postback")) return arrivalOrIgnored(postback(event))
   if (Object.hasOwn(fields, "delivery"))
-    return singleEvent(statuses(event, "delivered", fieldsOf(fields["delivery"])))
-  if (Object.hasOwn(fields, "read")) return singleEvent(statuses(event, "read", fieldsOf(fields["read"])))
+    return statusesOrIgnored(statuses(event, "delivered", fieldsOf(fields["delivery"])))
+  if (Object.hasOwn(fields, "read")) return statusesOrIgnored(statuses(event, "read", fieldsOf(fields["read"])))
   return ignored
 }
 

@@ -3,11 +3,11 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
-import { shownAs } from "../Markdown.ts"
+import { markdownFormatter } from "../Markdown.ts"
 import type { Outgoing, MetaChannel, OutgoingFile } from "../MetaChannel.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
-const decode = Schema.decodeUnknownOption(Schema.Struct({ message_id: Schema.NonEmptyString }))
+const decodeSent = Schema.decodeUnknownOption(Schema.Struct({ message_id: Schema.NonEmptyString }))
 
 const recipient = (aliases: ReadonlyArray<ContactAlias>): JsonObject | null => {
   const person = aliases.find(({ kind }) => kind === "page_scoped_id")
@@ -23,11 +23,11 @@ const message = ({ aliases, outboxId }: Outgoing, content: JsonObject): JsonObje
 
 const text = (outgoing: Outgoing) => message(outgoing, { text: outgoing.body })
 
-/** Messenger's names of the types. */
-const types = { image: "image", document: "file" } as const
+/** Messenger's names for the kinds of files. */
+const typeNames = { image: "image", document: "file" } as const
 
 const file = ({ as, fileId, ...outgoing }: OutgoingFile) =>
-  message(outgoing, { attachment: { type: types[as], payload: { attachment_id: fileId } } })
+  message(outgoing, { attachment: { type: typeNames[as], payload: { attachment_id: fileId } } })
 
 const decodeUpload = Schema.decodeUnknownOption(
   Schema.Struct({ attachment_id: Schema.Union(Schema.NonEmptyString, Schema.Int) })
@@ -37,8 +37,8 @@ const picture = { as: "image", maxBytes: 8 * MiB } as const
 const document = { as: "document", maxBytes: 25 * MiB } as const
 
 export const messenger: MetaChannel = {
-  limit: 2_000,
-  shown: shownAs({ strong: "", emphasis: "", code: "", fence: "" }),
+  maxTextLength: 2_000,
+  shown: markdownFormatter({ strong: "", emphasis: "", code: "", fence: "" }),
   text,
   carries: {
     "image/jpeg": picture,
@@ -47,15 +47,15 @@ export const messenger: MetaChannel = {
     "image/webp": document,
     "application/pdf": document
   },
-  captionLimit: 0,
+  maxCaptionLength: 0,
   upload: (as) => ({
     path: "message_attachments",
-    fields: { message: JSON.stringify({ attachment: { type: types[as], payload: { is_reusable: true } } }) },
+    fields: { message: JSON.stringify({ attachment: { type: typeNames[as], payload: { is_reusable: true } } }) },
     fileField: "filedata"
   }),
-  uploaded: (answer) => Option.map(decodeUpload(answer), ({ attachment_id: id }) => String(id)),
+  uploadedFileId: (answer) => Option.map(decodeUpload(answer), ({ attachment_id: id }) => String(id)),
   file,
-  accepted: (answer) => Option.map(decode(answer), ({ message_id: id }) => id),
+  messageId: (answer) => Option.map(decodeSent(answer), ({ message_id: id }) => id),
   seen: (aliases) => {
     const to = recipient(aliases)
     return to === null ? [] : ["mark_seen", "typing_on"].map((action) => ({ ...to, sender_action: action }))

@@ -3,21 +3,21 @@ import type * as HttpClient from "@effect/platform/HttpClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ChannelAdapter } from "../../capabilities/ChannelAdapters.ts"
-import { unreadable } from "../Exchange.ts"
+import { unreadableAnswer } from "../ProviderRequest.ts"
 import { fieldsOf, identifierOf } from "../Fields.ts"
-import { shownAs } from "../Markdown.ts"
+import { markdownFormatter } from "../Markdown.ts"
 import { emptyDelivery } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
-import { unreached } from "../Refusals.ts"
-import { verifyTimed } from "../Signature.ts"
+import { noContactAddress } from "../Refusals.ts"
+import { verifyTimestamped } from "../Signature.ts"
 
 /** `v0=` and the HMAC-SHA-256 of `v0:{timestamp}:{body}`. */
-const verify = verifyTimed({
-  stampHeader: "x-slack-request-timestamp",
+const verify = verifyTimestamped({
+  timestampHeader: "x-slack-request-timestamp",
   signatureHeader: "x-slack-signature",
   form: /^v0=([0-9a-f]{64})$/,
-  prefixOf: (stamp) => `v0:${stamp}:`
+  signedPrefix: (timestamp) => `v0:${timestamp}:`
 })
 
 /** These three characters have a special meaning in any text. */
@@ -46,18 +46,18 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
       Effect.gen(function* () {
         const { team_id, user_id } = yield* api.post(accessToken, "auth.test", {})
         const [teamId, botUserId] = [identifierOf(team_id, 60), identifierOf(user_id, 60)]
-        if (teamId === undefined || botUserId === undefined) return yield* unreadable()
+        if (teamId === undefined || botUserId === undefined) return yield* unreadableAnswer()
         return { externalId: `${teamId}.${botUserId}`, profile: { teamId, botUserId } }
       }),
 
     maxTextLength: 4_000,
     maxCaptionLength: 0,
-    shown: shownAs({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
+    shown: markdownFormatter({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
     carries: {},
     send: (to, { body }) =>
       Effect.gen(function* () {
         const thread = to.aliases.find(({ kind }) => kind === "thread")
-        if (thread === undefined) return yield* unreached()
+        if (thread === undefined) return yield* noContactAddress()
         const [channel = "", ts] = thread.value.split(":")
         const answer = yield* api.post(to.accessToken, "chat.postMessage", {
           channel,
@@ -67,7 +67,7 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
           ...(ts === undefined ? {} : { thread_ts: ts })
         })
         const id = identifierOf(answer["ts"], 40)
-        if (id === undefined) return yield* unreadable()
+        if (id === undefined) return yield* unreadableAnswer()
         return `${channel}:${id}`
       }),
     // Apps cannot mark messages as read, and can show typing only in the assistant's pane.
@@ -78,7 +78,7 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
         const { file } = yield* api.get(accessToken, "files.info", { file: id })
         const { mimetype, size, url_private_download: url } = fieldsOf(file)
         const address = identifierOf(url, 2_048)
-        if (address === undefined) return yield* unreadable()
+        if (address === undefined) return yield* unreadableAnswer()
         return { url: address, mime_type: identifierOf(mimetype, 200), file_size: Number(size) || 0 }
       }),
     // Files are fetched with the guarded client and the token.

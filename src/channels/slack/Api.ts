@@ -6,12 +6,12 @@ import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import { ChannelError, channelRefusal } from "../../capabilities/ChannelAdapters.ts"
 import type { JsonObject } from "../../domain/Text.ts"
-import { exchange, type Refusal, waitOf } from "../Exchange.ts"
+import { requestJson, type ToChannelError, retryAfterOf } from "../ProviderRequest.ts"
 import { type Fields, fieldsOf } from "../Fields.ts"
 
 const callTimeout = Duration.seconds(10)
 
-const accessErrors = new Set([
+const accessCodes = new Set([
   "access_denied",
   "account_inactive",
   "ekm_access_denied",
@@ -26,22 +26,22 @@ const accessErrors = new Set([
   "token_expired",
   "token_revoked"
 ])
-const limits = new Set(["ratelimited", "rate_limited"])
+const rateLimitCodes = new Set(["ratelimited", "rate_limited"])
 /** After these errors the message may have been accepted. */
-const failures = new Set(["fatal_error", "internal_error", "request_timeout", "service_unavailable"])
+const unknownOutcomeCodes = new Set(["fatal_error", "internal_error", "request_timeout", "service_unavailable"])
 
-const word = /^[a-z0-9_]{1,60}$/
+const errorCode = /^[a-z0-9_]{1,60}$/
 
-const meaningOf = (error: unknown): ChannelError => {
-  const code = typeof error === "string" && word.test(error) ? error : "unknown"
-  if (accessErrors.has(code)) return channelRefusal(`Slack refused the app's token (${code}).`)
-  if (limits.has(code)) return channelRefusal("Slack's rate limit is reached.", true)
-  if (failures.has(code))
+const errorOf = (error: unknown): ChannelError => {
+  const code = typeof error === "string" && errorCode.test(error) ? error : "unknown"
+  if (accessCodes.has(code)) return channelRefusal(`Slack refused the app's token (${code}).`)
+  if (rateLimitCodes.has(code)) return channelRefusal("Slack's rate limit is reached.", true)
+  if (unknownOutcomeCodes.has(code))
     return new ChannelError({ reason: "Unknown", message: `Slack has failed (${code}).`, retryable: true })
   return channelRefusal(`Slack did not accept the message (${code}).`)
 }
 
-const refusal: Refusal = (status, headers, _body, now) => {
+const toChannelError: ToChannelError = (status, headers, _body, now) => {
   const message = `Slack answered with status ${status}.`
   return status >= 500
     ? new ChannelError({ reason: "Unknown", message, retryable: true })
@@ -49,23 +49,23 @@ const refusal: Refusal = (status, headers, _body, now) => {
         reason: "Refused",
         message,
         retryable: status === 429 || status === 408,
-        ...waitOf(headers, now)
+        ...retryAfterOf(headers, now)
       })
 }
 
 /** `base` is the configured address, such as `https://slack.com/api`. Returns answers with `ok: true`. */
 export const makeApi = (http: HttpClient.HttpClient, base: string) => {
-  const ask = (token: Redacted.Redacted, method: string, request: HttpClientRequest.HttpClientRequest) =>
-    exchange(http, HttpClientRequest.bearerToken(request, token), callTimeout, refusal).pipe(
+  const send = (token: Redacted.Redacted, method: string, request: HttpClientRequest.HttpClientRequest) =>
+    requestJson(http, HttpClientRequest.bearerToken(request, token), callTimeout, toChannelError).pipe(
       Effect.flatMap((answer): Effect.Effect<Fields, ChannelError> => {
         const fields = fieldsOf(answer)
-        return fields["ok"] === true ? Effect.succeed(fields) : meaningOf(fields["error"])
+        return fields["ok"] === true ? Effect.succeed(fields) : errorOf(fields["error"])
       }),
       Effect.withSpan(`Slack.${method}`)
     )
   return {
     post: (token: Redacted.Redacted, method: string, body: JsonObject) =>
-      ask(
+      send(
         token,
         method,
         HttpClientRequest.post(`${base}/${method}`, { acceptJson: true }).pipe(
@@ -73,7 +73,7 @@ export const makeApi = (http: HttpClient.HttpClient, base: string) => {
         )
       ),
     get: (token: Redacted.Redacted, method: string, query: Readonly<Record<string, string>>) =>
-      ask(
+      send(
         token,
         method,
         HttpClientRequest.get(`${base}/${method}`, { acceptJson: true }).pipe(

@@ -6,7 +6,7 @@ import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, member, timestampOf, textOf, identifierOf } from "../Fields.ts"
-import { arrived, ignored } from "../Normalized.ts"
+import { arrivalOrIgnored, ignored } from "../Normalized.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
 const channel = "slack"
@@ -87,7 +87,7 @@ export const normalize = (given: unknown, now: DateTime.Utc, access: ChannelAcce
   const media = mediaOf(event)
   const text = withoutMentions(textOf(event["text"]), bot)
   if (text === "" && media.length === 0) return ignored
-  return arrived({
+  return arrivalOrIgnored({
     event: {
       _tag: "Message",
       channel,

@@ -12,13 +12,13 @@ import {
   type ChannelAdapter,
   type ChannelRecipient
 } from "../../capabilities/ChannelAdapters.ts"
-import { unreadable } from "../Exchange.ts"
+import { unreadableAnswer } from "../ProviderRequest.ts"
 import { fieldsOf, identifierOf } from "../Fields.ts"
-import { type MarkedSpan, unmarked, withMarks } from "../Marked.ts"
+import { type MarkedSpan, parseMarkedText, toMarkedText } from "../MarkedText.ts"
 import { emptyDelivery } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
-import { unreached, unsigned } from "../Refusals.ts"
+import { noContactAddress, invalidSignature } from "../Refusals.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** Derived from the token, so that a bot that is activated again keeps its secret. */
@@ -37,7 +37,7 @@ const types = { strong: "bold", emphasis: "italic", code: "code", fence: "pre" }
 >
 
 const formatted = (body: string) => {
-  const { spans, text } = unmarked(body)
+  const { spans, text } = parseMarkedText(body)
   return { text, entities: spans.map(({ kind, ...place }) => ({ type: types[kind], ...place })) }
 }
 
@@ -64,14 +64,14 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
     verify: ({ header }, access) =>
       access !== null && isEqual(header("x-telegram-bot-api-secret-token") ?? "", secretOf(access))
         ? Either.void
-        : Either.left(unsigned()),
+        : Either.left(invalidSignature()),
     normalize: (body, now, access) => (access === null ? emptyDelivery : normalize(body, now, access)),
 
     prove: ({ accessToken }) =>
       Effect.gen(function* () {
         const me = fieldsOf(yield* api.call(accessToken, "getMe", {}))
         const id = identifierOf(me["id"], 30)
-        if (id === undefined) return yield* unreadable()
+        if (id === undefined) return yield* unreadableAnswer()
         return { externalId: id, profile: { username: identifierOf(me["username"], 100) ?? "" } }
       }),
     connect: (access, url) =>
@@ -85,7 +85,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
 
     maxTextLength: 4_096,
     maxCaptionLength: 1_024,
-    shown: withMarks,
+    shown: toMarkedText,
     carries: {
       "image/jpeg": picture,
       "image/png": picture,
@@ -96,7 +96,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
     send: (to, { body, file }) =>
       Effect.gen(function* () {
         const chat = chatOf(to)
-        if (chat === null) return yield* unreached()
+        if (chat === null) return yield* noContactAddress()
         const { entities, text } = formatted(body)
         const sent =
           file === null
@@ -121,7 +121,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
                 }
               )
         const id = identifierOf(fieldsOf(sent)["message_id"], 30)
-        if (id === undefined) return yield* unreadable()
+        if (id === undefined) return yield* unreadableAnswer()
         return `${chat.chat_id}:${id}`
       }),
     seen: (to) => {
@@ -135,7 +135,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
       Effect.gen(function* () {
         const file = fieldsOf(yield* api.call(accessToken, "getFile", { file_id: id }))
         const path = identifierOf(file["file_path"], 1_000)
-        if (path === undefined) return yield* unreadable()
+        if (path === undefined) return yield* unreadableAnswer()
         return { url: path, file_size: Number(file["file_size"]) || 0 }
       }),
     read: ({ accessToken }, path, maxBytes) => Effect.asSome(api.read(accessToken, path, maxBytes))

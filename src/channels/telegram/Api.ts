@@ -11,7 +11,7 @@ import * as Redacted from "effect/Redacted"
 import { ChannelError, channelRefusal } from "../../capabilities/ChannelAdapters.ts"
 import * as Json from "../../domain/Json.ts"
 import type { JsonObject } from "../../domain/Text.ts"
-import { download, exchange, type NewFile, type Refusal, waitOf, withForm } from "../Exchange.ts"
+import { download, requestJson, type NewFile, type ToChannelError, retryAfterOf, multipartBody } from "../ProviderRequest.ts"
 import { fieldsOf } from "../Fields.ts"
 
 const callTimeout = Duration.seconds(10)
@@ -20,7 +20,7 @@ const transferTimeout = Duration.seconds(30)
 /** The form of a valid token, because it becomes part of an address. */
 const tokenForm = /^\d{1,20}:[A-Za-z0-9_-]{1,100}$/
 
-const meanings: ReadonlyMap<number, string> = new Map([
+const refusalReasons: ReadonlyMap<number, string> = new Map([
   [400, "Telegram did not accept the message"],
   [401, "Telegram refused the bot's token"],
   [403, "The contact has blocked the bot, or the bot is no longer a member of the chat"],
@@ -31,27 +31,27 @@ const meanings: ReadonlyMap<number, string> = new Map([
 /**
  * `{ok: false, error_code, description, parameters: {retry_after}}`. The description may repeat parts of the request.
  */
-const refusal: Refusal = (status, headers, body, now) => {
+const toChannelError: ToChannelError = (status, headers, body, now) => {
   const answer = fieldsOf(Option.getOrNull(Either.getRight(Json.parse(body))))
   const seconds = fieldsOf(answer["parameters"])["retry_after"]
-  const asked =
+  const retryAfterDuration =
     typeof seconds === "number" && seconds >= 0 && seconds <= 3_600
       ? { retryAfter: Duration.seconds(seconds) }
-      : waitOf(headers, now)
+      : retryAfterOf(headers, now)
   if (status === 429) {
     return new ChannelError({
       reason: "Refused",
       message: "Telegram's rate limit is reached.",
       retryable: true,
-      ...asked
+      ...retryAfterDuration
     })
   }
-  const meaning = answer["ok"] === false ? meanings.get(status) : undefined
-  if (meaning !== undefined) return channelRefusal(`${meaning} (code ${status}).`)
+  const reason = answer["ok"] === false ? refusalReasons.get(status) : undefined
+  if (reason !== undefined) return channelRefusal(`${reason} (code ${status}).`)
   const message = `Telegram answered with status ${status}.`
   return status >= 500
     ? new ChannelError({ reason: "Unknown", message, retryable: true })
-    : new ChannelError({ reason: "Refused", message, retryable: status === 408, ...asked })
+    : new ChannelError({ reason: "Refused", message, retryable: status === 408, ...retryAfterDuration })
 }
 
 /** `base` is the configured address, such as `https://api.telegram.org`. Returns the result of the method. */
@@ -71,7 +71,7 @@ export const makeApi = (client: HttpClient.HttpClient, base: string) => {
       const request = HttpClientRequest.post(url, { acceptJson: true }).pipe(
         HttpClientRequest.bodyUnsafeJson(body)
       )
-      return resultOf(yield* exchange(http, request, callTimeout, refusal))
+      return resultOf(yield* requestJson(http, request, callTimeout, toChannelError))
     }).pipe(Effect.withSpan(`Telegram.${method}`))
 
   const send = (
@@ -82,9 +82,9 @@ export const makeApi = (client: HttpClient.HttpClient, base: string) => {
   ) =>
     Effect.gen(function* () {
       const url = yield* address(token, method)
-      const filled = yield* withForm(fields, file)
-      const request = HttpClientRequest.post(url, { acceptJson: true }).pipe(filled)
-      return resultOf(yield* exchange(http, request, transferTimeout, refusal))
+      const withBody = yield* multipartBody(fields, file)
+      const request = HttpClientRequest.post(url, { acceptJson: true }).pipe(withBody)
+      return resultOf(yield* requestJson(http, request, transferTimeout, toChannelError))
     }).pipe(Effect.withSpan(`Telegram.${method}`))
 
   /** `path` is the `file_path` of `getFile`. */

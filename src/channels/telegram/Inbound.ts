@@ -6,7 +6,7 @@ import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { Arrival, ContactAlias, InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, member, timestampOf, textOf, identifierOf } from "../Fields.ts"
-import { arrived, ignored } from "../Normalized.ts"
+import { arrivalOrIgnored, ignored } from "../Normalized.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
 const channel = "telegram"
@@ -132,7 +132,7 @@ export const normalize = (body: unknown, now: DateTime.Utc, access: ChannelAcces
   const { externalId: accountId, profile } = access
   const update = fieldsOf(body)
   const message = fieldsOf(update["message"])
-  if (message["migrate_to_chat_id"] !== undefined) return arrived(moved(accountId, message, now))
+  if (message["migrate_to_chat_id"] !== undefined) return arrivalOrIgnored(moved(accountId, message, now))
   const updateId = identifierOf(update["update_id"], 30)
   const chat = chatIdOf(message)
   const content = written(message)
@@ -141,7 +141,7 @@ export const normalize = (body: unknown, now: DateTime.Utc, access: ChannelAcces
   if (from["is_bot"] === true) return ignored
   const isPrivate = fieldsOf(message["chat"])["type"] === "private"
   if (!isPrivate && !isSpokenTo(message, accountId, profile["username"] ?? "")) return ignored
-  return arrived({
+  return arrivalOrIgnored({
     event: {
       _tag: "Message",
       channel,

@@ -3,7 +3,7 @@ import type * as DateTime from "effect/DateTime"
 import type { Arrival } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, member, timestampOf, identifierOf } from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
-import { arrived, ignored, type Normalizer, combine, singleEvent } from "../Normalized.ts"
+import { arrivalOrIgnored, ignored, type Normalizer, combine, statusesOrIgnored } from "../Normalized.ts"
 import { aliasesOf, type Contacts, contactsOf, joinedAliases, renamedOf, senderOf } from "./Contact.ts"
 import { contentOf, sentContentOf } from "./Content.ts"
 import { statusOf } from "./Statuses.ts"
@@ -104,13 +104,13 @@ const update = ({ accountId, now, value }: Change, fields: Fields): Arrival | un
 
 const status = ({ accountId }: Change, fields: Fields): Normalized => {
   const found = statusOf(accountId, fields)
-  return singleEvent(found === undefined ? [] : [found])
+  return statusesOrIgnored(found === undefined ? [] : [found])
 }
 
 const kinds = {
-  messages: (change: Change, item: Fields) => arrived(message(change, item)),
-  message_echoes: (change: Change, item: Fields) => arrived(echo(change, item)),
-  user_id_update: (change: Change, item: Fields) => arrived(update(change, item)),
+  messages: (change: Change, item: Fields) => arrivalOrIgnored(message(change, item)),
+  message_echoes: (change: Change, item: Fields) => arrivalOrIgnored(echo(change, item)),
+  user_id_update: (change: Change, item: Fields) => arrivalOrIgnored(update(change, item)),
   statuses: status
 } as const
 

@@ -3,14 +3,14 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
-import { shownAs } from "../Markdown.ts"
+import { markdownFormatter } from "../Markdown.ts"
 import type { Outgoing, MetaChannel, OutgoingFile } from "../MetaChannel.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 const Accepted = Schema.Struct({
   messages: Schema.NonEmptyArray(Schema.Struct({ id: Schema.NonEmptyString }))
 })
-const decode = Schema.decodeUnknownOption(Accepted)
+const decodeSent = Schema.decodeUnknownOption(Accepted)
 
 const digits = /^\d{5,20}$/
 
@@ -57,8 +57,8 @@ const decodeUpload = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.NonEm
 const picture = { as: "image", maxBytes: 5 * MiB } as const
 
 export const whatsapp: MetaChannel = {
-  limit: 4_096,
-  shown: shownAs({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
+  maxTextLength: 4_096,
+  shown: markdownFormatter({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
   text,
   // WebP is only for stickers, and GIF is not supported.
   carries: {
@@ -66,15 +66,15 @@ export const whatsapp: MetaChannel = {
     "image/png": picture,
     "application/pdf": { as: "document", maxBytes: 100 * MiB }
   },
-  captionLimit: 1_024,
+  maxCaptionLength: 1_024,
   upload: (_, mimeType) => ({
     path: "media",
     fields: { messaging_product: "whatsapp", type: mimeType },
     fileField: "file"
   }),
-  uploaded: (answer) => Option.map(decodeUpload(answer), ({ id }) => id),
+  uploadedFileId: (answer) => Option.map(decodeUpload(answer), ({ id }) => id),
   file,
-  accepted: (answer) => Option.map(decode(answer), ({ messages: [{ id }] }) => id),
+  messageId: (answer) => Option.map(decodeSent(answer), ({ messages: [{ id }] }) => id),
   seen: (_, messageId) => [
     {
       messaging_product: "whatsapp",

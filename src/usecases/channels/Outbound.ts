@@ -24,7 +24,7 @@ import {
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
-import { split, splitFormatted } from "../../channels/Split.ts"
+import { split, splitFormatted } from "../../channels/SplitText.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"

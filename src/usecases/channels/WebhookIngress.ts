@@ -15,7 +15,7 @@ import {
   type Normalized
 } from "../../capabilities/ChannelAdapters.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
-import { unsigned } from "../../channels/Refusals.ts"
+import { invalidSignature } from "../../channels/Refusals.ts"
 import type { Arrival, Delivered, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import {
   Forbidden,
@@ -139,8 +139,8 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     /** The credentials of the account's only active configuration. */
     const access = Effect.fn("WebhookIngress.access")(function* (channel: string, account: string) {
       const [found, ...others] = yield* channels.byAccount(channel, account)
-      if (found === undefined || others.length > 0) return yield* unsigned()
-      return yield* Effect.mapError(accessOf(box, found), unsigned)
+      if (found === undefined || others.length > 0) return yield* invalidSignature()
+      return yield* Effect.mapError(accessOf(box, found), invalidSignature)
     })
 
     /**

@@ -91,7 +91,7 @@ const Server = Layer.suspend(() => {
     Layer.provide(
       Layer.unwrapEffect(
         Effect.map(HttpClient.HttpClient, (http) =>
-          BuiltIn.layerOver({
+          BuiltIn.layerWithGraph({
             appSecret: null,
             others: [telegramAdapter(http, stub?.url ?? ""), emailAdapter(mails)]
           })

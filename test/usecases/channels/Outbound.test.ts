@@ -14,7 +14,7 @@ import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
 import { Graph } from "../../../src/channels/Graph.ts"
 import { GraphFiles } from "../../../src/channels/GraphFiles.ts"
 import * as BuiltIn from "../../../src/channels/BuiltIn.ts"
-import type { NewFile } from "../../../src/channels/Exchange.ts"
+import type { NewFile } from "../../../src/channels/ProviderRequest.ts"
 import { ConversationStates } from "../../../src/store/conversations/ConversationStates.ts"
 import type { StoredAttachment } from "../../../src/domain/channels/Attachment.ts"
 import type { DeliveryStatus } from "../../../src/domain/channels/Channel.ts"
@@ -76,7 +76,7 @@ const graphFiles = Layer.succeed(GraphFiles, {
 })
 
 const settings = channelSettings({ appId: "8801" })
-const adapters = BuiltIn.layerOver({ appSecret: null }).pipe(Layer.provide([graph, graphFiles]))
+const adapters = BuiltIn.layerWithGraph({ appSecret: null }).pipe(Layer.provide([graph, graphFiles]))
 
 const outboundLayer = Outbound.Default.pipe(
   Layer.provideMerge(OutboxStore.Default),

@@ -9,21 +9,19 @@ const maxGraphemeUnits = 256
 /** In order of preference. A part may end at the end of a match. */
 const ends = [/\n\s*\n/g, /[.!?…][)"'”’\]*_]*(?=\s)|[。！？]/g, /\n/g, /\s/g]
 
+/** Positions up to `limit` at which a grapheme begins, without 0. */
 const boundaries = (text: string, limit: number): ReadonlySet<number> => {
-  const found = new Set<number>()
-  for (const { index } of graphemes.segment(text.slice(0, limit + maxGraphemeUnits)))
-    if (index <= limit) found.add(index)
-  found.delete(0)
-  return found
+  const starts = Array.from(graphemes.segment(text.slice(0, limit + maxGraphemeUnits)), ({ index }) => index)
+  return new Set(starts.filter((index) => index > 0 && index <= limit))
 }
 
-/** A grapheme longer than a whole message must be cut, but not within a surrogate pair. */
-const forced = (text: string, limit: number): number => {
+/** The cut within a grapheme that is longer than a whole message. It is never within a surrogate pair. */
+const forcedCut = (text: string, limit: number): number => {
   const before = text.charCodeAt(limit - 1)
   return before >= 0xd800 && before <= 0xdbff ? limit - 1 : limit
 }
 
-const cutOf = (text: string, limit: number): number => {
+const cutPosition = (text: string, limit: number): number => {
   const allowed = boundaries(text, limit)
   const window = text.slice(0, limit + 1)
   for (const end of ends) {
@@ -33,7 +31,7 @@ const cutOf = (text: string, limit: number): number => {
     const last = places.at(-1)
     if (last !== undefined) return last
   }
-  return allowed.size === 0 ? forced(text, limit) : Math.max(...allowed)
+  return allowed.size === 0 ? forcedCut(text, limit) : Math.max(...allowed)
 }
 
 /**
@@ -43,23 +41,23 @@ export const split = (text: string, limit: number): ReadonlyArray<string> => {
   const parts: Array<string> = []
   let rest = text.trim()
   while (rest.length > limit) {
-    const cut = cutOf(rest, limit)
+    const cut = cutPosition(rest, limit)
     parts.push(rest.slice(0, cut).trim())
     rest = rest.slice(cut).trim()
   }
   return [...parts, rest].filter((part) => part !== "")
 }
 
-/** Blocks of code, and formatting marks of `Marked`. A mark opens and closes a range. */
+/** Blocks of code, and formatting marks of `MarkedText`. The same mark opens and closes a range. */
 const marks = /^(?:```|\ue004)$|[\ue001-\ue003]/gm
-/** Number of UTF-16 units for closing and opening all marks at the ends of a part. */
-const unitsOfMarks = 16
+/** UTF-16 units of each part that are reserved for marks that close and reopen ranges. */
+const reservedMarkUnits = 16
 const isFence = (mark: string) => mark === "```" || mark === "\ue004"
 
 /** {@link split} for formatted text: a range that is cut is closed in its part and opened again in the next one. */
 export const splitFormatted = (text: string, limit: number): ReadonlyArray<string> => {
   const open: Array<string> = []
-  const pieces = text.length > limit ? split(text, limit - unitsOfMarks) : split(text, limit)
+  const pieces = text.length > limit ? split(text, limit - reservedMarkUnits) : split(text, limit)
   return pieces.flatMap((piece) => {
     const before = open.map((mark) => (isFence(mark) ? `${mark}\n` : mark)).join("")
     for (const [mark] of piece.matchAll(marks)) {
@@ -68,7 +66,7 @@ export const splitFormatted = (text: string, limit: number): ReadonlyArray<strin
       else open.splice(at, 1)
     }
     const after = open.toReversed().map((mark) => (isFence(mark) ? `\n${mark}` : mark))
-    // The marks at the end of the part before have closed it.
+    // A part of marks alone is dropped: the part before has closed its ranges.
     return piece.replace(marks, "").trim() === "" ? [] : [`${before}${piece}${after.join("")}`]
   })
 }

@@ -1,4 +1,4 @@
-/** Functions of the host as a channel. */
+/** A channel made of functions of the library's host. */
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -23,17 +23,17 @@ import type {
 } from "../domain/channels/HostChannel.ts"
 import { ExternalId } from "../domain/channels/ChannelConfiguration.ts"
 import { fieldsOf, member, timestampOf, textOf, identifierOf } from "./Fields.ts"
-import { shownAs } from "./Markdown.ts"
-import { emptyDelivery, combine, singleEvent, arrived, ignored } from "./Normalized.ts"
-import { unsigned, unreached } from "./Refusals.ts"
+import { markdownFormatter } from "./Markdown.ts"
+import { emptyDelivery, combine, statusesOrIgnored, arrivalOrIgnored, ignored } from "./Normalized.ts"
+import { invalidSignature, noContactAddress } from "./Refusals.ts"
 import { MiB } from "../domain/Bytes.ts"
 import { itemsOf } from "../domain/JsonValue.ts"
 
 const callTimeout = Duration.seconds(20)
 const maxAnswerBytes = MiB
-const maxFrom = 256
+const maxSenderLength = 256
 
-const unknown = (message: string) => new ChannelError({ reason: "Unknown", message, retryable: true })
+const unknownOutcome = (message: string) => new ChannelError({ reason: "Unknown", message, retryable: true })
 
 const accountOf = ({ accessToken, externalId, profile, secrets }: ChannelAccess): HostAccount => ({
   id: externalId,
@@ -42,14 +42,14 @@ const accountOf = ({ accessToken, externalId, profile, secrets }: ChannelAccess)
   secrets: Record.map(secrets, Redacted.value)
 })
 
-/** A refusal was certainly not sent. Any other thrown error leaves the outcome unknown. */
-const thrownOf = (thrown: unknown): ChannelError => {
+/** After a refusal nothing was sent. Any other thrown error leaves the outcome unknown. */
+const errorOfThrown = (thrown: unknown): ChannelError => {
   if (thrown instanceof ChannelError) return thrown
   if (!(thrown instanceof OutboundHttpError))
-    return unknown("The channel failed before it returned a result.")
+    return unknownOutcome("The channel failed before it returned a result.")
   const { message, reason } = thrown
   if (reason === "Refused" || reason === "InvalidUrl") return channelRefusal(message)
-  return reason === "Unresolved" ? channelRefusal(message, true) : unknown(message)
+  return reason === "Unresolved" ? channelRefusal(message, true) : unknownOutcome(message)
 }
 
 const Refusal = Schema.Struct({
@@ -73,7 +73,7 @@ const refusalOf = (answer: unknown): ChannelError | null => {
   })
 }
 
-const fetching =
+const makeFetch =
   (http: typeof OutboundHttp.Service, signal: AbortSignal): ChannelCall["fetch"] =>
   async (url, { body, headers, maxBytes = maxAnswerBytes, method }: ChannelFetchRequest = {}) => {
     const request = { url, maxBytes, timeout: callTimeout, maxRedirects: 0 }
@@ -103,12 +103,12 @@ const formOf = ({ account, secrets = {}, settings = {} }: HostChannel): ChannelF
   settings: Object.entries(settings).map(([name, setting]) => ({ name, ...setting }))
 })
 
-/** Reads the host's result of a delivery, leniently, as from any provider. */
-const normalized = (channel: string, accountId: string, given: unknown, now: DateTime.Utc) => {
-  const { messages, statuses } = fieldsOf(given)
+/** The events in the host's result. It is read as leniently as the payload of a provider. */
+const normalize = (channel: string, accountId: string, result: unknown, now: DateTime.Utc) => {
+  const { messages, statuses } = fieldsOf(result)
   const arrivals = itemsOf(messages).map((item) => {
     const { files, from, id, name, text, timestamp } = fieldsOf(item)
-    const [messageId, sender] = [identifierOf(id), identifierOf(from, maxFrom)]
+    const [messageId, sender] = [identifierOf(id), identifierOf(from, maxSenderLength)]
     const media = itemsOf(files).flatMap((file) => {
       const { mimeType, name: fileName, url } = fieldsOf(file)
       const address = identifierOf(url, 2_048)
@@ -125,7 +125,7 @@ const normalized = (channel: string, accountId: string, given: unknown, now: Dat
     const trimmedText = textOf(text)
     if (messageId === undefined || sender === undefined || (trimmedText === "" && media.length === 0))
       return ignored
-    return arrived({
+    return arrivalOrIgnored({
       event: {
         _tag: "Message",
         channel,
@@ -142,41 +142,41 @@ const normalized = (channel: string, accountId: string, given: unknown, now: Dat
       raw: item
     })
   })
-  const receipts = itemsOf(statuses).map((item) => {
+  const deliveryStatuses = itemsOf(statuses).map((item) => {
     const { delivery, error, id } = fieldsOf(item)
     const providerMessageId = identifierOf(id)
-    const come = deliveries.find((one) => one === delivery)
-    if (providerMessageId === undefined || come === undefined) return ignored
-    return singleEvent([
+    const known = deliveryStates.find((state) => state === delivery)
+    if (providerMessageId === undefined || known === undefined) return ignored
+    return statusesOrIgnored([
       {
         channel,
         accountId,
         providerMessageId,
         outboxId: null,
-        delivery: come,
+        delivery: known,
         error: identifierOf(error) ?? null
       }
     ])
   })
-  return combine([...arrivals, ...receipts])
+  return combine([...arrivals, ...deliveryStatuses])
 }
 
-const deliveries = ["sent", "delivered", "read", "failed"] as const
+const deliveryStates = ["sent", "delivered", "read", "failed"] as const
 
 /** `name` is the channel's name in the API and in addresses. */
 export const hostChannel = (
   name: string,
-  given: HostChannel
+  channel: HostChannel
 ): Effect.Effect<ChannelAdapter, never, OutboundHttp> =>
   Effect.map(OutboundHttp, (http): ChannelAdapter => {
     const callHost = <A>(run: (call: ChannelCall) => Promise<A>) =>
       Effect.tryPromise({
-        try: (signal) => run({ signal, fetch: fetching(http, signal) }),
-        catch: thrownOf
+        try: (signal) => run({ signal, fetch: makeFetch(http, signal) }),
+        catch: errorOfThrown
       }).pipe(
         Effect.timeoutFail({
           duration: callTimeout,
-          onTimeout: () => unknown("The channel did not answer in time.")
+          onTimeout: () => unknownOutcome("The channel did not answer in time.")
         }),
         Effect.flatMap((answer) => {
           const refusal = refusalOf(answer)
@@ -184,28 +184,28 @@ export const hostChannel = (
         }),
         Effect.withSpan("HostChannel.call", { attributes: { channel: name } })
       )
-    /** An error of the host while it verifies or reads counts as `otherwise`. */
-    const attempt = <A>(run: () => A, otherwise: A): A =>
+    /** The result of a function of the host; `otherwise` if it throws. */
+    const resultOr = <A>(run: () => A, otherwise: A): A =>
       Either.getOrElse(Either.try({ try: run, catch: () => null }), () => otherwise)
     return {
       name,
-      title: given.title,
-      form: formOf(given),
+      title: channel.title,
+      form: formOf(channel),
       webhook: "account",
       verify: ({ body, header }, access) =>
-        access !== null && attempt(() => given.verify({ body, header }, accountOf(access)), false) === true
+        access !== null && resultOr(() => channel.verify({ body, header }, accountOf(access)), false) === true
           ? Either.void
-          : Either.left(unsigned()),
+          : Either.left(invalidSignature()),
       normalize: (body, now, access) =>
         access === null
           ? emptyDelivery
-          : attempt(
-              () => normalized(name, access.externalId, given.receive(body, accountOf(access)), now),
+          : resultOr(
+              () => normalize(name, access.externalId, channel.receive(body, accountOf(access)), now),
               ignored
             ),
       prove: (access) =>
         Effect.flatMap(
-          callHost((call) => given.prove(accountOf(access), call)),
+          callHost((call) => channel.prove(accountOf(access), call)),
           (answer) => {
             const id = Predicate.hasProperty(answer, "account") ? answer.account : undefined
             return isExternalId(id)
@@ -213,20 +213,20 @@ export const hostChannel = (
               : Effect.fail(channelRefusal("The channel did not return an account."))
           }
         ),
-      maxTextLength: given.maxTextLength ?? 4_000,
+      maxTextLength: channel.maxTextLength ?? 4_000,
       maxCaptionLength: 0,
-      shown: shownAs({ strong: "", emphasis: "", code: "", fence: "" }),
+      shown: markdownFormatter({ strong: "", emphasis: "", code: "", fence: "" }),
       carries: {},
       send: (to, { author, body, outboxId }) => {
         const contact = to.aliases.find(({ kind }) => kind === "contact")
-        if (contact === undefined) return Effect.fail(unreached())
+        if (contact === undefined) return Effect.fail(noContactAddress())
         const message = { to: contact.value, text: body, id: outboxId, author }
         return Effect.flatMap(
-          callHost((call) => given.send(accountOf(to), message, call)),
+          callHost((call) => channel.send(accountOf(to), message, call)),
           (answer) => {
             const id = Predicate.hasProperty(answer, "id") ? identifierOf(answer.id) : undefined
             return id === undefined
-              ? Effect.fail(unknown("The channel did not return the result of the message."))
+              ? Effect.fail(unknownOutcome("The channel did not return the result of the message."))
               : Effect.succeed(id)
           }
         )

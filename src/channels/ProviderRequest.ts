@@ -1,5 +1,5 @@
 /**
- * One exchange with a provider of channels, with limits on time and size. Errors are words from fixed lists, because an
+ * One HTTP request to a channel's provider, with limits on time and size. Error messages are fixed texts, because an
  * answer may contain parts of the request, and a client's error contains the token.
  */
 import type * as HttpClient from "@effect/platform/HttpClient"
@@ -25,17 +25,17 @@ const maxAnswerBytes = MiB
 type AnswerHeaders = Readonly<Record<string, string | undefined>>
 
 /** Converts an answer outside 2xx; `now` is in milliseconds since 1970. */
-export type Refusal = (status: number, headers: AnswerHeaders, body: string, now: number) => ChannelError
+export type ToChannelError = (status: number, headers: AnswerHeaders, body: string, now: number) => ChannelError
 
-/** The pause that the provider requests with `retry-after`. */
-export const waitOf = (headers: AnswerHeaders, now: number): { readonly retryAfter?: Duration.Duration } =>
+/** The pause that the provider requests with `retry-after`, as a field of a {@link ChannelError}. */
+export const retryAfterOf = (headers: AnswerHeaders, now: number): { readonly retryAfter?: Duration.Duration } =>
   Option.match(retryAfter(headers, now), {
     onNone: () => ({}),
-    onSome: (wait) => ({ retryAfter: wait })
+    onSome: (pause) => ({ retryAfter: pause })
   })
 
-/** Errors that occur before any byte of the request was sent. */
-const unconnected = new Set([
+/** Codes of errors that occur before any byte of the request was sent. */
+const connectErrorCodes = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
   "EAI_AGAIN",
@@ -49,8 +49,8 @@ const codeOf = (cause: unknown, depth = 4): string => {
   return typeof cause["code"] === "string" ? cause["code"] : codeOf(cause["cause"], depth - 1)
 }
 
-const fromTransport = (error: HttpClientError.HttpClientError): ChannelError =>
-  error._tag === "RequestError" && unconnected.has(codeOf(error.cause))
+const transportError = (error: HttpClientError.HttpClientError): ChannelError =>
+  error._tag === "RequestError" && connectErrorCodes.has(codeOf(error.cause))
     ? channelRefusal("The provider could not be reached.", true)
     : new ChannelError({
         reason: "Unknown",
@@ -62,29 +62,29 @@ const timedOut = () =>
   new ChannelError({ reason: "Unknown", message: "The provider did not answer in time.", retryable: true })
 
 /** For a 2xx without a usable result. */
-export const unreadable = () =>
+export const unreadableAnswer = () =>
   new ChannelError({ reason: "Unknown", message: "The provider's answer cannot be read.", retryable: true })
 
-const read = (response: HttpClientResponse.HttpClientResponse, refusal: Refusal) =>
+const readAnswer = (response: HttpClientResponse.HttpClientResponse, toChannelError: ToChannelError) =>
   Effect.gen(function* () {
-    const bytes = yield* collect(Stream.mapError(response.stream, fromTransport), maxAnswerBytes, unreadable)
+    const bytes = yield* collect(Stream.mapError(response.stream, transportError), maxAnswerBytes, unreadableAnswer)
     const body = new TextDecoder().decode(bytes)
     if (response.status < 200 || response.status >= 300) {
-      return yield* refusal(response.status, response.headers, body, yield* Clock.currentTimeMillis)
+      return yield* toChannelError(response.status, response.headers, body, yield* Clock.currentTimeMillis)
     }
-    return yield* Either.mapLeft(Json.parse(body), unreadable)
+    return yield* Either.mapLeft(Json.parse(body), unreadableAnswer)
   })
 
-/** Fails after `timeout`. Returns the JSON of a 2xx answer. */
-export const exchange = (
+/** Sends the request and returns the JSON of a 2xx answer. Fails after `timeout`. */
+export const requestJson = (
   http: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest,
   timeout: Duration.DurationInput,
-  refusal: Refusal
+  toChannelError: ToChannelError
 ): Effect.Effect<unknown, ChannelError> =>
   http.execute(request).pipe(
-    Effect.mapError(fromTransport),
-    Effect.flatMap((response) => read(response, refusal)),
+    Effect.mapError(transportError),
+    Effect.flatMap((response) => readAnswer(response, toChannelError)),
     Effect.timeoutFail({ duration: timeout, onTimeout: timedOut })
   )
 
@@ -95,8 +95,8 @@ export interface NewFile {
   readonly bytes: Uint8Array
 }
 
-/** Encoded here, because a form that the client encodes broke its connection. */
-export const withForm = (fields: Readonly<Record<string, string>>, file: NewFile) => {
+/** Adds a multipart form to a request. It is encoded here, because a form that the client encodes broke its connection. */
+export const multipartBody = (fields: Readonly<Record<string, string>>, file: NewFile) => {
   const form = new FormData()
   for (const [key, value] of Object.entries(fields)) form.append(key, value)
   // A copy, because a Blob cannot be made from shared memory.
@@ -119,7 +119,7 @@ export const download = (
   timeout: Duration.DurationInput
 ): Effect.Effect<Uint8Array, ChannelError> =>
   Effect.gen(function* () {
-    const response = yield* Effect.mapError(http.execute(request), fromTransport)
+    const response = yield* Effect.mapError(http.execute(request), transportError)
     const { status } = response
     if (status !== 200) {
       return yield* new ChannelError({
@@ -128,5 +128,5 @@ export const download = (
         retryable: status >= 500 || status === 429
       })
     }
-    return yield* collect(Stream.mapError(response.stream, fromTransport), maxBytes, tooLarge)
+    return yield* collect(Stream.mapError(response.stream, transportError), maxBytes, tooLarge)
   }).pipe(Effect.timeoutFail({ duration: timeout, onTimeout: timedOut }))
