@@ -5,6 +5,7 @@
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import type { InboundMedia } from "../domain/channels/Channel.ts"
 import { OutboxId } from "../domain/Ids.ts"
 import { sanitize } from "../domain/Text.ts"
 
@@ -19,12 +20,15 @@ const [earliest, latest] = [DateTime.unsafeMake("2004-01-01"), DateTime.unsafeMa
 /** The members of an object; none for any other value. */
 export const fieldsOf = (value: unknown): Fields => (Predicate.isRecord(value) ? value : {})
 
-/** An id or a name: trimmed, not empty, at most `maxCharacters` characters. Some providers send ids as numbers. */
+/**
+ * An id, a name or another short text: trimmed, not empty, at most `maxCharacters` characters. Undefined for anything
+ * else. Some providers send ids as numbers.
+ */
 export const identifierOf = (value: unknown, maxCharacters = maxIdCharacters): string | undefined => {
   const text = Number.isSafeInteger(value) ? String(value) : value
   if (typeof text !== "string") return undefined
-  const word = sanitize(text).trim()
-  return word === "" || word.length > maxCharacters ? undefined : word
+  const trimmed = sanitize(text).trim()
+  return trimmed === "" || trimmed.length > maxCharacters ? undefined : trimmed
 }
 
 /** The text of a message; empty if there is none. */
@@ -46,14 +50,20 @@ export const timestampOf = (value: unknown, unit: 1 | 1_000, otherwise: DateTime
     Option.getOrElse(() => otherwise)
   )
 
-/** An object with `value` under `name`, or without the member if `value` is undefined. */
-export const member = <const K extends string, A>(
+/** `{ [name]: value }`, or an empty object if `value` is undefined. */
+export const optionalMember = <const K extends string, A>(
   name: K,
   value: A | undefined
 ): { readonly [P in K]?: A } | Record<never, never> => (value === undefined ? {} : { [name]: value })
 
-/** Our references are `out_…`. Other opaque data belongs to other senders. */
+/** The kind of a file of this MIME type. */
+export const mediaKindOf = (mimeType = ""): InboundMedia["kind"] => {
+  const [family] = mimeType.split("/")
+  return family === "image" || family === "video" || family === "audio" ? family : "document"
+}
+
+/** The outbox id in opaque data that a provider returns; null for data of another sender. */
 export const outboxIdOf = (value: unknown): OutboxId | null => {
-  const word = identifierOf(value, 100)
-  return word !== undefined && /^out_[0-9a-z]{26}$/.test(word) ? OutboxId.make(word) : null
+  const id = identifierOf(value, 100)
+  return id !== undefined && /^out_[0-9a-z]{26}$/.test(id) ? OutboxId.make(id) : null
 }

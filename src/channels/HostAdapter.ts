@@ -22,7 +22,7 @@ import type {
   HostChannel
 } from "../domain/channels/HostChannel.ts"
 import { ExternalId } from "../domain/channels/ChannelConfiguration.ts"
-import { fieldsOf, member, timestampOf, textOf, identifierOf } from "./Fields.ts"
+import { fieldsOf, optionalMember, timestampOf, textOf, identifierOf } from "./Fields.ts"
 import { markdownFormatter } from "./Markdown.ts"
 import { emptyDelivery, combine, statusesOrIgnored, arrivalOrIgnored, ignored } from "./Normalized.ts"
 import { invalidSignature, noContactAddress } from "./Refusals.ts"
@@ -117,8 +117,8 @@ const normalize = (channel: string, accountId: string, result: unknown, now: Dat
         {
           kind: "document" as const,
           url: address,
-          ...member("mimeType", identifierOf(mimeType, 200)),
-          ...member("fileName", identifierOf(fileName))
+          ...optionalMember("mimeType", identifierOf(mimeType, 200)),
+          ...optionalMember("fileName", identifierOf(fileName))
         }
       ]
     })
@@ -132,7 +132,7 @@ const normalize = (channel: string, accountId: string, result: unknown, now: Dat
         accountId,
         messageId: `${accountId}:${messageId}`,
         from: [{ kind: "contact", value: sender }],
-        ...member("profileName", identifierOf(name, 1_000)),
+        ...optionalMember("profileName", identifierOf(name, 1_000)),
         kind: media.length > 0 ? "media" : "text",
         text: trimmedText,
         media,

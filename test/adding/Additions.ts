@@ -129,7 +129,7 @@ import * as Redacted from "effect/Redacted"
 import type { ChannelAdapter } from "../../capabilities/ChannelAdapters.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { fieldsOf, identifierOf, textOf } from "../Fields.ts"
-import { arrived, emptyDelivery } from "../Normalized.ts"
+import { arrivalOrIgnored, emptyDelivery } from "../Normalized.ts"
 
 export const pagerAdapter: ChannelAdapter = {
   name: "pager",
@@ -144,7 +144,7 @@ export const pagerAdapter: ChannelAdapter = {
     const { from, id } = fieldsOf(body)
     const [sender, messageId] = [identifierOf(from), identifierOf(id)]
     if (access === null || sender === undefined || messageId === undefined) return emptyDelivery
-    return arrived({
+    return arrivalOrIgnored({
       raw: body,
       event: {
         _tag: "Message",
@@ -236,6 +236,6 @@ export const pagerAdapter: ChannelAdapter = {
       after: `import * as GraphFiles from "./GraphFiles.ts"`,
       text: `\nimport { pagerAdapter } from "./pager/Adapter.ts"`
     },
-    { file: "src/channels/BuiltIn.ts", after: `const ours = [\n`, text: `        pagerAdapter,\n` }
+    { file: "src/channels/BuiltIn.ts", after: `const builtIn = [\n`, text: `        pagerAdapter,\n` }
   ]
 }

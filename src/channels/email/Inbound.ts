@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { DeliveryStatus, InboundMedia } from "../../domain/channels/Channel.ts"
-import { member, outboxIdOf, textOf, identifierOf } from "../Fields.ts"
+import { mediaKindOf, optionalMember, outboxIdOf, textOf, identifierOf } from "../Fields.ts"
 import { arrivalOrIgnored, ignored, statusesOrIgnored } from "../Normalized.ts"
 import { addressForm, type ReceivedMail } from "./Mail.ts"
 import { withoutQuotes } from "./Quotes.ts"
@@ -80,17 +80,12 @@ const isTrusted = (authentication: ReceivedMail["authentication"], rule: string 
   return rule === "verified" ? verdict === "verified" : verdict !== "failed"
 }
 
-const kindOf = (mimeType: string): InboundMedia["kind"] => {
-  const [family] = mimeType.split("/")
-  return family === "image" || family === "video" || family === "audio" ? family : "document"
-}
-
 const mediaOf = (files: ReceivedMail["files"]): ReadonlyArray<InboundMedia> =>
   files.map(({ data, mimeType, name }) => ({
-    kind: kindOf(mimeType),
+    kind: mediaKindOf(mimeType),
     data,
-    ...member("mimeType", identifierOf(mimeType, 200)),
-    ...member("fileName", identifierOf(name ?? undefined))
+    ...optionalMember("mimeType", identifierOf(mimeType, 200)),
+    ...optionalMember("fileName", identifierOf(name ?? undefined))
   }))
 
 /** The failed delivery of one of our mails, if `mail` is the report of a mail server about it. */
@@ -135,7 +130,7 @@ export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: Channel
       // Includes the account, because the secret of one account must not affect another.
       messageId: `${accountId}:${hashed(id ?? JSON.stringify([address, given, headers.get("date"), mail.text]), 40)}`,
       from: [{ kind: "thread", value: `${thread}:${address}` }],
-      ...member("profileName", identifierOf(from?.name, 500)),
+      ...optionalMember("profileName", identifierOf(from?.name, 500)),
       kind: media.length > 0 ? "media" : "text",
       text,
       media,
@@ -144,7 +139,7 @@ export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: Channel
       context: {
         thread,
         subject,
-        ...member("messageId", identifierOf(id, maxIdLength))
+        ...optionalMember("messageId", identifierOf(id, maxIdLength))
       },
       // The time of receipt counts, because mails may be delayed.
       timestamp: now

@@ -1,6 +1,6 @@
 /** Content of a Messenger message. */
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, member, textOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, optionalMember, textOf, identifierOf } from "../Fields.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
 const kinds: ReadonlyMap<string, InboundMedia["kind"]> = new Map([
@@ -31,7 +31,7 @@ const shared = (attachment: Fields, payload: Fields): Attached => {
   const title = identifierOf(attachment["title"], 4_096) ?? identifierOf(payload["title"], 4_096)
   const url = identifierOf(attachment["url"], 8_192) ?? identifierOf(payload["url"], 8_192)
   const text = [title, url].filter((part) => part !== undefined).join(" ")
-  return { media: [{ kind: "other", ...member("url", url), ...member("fileName", title) }], text }
+  return { media: [{ kind: "other", ...optionalMember("url", url), ...optionalMember("fileName", title) }], text }
 }
 
 const attachedOf = (item: unknown): Attached => {
@@ -41,11 +41,11 @@ const attachedOf = (item: unknown): Attached => {
   if (type === "location") return location(payload)
   const kind = kinds.get(type ?? "")
   if (kind === undefined) return shared(attachment, payload)
-  const sticker = identifierOf(payload["sticker_id"]) !== undefined
+  const isSticker = identifierOf(payload["sticker_id"]) !== undefined
   const media: InboundMedia = {
-    kind: sticker ? "sticker" : kind,
-    ...member("url", identifierOf(payload["url"], 8_192)),
-    ...member("fileName", identifierOf(payload["title"]) ?? identifierOf(attachment["name"]))
+    kind: isSticker ? "sticker" : kind,
+    ...optionalMember("url", identifierOf(payload["url"], 8_192)),
+    ...optionalMember("fileName", identifierOf(payload["title"]) ?? identifierOf(attachment["name"]))
   }
   return { media: [media], text: "" }
 }
@@ -61,14 +61,14 @@ export const contentOf = (message: Fields): Content | undefined => {
   if (message["is_deleted"] === true || message["is_unsupported"] === true) return undefined
   const attached = itemsOf(message["attachments"]).map(attachedOf)
   const media = attached.flatMap((one) => one.media)
-  const written = textOf(message["text"])
+  const ownText = textOf(message["text"])
   const text =
-    written === ""
+    ownText === ""
       ? attached
           .map((one) => one.text)
           .filter((part) => part !== "")
           .join("\n")
-      : written
+      : ownText
   if (text === "" && media.length === 0) return undefined
   if (media.length > 0) return { kind: "media", text, media }
   return { kind: Object.hasOwn(message, "quick_reply") ? "interactive" : "text", text, media }

@@ -1,7 +1,7 @@
-/** Messenger's webhooks: entries × events of a Page, including threads that another app owns. */
+/** Messenger's webhooks: entries with the events of a Page, including threads that another app owns. */
 import * as DateTime from "effect/DateTime"
 import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, member, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, optionalMember, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrivalOrIgnored, ignored, type Normalizer, combine, statusesOrIgnored } from "../Normalized.ts"
 import { contentOf } from "./Content.ts"
@@ -24,8 +24,8 @@ const contact = (id: string): readonly [ContactAlias] => [{ kind: "page_scoped_i
 
 /** The origin of an echo. It is ours if it has an id of our outbox, or names our app. */
 const originOf = (message: Fields) => ({
-  ...member("outboxId", outboxIdOf(message["metadata"]) ?? undefined),
-  ...member("appId", identifierOf(message["app_id"]))
+  ...optionalMember("outboxId", outboxIdOf(message["metadata"]) ?? undefined),
+  ...optionalMember("appId", identifierOf(message["app_id"]))
 })
 
 const message = ({ accountId, fields, standby, now }: Event): Arrival | undefined => {
@@ -54,7 +54,7 @@ const message = ({ accountId, fields, standby, now }: Event): Arrival | undefine
   }
 }
 
-/** A tap on a button or a menu entry. Older ones have no id; sender and time identify them. */
+/** A tap on a button or a menu entry. Old buttons send no id, so sender and time identify the tap. */
 const postback = ({ accountId, fields, standby, now }: Event): Arrival | undefined => {
   const { mid, title, payload } = fieldsOf(fields["postback"])
   const customer = idOf(fields["sender"])
@@ -78,34 +78,34 @@ const postback = ({ accountId, fields, standby, now }: Event): Arrival | undefin
   }
 }
 
-const noted = (
+const statusOf = (
   { accountId }: Event,
   delivery: "delivered" | "read",
   of: Pick<DeliveryStatus, "providerMessageId" | "watermark">
 ): DeliveryStatus => ({ channel, accountId, outboxId: null, delivery, error: null, ...of })
 
-/** Statuses by id, if there are ids, and by the time up to which everything has this status. */
-const statuses = (event: Event, delivery: "delivered" | "read", told: Fields) => {
+/** A status for each message id, and one for everything up to the watermark. */
+const statusesOf = (event: Event, delivery: "delivered" | "read", receipt: Fields) => {
   const pageScopedId = idOf(event.fields["sender"])
-  const until = timestampOf(told["watermark"], 1, never)
-  const ids = itemsOf(told["mids"]).flatMap((mid) => identifierOf(mid) ?? [])
+  const until = timestampOf(receipt["watermark"], 1, noTime)
+  const ids = itemsOf(receipt["mids"]).flatMap((mid) => identifierOf(mid) ?? [])
   return [
-    ...ids.map((providerMessageId) => noted(event, delivery, { providerMessageId })),
-    ...(pageScopedId === undefined || until === never
+    ...ids.map((providerMessageId) => statusOf(event, delivery, { providerMessageId })),
+    ...(pageScopedId === undefined || until === noTime
       ? []
-      : [noted(event, delivery, { providerMessageId: null, watermark: { pageScopedId, until } })])
+      : [statusOf(event, delivery, { providerMessageId: null, watermark: { pageScopedId, until } })])
   ]
 }
-const never = DateTime.unsafeMake(0)
+const noTime = DateTime.unsafeMake(0)
 
 /** Edits, reactions, referrals, handovers and unknown events are acknowledged and ignored. */
-const read = (event: Event): Normalized => {
+const normalizeEvent = (event: Event): Normalized => {
   const { fields } = event
   if (Object.hasOwn(fields, "message")) return arrivalOrIgnored(message(event))
   if (Object.hasOwn(fields, "postback")) return arrivalOrIgnored(postback(event))
   if (Object.hasOwn(fields, "delivery"))
-    return statusesOrIgnored(statuses(event, "delivered", fieldsOf(fields["delivery"])))
-  if (Object.hasOwn(fields, "read")) return statusesOrIgnored(statuses(event, "read", fieldsOf(fields["read"])))
+    return statusesOrIgnored(statusesOf(event, "delivered", fieldsOf(fields["delivery"])))
+  if (Object.hasOwn(fields, "read")) return statusesOrIgnored(statusesOf(event, "read", fieldsOf(fields["read"])))
   return ignored
 }
 
@@ -113,7 +113,7 @@ const eventsOf = (entry: Fields, now: DateTime.Utc): ReadonlyArray<Normalized> =
   const accountId = identifierOf(entry["id"], maxAccountCharacters)
   const of = (items: unknown, standby: boolean) =>
     itemsOf(items).map((item) =>
-      accountId === undefined ? ignored : read({ accountId, fields: fieldsOf(item), standby, now })
+      accountId === undefined ? ignored : normalizeEvent({ accountId, fields: fieldsOf(item), standby, now })
     )
   // Other events of a Page come as `changes`.
   const others = itemsOf(entry["changes"]).map(() => ignored)

@@ -21,7 +21,7 @@ const verify = verifyTimestamped({
 })
 
 /** These three characters have a special meaning in any text. */
-const escaped = (text: string) =>
+const escapeText = (text: string) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
 
 /** `base` is the configured address of Slack's API. */
@@ -61,7 +61,7 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
         const [channel = "", ts] = thread.value.split(":")
         const answer = yield* api.post(to.accessToken, "chat.postMessage", {
           channel,
-          text: escaped(body),
+          text: escapeText(body),
           unfurl_links: false,
           unfurl_media: false,
           ...(ts === undefined ? {} : { thread_ts: ts })

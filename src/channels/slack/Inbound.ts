@@ -5,7 +5,7 @@
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, member, timestampOf, textOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, mediaKindOf, optionalMember, timestampOf, textOf, identifierOf } from "../Fields.ts"
 import { arrivalOrIgnored, ignored } from "../Normalized.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
@@ -14,8 +14,8 @@ const channel = "slack"
 /** `<@U1>`, `<#C1|name>`, `<!here>`, `<https://…|label>`. */
 const reference = /<([@#!]?)([^<>|]{1,2048})(?:\|([^<>]{0,500}))?>/g
 
-/** The readable text, without mentions of the app itself. */
-const withoutMentions = (text: string, bot: string): string =>
+/** The text with its references written out, without mentions of the app itself. */
+const readableText = (text: string, bot: string): string =>
   text
     .replace(reference, (_: string, mark: string, target: string, label: string | undefined) => {
       if (mark === "@" && target === bot) return ""
@@ -27,49 +27,44 @@ const withoutMentions = (text: string, bot: string): string =>
     .replaceAll("&amp;", "&")
     .trim()
 
-const kindOf = (mimeType: string | undefined): InboundMedia["kind"] => {
-  const [family] = (mimeType ?? "").split("/")
-  return family === "image" || family === "video" || family === "audio" ? family : "document"
-}
-
 const mediaOf = (event: Fields): ReadonlyArray<InboundMedia> =>
   itemsOf(event["files"]).flatMap((item) => {
     const { id, mimetype, name } = fieldsOf(item)
-    const [file, type] = [identifierOf(id, 100), identifierOf(mimetype, 200)]
-    if (file === undefined) return []
+    const [fileId, type] = [identifierOf(id, 100), identifierOf(mimetype, 200)]
+    if (fileId === undefined) return []
     return [
       {
-        kind: kindOf(type),
-        id: file,
-        ...member("mimeType", type),
-        ...member("fileName", identifierOf(name))
+        kind: mediaKindOf(type),
+        id: fileId,
+        ...optionalMember("mimeType", type),
+        ...optionalMember("fileName", identifierOf(name))
       }
     ]
   })
 
 /** `{channel}`, or `{channel}:{ts of the thread's first message}`. */
 const threadOf = (event: Fields): string | undefined => {
-  const [place, thread, ts] = [
+  const [channelId, thread, ts] = [
     identifierOf(event["channel"], 60),
     identifierOf(event["thread_ts"], 40),
     identifierOf(event["ts"], 40)
   ]
-  if (place === undefined || ts === undefined) return undefined
-  if (event["type"] === "app_mention") return `${place}:${thread ?? ts}`
-  return thread === undefined ? place : `${place}:${thread}`
+  if (channelId === undefined || ts === undefined) return undefined
+  if (event["type"] === "app_mention") return `${channelId}:${thread ?? ts}`
+  return thread === undefined ? channelId : `${channelId}:${thread}`
 }
 
-/** A message of a person for the app. Changes, joins and messages of other apps are ignored. */
-const isMeant = (event: Fields, bot: string) => {
+/** Whether a person wrote the message to the app. Changes, joins and messages of other apps are ignored. */
+const isForApp = (event: Fields, bot: string) => {
   if (identifierOf(event["user"]) === undefined || event["user"] === bot || event["bot_id"] !== undefined)
     return false
   if (event["type"] === "app_mention") return true
-  const plain = event["subtype"] === undefined || event["subtype"] === "file_share"
-  return event["type"] === "message" && event["channel_type"] === "im" && plain
+  const isPlain = event["subtype"] === undefined || event["subtype"] === "file_share"
+  return event["type"] === "message" && event["channel_type"] === "im" && isPlain
 }
 
-/** An app in several workspaces gets the events of all of them at one address. */
-const isOurs = (body: Fields, { botUserId, teamId }: Fields) => {
+/** Whether the event is for this account: an app in several workspaces gets the events of all at one address. */
+const isForInstallation = (body: Fields, { botUserId, teamId }: Fields) => {
   const [authorized] = itemsOf(body["authorizations"])
   return authorized === undefined ? body["team_id"] === teamId : fieldsOf(authorized)["user_id"] === botUserId
 }
@@ -82,10 +77,10 @@ export const normalize = (given: unknown, now: DateTime.Utc, access: ChannelAcce
   const bot = profile["botUserId"] ?? ""
   const eventId = identifierOf(body["event_id"], 100)
   const thread = threadOf(event)
-  if (eventId === undefined || thread === undefined || !isOurs(body, profile) || !isMeant(event, bot))
+  if (eventId === undefined || thread === undefined || !isForInstallation(body, profile) || !isForApp(event, bot))
     return ignored
   const media = mediaOf(event)
-  const text = withoutMentions(textOf(event["text"]), bot)
+  const text = readableText(textOf(event["text"]), bot)
   if (text === "" && media.length === 0) return ignored
   return arrivalOrIgnored({
     event: {

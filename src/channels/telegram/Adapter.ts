@@ -21,27 +21,28 @@ import { normalize } from "./Inbound.ts"
 import { noContactAddress, invalidSignature } from "../Refusals.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
-/** Derived from the token, so that a bot that is activated again keeps its secret. */
-const secretOf = ({ accessToken }: ChannelAccess) =>
+/** The secret of the webhook. It is derived from the token, so that a bot that is activated again keeps it. */
+const webhookSecretOf = ({ accessToken }: ChannelAccess) =>
   createHmac("sha256", Redacted.value(accessToken)).update("spoke telegram webhook").digest("hex")
 
+/** Compares in constant time. */
 const isEqual = (given: string, expected: string) =>
   timingSafeEqual(
     createHmac("sha256", "compared").update(given).digest(),
     createHmac("sha256", "compared").update(expected).digest()
   )
 
-const types = { strong: "bold", emphasis: "italic", code: "code", fence: "pre" } as const satisfies Record<
+const entityTypes = { strong: "bold", emphasis: "italic", code: "code", fence: "pre" } as const satisfies Record<
   MarkedSpan["kind"],
   string
 >
 
-const formatted = (body: string) => {
+const withEntities = (body: string) => {
   const { spans, text } = parseMarkedText(body)
-  return { text, entities: spans.map(({ kind, ...place }) => ({ type: types[kind], ...place })) }
+  return { text, entities: spans.map(({ kind, ...place }) => ({ type: entityTypes[kind], ...place })) }
 }
 
-/** A topic is part of its chat. */
+/** The chat, and the topic in it if the alias has one. */
 const chatOf = ({ aliases }: ChannelRecipient) => {
   const found = aliases.find(({ kind }) => kind === "chat_id")
   if (found === undefined) return null
@@ -62,7 +63,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
     webhook: "account",
 
     verify: ({ header }, access) =>
-      access !== null && isEqual(header("x-telegram-bot-api-secret-token") ?? "", secretOf(access))
+      access !== null && isEqual(header("x-telegram-bot-api-secret-token") ?? "", webhookSecretOf(access))
         ? Either.void
         : Either.left(invalidSignature()),
     normalize: (body, now, access) => (access === null ? emptyDelivery : normalize(body, now, access)),
@@ -78,7 +79,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
       api
         .call(access.accessToken, "setWebhook", {
           url,
-          secret_token: secretOf(access),
+          secret_token: webhookSecretOf(access),
           allowed_updates: ["message"]
         })
         .pipe(Effect.asVoid),
@@ -97,7 +98,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
       Effect.gen(function* () {
         const chat = chatOf(to)
         if (chat === null) return yield* noContactAddress()
-        const { entities, text } = formatted(body)
+        const { entities, text } = withEntities(body)
         const sent =
           file === null
             ? yield* api.call(to.accessToken, "sendMessage", {

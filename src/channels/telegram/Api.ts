@@ -34,7 +34,7 @@ const refusalReasons: ReadonlyMap<number, string> = new Map([
 const toChannelError: ToChannelError = (status, headers, body, now) => {
   const answer = fieldsOf(Option.getOrNull(Either.getRight(Json.parse(body))))
   const seconds = fieldsOf(answer["parameters"])["retry_after"]
-  const retryAfterDuration =
+  const pause =
     typeof seconds === "number" && seconds >= 0 && seconds <= 3_600
       ? { retryAfter: Duration.seconds(seconds) }
       : retryAfterOf(headers, now)
@@ -43,7 +43,7 @@ const toChannelError: ToChannelError = (status, headers, body, now) => {
       reason: "Refused",
       message: "Telegram's rate limit is reached.",
       retryable: true,
-      ...retryAfterDuration
+      ...pause
     })
   }
   const reason = answer["ok"] === false ? refusalReasons.get(status) : undefined
@@ -51,23 +51,23 @@ const toChannelError: ToChannelError = (status, headers, body, now) => {
   const message = `Telegram answered with status ${status}.`
   return status >= 500
     ? new ChannelError({ reason: "Unknown", message, retryable: true })
-    : new ChannelError({ reason: "Refused", message, retryable: status === 408, ...retryAfterDuration })
+    : new ChannelError({ reason: "Refused", message, retryable: status === 408, ...pause })
 }
 
 /** `base` is the configured address, such as `https://api.telegram.org`. Returns the result of the method. */
 export const makeApi = (client: HttpClient.HttpClient, base: string) => {
   const http = HttpClient.withTracerDisabledWhen(client, () => true)
 
-  const address = (token: Redacted.Redacted, path: string, under = "") =>
+  const addressOf = (token: Redacted.Redacted, path: string, prefix = "") =>
     tokenForm.test(Redacted.value(token))
-      ? Effect.succeed(`${base}${under}/bot${Redacted.value(token)}/${path}`)
+      ? Effect.succeed(`${base}${prefix}/bot${Redacted.value(token)}/${path}`)
       : channelRefusal("The token does not have the form of a bot's token.")
 
   const resultOf = (answer: unknown) => fieldsOf(answer)["result"]
 
   const call = (token: Redacted.Redacted, method: string, body: JsonObject) =>
     Effect.gen(function* () {
-      const url = yield* address(token, method)
+      const url = yield* addressOf(token, method)
       const request = HttpClientRequest.post(url, { acceptJson: true }).pipe(
         HttpClientRequest.bodyUnsafeJson(body)
       )
@@ -81,16 +81,16 @@ export const makeApi = (client: HttpClient.HttpClient, base: string) => {
     file: NewFile
   ) =>
     Effect.gen(function* () {
-      const url = yield* address(token, method)
+      const url = yield* addressOf(token, method)
       const withBody = yield* multipartBody(fields, file)
       const request = HttpClientRequest.post(url, { acceptJson: true }).pipe(withBody)
       return resultOf(yield* requestJson(http, request, transferTimeout, toChannelError))
     }).pipe(Effect.withSpan(`Telegram.${method}`))
 
-  /** `path` is the `file_path` of `getFile`. */
+  /** The bytes of a file. `path` is the `file_path` of `getFile`. */
   const read = (token: Redacted.Redacted, path: string, maxBytes: number) =>
     Effect.gen(function* () {
-      const url = yield* address(token, path, "/file")
+      const url = yield* addressOf(token, path, "/file")
       return yield* download(http, HttpClientRequest.get(url), maxBytes, transferTimeout)
     }).pipe(Effect.withSpan("Telegram.file"))
 

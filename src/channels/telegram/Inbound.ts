@@ -5,7 +5,7 @@
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { Arrival, ContactAlias, InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, member, timestampOf, textOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, optionalMember, timestampOf, textOf, identifierOf } from "../Fields.ts"
 import { arrivalOrIgnored, ignored } from "../Normalized.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
@@ -21,32 +21,32 @@ const chatIdOf = (message: Fields): string | undefined => {
 
 const alias = (value: string): ContactAlias => ({ kind: "chat_id", value })
 
-/** The entities of a text or a caption, with their text. */
-const spans = (message: Fields) =>
+/** The entities of a text or a caption, with their text in lower case. */
+const entitiesOf = (message: Fields) =>
   [
     ["text", "entities"],
     ["caption", "caption_entities"]
   ].flatMap(([text = "", entities = ""]) => {
-    const written = message[text]
-    if (typeof written !== "string") return []
+    const content = message[text]
+    if (typeof content !== "string") return []
     return itemsOf(message[entities]).map((item) => {
       const { length, offset, type, user } = fieldsOf(item)
       const [from, size] = [Number(offset), Number(length)]
-      const quoted =
-        Number.isSafeInteger(from) && Number.isSafeInteger(size) ? written.slice(from, from + size) : ""
-      return { type, said: quoted.toLowerCase(), userId: identifierOf(fieldsOf(user)["id"], 30) }
+      const entityText =
+        Number.isSafeInteger(from) && Number.isSafeInteger(size) ? content.slice(from, from + size) : ""
+      return { type, text: entityText.toLowerCase(), userId: identifierOf(fieldsOf(user)["id"], 30) }
     })
   })
 
 /** Whether a message in a group is for the bot: it mentions the bot, is a command, or replies to the bot. */
-const isSpokenTo = (message: Fields, bot: string, username: string) => {
+const isForBot = (message: Fields, bot: string, username: string) => {
   const answered = fieldsOf(fieldsOf(message["reply_to_message"])["from"])
   if (identifierOf(answered["id"], 30) === bot) return true
   const name = `@${username.toLowerCase()}`
-  return spans(message).some(({ said, type, userId }) => {
+  return entitiesOf(message).some(({ text, type, userId }) => {
     if (type === "text_mention") return userId === bot
     if (username === "") return false
-    return type === "mention" ? said === name : type === "bot_command" && said.endsWith(name)
+    return type === "mention" ? text === name : type === "bot_command" && text.endsWith(name)
   })
 }
 
@@ -68,8 +68,8 @@ const fileOf = (kind: InboundMedia["kind"], value: unknown): ReadonlyArray<Inbou
     {
       kind,
       id,
-      ...member("mimeType", identifierOf(file["mime_type"], 200)),
-      ...member("fileName", identifierOf(file["file_name"]))
+      ...optionalMember("mimeType", identifierOf(file["mime_type"], 200)),
+      ...optionalMember("fileName", identifierOf(file["file_name"]))
     }
   ]
 }
@@ -77,14 +77,15 @@ const fileOf = (kind: InboundMedia["kind"], value: unknown): ReadonlyArray<Inbou
 /** A picture comes in several sizes, the largest last. An animation also comes as a document. */
 const mediaOf = (message: Fields): ReadonlyArray<InboundMedia> => {
   const pictures = fileOf("image", itemsOf(message["photo"]).at(-1))
-  const animated = message["animation"] !== undefined
+  const isAnimation = message["animation"] !== undefined
   const others = Object.entries(kinds).flatMap(([name, kind]) =>
-    name === "document" && animated ? [] : fileOf(kind, message[name])
+    name === "document" && isAnimation ? [] : fileOf(kind, message[name])
   )
   return [...pictures, ...others]
 }
 
-const textOfContent = (message: Fields): string => {
+/** A location or a contact as text; empty if there is neither. */
+const textOfAttached = (message: Fields): string => {
   const { latitude, longitude } = fieldsOf(message["location"])
   const { first_name: first, last_name: last, phone_number: phone } = fieldsOf(message["contact"])
   const name = [identifierOf(first, 500), identifierOf(last, 500), identifierOf(phone, 40)].filter(
@@ -101,10 +102,11 @@ const nameOf = (from: Fields) =>
     1_000
   )
 
-const written = (message: Fields): Pick<InboundMessage, "kind" | "text" | "media"> | undefined => {
+/** Undefined for a message without content to answer. */
+const contentOf = (message: Fields): Pick<InboundMessage, "kind" | "text" | "media"> | undefined => {
   const media = mediaOf(message)
   const text =
-    [textOf(message["text"]), textOf(message["caption"]), textOfContent(message)].find(
+    [textOf(message["text"]), textOf(message["caption"]), textOfAttached(message)].find(
       (part) => part !== ""
     ) ?? ""
   if (text === "" && media.length === 0) return undefined
@@ -112,7 +114,7 @@ const written = (message: Fields): Pick<InboundMessage, "kind" | "text" | "media
 }
 
 /** A group that was converted to a supergroup has a new id. */
-const moved = (accountId: string, message: Fields, now: DateTime.Utc): Arrival | undefined => {
+const chatMigration = (accountId: string, message: Fields, now: DateTime.Utc): Arrival | undefined => {
   const [before, after] = [chatIdOf(message), identifierOf(message["migrate_to_chat_id"], 30)]
   if (before === undefined || after === undefined) return undefined
   return {
@@ -132,15 +134,15 @@ export const normalize = (body: unknown, now: DateTime.Utc, access: ChannelAcces
   const { externalId: accountId, profile } = access
   const update = fieldsOf(body)
   const message = fieldsOf(update["message"])
-  if (message["migrate_to_chat_id"] !== undefined) return arrivalOrIgnored(moved(accountId, message, now))
+  if (message["migrate_to_chat_id"] !== undefined) return arrivalOrIgnored(chatMigration(accountId, message, now))
   const updateId = identifierOf(update["update_id"], 30)
   const chat = chatIdOf(message)
-  const content = written(message)
+  const content = contentOf(message)
   const from = fieldsOf(message["from"])
   if (updateId === undefined || chat === undefined || content === undefined) return ignored
   if (from["is_bot"] === true) return ignored
   const isPrivate = fieldsOf(message["chat"])["type"] === "private"
-  if (!isPrivate && !isSpokenTo(message, accountId, profile["username"] ?? "")) return ignored
+  if (!isPrivate && !isForBot(message, accountId, profile["username"] ?? "")) return ignored
   return arrivalOrIgnored({
     event: {
       _tag: "Message",
@@ -149,7 +151,7 @@ export const normalize = (body: unknown, now: DateTime.Utc, access: ChannelAcces
       // Update ids are unique per bot.
       messageId: `${accountId}:${updateId}`,
       from: [alias(chat)],
-      ...member("profileName", nameOf(from)),
+      ...optionalMember("profileName", nameOf(from)),
       ...content,
       standby: false,
       timestamp: timestampOf(message["date"], 1_000, now)

@@ -21,15 +21,15 @@ export const phoneOf = (value: unknown): string | undefined => {
 const alias = (kind: ContactAlias["kind"], value: string | undefined): ReadonlyArray<ContactAlias> =>
   value === undefined ? [] : [{ kind, value }]
 
-/** An id in any field. Its form shows whether it is a parent's. */
-const scoped = (value: unknown, kind: "user_id" | "parent_user_id"): ReadonlyArray<ContactAlias> => {
+/** The alias of a business-scoped id. Its form shows whether it is a parent's id. */
+const scopedAlias = (value: unknown, kind: "user_id" | "parent_user_id"): ReadonlyArray<ContactAlias> => {
   const id = identifierOf(value, maxAliasCharacters)
   if (id === undefined || phoneOf(id) !== undefined) return []
   return alias(parentId.test(id) ? "parent_user_id" : kind, id)
 }
 
-/** The fields that may identify one person: number, id and parent id. */
-export interface Names {
+/** The fields that may identify one person. */
+export interface PersonIds {
   readonly phone?: unknown
   readonly userId?: unknown
   readonly parentUserId?: unknown
@@ -39,22 +39,22 @@ const keyOf = ({ kind, value }: ContactAlias): string => `${kind} ${value}`
 
 const ranks = ["user_id", "phone", "parent_user_id"]
 
-/** Distinct names, the most stable first; undefined when there is none. */
-const merged = (found: ReadonlyArray<ContactAlias>): Aliases | undefined => {
-  const [first, ...others] = [...new Map(found.map((name) => [keyOf(name), name])).values()].toSorted(
+/** Distinct aliases, the most stable first; undefined when there is none. */
+const distinctAliases = (found: ReadonlyArray<ContactAlias>): Aliases | undefined => {
+  const [first, ...others] = [...new Map(found.map((each) => [keyOf(each), each])).values()].toSorted(
     (one, other) => ranks.indexOf(one.kind) - ranks.indexOf(other.kind)
   )
   return first === undefined ? undefined : [first, ...others]
 }
 
-/** All distinct names of one person, the most stable first; undefined when there is none. */
-export const aliasesOf = ({ phone, userId, parentUserId }: Names): Aliases | undefined =>
-  merged([
-    ...scoped(userId, "user_id"),
+/** All aliases of one person, the most stable first; undefined when there is none. */
+export const aliasesOf = ({ phone, userId, parentUserId }: PersonIds): Aliases | undefined =>
+  distinctAliases([
+    ...scopedAlias(userId, "user_id"),
     ...alias("phone", phoneOf(phone)),
     // Some senders put the id into the field of the number.
-    ...(scopedId.test(identifierOf(phone) ?? "") ? scoped(phone, "user_id") : []),
-    ...scoped(parentUserId, "parent_user_id")
+    ...(scopedId.test(identifierOf(phone) ?? "") ? scopedAlias(phone, "user_id") : []),
+    ...scopedAlias(parentUserId, "parent_user_id")
   ])
 
 export interface Sender {
@@ -69,18 +69,18 @@ interface Contact {
   readonly fields: Fields
   readonly aliases: Aliases | undefined
   readonly profileName: string | undefined
-  readonly place: number
+  readonly index: number
 }
 
 export interface Contacts {
-  readonly byName: ReadonlyMap<string, Contact>
+  readonly byAlias: ReadonlyMap<string, Contact>
   /** The only entry, if there is just one. */
   readonly only: Contact | undefined
 }
 
 export const contactsOf = (contacts: unknown): Contacts => {
-  const byName = new Map<string, Contact>()
-  const all = itemsOf(contacts).map((item, place): Contact => {
+  const byAlias = new Map<string, Contact>()
+  const all = itemsOf(contacts).map((item, index): Contact => {
     const fields = fieldsOf(item)
     const aliases = aliasesOf({
       phone: fields["wa_id"],
@@ -88,34 +88,34 @@ export const contactsOf = (contacts: unknown): Contacts => {
       parentUserId: fields["parent_user_id"]
     })
     const profileName = identifierOf(fieldsOf(fields["profile"])["name"], 1_000)
-    return { fields, aliases, profileName, place }
+    return { fields, aliases, profileName, index }
   })
   for (const contact of all)
-    for (const name of contact.aliases ?? []) if (!byName.has(keyOf(name))) byName.set(keyOf(name), contact)
-  return { byName, only: all.length === 1 ? all[0] : undefined }
+    for (const each of contact.aliases ?? []) if (!byAlias.has(keyOf(each))) byAlias.set(keyOf(each), contact)
+  return { byAlias, only: all.length === 1 ? all[0] : undefined }
 }
 
-/** The first contact that shares a name. */
-const withSameName = (named: Aliases, { byName }: Contacts): Contact | undefined =>
-  named
-    .flatMap((name) => byName.get(keyOf(name)) ?? [])
-    .toSorted((one, other) => one.place - other.place)
+/** The first contact that has one of the aliases. */
+const contactWithAlias = (aliases: Aliases, { byAlias }: Contacts): Contact | undefined =>
+  aliases
+    .flatMap((each) => byAlias.get(keyOf(each)) ?? [])
+    .toSorted((one, other) => one.index - other.index)
     .at(0)
 
 /** The sender of a message, by its own fields and by `contacts`. */
-export const senderOf = (own: Names, contacts: Contacts): Sender | undefined => {
-  const named = aliasesOf(own)
+export const senderOf = (own: PersonIds, contacts: Contacts): Sender | undefined => {
+  const aliases = aliasesOf(own)
   // A message without a sender's id belongs to the only contact of the payload.
-  const found = named === undefined ? contacts.only : withSameName(named, contacts)
-  const from = merged([...(named ?? []), ...(found?.aliases ?? [])])
+  const found = aliases === undefined ? contacts.only : contactWithAlias(aliases, contacts)
+  const from = distinctAliases([...(aliases ?? []), ...(found?.aliases ?? [])])
   return from === undefined ? undefined : { from, profileName: found?.profileName, contact: found?.fields }
 }
 
-/** The two ids at the end of "User … changed from A to B". They are matched at the end, because customers choose the name before them. */
+/** The ids in "User … changed from A to B". They are matched at the end, because customers choose the name before them. */
 const changedIds = /changed from ([A-Z]{2}\.[A-Za-z0-9.]{1,132}) to ([A-Z]{2}\.[A-Za-z0-9.]{1,132})\.?$/
 
 /** The old and the new number or id of a contact, in a `system` message. */
-export const renamedOf = (message: Fields): Aliases | undefined => {
+export const changedAliasesOf = (message: Fields): Aliases | undefined => {
   const system = fieldsOf(message["system"])
   const [, previous, current] = changedIds.exec(identifierOf(system["body"], 4_096) ?? "") ?? []
   const known = current !== undefined && current === identifierOf(system["user_id"]) ? previous : undefined
@@ -132,15 +132,15 @@ export const renamedOf = (message: Fields): Aliases | undefined => {
   return joinedAliases(before, after)
 }
 
-/** The old names together with the new ones; undefined unless there are both. */
+/** The old aliases together with the new ones; undefined unless there are both. */
 export const joinedAliases = (
   before: Aliases | undefined,
   after: Aliases | undefined
 ): Aliases | undefined => {
   if (before === undefined || after === undefined) return undefined
-  // The new ones first, because later messages contain them.
-  const more = before.filter(
-    ({ kind, value }) => !after.some((name) => name.kind === kind && name.value === value)
+  // The new ones come first, because later messages contain them.
+  const onlyBefore = before.filter(
+    ({ kind, value }) => !after.some((each) => each.kind === kind && each.value === value)
   )
-  return more.length === 0 && after.length === 1 ? undefined : [...after, ...more]
+  return onlyBefore.length === 0 && after.length === 1 ? undefined : [...after, ...onlyBefore]
 }

@@ -1,6 +1,6 @@
 /** Content of a WhatsApp message. Locations, contacts and orders become text that a model can read. */
 import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, member, textOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, optionalMember, textOf, identifierOf } from "../Fields.ts"
 import { phoneOf } from "./Contact.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
@@ -8,7 +8,7 @@ export type Content = Pick<InboundMessage, "text" | "media"> & {
   readonly kind: "text" | "media" | "interactive"
 }
 
-const words = (kind: "text" | "interactive", text: string): Content | undefined =>
+const textContent = (kind: "text" | "interactive", text: string): Content | undefined =>
   text === "" ? undefined : { kind, text, media: [] }
 
 const joinedParts = (parts: ReadonlyArray<string | undefined>, between = ", ") =>
@@ -32,11 +32,11 @@ const mediaOf =
     const caption = textOf(file["caption"])
     const media: InboundMedia = {
       kind,
-      ...member("id", id),
-      ...member("url", url),
-      ...member("mimeType", identifierOf(file["mime_type"], 200)),
-      ...member("fileName", identifierOf(file["filename"])),
-      ...member("caption", caption === "" ? undefined : caption)
+      ...optionalMember("id", id),
+      ...optionalMember("url", url),
+      ...optionalMember("mimeType", identifierOf(file["mime_type"], 200)),
+      ...optionalMember("fileName", identifierOf(file["filename"])),
+      ...optionalMember("caption", caption === "" ? undefined : caption)
     }
     return { kind: "media", text: caption, media: [media] }
   }
@@ -53,10 +53,10 @@ const location = (message: Fields) => {
       ? `(${String(latitude)}, ${String(longitude)})`
       : ""
   const text = joinedParts([place, point], " ")
-  return text === "" ? undefined : words("text", `Location: ${text}`)
+  return text === "" ? undefined : textContent("text", `Location: ${text}`)
 }
 
-const firstWord = (values: unknown, name: string) =>
+const fieldOfEach = (values: unknown, name: string) =>
   itemsOf(values).map((value) => identifierOf(fieldsOf(value)[name], 1_000))
 
 const contacts = (message: Fields) => {
@@ -65,13 +65,13 @@ const contacts = (message: Fields) => {
     const name = fieldsOf(fields["name"])
     return joinedParts([
       identifierOf(name["formatted_name"], 1_000) ?? identifierOf(name["first_name"], 1_000),
-      ...firstWord(fields["phones"], "phone").map((phone) =>
+      ...fieldOfEach(fields["phones"], "phone").map((phone) =>
         phoneOf(phone) === undefined ? undefined : phone
       ),
-      ...firstWord(fields["emails"], "email")
+      ...fieldOfEach(fields["emails"], "email")
     ])
   })
-  return words(
+  return textContent(
     "text",
     joinedParts(
       lines.map((line) => (line === "" ? "" : `Contact: ${line}`)),
@@ -88,14 +88,14 @@ const order = (message: Fields) => {
     return `${identifierOf(String(quantity ?? 1), 40) ?? "1"} × ${identifierOf(id) ?? "?"}${cost === "" ? "" : ` (${cost})`}`
   })
   const ordered = lines.length === 0 ? "" : `Order: ${lines.join(", ")}`
-  return words("text", joinedParts([textOf(text), ordered], "\n"))
+  return textContent("text", joinedParts([textOf(text), ordered], "\n"))
 }
 
 const interactive = (message: Fields) => {
   const reply = fieldsOf(message["interactive"])
   const chosen = fieldsOf(reply["button_reply"] ?? reply["list_reply"])
   const form = fieldsOf(reply["nfm_reply"])
-  return words(
+  return textContent(
     "interactive",
     identifierOf(chosen["title"], 4_096) ??
       identifierOf(chosen["id"]) ??
@@ -105,12 +105,12 @@ const interactive = (message: Fields) => {
 
 const button = (message: Fields) => {
   const { text, payload } = fieldsOf(message["button"])
-  return words("interactive", identifierOf(text, 4_096) ?? textOf(payload))
+  return textContent("interactive", identifierOf(text, 4_096) ?? textOf(payload))
 }
 
 /** By `type`. Other types have no content to answer: reactions, edits, unknown kinds. */
 const contents: ReadonlyMap<string, (message: Fields) => Content | undefined> = new Map([
-  ["text", (message: Fields) => words("text", textOf(fieldsOf(message["text"])["body"]))],
+  ["text", (message: Fields) => textContent("text", textOf(fieldsOf(message["text"])["body"]))],
   ...Object.entries(mediaKinds).map(([name, kind]) => [name, mediaOf(kind, name)] as const),
   ["location", location],
   ["contacts", contacts],
@@ -129,9 +129,9 @@ export const sentContentOf = (message: Fields): Content | undefined => {
   const body = fieldsOf(fieldsOf(message["interactive"])["body"])
   return (
     contentOf(message) ??
-    (message["type"] === "interactive" ? words("text", textOf(body["text"])) : undefined) ??
+    (message["type"] === "interactive" ? textContent("text", textOf(body["text"])) : undefined) ??
     (message["type"] === "template"
-      ? words("text", `Template: ${identifierOf(template["name"]) ?? "?"}`)
+      ? textContent("text", `Template: ${identifierOf(template["name"]) ?? "?"}`)
       : undefined)
   )
 }

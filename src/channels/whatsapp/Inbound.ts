@@ -1,10 +1,10 @@
-/** WhatsApp's webhooks: entries × changes × messages, echoes, new names and statuses. All of them are processed. */
+/** WhatsApp's webhooks: entries with changes, which contain messages, echoes, new ids and statuses. All are processed. */
 import type * as DateTime from "effect/DateTime"
 import type { Arrival } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, member, timestampOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, optionalMember, timestampOf, identifierOf } from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrivalOrIgnored, ignored, type Normalizer, combine, statusesOrIgnored } from "../Normalized.ts"
-import { aliasesOf, type Contacts, contactsOf, joinedAliases, renamedOf, senderOf } from "./Contact.ts"
+import { aliasesOf, type Contacts, contactsOf, joinedAliases, changedAliasesOf, senderOf } from "./Contact.ts"
 import { contentOf, sentContentOf } from "./Content.ts"
 import { statusOf } from "./Statuses.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
@@ -16,23 +16,23 @@ interface Change {
   readonly accountId: string
   readonly value: Fields
   readonly contacts: Contacts
-  /** Contacts that are already stored with a message. Each is stored once, however many messages it has. */
-  readonly told: Set<Fields>
+  /** Contacts that were stored with an earlier message. Each is stored once, however many messages it has. */
+  readonly storedContacts: Set<Fields>
   readonly now: DateTime.Utc
 }
 
 const channel = "whatsapp"
 
-const renamed = ({ accountId, now }: Change, message: Fields): Arrival | undefined => {
-  const aliases = renamedOf(message)
+const aliasUpdate = ({ accountId, now }: Change, message: Fields): Arrival | undefined => {
+  const aliases = changedAliasesOf(message)
   if (aliases === undefined) return undefined
   const timestamp = timestampOf(message["timestamp"], 1_000, now)
   return { event: { _tag: "AliasUpdate", channel, accountId, aliases, timestamp }, raw: message }
 }
 
 const message = (change: Change, fields: Fields): Arrival | undefined => {
-  if (fields["type"] === "system") return renamed(change, fields)
-  const { accountId, contacts, now, told } = change
+  if (fields["type"] === "system") return aliasUpdate(change, fields)
+  const { accountId, contacts, now, storedContacts } = change
   const messageId = identifierOf(fields["id"])
   const sender = senderOf(
     { phone: fields["from"], userId: fields["from_user_id"], parentUserId: fields["from_parent_user_id"] },
@@ -42,8 +42,8 @@ const message = (change: Change, fields: Fields): Arrival | undefined => {
   // An answer to a group message would be sent only to its author.
   const inGroup = identifierOf(fields["group_id"]) !== undefined
   if (messageId === undefined || sender === undefined || content === undefined || inGroup) return undefined
-  const contact = sender.contact === undefined || told.has(sender.contact) ? undefined : sender.contact
-  if (contact !== undefined) told.add(contact)
+  const contact = sender.contact === undefined || storedContacts.has(sender.contact) ? undefined : sender.contact
+  if (contact !== undefined) storedContacts.add(contact)
   return {
     event: {
       _tag: "Message",
@@ -51,12 +51,12 @@ const message = (change: Change, fields: Fields): Arrival | undefined => {
       accountId,
       messageId,
       from: sender.from,
-      ...member("profileName", sender.profileName),
+      ...optionalMember("profileName", sender.profileName),
       ...content,
       standby: false,
       timestamp: timestampOf(fields["timestamp"], 1_000, now)
     },
-    raw: { message: fields, ...member("contact", contact) }
+    raw: { message: fields, ...optionalMember("contact", contact) }
   }
 }
 
@@ -78,7 +78,7 @@ const echo = ({ accountId, contacts, now }: Change, fields: Fields): Arrival | u
       accountId,
       messageId,
       from: sender?.from ?? customer,
-      ...member("profileName", sender?.profileName),
+      ...optionalMember("profileName", sender?.profileName),
       text: content.text,
       media: content.media,
       kind: "echo",
@@ -91,7 +91,7 @@ const echo = ({ accountId, contacts, now }: Change, fields: Fields): Arrival | u
 }
 
 /** `user_id: {previous, current}`, the same for the parent id, and the number that they belong to. */
-const update = ({ accountId, now, value }: Change, fields: Fields): Arrival | undefined => {
+const idUpdate = ({ accountId, now, value }: Change, fields: Fields): Arrival | undefined => {
   const [id, parent] = [fieldsOf(fields["user_id"]), fieldsOf(fields["parent_user_id"])]
   const phone = fields["wa_id"] ?? fieldsOf(itemsOf(value["contacts"])[0])["wa_id"]
   const before = aliasesOf({ userId: id["previous"], parentUserId: parent["previous"] })
@@ -107,27 +107,27 @@ const status = ({ accountId }: Change, fields: Fields): Normalized => {
   return statusesOrIgnored(found === undefined ? [] : [found])
 }
 
-const kinds = {
+const normalizers = {
   messages: (change: Change, item: Fields) => arrivalOrIgnored(message(change, item)),
   message_echoes: (change: Change, item: Fields) => arrivalOrIgnored(echo(change, item)),
-  user_id_update: (change: Change, item: Fields) => arrivalOrIgnored(update(change, item)),
+  user_id_update: (change: Change, item: Fields) => arrivalOrIgnored(idUpdate(change, item)),
   statuses: status
 } as const
 
-/** `businessId` is that of the entry, which may contain any number of changes. */
-const changed = (businessId: string | undefined, change: Fields, now: DateTime.Utc): Normalized => {
+/** The events of one change. `businessId` is that of the entry, which may contain any number of changes. */
+const normalizeChange = (businessId: string | undefined, change: Fields, now: DateTime.Utc): Normalized => {
   const value = fieldsOf(change["value"])
   const accountId =
     identifierOf(fieldsOf(value["metadata"])["phone_number_id"], maxAccountCharacters) ??
-    // Names change for the whole business, so the event may contain none of its numbers.
+    // An id changes for the whole business, so the event may name none of its numbers.
     (itemsOf(value["user_id_update"]).length > 0 ? businessId : undefined)
-  const items = Object.entries(kinds).flatMap(([name, read]) =>
-    itemsOf(value[name]).map((item) => ({ item: fieldsOf(item), read }))
+  const items = Object.entries(normalizers).flatMap(([name, normalizeItem]) =>
+    itemsOf(value[name]).map((item) => ({ item: fieldsOf(item), normalizeItem }))
   )
   // Other kinds of changes, and errors of the account, are acknowledged and ignored.
   if (accountId === undefined || items.length === 0) return { ...ignored, ignored: Math.max(1, items.length) }
-  const all: Change = { accountId, value, contacts: contactsOf(value["contacts"]), told: new Set(), now }
-  return combine(items.map(({ item, read }) => read(all, item)))
+  const all: Change = { accountId, value, contacts: contactsOf(value["contacts"]), storedContacts: new Set(), now }
+  return combine(items.map(({ item, normalizeItem }) => normalizeItem(all, item)))
 }
 
 /** {@link Normalizer} for `object: "whatsapp_business_account"`. */
@@ -136,6 +136,6 @@ export const normalize: Normalizer = (body, now) =>
     itemsOf(fieldsOf(body)["entry"]).flatMap((item) => {
       const entry = fieldsOf(item)
       const businessId = identifierOf(entry["id"], maxAccountCharacters)
-      return itemsOf(entry["changes"]).map((change) => changed(businessId, fieldsOf(change), now))
+      return itemsOf(entry["changes"]).map((change) => normalizeChange(businessId, fieldsOf(change), now))
     })
   )
