@@ -3,13 +3,13 @@
 /** Characters of the longest header that is read. */
 const maxHeaderCharacters = 8_192
 
-/** The parameter `name` of the challenge; null when there is none. */
-export const challenged = (header: string | undefined, name: string): string | null => {
+/** The value of the parameter `name`; null if the header has no Bearer challenge with it. */
+export const challengeParameter = (header: string | undefined, name: string): string | null => {
   if (header === undefined || header.length > maxHeaderCharacters) return null
   if (!/(?:^|[\s,])bearer(?:\s|,|$)/i.test(header)) return null
-  // Whole parameters are read, so that a quoted text cannot contain one.
-  for (const [, found, quoted, plain] of header.matchAll(/([\w-]{1,40})=(?:"([^"\\]*)"|([^\s,"]+))/g)) {
-    if (found?.toLowerCase() === name) return quoted ?? plain ?? null
+  // Whole parameters are matched, so that text within quotes is not mistaken for one.
+  for (const [, parameter, quoted, plain] of header.matchAll(/([\w-]{1,40})=(?:"([^"\\]*)"|([^\s,"]+))/g)) {
+    if (parameter?.toLowerCase() === name) return quoted ?? plain ?? null
   }
   return null
 }

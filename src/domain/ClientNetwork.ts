@@ -6,11 +6,11 @@
 /** The groups of one side of `::`. */
 const groupsOf = (side: string): ReadonlyArray<string> => (side === "" ? [] : side.split(":"))
 
-/** The IPv4 address, also if it is written as an IPv4-mapped IPv6 address; null for any other. */
+/** The IPv4 address, which may be written as an IPv4-mapped IPv6 address; null for any other. */
 const ipv4Of = (address: string): string | null =>
   /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})$/iu.exec(address)?.[1] ?? null
 
-/** Expects `address` as Node's sockets write it. All invalid addresses count as the same client. */
+/** The network of `address`, which is written as by Node's sockets; "unknown" for every invalid address. */
 export const networkOf = (address: string | undefined): string => {
   if (address === undefined) return "unknown"
   const ipv4 = ipv4Of(address)

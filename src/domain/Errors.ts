@@ -46,7 +46,7 @@ export const invalidField = (
 export class NotFound extends Schema.TaggedError<NotFound>()("NOT_FOUND", fields, status(404)) {}
 /** {@link NotFound} for a resource of that kind. */
 export const noSuch = (kind: string) => new NotFound({ message: `There is no such ${kind}.` })
-/** The value that was looked up; {@link noSuch} without one. */
+/** The value that `lookup` found. Fails with {@link noSuch} if it found none. */
 export const orNoSuch =
   (kind: string) =>
   <A, E, R>(lookup: Effect.Effect<Option.Option<A>, E, R>): Effect.Effect<A, E | NotFound, R> =>

@@ -52,41 +52,41 @@ const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 /** Encodes 128 bits, 5 per character, with two zero bits in front. */
 const base32 = (bytes: Uint8Array): string => {
   let text = ""
-  let waiting = 0
+  let pending = 0
   let bits = 2
   for (const byte of bytes) {
-    waiting = (waiting << 8) | byte
+    pending = (pending << 8) | byte
     bits += 8
     while (bits >= 5) {
       bits -= 5
-      text += ALPHABET.charAt((waiting >> bits) & 31)
+      text += ALPHABET.charAt((pending >> bits) & 31)
     }
   }
   return text
 }
 
-/** Number of characters of an id that encode its millisecond. */
-const momentLength = 10
+/** Number of characters of an id that encode its creation time. */
+const timestampLength = 10
 
 /** Random bytes are drawn for many ids at once, because the call costs more than the bytes. */
 const pool = new Uint8Array(256 * 16)
-let drawn = pool.length
+let usedBytes = pool.length
 
 const randomBytes = (): Uint8Array => {
-  if (drawn === pool.length) {
+  if (usedBytes === pool.length) {
     crypto.getRandomValues(pool)
-    drawn = 0
+    usedBytes = 0
   }
-  drawn += 16
-  return pool.subarray(drawn - 16, drawn)
+  usedBytes += 16
+  return pool.subarray(usedBytes - 16, usedBytes)
 }
 
 /** `prefix_` and a fresh UUIDv7 (48 bits of milliseconds, 74 random bits). */
 export const typeId = (prefix: string, milliseconds: number): string => {
   const bytes = randomBytes()
   let rest = milliseconds
-  for (let place = 5; place >= 0; place--) {
-    bytes[place] = rest % 256
+  for (let index = 5; index >= 0; index--) {
+    bytes[index] = rest % 256
     rest = Math.floor(rest / 256)
   }
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x70
@@ -96,7 +96,7 @@ export const typeId = (prefix: string, milliseconds: number): string => {
 
 /** The smallest id that can be created at `moment` plus `laterMillis`. Ids begin with their creation time. */
 export const minIdAt = (prefix: string, moment: DateTime.Utc, laterMillis = 0): string =>
-  typeId(prefix, Math.max(0, moment.epochMillis + laterMillis)).slice(0, prefix.length + 1 + momentLength)
+  typeId(prefix, Math.max(0, moment.epochMillis + laterMillis)).slice(0, prefix.length + 1 + timestampLength)
 
 /** A generator of ids with that prefix. */
 export const idGenerator = <A>(prefix: string, brand: (text: string) => A): Effect.Effect<A> =>

@@ -4,7 +4,7 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { replaced } from "./JsonValue.ts"
+import { mapJson } from "./JsonValue.ts"
 import { type JsonValue, hasUnstorable, sanitize } from "./Text.ts"
 
 /** Default maximum depth of nested objects and arrays. */
@@ -26,11 +26,11 @@ const isDeeper = (value: unknown, depth: number): boolean =>
   value !== null &&
   (depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1)))
 
-const clean = (value: JsonValue): JsonValue => replaced(value, { text: sanitize, name: sanitize })
+const clean = (value: JsonValue): JsonValue => mapJson(value, { text: sanitize, name: sanitize })
 
 /**
- * The value of `text`, nested at most `maxDepth` deep, with strings unchanged. For pieces of a stream, whose strings
- * may begin or end within a surrogate pair: they must be cleaned after they are joined.
+ * The value of `text`, nested at most `maxDepth` deep, with strings unchanged. For chunks of a stream, whose strings may
+ * begin or end within a surrogate pair: the caller has to {@link sanitize} them after joining them.
  */
 export const parsePiece = (
   text: string,
@@ -61,7 +61,7 @@ export const parse = (
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Canonical JSON: the same text for the same value, in whatever order its members stand. */
+/** Canonical JSON: the same text for the same value, regardless of the order of its members. */
 export const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
   if (!isObject(value)) return JSON.stringify(value) ?? "null"
@@ -71,11 +71,11 @@ export const canonical = (value: unknown): string => {
   return `{${members.join(",")}}`
 }
 
-/** The members of `given` whose values differ from those of `usual`. */
-export const differing = <A extends object>(given: A, usual: A): Partial<A> => {
-  const kept: Partial<A> = { ...given }
-  for (const name in given) if (canonical(given[name]) === canonical(usual[name])) delete kept[name]
-  return kept
+/** The members of `given` whose values differ from the defaults. */
+export const changedMembers = <A extends object>(given: A, defaults: A): Partial<A> => {
+  const changed: Partial<A> = { ...given }
+  for (const name in given) if (canonical(given[name]) === canonical(defaults[name])) delete changed[name]
+  return changed
 }
 
 /** Returns a string as it is, and any other value as JSON. */

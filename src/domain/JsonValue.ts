@@ -1,4 +1,4 @@
-/** JSON values: their types, guards, and the replacement of their parts. */
+/** JSON values: their types, guards, and a mapping over their parts. */
 export type JsonValue =
   string | number | boolean | null | ReadonlyArray<JsonValue> | { readonly [key: string]: JsonValue }
 
@@ -15,19 +15,20 @@ export const isObject = (value: JsonValue | undefined): value is JsonObject =>
 /** The items of an array; none for any other value. */
 export const itemsOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** What replaces the texts, the names of members and the numbers of a value; numbers stay by default. */
-interface Replacements {
+/** Functions for the strings, the member names and the numbers in a value. By default, numbers stay as they are. */
+interface JsonMapping {
   readonly text: (text: string) => string
   readonly name: (name: string) => string
   readonly number?: (value: number) => JsonValue
 }
 
-export const replaced = (value: JsonValue, by: Replacements): JsonValue => {
-  if (typeof value === "string") return by.text(value)
-  if (typeof value === "number" && by.number !== undefined) return by.number(value)
-  if (isList(value)) return value.map((item) => replaced(item, by))
-  return isObject(value) ? replacedObject(value, by) : value
+/** `value` with every string, member name and number in it mapped. */
+export const mapJson = (value: JsonValue, mapping: JsonMapping): JsonValue => {
+  if (typeof value === "string") return mapping.text(value)
+  if (typeof value === "number" && mapping.number !== undefined) return mapping.number(value)
+  if (isList(value)) return value.map((item) => mapJson(item, mapping))
+  return isObject(value) ? mapJsonObject(value, mapping) : value
 }
 
-export const replacedObject = (object: JsonObject, by: Replacements): JsonObject =>
-  Object.fromEntries(Object.entries(object).map(([name, member]) => [by.name(name), replaced(member, by)]))
+export const mapJsonObject = (object: JsonObject, mapping: JsonMapping): JsonObject =>
+  Object.fromEntries(Object.entries(object).map(([name, member]) => [mapping.name(name), mapJson(member, mapping)]))

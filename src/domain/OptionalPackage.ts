@@ -21,20 +21,20 @@ export class PackageMissing extends Schema.TaggedError<PackageMissing>()("Packag
 
 export const packageMissing = (use: PackageUse): PackageMissing => {
   const packages = optionalPackages[use]
-  const several = packages.length > 1 ? "the packages" : "the package"
+  const noun = packages.length > 1 ? "the packages" : "the package"
   return new PackageMissing({
     packages,
-    message: `${use} needs ${several} ${packages.join(" and ")}, which Spoke does not bring: npm install ${packages.join(" ")}`
+    message: `${use} needs ${noun} ${packages.join(" and ")}, which Spoke does not bring: npm install ${packages.join(" ")}`
   })
 }
 
 /** Error codes of Node for a missing package: of `import`, and of `require`. */
-const notFound = ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]
+const missingModuleCodes = ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]
 
-/** Runs the import of `load`. Any failure but a missing package is a defect. */
+/** The module that `load` imports. Any failure but a missing package is a defect. */
 export const optional = <A>(use: PackageUse, load: () => Promise<A>): Effect.Effect<A, PackageMissing> =>
   Effect.tryPromise(load).pipe(
     Effect.catchAll(({ error }) =>
-      notFound.includes(codeOf(error)) ? Effect.fail(packageMissing(use)) : Effect.die(error)
+      missingModuleCodes.includes(codeOf(error)) ? Effect.fail(packageMissing(use)) : Effect.die(error)
     )
   )

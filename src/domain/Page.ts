@@ -31,11 +31,11 @@ export interface Page<A> {
   readonly next: string | null
 }
 
-/** The first `limit` rows of `found`. If there are more, `next` is the place of the last one. */
-export const pageBy = <A, Place>(found: ReadonlyArray<A>, limit: number, placeOf: (row: A) => Place) => {
+/** The first `limit` rows of `found`. If there are more, `next` is the position of the last of them. */
+export const pageBy = <A, Position>(found: ReadonlyArray<A>, limit: number, positionOf: (row: A) => Position) => {
   const rows = found.slice(0, limit)
   const last = found.length > limit ? rows.at(-1) : undefined
-  return { rows, next: last === undefined ? null : placeOf(last) }
+  return { rows, next: last === undefined ? null : positionOf(last) }
 }
 
 /** The page of `limit` rows in the order of ids. If `found` holds one more row, there is a next page. */

@@ -8,10 +8,10 @@ const maxRetryAfter = Duration.hours(1)
 const decimal = /^\d{1,9}(?:\.\d{1,9})?$/
 
 const millisecondsOf = (headers: Readonly<Record<string, string | undefined>>, now: number): number => {
-  const precise = headers["retry-after-ms"]?.trim() ?? ""
-  if (decimal.test(precise)) return Number(precise)
-  const given = headers["retry-after"]?.trim() ?? ""
-  return decimal.test(given) ? Number(given) * 1_000 : Date.parse(given) - now
+  const milliseconds = headers["retry-after-ms"]?.trim() ?? ""
+  if (decimal.test(milliseconds)) return Number(milliseconds)
+  const secondsOrDate = headers["retry-after"]?.trim() ?? ""
+  return decimal.test(secondsOrDate) ? Number(secondsOrDate) * 1_000 : Date.parse(secondsOrDate) - now
 }
 
 /** `headers` have lower-case names; `now` is in milliseconds. None when there is no header or its value is invalid. */

@@ -9,7 +9,7 @@ export interface Span {
 /**
  * The end of a line, or of a sentence with closing marks and citation marks. A full stop must be followed by a space.
  */
-const ends =
+const sentenceEnds =
   /\n|[.!?…]["'”’»)\]*_]{0,4}(?:[ \t]{0,2}\[\d{1,3}\]){0,8}(?=\s|$)|[。！？｡।॥۔؟።]["'”’»」』）]{0,4}(?:[ \t]{0,2}\[\d{1,3}\]){0,8}/gu
 /**
  * A full stop after one of these does not end a sentence: one letter, a common abbreviation, or the number of a list
@@ -35,11 +35,9 @@ export const sentencesOf = (text: string): ReadonlyArray<Span> => {
     if (span.end > span.start) found.push(span)
     start = end
   }
-  for (const match of text.matchAll(ends)) {
+  for (const match of text.matchAll(sentenceEnds)) {
     const end = match.index + match[0].length
-    const isStop = match[0].startsWith(".")
     if (
-      isStop &&
       match[0] === "." &&
       abbreviation.test(text.slice(Math.max(start, match.index - 12), match.index))
     )

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema"
 
-/** Purposes of what is stored sealed. A comment of its column names it: `sealed: tool-secret`. */
+/** What a sealed (encrypted) column contains. The comment of the column in the database names it: `sealed: tool-secret`. */
 export const StoredPurpose = Schema.Literal(
   "tool-secret",
   "tool-tokens",

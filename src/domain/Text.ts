@@ -17,6 +17,9 @@ const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g
 /** Text for a terminal, which would obey escape sequences in it. Keeps tabs and line feeds. */
 export const withoutControls = (text: string): string => text.replace(controls, "")
 
+/** A fixed message for the annotations of a schema. */
+export const withMessage = (message: string) => ({ message: () => message })
+
 /** A string from which NUL and lone surrogates were removed. */
 export const Text = Schema.transform(Schema.String, Schema.String, {
   strict: true,
@@ -40,7 +43,7 @@ export const described = <A, I, R>(
   })
 
 /** Characters as JSON Schema counts them: a pair of surrogates is one. */
-const isAtMost = (max: number) => (text: string) =>
+const hasAtMost = (max: number) => (text: string) =>
   text.length <= max || (text.length <= 2 * max && Array.from(text).length <= max)
 
 /** {@link Text} without surrounding white space, 1 to `max` characters. `description` goes to its JSON Schema. */
@@ -48,17 +51,17 @@ export const trimmed = (max: number, description?: string) =>
   Text.pipe(
     Schema.compose(Schema.Trim),
     Schema.minLength(1),
-    Schema.filter(isAtMost(max), { message: () => `Expected a string of at most ${max} characters` })
+    Schema.filter(hasAtMost(max), { message: () => `Expected a string of at most ${max} characters` })
   ).annotations({
     jsonSchema: { type: "string", minLength: 1, maxLength: max, ...(description && { description }) }
   })
 
-const unstorable = /\\u(?:0000|d[89a-f])/i
+const unstorableEscape = /\\u(?:0000|d[89a-f])/i
 
 /** Whether JSON text has escapes for NUL or for halves of surrogate pairs. */
 export const hasUnstorable = (json: string): boolean =>
-  // Most texts have no such escape. Finding that out is faster without a pattern.
-  json.includes("\\u") && unstorable.test(json)
+  // Most texts have no such escape, and `includes` finds that out faster than the pattern.
+  json.includes("\\u") && unstorableEscape.test(json)
 
 /** One escape in JSON text: NUL, half of a surrogate pair, or any other. */
 const escapes = /\\(?:(u0000)|(ud[89a-f][0-9a-f]{2})|.)/gi
@@ -97,7 +100,7 @@ export const JsonObject: Schema.Schema<JsonObject> = Schema.declare(isJsonObject
   message: () => "Expected a JSON object of strings, finite numbers, booleans, null, arrays and objects"
 })
 
-/** The ASCII digit of a decimal digit (`\p{Nd}`) of any script. Each script has its ten digits in sequence. */
+/** The ASCII digit for a decimal digit (`\p{Nd}`) of any script. The ten digits of a script have consecutive codes. */
 export const asciiDigit = (digit: string): string => {
   const code = digit.codePointAt(0) ?? 0
   let value = 0

@@ -1,6 +1,6 @@
 /**
- * Recognizes thrown errors by their shape. A host, such as a test runner, may run us in another realm, where Node's
- * errors are not instances of our `Error`.
+ * Recognizes thrown errors by their shape. A host, such as a test runner, may run this code in another realm, where
+ * Node's errors are not instances of this realm's `Error`.
  */
 
 /** True for a value with a name and a message, as errors of every realm have. */

@@ -3,6 +3,6 @@
 /** A conservative estimate: one token for about four Latin characters, or for one character of other scripts. */
 export const estimateTokens = (text: string): number => {
   let wide = 0
-  for (let place = 0; place < text.length; place++) if (text.charCodeAt(place) > 0x2e80) wide++
+  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 0x2e80) wide++
   return Math.ceil((text.length - wide) / 4) + wide
 }

@@ -3,16 +3,16 @@
 /** Maximum number of characters of a name that are compared. */
 const maxNameLength = 32
 /**
- * Names that may be repeated in a warning although no known name is close. Others may be secrets in the wrong place.
+ * Names that a warning may contain although no known name is similar. Others are left out, because they may be secrets.
  */
-const repeatable = /^[A-Za-z_-]{0,32}$/
+const harmlessName = /^[A-Za-z_-]{0,32}$/
 /** Maximum number of characters of a path that are shown. */
 const maxPathLength = 64
 
-/** Ignores case and separators, because names differ in them more often than in their letters. */
+/** The name without case and separators, in which misspelled names differ most often. */
 const comparable = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 
-/** Edit distance: letters to add, remove or change to turn `one` into `other`. */
+/** Edit distance: the number of letters to add, remove or change to turn `one` into `other`. */
 const distance = (one: string, other: string): number => {
   let row = Array.from({ length: other.length + 1 }, (_, place) => place)
   for (let i = 1; i <= one.length; i++) {
@@ -28,17 +28,17 @@ const distance = (one: string, other: string): number => {
 
 /** The name in `known` closest to `name`, if it is close enough. */
 const closest = (name: string, known: Iterable<string>): string | undefined => {
-  const asked = comparable(name.slice(0, maxNameLength))
-  if (asked === "") return undefined
-  let found: string | undefined
-  let fewestSteps = Math.min(3, Math.floor(asked.length / 3)) + 1
+  const given = comparable(name.slice(0, maxNameLength))
+  if (given === "") return undefined
+  let best: string | undefined
+  let bestDistance = Math.min(3, Math.floor(given.length / 3)) + 1
   for (const candidate of known) {
-    const steps = distance(asked, comparable(candidate.slice(0, maxNameLength)))
-    if (steps >= fewestSteps) continue
-    fewestSteps = steps
-    found = candidate
+    const candidateDistance = distance(given, comparable(candidate.slice(0, maxNameLength)))
+    if (candidateDistance >= bestDistance) continue
+    bestDistance = candidateDistance
+    best = candidate
   }
-  return found
+  return best
 }
 
 /** Replaces characters that must not stand in a header. */
@@ -57,7 +57,7 @@ export const unknownField = (
   known: Iterable<string>
 ): string => {
   const meant = name.length > maxNameLength ? "" : hint(name, known)
-  if (meant === "" && !repeatable.test(name)) return `unknown field of ${name.length} characters`
+  if (meant === "" && !harmlessName.test(name)) return `unknown field of ${name.length} characters`
   const place = [...path, name].join(".")
   return `unknown field ${printable(place.length > maxPathLength ? name : place)}${meant}`
 }

@@ -26,8 +26,8 @@ export interface XmlVisitor {
 
 const nameOf = (tag: string): string => /^\/?(?:[\w.-]{1,40}:)?([\w.-]{1,60})/.exec(tag)?.[1] ?? ""
 
-/** The end of the construct that begins at `open`, and its text when it is CDATA. */
-const special = (xml: string, open: number): { readonly end: number; readonly text: string } | undefined => {
+/** The end of the comment or CDATA section that begins at `open`, and the text of the latter; undefined for a tag. */
+const commentOrCdata = (xml: string, open: number): { readonly end: number; readonly text: string } | undefined => {
   const mark = xml.startsWith("<!--", open) ? "-->" : xml.startsWith("<![CDATA[", open) ? "]]>" : undefined
   if (mark === undefined) return undefined
   const end = xml.indexOf(mark, open)
@@ -35,15 +35,16 @@ const special = (xml: string, open: number): { readonly end: number; readonly te
   return { end: end + mark.length, text: mark === "]]>" ? xml.slice(open + 9, end) : "" }
 }
 
+/** Calls the visitor for each tag and text, in order. */
 export const scan = (xml: string, visitor: XmlVisitor): void => {
   for (let at = 0; at < xml.length;) {
     const open = xml.indexOf("<", at)
     if (open === -1) return
     if (open > at) visitor.text(unescape(xml.slice(at, open)))
-    const passed = special(xml, open)
-    if (passed !== undefined) {
-      if (passed.text !== "") visitor.text(passed.text)
-      at = passed.end
+    const section = commentOrCdata(xml, open)
+    if (section !== undefined) {
+      if (section.text !== "") visitor.text(section.text)
+      at = section.end
       continue
     }
     const close = xml.indexOf(">", open)
@@ -61,17 +62,17 @@ export const scan = (xml: string, visitor: XmlVisitor): void => {
   }
 }
 
-const attributes = new Map<string, RegExp>()
+const attributePatterns = new Map<string, RegExp>()
 
 /**
  * The attribute's value, or empty. `name` is matched with its prefix; `*:id` matches any prefix, but not a missing one.
  */
 export const attribute = (tag: string, name: string): string => {
-  const known = attributes.get(name)
+  const known = attributePatterns.get(name)
   const pattern =
     known ??
     new RegExp(`\\s${name.replace("*", "[\\w.-]{1,40}")}[ \\t]?=[ \\t]?(?:"([^"]{0,4000})"|'([^']{0,4000})')`)
-  if (known === undefined) attributes.set(name, pattern)
+  if (known === undefined) attributePatterns.set(name, pattern)
   const [, double, single] = pattern.exec(tag) ?? []
   return unescape(double ?? single ?? "")
 }

@@ -2,12 +2,12 @@ import { describe, expect, it } from "@effect/vitest"
 import {
   type Citation,
   judge,
-  names,
-  refuses,
+  matchesDocument,
+  isRefusal,
   type Reply,
   containsFact
 } from "../../src/domain/agents/evaluation/Judge.ts"
-import { extractWords, refusalFor } from "../../src/domain/chat/Notices.ts"
+import { extractiveNoticesFor, refusalFor } from "../../src/domain/chat/Notices.ts"
 import { words } from "../../src/app/cli/eval/Words.ts"
 import { compare, isRegression, summarize } from "../../src/domain/agents/evaluation/Report.ts"
 
@@ -71,21 +71,21 @@ describe("An expected source", () => {
     "docs/page-1.md",
     "/docs/page-1.md"
   ])("is named by %j", (expected) => {
-    expect(names(expected, citation(1))).toBe(true)
+    expect(matchesDocument(expected, citation(1))).toBe(true)
   })
 
   it.each(["src_", "man", "age-1.md", "page-2.md", "https://example.com/docs/", "page-1.md/x"])(
     "is not named by %j",
     (expected) => {
-      expect(names(expected, citation(1))).toBe(false)
+      expect(matchesDocument(expected, citation(1))).toBe(false)
     }
   )
 
   it("is named by the path of an uploaded file, alone or in a ZIP", () => {
     const uploaded = citation(1, { url: "upload:guide/Install.md" })
     for (const expected of ["install.md", "guide/install.md", "upload:guide/Install.md"])
-      expect(names(expected, uploaded)).toBe(true)
-    expect(names("stall.md", uploaded)).toBe(false)
+      expect(matchesDocument(expected, uploaded)).toBe(true)
+    expect(matchesDocument("stall.md", uploaded)).toBe(false)
   })
 
   it("counts as cited first by the reply's marks, and each document counts once", () => {
@@ -213,18 +213,18 @@ describe("A refusal", () => {
     "I could not find that.",
     "There is no information about it."
   ])("is %j", (text) => {
-    expect(refuses(reply(text), [])).toBe(true)
+    expect(isRefusal(reply(text), [])).toBe(true)
   })
 
   it("cites nothing, and says that it is one: an answer from memory is none", () => {
-    expect(refuses(reply("I do not know more than this [1].", [citation(1)]), [])).toBe(false)
-    expect(refuses(reply("I do not know.", [citation(1)]), [])).toBe(true)
-    expect(refuses(reply("Paris is the capital of France."), [])).toBe(false)
-    expect(refuses(reply("Das weiß ich leider nicht."), [])).toBe(false)
-    expect(refuses(reply("Das weiß ich leider nicht."), ["weiß ich leider nicht"])).toBe(true)
+    expect(isRefusal(reply("I do not know more than this [1].", [citation(1)]), [])).toBe(false)
+    expect(isRefusal(reply("I do not know.", [citation(1)]), [])).toBe(true)
+    expect(isRefusal(reply("Paris is the capital of France."), [])).toBe(false)
+    expect(isRefusal(reply("Das weiß ich leider nicht."), [])).toBe(false)
+    expect(isRefusal(reply("Das weiß ich leider nicht."), ["weiß ich leider nicht"])).toBe(true)
     // As of a variable that is not set.
-    expect(refuses(reply("Paris is the capital of France."), ["", " ", "**"])).toBe(false)
-    expect(refuses(reply("Je n'en sais rien."), ["n’en sais rien"])).toBe(true)
+    expect(isRefusal(reply("Paris is the capital of France."), ["", " ", "**"])).toBe(false)
+    expect(isRefusal(reply("Je n'en sais rien."), ["n’en sais rien"])).toBe(true)
   })
 
   it("is what the service itself says, in every language", () => {
@@ -236,8 +236,8 @@ describe("A refusal", () => {
       "いくらですか",
       "كم؟"
     ])
-      for (const said of [refusalFor(question), extractWords(question).nothingFound])
-        expect(refuses(reply(said), [])).toBe(true)
+      for (const said of [refusalFor(question), extractiveNoticesFor(question).nothingFound])
+        expect(isRefusal(reply(said), [])).toBe(true)
   })
 
   it("passes where it is expected, and fails where an answer is", () => {

@@ -5,7 +5,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { urlOf } from "../../domain/Address.ts"
-import { challenged } from "../../domain/BearerChallenge.ts"
+import { challengeParameter } from "../../domain/BearerChallenge.ts"
 import * as Json from "../../domain/Json.ts"
 import {
   type AuthorizationServer,
@@ -120,8 +120,8 @@ export const discovery = (http: Http, addresses: Addresses) => {
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} })
     })
     const challenge = response.status === 401 ? response.headers["www-authenticate"] : undefined
-    const place = challenged(challenge, "resource_metadata")
-    const scope = challenged(challenge, "scope")
+    const place = challengeParameter(challenge, "resource_metadata")
+    const scope = challengeParameter(challenge, "scope")
     if (place !== null && !isSafe(urlOf(place))) {
       return yield* invalid("The MCP server names no https address for its metadata.")
     }

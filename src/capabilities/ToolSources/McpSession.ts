@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { scopesIn } from "../../domain/agents/ToolConnection.ts"
 import { type ToolFailure, toolFailure } from "../../domain/agents/ToolFailure.ts"
-import { challenged } from "../../domain/BearerChallenge.ts"
+import { challengeParameter } from "../../domain/BearerChallenge.ts"
 import * as Json from "../../domain/Json.ts"
 import { isObject } from "../../domain/JsonValue.ts"
 import { JsonObject, type JsonValue } from "../../domain/Text.ts"
@@ -139,9 +139,9 @@ const refusalOf = ({ headers, status }: OutboundResponse): ToolFailure | undefin
     return toolFailure("TOOL_CONNECTION_REQUIRED", "the MCP server does not accept the token")
   }
   const challenge = headers["www-authenticate"]
-  if (status !== 403 || challenged(challenge, "error") !== "insufficient_scope") return undefined
+  if (status !== 403 || challengeParameter(challenge, "error") !== "insufficient_scope") return undefined
   const failure = toolFailure("TOOL_SCOPE_REQUIRED", "the MCP server demands more scopes")
-  return { ...failure, scopes: scopesIn(challenged(challenge, "scope")) }
+  return { ...failure, scopes: scopesIn(challengeParameter(challenge, "scope")) }
 }
 
 interface Server {

@@ -29,7 +29,7 @@ export type EmailEvents = typeof EmailEvents.Type
  * Statuses in order. An event moves a mail forward only, so repeated and late events change nothing. Other events of
  * the provider (`unsubscribe` …) are not about delivery.
  */
-export const progress = [
+export const statusOrder = [
   "queued",
   "sent",
   "failed",
@@ -44,7 +44,7 @@ export const progress = [
 ] as const
 
 /** Statuses that the provider reports. */
-const reportedStatuses: ReadonlyArray<string> = progress.slice(progress.indexOf("processed"))
+const reportedStatuses: ReadonlyArray<string> = statusOrder.slice(statusOrder.indexOf("processed"))
 
 /** The status that one event reports for the mail with the provider's id. */
 export interface Delivery {

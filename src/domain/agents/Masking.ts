@@ -4,8 +4,7 @@ import * as Schema from "effect/Schema"
 import { parse } from "./MaskingPattern.ts"
 import { ToolName } from "./Tool.ts"
 import { withDefault } from "../Optional.ts"
-
-const says = (message: string) => ({ message: () => message })
+import { withMessage } from "../Text.ts"
 
 const MaskedKind = Schema.Literal("email", "phone", "card")
 
@@ -16,7 +15,7 @@ const reservedNames: ReadonlySet<string> = new Set([...MaskedKind.literals, lite
 const isUnique = (values: ReadonlyArray<string>) => new Set(values).size === values.length
 
 const PatternName = Schema.String.pipe(
-  Schema.pattern(/^[a-z](?:[a-z-]{0,30}[a-z])?$/, says("Expected lower-case letters, with - between them")),
+  Schema.pattern(/^[a-z](?:[a-z-]{0,30}[a-z])?$/, withMessage("Expected lower-case letters, with - between them")),
   Schema.filter((name) => !name.includes("--") || "Expected lower-case letters, with - between them"),
   Schema.filter((name) => !reservedNames.has(name) || "Expected another name: this one is reserved")
 )

@@ -3,6 +3,7 @@
  * backtrack, and a match has at most {@link maxMatchLength} characters, so time grows linearly with the text.
  */
 import * as Either from "effect/Either"
+import type { Span } from "../Sentences.ts"
 
 /** Minimum and maximum length of a match, in UTF-16 units. */
 const minMatchLength = 3
@@ -17,13 +18,8 @@ interface PatternPosition {
   readonly isOptional: boolean
 }
 
-export interface Span {
-  readonly start: number
-  readonly end: number
-}
-
 const codeOf = (character: string) => character.charCodeAt(0)
-const one = (character: string): ReadonlyArray<Range> => [[codeOf(character), codeOf(character)]]
+const rangeOf = (character: string): ReadonlyArray<Range> => [[codeOf(character), codeOf(character)]]
 
 const classes: Readonly<Record<string, ReadonlyArray<Range>>> = {
   d: [[48, 57]],
@@ -41,8 +37,8 @@ const classes: Readonly<Record<string, ReadonlyArray<Range>>> = {
 }
 
 /**
- * Characters that are special in regular expressions have to be escaped, so that no pattern means less than it seems
- * to.
+ * Characters that are special in regular expressions have to be escaped, so that a pattern means what a reader of regular
+ * expressions expects.
  */
 const reserved = new Set(".*+|()^$?{}]/")
 
@@ -51,7 +47,7 @@ const count = /^\{(\d{1,3})(?:,(\d{1,3}))?\}/
 class Parser {
   private at = 0
   private readonly pattern: string
-  readonly places: Array<PatternPosition> = []
+  readonly positions: Array<PatternPosition> = []
 
   constructor(pattern: string) {
     this.pattern = pattern
@@ -66,13 +62,13 @@ class Parser {
       if (typeof ranges === "string") return ranges
       const times = this.times()
       if (typeof times === "string") return times
-      for (let place = 0; place < times[1]; place++) {
-        this.places.push({ ranges, isNegated, isOptional: place >= times[0] })
-        if (this.places.length > maxMatchLength)
+      for (let repeat = 0; repeat < times[1]; repeat++) {
+        this.positions.push({ ranges, isNegated, isOptional: repeat >= times[0] })
+        if (this.positions.length > maxMatchLength)
           return `Expected a pattern that matches at most ${maxMatchLength} characters`
       }
     }
-    return this.places.filter(({ isOptional }) => !isOptional).length < minMatchLength
+    return this.positions.filter(({ isOptional }) => !isOptional).length < minMatchLength
       ? `Expected a pattern that matches at least ${minMatchLength} characters`
       : null
   }
@@ -81,12 +77,12 @@ class Parser {
     const character = this.pattern.charAt(this.at++)
     if (refused.has(character))
       return `${character} has no meaning here; write \\${character} for the character itself`
-    if (character !== "\\") return one(character)
+    if (character !== "\\") return rangeOf(character)
     const escaped = this.pattern.charAt(this.at++)
     if (escaped === "") return "Expected a character after \\"
     return /[A-Za-z0-9]/.test(escaped)
       ? (classes[escaped] ?? `\\${escaped} is not known; there are \\d, \\w and \\s`)
-      : one(escaped)
+      : rangeOf(escaped)
   }
 
   private set(isNegated: boolean): ReadonlyArray<Range> | string {
@@ -132,73 +128,74 @@ class Parser {
 
 const wordLike = /[\p{L}\p{N}]/u
 const isWordAt = (text: string, at: number) => at >= 0 && at < text.length && wordLike.test(text.charAt(at))
-/** A match must be delimited: no word may continue across its start or end. */
-const isBorder = (text: string, at: number) => !(isWordAt(text, at - 1) && isWordAt(text, at))
+/** Whether a match may start or end here: no word continues across this index. */
+const isWordBoundary = (text: string, at: number) => !(isWordAt(text, at - 1) && isWordAt(text, at))
 
 const tableSize = 128
 const noMatch = -1
 
-const holds = ({ isNegated, ranges }: PatternPosition, code: number): boolean => {
+/** Whether the position matches the character with this code. Case is ignored. */
+const matchesCode = ({ isNegated, ranges }: PatternPosition, code: number): boolean => {
   const character = String.fromCharCode(code)
   const codes = [code, codeOf(character.toLowerCase()), codeOf(character.toUpperCase())]
   return ranges.some(([from, to]) => codes.some((each) => each >= from && each <= to)) !== isNegated
 }
 
-/** A compiled pattern. Its state is the number of places that have been read. */
+/** A compiled pattern. The state of a match is the number of positions that have been matched. */
 export class Matcher {
-  private readonly places: ReadonlyArray<PatternPosition>
+  private readonly positions: ReadonlyArray<PatternPosition>
   private readonly tables: ReadonlyArray<Uint8Array>
-  /** Number of places examined, for tests. */
+  /** Number of positions examined, for tests. */
   steps = 0
 
-  constructor(places: ReadonlyArray<PatternPosition>) {
-    this.places = places
-    this.tables = places.map((place) =>
-      Uint8Array.from({ length: tableSize }, (_, code) => (holds(place, code) ? 1 : 0))
+  constructor(positions: ReadonlyArray<PatternPosition>) {
+    this.positions = positions
+    this.tables = positions.map((position) =>
+      Uint8Array.from({ length: tableSize }, (_, code) => (matchesCode(position, code) ? 1 : 0))
     )
   }
 
-  /** The next index at which a match may begin: where a character matches one of the first places. */
-  private next(text: string, from: number): number {
-    const firsts = this.places.findIndex(({ isOptional }) => !isOptional) + 1
+  /** The next index at which a match may begin: where a character matches one of the first positions. */
+  private nextStart(text: string, from: number): number {
+    const firstPositions = this.positions.findIndex(({ isOptional }) => !isOptional) + 1
     for (let at = from; at < text.length; at++) {
       const code = text.charCodeAt(at)
-      for (let place = 0; place < firsts; place++) if (this.reads(place, code)) return at
+      for (let index = 0; index < firstPositions; index++) if (this.matchesAt(index, code)) return at
     }
     return text.length
   }
 
-  private reads(place: number, code: number): boolean {
+  private matchesAt(index: number, code: number): boolean {
     this.steps++
-    if (code < tableSize) return this.tables[place]?.[code] === 1
-    const at = this.places[place]
-    return at !== undefined && holds(at, code)
+    if (code < tableSize) return this.tables[index]?.[code] === 1
+    const position = this.positions[index]
+    return position !== undefined && matchesCode(position, code)
   }
 
   /** The longest of the earliest matches from `from` on; null when there is none. */
   find(text: string, from: number): Span | null {
-    const length = this.places.length
+    const length = this.positions.length
     // By state: the start of the earliest match that has reached it.
     let starts = new Int32Array(length + 1).fill(noMatch)
     let next = new Int32Array(length + 1).fill(noMatch)
     let best: Span | null = null
     let isIdle = true
     for (let at = from; at <= text.length; at++) {
-      if (isIdle && best === null) at = this.next(text, at)
-      if (best === null && isBorder(text, at) && starts[0] === noMatch) starts[0] = at
+      if (isIdle && best === null) at = this.nextStart(text, at)
+      if (best === null && isWordBoundary(text, at) && starts[0] === noMatch) starts[0] = at
       let isAlive = false
       for (let state = 0; state < length; state++) {
         const start = starts[state] ?? noMatch
         if (start === noMatch) continue
         if (best !== null && start > best.start) continue
         isAlive = true
-        if (this.places[state]?.isOptional !== true) continue
+        if (this.positions[state]?.isOptional !== true) continue
         const later = starts[state + 1] ?? noMatch
         if (later === noMatch || start < later) starts[state + 1] = start
       }
-      const begun = starts[length] ?? noMatch
-      if (begun !== noMatch && (best === null || begun <= best.start) && isBorder(text, at))
-        best = { start: begun, end: at }
+      const complete = starts[length] ?? noMatch
+      if (complete !== noMatch && (best === null || complete <= best.start) && isWordBoundary(text, at))
+        best = { start: complete, end: at }
       if (at === text.length || (best !== null && !isAlive)) break
       const code = text.charCodeAt(at)
       next.fill(noMatch)
@@ -206,7 +203,7 @@ export class Matcher {
       for (let state = 0; state < length; state++) {
         const start = starts[state] ?? noMatch
         if (start === noMatch || (best !== null && start > best.start)) continue
-        if (!this.reads(state, code)) continue
+        if (!this.matchesAt(state, code)) continue
         next[state + 1] = start
         isIdle = false
       }
@@ -222,5 +219,5 @@ export class Matcher {
 export const parse = (pattern: string): Either.Either<Matcher, string> => {
   const parser = new Parser(pattern)
   const problem = parser.run()
-  return problem === null ? Either.right(new Matcher(parser.places)) : Either.left(problem)
+  return problem === null ? Either.right(new Matcher(parser.positions)) : Either.left(problem)
 }

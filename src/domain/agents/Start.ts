@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import { AgentId } from "../Ids.ts"
 import { Count } from "../Count.ts"
 
-/** The only source of the sample agent. That agent is for looking at; people set up another one. */
+/** The only source of the sample agent. The sample agent is an example; a team sets up its own. */
 export const sampleSource = { type: "BULK_UPLOAD", name: "Spoke documentation" } as const
 
 const Named = Schema.Struct({ id: AgentId, name: Schema.String })

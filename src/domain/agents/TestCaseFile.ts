@@ -44,8 +44,8 @@ const refused = (line: number, problem: string): Either.Either<Case, string> =>
 
 type ReadCase = Either.Either<Case, string>
 
-/** The cases of `read`, in order, up to the first problem. Nothing behind the maximum is read. */
-function* upTo(max: number, read: Iterable<ReadCase>): Generator<void, Parsed> {
+/** The cases of `read`, in order, or the first problem. Reading stops after `max` cases. */
+function* collectCases(max: number, read: Iterable<ReadCase>): Generator<void, Parsed> {
   const cases: Array<Case> = []
   for (const one of read) {
     if (Either.isLeft(one)) return Either.left(one.left)
@@ -75,7 +75,7 @@ const caseOfLine = (line: string, number: number): ReadCase => {
   })
 }
 
-/** More sources or facts than a case may have. */
+/** Limits the work for a cell. It is more than a case may have, so that decoding refuses such a cell. */
 const maxParts = 1_000
 
 const listOf = (text: string): ReadonlyArray<string> =>
@@ -103,7 +103,7 @@ const columns = new Map<string, (text: string) => unknown>([
   ["responseSchema", (text) => Either.getOrElse(parseJson(text), () => text)]
 ])
 
-/** The problem of the names of the columns; undefined where there is none. */
+/** What is wrong with the names of the columns; undefined if nothing is. */
 const columnProblem = (names: ReadonlyArray<string>): string | undefined => {
   const unknown = names.find((name) => !columns.has(name))
   if (unknown !== undefined) return `unknown column ${unknown}`
@@ -135,10 +135,10 @@ function* csv(text: string): Generator<ReadCase, void, void> {
   }
 }
 
-/** Reads a case of `text` in each step. Returns them, or what is wrong, with the number of the line. */
+/** Reads one case of `text` in each step. Returns all cases, or the first problem with the number of its line. */
 export function* parseSteps(text: string, format: "csv" | "jsonl"): Generator<void, Parsed> {
   const content = text.replace(/^\uFEFF/, "")
-  const parsed = yield* upTo(maxCases, format === "csv" ? csv(content) : jsonLines(content))
+  const parsed = yield* collectCases(maxCases, format === "csv" ? csv(content) : jsonLines(content))
   return Either.filterOrLeft(
     parsed,
     (cases) => cases.length > 0,

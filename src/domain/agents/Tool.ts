@@ -6,11 +6,9 @@ import { urlOf } from "../Address.ts"
 import { AgentId, typeId } from "../Ids.ts"
 import { canonical } from "../Json.ts"
 import { nullable, optional, withDefault } from "../Optional.ts"
-import { JsonObject, Text } from "../Text.ts"
+import { JsonObject, Text, withMessage } from "../Text.ts"
 import { Version } from "../Version.ts"
 import { oauthFields, ToolConnection } from "./ToolConnection.ts"
-
-const says = (message: string) => ({ message: () => message })
 
 export const ToolId = Text.pipe(Schema.minLength(1), Schema.brand("ToolId"))
 export type ToolId = typeof ToolId.Type
@@ -21,19 +19,19 @@ export const maxTools = 64
 
 /** A function name that providers accept. */
 export const ToolName = Schema.String.pipe(
-  Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, says("Expected a letter, then letters, digits, _ or -"))
+  Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, withMessage("Expected a letter, then letters, digits, _ or -"))
 )
 
 const maxPointerCharacters = 500
-const short = Text.pipe(Schema.maxLength(2_048))
+const shortText = Text.pipe(Schema.maxLength(2_048))
 const headerName = Schema.String.pipe(
-  Schema.pattern(/^[!#$%&'*+.^_`|~\w-]{1,100}$/, says("Expected a header's name"))
+  Schema.pattern(/^[!#$%&'*+.^_`|~\w-]{1,100}$/, withMessage("Expected a header's name"))
 )
 
 /** A JSON pointer (RFC 6901) into a document. */
 const Pointer = Text.pipe(
   Schema.maxLength(maxPointerCharacters),
-  Schema.pattern(/^(?:\/(?:[^~/]|~[01])*)+$/, says("Expected a JSON pointer such as /account/id"))
+  Schema.pattern(/^(?:\/(?:[^~/]|~[01])*)+$/, withMessage("Expected a JSON pointer such as /account/id"))
 )
 
 const placeholder = /\{[A-Za-z_][\w-]*\}/g
@@ -43,9 +41,9 @@ export const placeholdersOf = (url: string): ReadonlyArray<string> =>
   [...url.matchAll(placeholder)].map(([found]) => found.slice(1, -1))
 
 const isAddress = (text: string): boolean => {
-  const plain = text.replaceAll(placeholder, "x")
-  if (!/^https?:\/\/[^\s/?#@\\{}]+(?:[/?][^\s#\\]*)?$/i.test(text) || urlOf(plain) === null) return false
-  return !/[{}]/.test(plain)
+  const filled = text.replaceAll(placeholder, "x")
+  if (!/^https?:\/\/[^\s/?#@\\{}]+(?:[/?][^\s#\\]*)?$/i.test(text) || urlOf(filled) === null) return false
+  return !/[{}]/.test(filled)
 }
 
 /**
@@ -66,9 +64,9 @@ const McpAddress = Address.pipe(
 const HttpTarget = Schema.Struct({
   method: withDefault(Schema.Literal("GET", "POST", "PUT", "PATCH", "DELETE"), () => "GET" as const),
   url: Address,
-  headers: withDefault(Schema.Record({ key: headerName, value: short }), () => ({})),
+  headers: withDefault(Schema.Record({ key: headerName, value: shortText }), () => ({})),
   query: withDefault(
-    Schema.Record({ key: Schema.String.pipe(Schema.maxLength(200)), value: short }),
+    Schema.Record({ key: Schema.String.pipe(Schema.maxLength(200)), value: shortText }),
     () => ({})
   ),
   body: optional(JsonObject)
@@ -101,7 +99,7 @@ export type Binding = typeof Binding.Type
 
 const authFields = {
   kind: Schema.Literal("none", "bearer", "header", "basic", "oauth"),
-  /** `widget-session` means the slot of that name. */
+  /** `widget-session` stands for the slot of that name. */
   name: optional(Text.pipe(Schema.maxLength(100))),
   /** The header of kind `header`; `name` when omitted. */
   header: optional(headerName),
@@ -190,7 +188,7 @@ export const PatchTool = Schema.Struct({
 })
 export type PatchTool = typeof PatchTool.Type
 
-const mayBody: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"])
+const methodsWithBody: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"])
 
 const bindingProblem = ({ http, bindings }: ToolDefinition): string | undefined => {
   if (http === undefined) return bindings.length > 0 ? "Bindings need an http tool" : undefined
@@ -198,7 +196,7 @@ const bindingProblem = ({ http, bindings }: ToolDefinition): string | undefined 
   for (const { to } of bindings) {
     if (to.startsWith("path:") && !names.has(to.slice(5)))
       return "A path binding names no placeholder of the URL"
-    if (to.startsWith("body:") && !mayBody.has(http.method)) return "A body binding needs POST, PUT or PATCH"
+    if (to.startsWith("body:") && !methodsWithBody.has(http.method)) return "A body binding needs POST, PUT or PATCH"
   }
   return undefined
 }

@@ -58,10 +58,10 @@ export const PatchBudget = Schema.Struct({ limitNanoUsd: optional(Limit) })
 export type PatchBudget = typeof PatchBudget.Type
 
 /** The exhausted budget that a turn meets. It does not contain the limit, which end users must not see. */
-export const SpentBudget = Schema.Struct({
+export const ExhaustedBudget = Schema.Struct({
   of: Schema.Literal("tenant", "agent", "key"),
   period: BudgetPeriod,
   /** ISO 8601, UTC. */
   resetsAt: Schema.String
 })
-export type SpentBudget = typeof SpentBudget.Type
+export type ExhaustedBudget = typeof ExhaustedBudget.Type

@@ -117,10 +117,10 @@ export interface DeliveryStatus {
  * The answer to a delivery. Messages and echoes are counted: `enqueued` are new, `dedupedCount` came before, also
  * within the same delivery.
  */
-export const Delivered = Schema.Struct({
+export const DeliveryResult = Schema.Struct({
   received: Schema.Boolean,
   deduped: Schema.Boolean,
   dedupedCount: Schema.Int,
   enqueued: Schema.Int
 })
-export type Delivered = typeof Delivered.Type
+export type DeliveryResult = typeof DeliveryResult.Type

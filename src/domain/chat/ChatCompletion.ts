@@ -50,12 +50,12 @@ export const CompletionUsage = Schema.Struct({
 export type CompletionUsage = typeof CompletionUsage.Type
 
 /** Fields that OpenAI's shape does not have. */
-const Beyond = Schema.Struct({
+const SpokeFields = Schema.Struct({
   runId: Schema.NullOr(RunId),
   conversationId: Schema.optionalWith(ConversationId, { exact: true }),
   citations: Schema.Array(Citation)
 })
-export type Beyond = typeof Beyond.Type
+export type SpokeFields = typeof SpokeFields.Type
 
 /** A complete answer. */
 export const Completion = Schema.Struct({
@@ -77,7 +77,7 @@ export const Completion = Schema.Struct({
     })
   ),
   usage: CompletionUsage,
-  spoke: Beyond
+  spoke: SpokeFields
 })
 export type Completion = typeof Completion.Type
 

@@ -6,7 +6,7 @@
 interface Language {
   /** ISO 639-1. */
   readonly code: string
-  readonly sentence: string
+  readonly handoff: string
   /** Replaces a reply that the sources do not support. */
   readonly refusal: string
   /** The reply without a model when no passage answers. */
@@ -23,7 +23,7 @@ const words = (list: string): RegExp =>
 const languages: ReadonlyArray<Language> = [
   {
     code: "de",
-    sentence: "Ein Mensch aus unserem Team übernimmt und antwortet hier, sobald es geht.",
+    handoff: "Ein Mensch aus unserem Team übernimmt und antwortet hier, sobald es geht.",
     refusal: "Dazu habe ich in den Quellen keine verlässliche Antwort gefunden.",
     nothingFound: "Dazu habe ich in den Quellen nichts gefunden.",
     closest: "Ich bin nicht sicher, dass die Quellen das beantworten. Diese Stellen kommen dem am nächsten:",
@@ -31,7 +31,7 @@ const languages: ReadonlyArray<Language> = [
   },
   {
     code: "fr",
-    sentence: "Une personne de notre équipe prend le relais et vous répondra ici dès que possible.",
+    handoff: "Une personne de notre équipe prend le relais et vous répondra ici dès que possible.",
     refusal: "Je n’ai pas trouvé de réponse fiable à cette question dans les sources.",
     nothingFound: "Je n’ai rien trouvé à ce sujet dans les sources.",
     closest: "Je ne suis pas sûr que les sources y répondent. Ces passages s’en rapprochent le plus :",
@@ -39,7 +39,7 @@ const languages: ReadonlyArray<Language> = [
   },
   {
     code: "es",
-    sentence: "Una persona de nuestro equipo se hará cargo y responderá aquí en cuanto sea posible.",
+    handoff: "Una persona de nuestro equipo se hará cargo y responderá aquí en cuanto sea posible.",
     refusal: "No he encontrado una respuesta fiable a esto en las fuentes.",
     nothingFound: "No he encontrado nada sobre esto en las fuentes.",
     closest: "No estoy seguro de que las fuentes respondan a esto. Estos pasajes son los más cercanos:",
@@ -47,7 +47,7 @@ const languages: ReadonlyArray<Language> = [
   },
   {
     code: "it",
-    sentence:
+    handoff:
       "Una persona del nostro team prende in carico la conversazione e risponderà qui appena possibile.",
     refusal: "Non ho trovato una risposta affidabile a questo nelle fonti.",
     nothingFound: "Non ho trovato nulla su questo nelle fonti.",
@@ -56,7 +56,7 @@ const languages: ReadonlyArray<Language> = [
   },
   {
     code: "pt",
-    sentence: "Uma pessoa da nossa equipe vai assumir e responder aqui assim que possível.",
+    handoff: "Uma pessoa da nossa equipe vai assumir e responder aqui assim que possível.",
     refusal: "Não encontrei uma resposta fiável a isto nas fontes.",
     nothingFound: "Não encontrei nada sobre isto nas fontes.",
     closest: "Não tenho certeza de que as fontes respondam a isto. Estes trechos são os mais próximos:",
@@ -64,7 +64,7 @@ const languages: ReadonlyArray<Language> = [
   },
   {
     code: "nl",
-    sentence: "Een medewerker van ons team neemt het over en antwoordt hier zo snel mogelijk.",
+    handoff: "Een medewerker van ons team neemt het over en antwoordt hier zo snel mogelijk.",
     refusal: "Ik heb hierop geen betrouwbaar antwoord in de bronnen gevonden.",
     nothingFound: "Ik heb hierover niets gevonden in de bronnen.",
     closest: "Ik weet niet zeker of de bronnen dit beantwoorden. Deze passages komen er het dichtst bij:",
@@ -72,7 +72,7 @@ const languages: ReadonlyArray<Language> = [
   },
   {
     code: "zh",
-    sentence: "我们的工作人员会接手，并尽快在这里回复您。",
+    handoff: "我们的工作人员会接手，并尽快在这里回复您。",
     refusal: "我在资料中没有找到对此可靠的答案。",
     nothingFound: "我在资料中没有找到相关内容。",
     closest: "我不确定资料是否回答了这个问题。以下内容最为接近：",
@@ -80,7 +80,7 @@ const languages: ReadonlyArray<Language> = [
   },
   {
     code: "ja",
-    sentence: "担当者が引き継ぎ、できるだけ早くここでお返事します。",
+    handoff: "担当者が引き継ぎ、できるだけ早くここでお返事します。",
     refusal: "この件について、資料の中に確かな答えは見つかりませんでした。",
     nothingFound: "これについて資料には何も見つかりませんでした。",
     closest: "資料がこの質問に答えているか確かではありません。最も近い箇所は次のとおりです。",
@@ -88,7 +88,7 @@ const languages: ReadonlyArray<Language> = [
   },
   {
     code: "ko",
-    sentence: "담당자가 이어받아 최대한 빨리 여기에서 답변드리겠습니다.",
+    handoff: "담당자가 이어받아 최대한 빨리 여기에서 답변드리겠습니다.",
     refusal: "자료에서 이에 대한 믿을 만한 답을 찾지 못했습니다.",
     nothingFound: "이에 대한 내용을 자료에서 찾지 못했습니다.",
     closest: "자료가 이 질문에 답하는지 확실하지 않습니다. 가장 가까운 내용은 다음과 같습니다.",
@@ -96,7 +96,7 @@ const languages: ReadonlyArray<Language> = [
   },
   {
     code: "ru",
-    sentence: "Сотрудник нашей команды ответит вам здесь как можно скорее.",
+    handoff: "Сотрудник нашей команды ответит вам здесь как можно скорее.",
     refusal: "В источниках я не нашёл надёжного ответа на это.",
     nothingFound: "Я ничего не нашёл об этом в источниках.",
     closest: "Я не уверен, что источники отвечают на этот вопрос. Ближе всего эти отрывки:",
@@ -104,7 +104,7 @@ const languages: ReadonlyArray<Language> = [
   },
   {
     code: "ar",
-    sentence: "سيتولى أحد أعضاء فريقنا المحادثة ويرد عليك هنا في أقرب وقت ممكن.",
+    handoff: "سيتولى أحد أعضاء فريقنا المحادثة ويرد عليك هنا في أقرب وقت ممكن.",
     refusal: "لم أجد في المصادر إجابة موثوقة عن هذا.",
     nothingFound: "لم أجد شيئًا عن هذا في المصادر.",
     closest: "لست متأكدًا من أن المصادر تجيب عن هذا. هذه المقاطع هي الأقرب:",
@@ -114,7 +114,7 @@ const languages: ReadonlyArray<Language> = [
 
 const english: Language = {
   code: "en",
-  sentence: "A member of our team is taking over and will answer here as soon as possible.",
+  handoff: "A member of our team is taking over and will answer here as soon as possible.",
   refusal: "I did not find a reliable answer to that in the sources.",
   nothingFound: "I found nothing on that in the sources.",
   closest: "I am not sure that the sources answer this. These passages come closest:",
@@ -142,16 +142,16 @@ const languageOf = (message: string): Language => {
 }
 
 /** The notice in `language`, a tag such as `de-AT`, if it is supported, else in the language of `message`. */
-export const noticeFor = (message: string, language = ""): string => {
+export const handoffNoticeFor = (message: string, language = ""): string => {
   const code = language.slice(0, 2).toLowerCase()
-  return ([english, ...languages].find((one) => one.code === code) ?? languageOf(message)).sentence
+  return ([english, ...languages].find((one) => one.code === code) ?? languageOf(message)).handoff
 }
 
 /** Replaces a reply that the sources do not support. */
 export const refusalFor = (message: string): string => languageOf(message).refusal
 
 /** What a reply without a model says when no passage answers, or when passages only may. */
-export const extractWords = (message: string): Pick<Language, "nothingFound" | "closest"> =>
+export const extractiveNoticesFor = (message: string): Pick<Language, "nothingFound" | "closest"> =>
   languageOf(message)
 
 /** Every {@link refusalFor}, and every `nothingFound`. */
@@ -159,7 +159,7 @@ export const refusals: ReadonlyArray<string> = [english, ...languages].flatMap(
   ({ nothingFound, refusal }) => [refusal, nothingFound]
 )
 
-const sentences = new Set([english, ...languages].map(({ sentence }) => sentence))
+const handoffNotices = new Set([english, ...languages].map(({ handoff }) => handoff))
 
 /** True when `text` is one of these notices, in any language. */
-export const isNotice = (text: string): boolean => sentences.has(text)
+export const isHandoffNotice = (text: string): boolean => handoffNotices.has(text)

@@ -13,7 +13,7 @@ export const ChatId = Text.pipe(Schema.minLength(1), Schema.maxLength(200), Sche
 export type ChatId = typeof ChatId.Type
 
 /** The chat of a turn; `again` answers its last message once more. */
-export interface ChatPlace {
+export interface ClientChat {
   readonly id: ChatId
   readonly again: boolean
 }

@@ -117,7 +117,7 @@ export const ReadFields = Schema.Struct({
 })
 
 /** A conversation's state in the inbox for one member. */
-export const InboxStanding = Schema.Struct({
+export const InboxStatus = Schema.Struct({
   /** The customer's last message. */
   question: Schema.NullOr(Schema.String),
   /** True if the customer has written since the caller last read. */
@@ -125,7 +125,7 @@ export const InboxStanding = Schema.Struct({
   assignee: Schema.NullOr(Teammate),
   labelIds: Schema.Array(LabelId)
 })
-export type InboxStanding = typeof InboxStanding.Type
+export type InboxStatus = typeof InboxStatus.Type
 
 /** Another conversation of the same person. */
 const OtherConversation = Schema.Struct({

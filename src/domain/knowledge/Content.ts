@@ -39,13 +39,13 @@ export const Passage = Schema.Struct({
 export type Passage = typeof Passage.Type
 
 /** A turn whose reply cites a passage. */
-export const Citing = Schema.Struct({
+export const CitingTurn = Schema.Struct({
   runId: RunId,
   conversationId: ConversationId,
   question: Schema.String,
   at: Schema.DateTimeUtc
 })
-export type Citing = typeof Citing.Type
+export type CitingTurn = typeof CitingTurn.Type
 
 /** Request body of a search that returns the parts of each score. */
 export const PassageSearch = Schema.Struct({

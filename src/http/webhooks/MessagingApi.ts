@@ -6,7 +6,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
-import { Delivered, MessagingChannel } from "../../domain/channels/Channel.ts"
+import { DeliveryResult, MessagingChannel } from "../../domain/channels/Channel.ts"
 import { ExternalId } from "../../domain/channels/ChannelConfiguration.ts"
 import {
   Forbidden,
@@ -44,7 +44,7 @@ const messengerChallenge = HttpApiEndpoint.get("messengerChallenge", "/api/webho
  */
 const deliver = HttpApiEndpoint.post("deliver", "/api/webhooks/:channel/:account")
   .setPath(Schema.Struct({ channel: MessagingChannel, account: ExternalId }))
-  .addSuccess(success(Delivered))
+  .addSuccess(success(DeliveryResult))
   .addError(
     failure(ValidationError, Unauthorized, NotFound, PayloadTooLarge, NotConfigured, ServiceUnavailable)
   )

@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { type Delivery, EmailLog, progress } from "../../domain/accounts/EmailLog.ts"
+import { type Delivery, EmailLog, statusOrder } from "../../domain/accounts/EmailLog.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { PageRequest } from "./Tenants.ts"
 import * as Rows from "../Rows.ts"
@@ -25,14 +25,14 @@ export class EmailDeliveryStore extends Effect.Service<EmailDeliveryStore>()(
         if (deliveries.length === 0) return
         yield* sql`
         with given as (
-          select id, max(array_position(${progress}::text[], status)) as place
+          select id, max(array_position(${statusOrder}::text[], status)) as place
           from jsonb_to_recordset(${toJsonb(deliveries)}::jsonb) as given (id text, status text) group by id
         ), known as (
           select l.id, l.status, given.place from email_logs l join given on given.id = l.provider_message_id
           order by l.id for update of l
         )
-        update email_logs l set status = (${progress}::text[])[known.place], updated_at = now() from known
-        where l.id = known.id and known.place > coalesce(array_position(${progress}::text[], l.status), 0)`
+        update email_logs l set status = (${statusOrder}::text[])[known.place], updated_at = now() from known
+        where l.id = known.id and known.place > coalesce(array_position(${statusOrder}::text[], l.status), 0)`
       }, Effect.orDie)
 
       /** Newest first. */

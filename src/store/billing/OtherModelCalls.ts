@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import { SpentBudget } from "../../domain/billing/Budget.ts"
+import { ExhaustedBudget } from "../../domain/billing/Budget.ts"
 import { type Bill, sumOf } from "../../domain/billing/Cost.ts"
 import type { ModelCallKind } from "../../domain/billing/ModelCall.ts"
 import type { RunId } from "../../domain/Ids.ts"
@@ -38,7 +38,7 @@ export class OtherModelCallStore extends Effect.Service<OtherModelCallStore>()(
         sql`
           select spent_budget as "spentBudget"
           from (select ${reservedBudgets(sql, holder)} from subscriptions where tenant_id = ${holder.tenantId}) tenant`.pipe(
-          Rows.first(Schema.Struct({ spentBudget: Schema.NullOr(SpentBudget) })),
+          Rows.first(Schema.Struct({ spentBudget: Schema.NullOr(ExhaustedBudget) })),
           Effect.map(Option.flatMap(({ spentBudget }) => Option.fromNullable(spentBudget))),
           Effect.withSpan("OtherModelCallStore.reserve")
         )

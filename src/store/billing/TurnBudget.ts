@@ -18,7 +18,7 @@ export interface BudgetedTurn extends AgentScope {
 
 /**
  * Columns of the tenant's row of `subscriptions`: whether it has budgets, and the exhausted one, if any, as a
- * `SpentBudget`.
+ * `ExhaustedBudget`.
  */
 export const reservedBudgets = (sql: SqlClient.SqlClient, holder: BudgetedTurn) => sql`
   has_budgets, case when has_budgets then hold_budgets(

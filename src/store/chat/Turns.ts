@@ -10,7 +10,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
-import { SpentBudget } from "../../domain/billing/Budget.ts"
+import { ExhaustedBudget } from "../../domain/billing/Budget.ts"
 import type { Bill } from "../../domain/billing/Cost.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
@@ -108,7 +108,7 @@ const StartedTurn = Schema.Struct({
   reserved: Schema.Boolean,
   /** Whether the tenant has budgets, in which the turn must then be settled. */
   budgeted: Schema.Boolean,
-  spentBudget: Schema.NullOr(SpentBudget),
+  spentBudget: Schema.NullOr(ExhaustedBudget),
   periodStart: Schema.NullOr(Schema.ValidDateFromSelf),
   /** Whether a credit was used. */
   credited: Schema.Boolean,

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { type InboxFilter, InboxStanding, maxUnread } from "../../domain/conversations/Inbox.ts"
+import { type InboxFilter, InboxStatus, maxUnread } from "../../domain/conversations/Inbox.ts"
 import { ConversationId, type MessageId, type UserId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
@@ -25,7 +25,7 @@ const Row = Schema.Struct({
 })
 type ListedConversation = Omit<typeof Row.Type, "moment">
 
-const StandingRow = Schema.Struct({ conversationId: ConversationId, ...InboxStanding.fields })
+const StandingRow = Schema.Struct({ conversationId: ConversationId, ...InboxStatus.fields })
 
 /** The member of a tenant who reads. */
 export interface Reader extends TenantScope {

@@ -9,7 +9,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import {
-  Citing,
+  CitingTurn,
   maxCitingTurns,
   maxShownCitations,
   Passage,
@@ -20,7 +20,7 @@ import { restartForRoom } from "./PassageScans.ts"
 import * as Rows from "../Rows.ts"
 
 const DocumentRow = Schema.Struct({ ...SourceDocument.fields, readAt: Schema.DateTimeUtcFromDate })
-const CitingRow = Schema.Struct({ ...Citing.fields, at: Schema.DateTimeUtcFromDate })
+const CitingRow = Schema.Struct({ ...CitingTurn.fields, at: Schema.DateTimeUtcFromDate })
 
 /** Maximum length of a question that is returned, in characters. */
 const maxQuestionLength = 300

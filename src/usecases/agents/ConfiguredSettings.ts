@@ -1,7 +1,7 @@
 /** The settings of an agent in a configuration file, and how they differ from the stored ones. */
 import type { Agent, CreateAgent } from "../../domain/agents/Agent.ts"
 import type { AgentConfiguration, FieldChange } from "../../domain/agents/Configuration.ts"
-import { canonical, differing } from "../../domain/Json.ts"
+import { canonical, changedMembers } from "../../domain/Json.ts"
 import { defaultSettings } from "./Agents.ts"
 
 export type ConfiguredAgent = Omit<CreateAgent, "name">
@@ -93,9 +93,9 @@ export const written = (agent: Agent): AgentConfiguration => {
     ...grounding
   } = defaultSettings({ name: "" })
   const { name: __, ...usual } = { ...grounding }
-  const retrieval = differing(agent.retrieval, { topK, minScore })
-  const kept = differing(agent.grounding, usual)
-  const style = differing(agent.style, { length, tone })
+  const retrieval = changedMembers(agent.retrieval, { topK, minScore })
+  const kept = changedMembers(agent.grounding, usual)
+  const style = changedMembers(agent.style, { length, tone })
   return {
     ...(agent.instructions === instructions ? {} : { instructions: agent.instructions }),
     ...(agent.model === null || agent.model === model ? {} : { model: agent.model }),

@@ -1,7 +1,7 @@
 /** The widget in an agent's configuration file. */
 import * as Effect from "effect/Effect"
 import { type AgentWidget, defaultLook, type PatchWidget } from "../../domain/agents/Widget.ts"
-import { canonical, differing } from "../../domain/Json.ts"
+import { canonical, changedMembers } from "../../domain/Json.ts"
 import { openScope } from "../../domain/knowledge/SourceScope.ts"
 import { type PartStep, partStep } from "./PartStep.ts"
 import type { Widgets } from "./Widgets.ts"
@@ -13,7 +13,7 @@ const usual = { ...defaultLook, allowedOrigins: [], sourceScope: openScope } sat
 export const writtenWidget = (widget: AgentWidget | undefined): PatchWidget | undefined => {
   if (widget === undefined || widget.publicId === null) return undefined
   const { allowedOrigins, look, sourceScope } = widget
-  return differing<PatchWidget>({ ...look, allowedOrigins, sourceScope }, usual)
+  return changedMembers<PatchWidget>({ ...look, allowedOrigins, sourceScope }, usual)
 }
 
 /** The planned changes; none when the file has no widget or the same one. */
@@ -24,7 +24,7 @@ export const widgetSteps = (
 ): ReadonlyArray<PartStep> => {
   if (said === undefined) return []
   const before = writtenWidget(widget)
-  const after = differing<PatchWidget>({ ...usual, ...said }, usual)
+  const after = changedMembers<PatchWidget>({ ...usual, ...said }, usual)
   if (before !== undefined && canonical(before) === canonical(after)) return []
   return [
     partStep(["widget"], { before: before ?? null, after }, ({ agentId, tenantId }) =>

@@ -11,7 +11,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { ModelError, ModelRuntime, type ModelRuntimeService } from "../../capabilities/ModelRuntime.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import type { SpentBudget } from "../../domain/billing/Budget.ts"
+import type { ExhaustedBudget } from "../../domain/billing/Budget.ts"
 import type { Bill } from "../../domain/billing/Cost.ts"
 import { ModelCallKind } from "../../domain/billing/ModelCall.ts"
 import { TurnLimitExceeded } from "../../domain/Errors.ts"
@@ -56,7 +56,7 @@ const owners = { tenant: "the organisation", agent: "this agent", key: "this API
 const periods = { day: "the day", month: "the month" }
 
 /** The refusal of a turn or another call for which a budget has nothing left. */
-export const budgetSpent = (budget: SpentBudget) =>
+export const budgetSpent = (budget: ExhaustedBudget) =>
   new TurnLimitExceeded({
     message:
       `The budget of ${owners[budget.of]} for ${periods[budget.period]} is spent. It starts again at ${budget.resetsAt}. ` +

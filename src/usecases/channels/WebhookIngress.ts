@@ -16,7 +16,7 @@ import {
 } from "../../capabilities/ChannelAdapters.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { invalidSignature } from "../../channels/Refusals.ts"
-import type { Arrival, Delivered, DeliveryStatus } from "../../domain/channels/Channel.ts"
+import type { Arrival, DeliveryResult, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import {
   Forbidden,
   NotConfigured,
@@ -51,7 +51,7 @@ const unreadable = () =>
 const isCounted = ({ event }: Arrival) => event._tag === "Message"
 const isEcho = ({ event }: Arrival) => event._tag === "Message" && event.kind === "echo"
 
-const countsOf = (arrivals: ReadonlyArray<Arrival>, fresh: ReadonlyArray<boolean>): Delivered => {
+const countsOf = (arrivals: ReadonlyArray<Arrival>, fresh: ReadonlyArray<boolean>): DeliveryResult => {
   const counted = fresh.filter((_, place) => arrivals.slice(place, place + 1).some(isCounted))
   const enqueued = counted.filter((isNew) => isNew).length
   const dedupedCount = counted.length - enqueued
@@ -169,7 +169,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     const take = (
       adapter: ChannelAdapter,
       request: ChannelRequest,
-      done: (outcome: Exit.Exit<Delivered, Refusal>) => void
+      done: (outcome: Exit.Exit<DeliveryResult, Refusal>) => void
     ): boolean => {
       const opened = parseDelivery(adapter, request)
       if (Either.isLeft(opened)) {

@@ -18,7 +18,7 @@ import { terms } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 import * as Citations from "./grounding/Citations.ts"
 import * as Curated from "./grounding/Curated.ts"
-import { refusalFor, noticeFor } from "../../domain/chat/Notices.ts"
+import { refusalFor, handoffNoticeFor } from "../../domain/chat/Notices.ts"
 import * as Grounding from "./grounding/Grounding.ts"
 import { minScores } from "./grounding/MinScores.ts"
 import * as HandoffTool from "./tools/HandoffTool.ts"
@@ -226,7 +226,7 @@ const replacementFor = (turn: Turn): string => {
   const { admission, request } = turn
   if (admission.unsupported !== "handoff" || !HandoffTool.isOffered(turn)) return refusalFor(request.message)
   turn.handoff ??= "The sources do not support what the model replied."
-  return noticeFor(request.message)
+  return handoffNoticeFor(request.message)
 }
 
 /** Maximum characters of a withheld reply that the trace keeps. */
@@ -304,7 +304,7 @@ const finishObject = CheapSpans.fn("Answer.finishObject")(function* (
 /** Adds the hand-over notice if the model wrote no text. */
 const withHandoffNotice = (turn: Turn, text: string) => {
   if (turn.handoff === null || text.trim() !== "") return Effect.succeed(text)
-  const delta = noticeFor(turn.request.message)
+  const delta = handoffNoticeFor(turn.request.message)
   return Effect.as(emit(turn, { _tag: "TextDelta", delta }), delta)
 }
 

@@ -5,7 +5,7 @@ import * as Stream from "effect/Stream"
 import { isList } from "../../domain/JsonValue.ts"
 import type { AgentKey } from "../../domain/accounts/Access.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
-import type { ChatPlace } from "../../domain/chat/UiChat.ts"
+import type { ClientChat } from "../../domain/chat/UiChat.ts"
 import { Conflict, invalidField } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import type { JsonValue } from "../../domain/Text.ts"
@@ -27,7 +27,7 @@ const ordered = (value: JsonValue): JsonValue => {
 }
 
 /** A turn request, with the chat that it names, if any. */
-type RequestWithChat<A extends ChatTurnRequest = ChatTurnRequest> = A & { readonly chat?: ChatPlace }
+type RequestWithChat<A extends ChatTurnRequest = ChatTurnRequest> = A & { readonly chat?: ClientChat }
 
 /** Separates the turn's own fields from those passed beside it. */
 const split = <A extends ChatTurnRequest>({ chat, ...request }: RequestWithChat<A>) => ({

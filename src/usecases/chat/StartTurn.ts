@@ -11,7 +11,7 @@ import type { RunEvent } from "../../domain/chat/AgentRun.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/conversations/Conversation.ts"
-import type { ChatPlace } from "../../domain/chat/UiChat.ts"
+import type { ClientChat } from "../../domain/chat/UiChat.ts"
 import { Conflict, type ConversationNotActive, invalidField } from "../../domain/Errors.ts"
 import { type ConversationId, newId, type RunId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
@@ -104,7 +104,7 @@ export const makeStartTurn = Effect.gen(function* () {
   const findConversation = Effect.fn("StartTurn.findConversation")(function* (
     scope: ReadScope,
     request: ChatTurnRequest,
-    chat: ChatPlace
+    chat: ClientChat
   ) {
     const found = yield* turns.chat(scope, chat.id)
     if (Option.isNone(found)) return { chatId: chat.id }

@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { NotConfigured } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
-import { replacedObject } from "../../domain/JsonValue.ts"
+import { mapJsonObject } from "../../domain/JsonValue.ts"
 import { JsonObject } from "../../domain/Text.ts"
 import { MarkScanner, withoutMarks } from "./grounding/Marks.ts"
 import * as Arguments from "./tools/Arguments.ts"
@@ -49,7 +49,7 @@ class Unmarking {
   }
 
   object(object: JsonObject): JsonObject {
-    return replacedObject(object, { text: (text) => this.text(text), name: (name) => name })
+    return mapJsonObject(object, { text: (text) => this.text(text), name: (name) => name })
   }
 
   private text(text: string): string {

@@ -5,7 +5,7 @@ import type * as Scope from "effect/Scope"
 import type { TrialSettings } from "../../domain/agents/Agent.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ConversationNotActive, TurnFailed } from "../../domain/Errors.ts"
-import type { ChatPlace } from "../../domain/chat/UiChat.ts"
+import type { ClientChat } from "../../domain/chat/UiChat.ts"
 import type { EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { HistoryMessage, StartedTurn } from "../../store/chat/Turns.ts"
 
@@ -33,7 +33,7 @@ export interface TurnOptions {
    */
   readonly retryOf?: MessageId
   /** The client's own name for the conversation, which begins with its first message. */
-  readonly chat?: ChatPlace
+  readonly chat?: ClientChat
   /** History of a turn without a stored conversation, oldest first. */
   readonly history?: ReadonlyArray<HistoryMessage>
   /** The agent version to try. Without it the conversation's version is used. */

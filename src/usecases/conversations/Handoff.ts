@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
-import { noticeFor } from "../../domain/chat/Notices.ts"
+import { handoffNoticeFor } from "../../domain/chat/Notices.ts"
 import * as TurnMetrics from "../chat/TurnMetrics.ts"
 import { ConversationControl } from "./ConversationControl.ts"
 
@@ -41,7 +41,7 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/H
           told
             ? Effect.asVoid(
                 ownership.addMessage(scope, id, epoch, {
-                  content: noticeFor(lastQuestion, language),
+                  content: handoffNoticeFor(lastQuestion, language),
                   author: "system",
                   userId: null
                 })

@@ -5,7 +5,7 @@ import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import { grantorOfUser, type SessionUser } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AuthoredMessage } from "../../domain/conversations/Conversation.ts"
-import type { InboxFilter, InboxStanding } from "../../domain/conversations/Inbox.ts"
+import type { InboxFilter, InboxStatus } from "../../domain/conversations/Inbox.ts"
 import { NotFound, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId, ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
 import type { ConversationPreview } from "../../domain/conversations/InboxView.ts"
@@ -20,7 +20,7 @@ import { AuditTrail, type By } from "../accounts/AuditTrail.ts"
 import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
 
 /** Preview of a conversation that was deleted meanwhile. */
-const unseen: ConversationPreview & InboxStanding = {
+const unseen: ConversationPreview & InboxStatus = {
   customer: null,
   preview: null,
   failure: null,

@@ -6,7 +6,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Stream from "effect/Stream"
 import { describe } from "vitest"
 import { ModelRuntime, type Passage } from "../../../src/capabilities/ModelRuntime.ts"
-import { extractWords } from "../../../src/domain/chat/Notices.ts"
+import { extractiveNoticesFor } from "../../../src/domain/chat/Notices.ts"
 import { extract, layerExtractive } from "../../../src/capabilities/ModelRuntime/extractive/Extractive.ts"
 
 const passage = (
@@ -482,7 +482,7 @@ describe("Extractive", () => {
       expect(extract(question.join(" "), passages)).toBe(text)
       const marks = text.match(/\[\d+\](?=\s)/g) ?? []
       expect(new Set(marks).size).toBeLessThanOrEqual(3)
-      expect(text.startsWith(extractWords(question.join(" ")).nothingFound) || marks.length > 0).toBe(true)
+      expect(text.startsWith(extractiveNoticesFor(question.join(" ")).nothingFound) || marks.length > 0).toBe(true)
       for (const mark of marks) expect(Number(mark.slice(1, -1))).toBeLessThanOrEqual(passages.length)
     }
   )

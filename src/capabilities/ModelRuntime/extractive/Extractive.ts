@@ -5,7 +5,7 @@
  */
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { extractWords } from "../../../domain/chat/Notices.ts"
+import { extractiveNoticesFor } from "../../../domain/chat/Notices.ts"
 import { estimateTokens } from "../../../domain/Tokens.ts"
 import { cleanHeading } from "../../../search/Heading.ts"
 import { mayBeEnglish } from "../../../search/Language.ts"
@@ -284,7 +284,7 @@ export const extract = (question: string, passages: ReadonlyArray<Passage>): str
     sections.map(({ terms, titleTerms }) => new Set([...terms, ...titleTerms]))
   )
   const chosen = choose(sections, weights, !mayBeEnglish(question))
-  const { closest, nothingFound } = extractWords(question)
+  const { closest, nothingFound } = extractiveNoticesFor(question)
   if (chosen.length === 0) return `${nothingFound}\n\n${notice}`
   const unsure = Math.max(...chosen.map(({ score }) => score)) < unsureBelow
   const parts = [...(unsure ? [closest] : []), ...chosen.map((section) => headed(section, weights)), notice]

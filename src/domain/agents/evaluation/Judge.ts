@@ -36,12 +36,12 @@ export interface NoReply {
   readonly tokens?: Reply["tokens"]
 }
 
-const Judged = Schema.NullOr(Schema.Boolean)
+const CheckResult = Schema.NullOr(Schema.Boolean)
 
 /** A language model's verdict on a reply. */
 export const Verdict = Schema.Struct({
   /** Null if no model could judge it. Such a case does not pass. */
-  passed: Judged,
+  passed: CheckResult,
   reason: Schema.String,
   inputTokens: Count,
   outputTokens: Count,
@@ -67,11 +67,11 @@ export const CaseResult = Schema.Struct({
   /** Why it failed, in words. */
   problems: Schema.Array(Schema.String),
   /** Whether the first cited document, one of the first three, or any of them is an expected one. */
-  sourceAt1: Judged,
-  sourceAt3: Judged,
-  sourceCited: Judged,
-  facts: Judged,
-  refusal: Judged,
+  sourceAt1: CheckResult,
+  sourceAt3: CheckResult,
+  sourceCited: CheckResult,
+  facts: CheckResult,
+  refusal: CheckResult,
   /** The verdict on the case's criterion. */
   verdict: Schema.optionalWith(Schema.NullOr(Verdict), { default: () => null }),
   /** Share of its citations that are supported; null if the service does not report it. */
@@ -89,57 +89,57 @@ export type CaseResult = typeof CaseResult.Type
 
 const marks = /\[(\d{1,3})\]/g
 
-/** The citations that the reply marks, in the order of their first marks. A citation without a mark does not count. */
-const marked = ({ citations, text }: Reply): ReadonlyArray<Citation> => {
+/** The citations that have marks in the reply, in the order of their first marks. */
+const markedCitations = ({ citations, text }: Reply): ReadonlyArray<Citation> => {
   const indices = new Set(Array.from(text.matchAll(marks), ([, number]) => Number(number)))
   return [...indices].flatMap((index) => citations.filter((citation) => citation.index === index))
 }
 
-/** Texts of all sources have one address, and uploads may have the same one: only a web address names a document. */
-const documentOf = ({ sourceId, url }: Citation): string =>
+/** Identifies the cited document. Only web addresses are unique: text sources share one, and uploads may have the same. */
+const documentKeyOf = ({ sourceId, url }: Citation): string =>
   /^https?:/i.test(url) ? url : `${sourceId} ${url}`
 
-/** The citations of each document, in the order of the documents' first ones. */
-const documents = (
+/** The citations grouped by document, in the order of each document's first citation. */
+const citationsByDocument = (
   citations: ReadonlyArray<Citation>
 ): ReadonlyArray<readonly [Citation, ...Array<Citation>]> => {
   const found = new Map<string, [Citation, ...Array<Citation>]>()
   for (const citation of citations) {
-    const document = found.get(documentOf(citation))
-    if (document === undefined) found.set(documentOf(citation), [citation])
+    const document = found.get(documentKeyOf(citation))
+    if (document === undefined) found.set(documentKeyOf(citation), [citation])
     else document.push(citation)
   }
   return [...found.values()]
 }
 
-const folded = (text: string): string => text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim()
+const normalized = (text: string): string => text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim()
 
 /** An address without query, fragment and trailing slash. For an uploaded file it is the path. */
 const addressOf = (url: string): string => {
-  const [address = ""] = folded(url)
+  const [address = ""] = normalized(url)
     .replace(/^upload:/, "/")
     .split(/[?#]/, 1)
   return address.endsWith("/") ? address.slice(0, -1) : address
 }
 
 /**
- * Whether `expected` names the cited document: by the source's id or name, the document's address or its end from a
+ * Whether `expected` identifies the cited document: by the source's id or name, the document's address or its end from a
  * slash on, its title, or a heading of the title's path. Case and runs of white space are ignored.
  */
-export const names = (expected: string, { sourceId, sourceName, title, url }: Citation): boolean => {
-  const wanted = folded(expected)
+export const matchesDocument = (expected: string, { sourceId, sourceName, title, url }: Citation): boolean => {
+  const wanted = normalized(expected)
   const address = addressOf(url)
   return (
-    [sourceId, sourceName, title, ...title.split(" > ")].some((name) => folded(name) === wanted) ||
-    folded(url) === wanted ||
+    [sourceId, sourceName, title, ...title.split(" > ")].some((name) => normalized(name) === wanted) ||
+    normalized(url) === wanted ||
     address === addressOf(expected) ||
     address.endsWith(`/${addressOf(expected).replace(/^\//, "")}`)
   )
 }
 
-/** The words of a text, without citation marks, emphasis and code marks, with one kind of apostrophe. */
-const words = (text: string): string =>
-  folded(
+/** The text for comparison: without citation marks, emphasis and code marks, and with one kind of apostrophe. */
+const comparableText = (text: string): string =>
+  normalized(
     text
       .replace(/\[\d{1,3}\]/g, "")
       .replace(/[*`_]/g, "")
@@ -148,47 +148,47 @@ const words = (text: string): string =>
 
 /** Whether `text` contains `fact` word for word. A number does not match within a longer one. */
 export const containsFact = (text: string, fact: string): boolean => {
-  const all = words(text)
-  const wanted = words(fact)
-  if (wanted === "") return all.includes(folded(fact))
+  const all = comparableText(text)
+  const wanted = comparableText(fact)
+  if (wanted === "") return all.includes(normalized(fact))
   for (let at = all.indexOf(wanted); at >= 0; at = all.indexOf(wanted, at + 1)) {
     const before = all.slice(Math.max(0, at - 2), at)
     const after = all.slice(at + wanted.length, at + wanted.length + 2)
-    const begun = /^\d/.test(wanted) && /\d[.,]?$/.test(before)
-    const goesOn = /\d$/.test(wanted) && /^[.,]?\d/.test(after)
-    if (!begun && !goesOn) return true
+    const continuesBefore = /^\d/.test(wanted) && /\d[.,]?$/.test(before)
+    const continuesAfter = /\d$/.test(wanted) && /^[.,]?\d/.test(after)
+    if (!continuesBefore && !continuesAfter) return true
   }
   return false
 }
 
-/** Verbs that follow "not" or "n't" in a reply that declines. */
-const undone =
+/** Verbs that follow "not" or "n't" in a reply that refuses. */
+const negatedVerbs =
   "know find found answer contain mention cover include say state tell provide have able sure available help enough"
 
-/** English phrases that say that the sources do not answer, and what replaces a reply that is withheld. */
-const refusals = [
-  ...undone.split(" ").flatMap((verb) => [`not ${verb}`, `n't ${verb}`]),
+/** English phrases that say that the sources do not answer, and the notices that replace a withheld reply. */
+const refusalPhrases = [
+  ...negatedVerbs.split(" ").flatMap((verb) => [`not ${verb}`, `n't ${verb}`]),
   ..."found nothing|find nothing|nothing on|nothing about|no information|no answer|no mention|no source|no passage".split(
     "|"
   ),
   "unable to",
   "sorry",
-  ...Notices.refusals.map(words)
+  ...Notices.refusals.map(comparableText)
 ]
 
 /**
- * Whether a reply declines to answer: it cites nothing, and it contains a known refusal or one of the `phrases`. `cited`
+ * Whether a reply refuses to answer: it cites nothing, and it contains a known refusal or one of the `phrases`. `cited`
  * is what it cites.
  */
-export const refuses = (
+export const isRefusal = (
   reply: Reply,
   phrases: ReadonlyArray<string>,
-  cited: ReadonlyArray<Citation> = marked(reply)
+  cited: ReadonlyArray<Citation> = markedCitations(reply)
 ): boolean => {
   if (cited.length > 0) return false
-  const replyWords = words(reply.text)
-  const given = phrases.map(words).filter((phrase) => phrase !== "")
-  return [...refusals, ...given].some((phrase) => replyWords.includes(phrase))
+  const replyWords = comparableText(reply.text)
+  const furtherPhrases = phrases.map(comparableText).filter((phrase) => phrase !== "")
+  return [...refusalPhrases, ...furtherPhrases].some((phrase) => replyWords.includes(phrase))
 }
 
 const groundingOf = (citations: ReadonlyArray<Citation>): number | null => {
@@ -207,22 +207,22 @@ const valuesOf = (value: JsonValue): ReadonlyArray<string> =>
     ? (isList(value) ? value : Object.values(value)).flatMap(valuesOf)
     : [String(value)]
 
-/** What a reply says and cites. An object says its values. It has no marks, so all of its citations count. */
+/** The text and the citations of a reply. The text of an object is its values. It has no marks, so all citations count. */
 const contentOf = (reply: Reply, object: JsonObject | null) =>
   object === null
-    ? { text: reply.text, citations: marked(reply) }
+    ? { text: reply.text, citations: markedCitations(reply) }
     : { text: valuesOf(object).join("\n"), citations: reply.citations }
 
 /** Why the sources do not support the reply. A citation that is partly supported, or was not checked, is accepted. */
-const ungrounded = ({ citations }: Reply): ReadonlyArray<string> => {
+const groundingProblems = ({ citations }: Reply): ReadonlyArray<string> => {
   if (citations.length === 0) return ["cites nothing, and was expected to be supported by sources"]
-  const unsupported = documents(citations.filter(({ supported }) => supported === "no"))
+  const unsupported = citationsByDocument(citations.filter(({ supported }) => supported === "no"))
   return unsupported.length === 0
     ? []
     : [`not supported by what it cites: ${unsupported.map(([{ title }]) => title).join(", ")}`]
 }
 
-const unanswered = (
+const resultWithoutReply = (
   { expectFacts, expectRefusal, expectSources, line, question, responseSchema }: Case,
   { error, tokens = null }: NoReply
 ): CaseResult => {
@@ -248,39 +248,39 @@ const unanswered = (
   }
 }
 
-const ofVerdict = ({ passed, reason }: Verdict): ReadonlyArray<string> =>
+const verdictProblems = ({ passed, reason }: Verdict): ReadonlyArray<string> =>
   passed === true
     ? []
     : [passed === false ? `does not meet the criterion: ${reason}` : `cannot be judged: ${reason}`]
 
 /**
- * `phrases` are further ways to say that the sources do not answer. `verdict` is a model's judgement of the case's
+ * `phrases` are further ways to say that the sources do not answer. `modelVerdict` is a model's judgement of the case's
  * criterion. A case with a criterion but without a verdict does not pass.
  */
 export const judge = (
   asked: Case,
   reply: Reply | NoReply,
   phrases: ReadonlyArray<string>,
-  given: Verdict = unjudged("no language model was asked")
+  modelVerdict: Verdict = unjudged("no language model was asked")
 ): CaseResult => {
-  if ("error" in reply) return unanswered(asked, reply)
-  const verdict = asked.criterion === undefined ? null : given
+  if ("error" in reply) return resultWithoutReply(asked, reply)
+  const verdict = asked.criterion === undefined ? null : modelVerdict
   const { expectFacts, expectGrounding, expectRefusal, expectSources, line, question, responseSchema } = asked
   const object = responseSchema === undefined ? null : objectOf(reply.text)
   const { citations, text } = contentOf(reply, object)
-  const cited = documents(citations)
-  const among = (first: number) =>
+  const cited = citationsByDocument(citations)
+  const citedAmongFirst = (first: number) =>
     expectSources.length === 0
       ? null
       : cited
           .slice(0, first)
           .flat()
-          .some((citation) => expectSources.some((source) => names(source, citation)))
+          .some((citation) => expectSources.some((source) => matchesDocument(source, citation)))
   const missing = expectFacts.filter((fact) => !containsFact(text, fact))
-  const refused = refuses(reply, phrases, citations)
-  const sourceCited = among(Infinity)
+  const refused = isRefusal(reply, phrases, citations)
+  const sourceCited = citedAmongFirst(Infinity)
   const problems = [
-    // The turn checks every object. A notice that a human takes over is none.
+    // The turn has checked the object against the schema. A handoff notice is no object.
     ...(responseSchema !== undefined && object === null ? ["is no object that fits the responseSchema"] : []),
     ...(sourceCited === false
       ? [
@@ -290,16 +290,16 @@ export const judge = (
     ...missing.map((fact) => `does not say: ${fact}`),
     ...(expectRefusal === true && !refused ? ["answered, and was expected to refuse"] : []),
     ...(expectRefusal === false && refused ? ["refused, and was expected to answer"] : []),
-    ...(expectGrounding === true ? ungrounded(reply) : []),
-    ...(verdict === null ? [] : ofVerdict(verdict))
+    ...(expectGrounding === true ? groundingProblems(reply) : []),
+    ...(verdict === null ? [] : verdictProblems(verdict))
   ]
   return {
     line,
     question,
     passed: problems.length === 0,
     problems,
-    sourceAt1: among(1),
-    sourceAt3: among(3),
+    sourceAt1: citedAmongFirst(1),
+    sourceAt3: citedAmongFirst(3),
     sourceCited,
     facts: expectFacts.length === 0 ? null : missing.length === 0,
     refusal: expectRefusal === undefined ? null : expectRefusal === refused,

@@ -61,7 +61,7 @@ const valueOf = (measure: Measure, result: CaseResult): number | null => {
   return typeof value === "boolean" ? Number(value) : value
 }
 
-const isThere = (value: number | null): value is number => value !== null
+const isNumber = (value: number | null): value is number => value !== null
 
 const rounded = (value: number): number => Math.round(value * 10_000) / 10_000
 
@@ -70,7 +70,7 @@ const rounded = (value: number): number => Math.round(value * 10_000) / 10_000
  * case.
  */
 const figureOf = (measure: Measure, results: ReadonlyArray<CaseResult>): Figure => {
-  const values = results.map((result) => valueOf(measure, result)).filter(isThere)
+  const values = results.map((result) => valueOf(measure, result)).filter(isNumber)
   if (values.length === 0) return null
   const value = mean(values)
   const { high, low } =
@@ -80,10 +80,10 @@ const figureOf = (measure: Measure, results: ReadonlyArray<CaseResult>): Figure 
 
 export const summarize = (results: ReadonlyArray<CaseResult>): Report => {
   const passed = results.filter((result) => result.passed).length
-  const latencies = results.map(({ latencyMs }) => latencyMs).filter(isThere)
-  const counted = results.filter(({ inputTokens }) => inputTokens !== null)
+  const latencies = results.map(({ latencyMs }) => latencyMs).filter(isNumber)
+  const withTokens = results.filter(({ inputTokens }) => inputTokens !== null)
   const sum = (of: "inputTokens" | "outputTokens") =>
-    counted.reduce((total, result) => total + (result[of] ?? 0), 0)
+    withTokens.reduce((total, result) => total + (result[of] ?? 0), 0)
   return {
     cases: results.length,
     passed,
@@ -99,7 +99,7 @@ export const summarize = (results: ReadonlyArray<CaseResult>): Report => {
       grounding: figureOf("grounding", results)
     },
     latencyMs: { p50: percentile(latencies, 0.5), p95: percentile(latencies, 0.95) },
-    tokens: counted.length === 0 ? null : { input: sum("inputTokens"), output: sum("outputTokens") },
+    tokens: withTokens.length === 0 ? null : { input: sum("inputTokens"), output: sum("outputTokens") },
     results
   }
 }
@@ -138,14 +138,14 @@ const pairs = <Result extends CaseResult>(
   after: ReadonlyArray<Result>,
   keyOf: (result: Result) => string
 ): ReadonlyArray<Pair> => {
-  const waiting = new Map<string, Array<Result>>()
+  const unpaired = new Map<string, Array<Result>>()
   for (const result of before.toReversed()) {
-    const same = waiting.get(keyOf(result))
-    if (same === undefined) waiting.set(keyOf(result), [result])
+    const same = unpaired.get(keyOf(result))
+    if (same === undefined) unpaired.set(keyOf(result), [result])
     else same.push(result)
   }
   return after.flatMap((result) => {
-    const found = waiting.get(keyOf(result))?.pop()
+    const found = unpaired.get(keyOf(result))?.pop()
     return found === undefined ? [] : [[found, result] as const]
   })
 }
@@ -182,20 +182,20 @@ export const compare = <Result extends CaseResult>(
 ): Comparison => {
   const paired = pairs(before.results, after.results, keyOf)
   const changes = measures.flatMap((measure) => changeOf(measure, paired))
-  const turned = (to: boolean) =>
+  const questionsNow = (passed: boolean) =>
     paired
-      .filter(([one, other]) => one.passed !== to && other.passed === to)
+      .filter(([one, other]) => one.passed !== passed && other.passed === passed)
       .map(([, { question }]) => question)
   return {
     compared: paired.length,
     regression: changes.some(({ verdict }) => verdict === "worse"),
     changes,
-    broken: turned(false),
-    mended: turned(true)
+    broken: questionsNow(false),
+    mended: questionsNow(true)
   }
 }
 
-/** Maximum share of false alarms when a version is compared with itself. */
+/** Significance level: the share of false alarms when a version is compared with itself. */
 const maxFalseAlarms = 0.05
 
 /**

@@ -5,7 +5,7 @@ import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { optional } from "../../../domain/Optional.ts"
 import { RunTrace } from "../../../domain/chat/AgentRun.ts"
-import { Entry, InboxFilter, InboxStanding } from "../../../domain/conversations/Inbox.ts"
+import { Entry, InboxFilter, InboxStatus } from "../../../domain/conversations/Inbox.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, MessageId, RunId } from "../../../domain/Ids.ts"
 import { ConversationPreview, InboxMessage, LastRun } from "../../../domain/conversations/InboxView.ts"
@@ -19,7 +19,7 @@ import { HostedConversation } from "./ConversationsApi.ts"
 export const InboxConversation = Schema.Struct({
   ...HostedConversation.fields,
   ...ConversationPreview.fields,
-  ...InboxStanding.fields
+  ...InboxStatus.fields
 })
 
 export const InboxPage = Schema.Struct({ conversations: Schema.Array(InboxConversation), nextCursor })

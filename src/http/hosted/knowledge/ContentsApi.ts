@@ -8,7 +8,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { AgentId, ChunkId, DocumentId, SourceId } from "../../../domain/Ids.ts"
 import { optional } from "../../../domain/Optional.ts"
 import {
-  Citing,
+  CitingTurn,
   FoundPassage,
   Passage,
   PassageSearch,
@@ -52,7 +52,7 @@ const document = HttpApiEndpoint.get("document", "/sources/:id/documents/:docume
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-export const Citations = Schema.Struct({ turns: Schema.Array(Citing) })
+export const Citations = Schema.Struct({ turns: Schema.Array(CitingTurn) })
 
 /** The newest turns whose replies cite the passage, newest first. */
 const citations = HttpApiEndpoint.get("citations", "/sources/:id/passages/:passage/citations")

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { AgentScope } from "../../../domain/accounts/Access.ts"
 import type {
-  Beyond,
+  SpokeFields,
   Completion,
   CompletionMessage,
   CompletionRequest,
@@ -117,7 +117,7 @@ interface Answering {
   readonly parts: Stream.Stream<TurnPart, Failure>
 }
 
-const extensionFields = (runId: RunId | null, { citations, conversationId }: ChatTurnResult): Beyond => ({
+const extensionFields = (runId: RunId | null, { citations, conversationId }: ChatTurnResult): SpokeFields => ({
   runId,
   ...(conversationId === undefined ? {} : { conversationId }),
   citations

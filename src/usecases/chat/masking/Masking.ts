@@ -5,7 +5,7 @@
  * other user's value.
  */
 import * as Either from "effect/Either"
-import { isList, replacedObject } from "../../../domain/JsonValue.ts"
+import { isList, mapJsonObject } from "../../../domain/JsonValue.ts"
 import { literalKind, type Masking as MaskingSettings } from "../../../domain/agents/Masking.ts"
 import { type Matcher, parse } from "../../../domain/agents/MaskingPattern.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
@@ -203,7 +203,7 @@ export class Masking {
     text.replaceAll(bracketed, (whole, inner: string) => this.#values.get(keyOf(inner)) ?? whole)
 
   readonly restoredObject = (value: JsonObject): JsonObject =>
-    replacedObject(value, { text: this.restored, name: this.restored })
+    mapJsonObject(value, { text: this.restored, name: this.restored })
 
   /** {@link restored} for a text that comes in pieces. Text that may begin a placeholder is held back. */
   readonly restoring = (): StreamingText => {

@@ -2,7 +2,7 @@
  * Removes credentials and binding values from the output of tools and models, in the encodings in which servers
  * commonly echo them.
  */
-import { replaced, replacedObject } from "../../../domain/JsonValue.ts"
+import { mapJson, mapJsonObject } from "../../../domain/JsonValue.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import type { StreamingText } from "../StreamingText.ts"
 
@@ -352,13 +352,13 @@ export class Scrubber {
   }
 
   /** Scrubs every string in `value`, including property names. Numbers are compared as they are written. */
-  readonly json = (value: JsonValue): JsonValue => replaced(value, this.#replacements)
+  readonly json = (value: JsonValue): JsonValue => mapJson(value, this.#replacements)
 
-  readonly object = (value: JsonObject): JsonObject => replacedObject(value, this.#replacements)
+  readonly object = (value: JsonObject): JsonObject => mapJsonObject(value, this.#replacements)
 
   /** {@link object} of a JSON Schema: its numbers are limits, and stay. */
   readonly schema = (value: JsonObject): JsonObject =>
-    replacedObject(value, { text: this.text, name: this.text })
+    mapJsonObject(value, { text: this.text, name: this.text })
 
   readonly #number = (value: number): JsonValue => {
     const written = String(value)
