@@ -25,12 +25,13 @@ export type CanonicalPermission = (typeof groups)[number][0] | (typeof others)[n
 /** Permissions that a route may require. */
 export type Requirement = Exclude<Permission, "*">
 
+/** Permissions whose keys could read usage before `usage.read` existed. */
 const legacyUsage: ReadonlyArray<Permission> = ["chat", "retrieve", "ingest"]
 
 const groupOf = (permission: Permission): ReadonlyArray<Permission> =>
   groups.find((group) => group.some((member) => member === permission)) ?? [permission]
 
-const accepted = (required: Requirement): ReadonlySet<Permission> => {
+const permissionsFor = (required: Requirement): ReadonlySet<Permission> => {
   const own = groupOf(required)
   const legacy = own.includes("usage.read") ? legacyUsage.flatMap(groupOf) : []
   return new Set<Permission>([...own, ...legacy, "*"])
@@ -38,8 +39,8 @@ const accepted = (required: Requirement): ReadonlySet<Permission> => {
 
 /** True when a key that holds `held` may use a route that requires `required`. */
 export const allows = (held: ReadonlyArray<Permission>, required: Requirement): boolean => {
-  const accepting = accepted(required)
-  return held.some((permission) => accepting.has(permission))
+  const sufficient = permissionsFor(required)
+  return held.some((permission) => sufficient.has(permission))
 }
 
 /** Scope of everything that belongs to an agent: the first argument of every query. */
@@ -52,7 +53,7 @@ export interface AgentScope {
 export interface ReadScope extends AgentScope {
   /** Null for all sources. */
   readonly sourceScope: SourceScope | null
-  /** The key that asks a turn, if any. It may have budgets of its own. */
+  /** The key that requests a turn, if any. It may have its own budgets. */
   readonly keyId?: KeyId
 }
 
@@ -69,10 +70,10 @@ export type Role = typeof Role.Type
 
 const rank: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
 
-/** True when `role` is `least` or above it: owner > admin > agent > viewer. */
-export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[least]
+/** Whether `role` is `minimum` or above it: owner > admin > agent > viewer. */
+export const atLeast = (role: Role, minimum: Role): boolean => rank[role] >= rank[minimum]
 
-/** True when a member of role `by` may invite, change and remove members of `role`: admins all but owners. */
+/** Whether a member of role `by` may invite, change and remove members of `role`. Admins may not do so with owners. */
 export const manages = (by: Role, role: Role): boolean => atLeast(by, "admin") && atLeast(by, role)
 
 /** A dashboard user, read once from the session or from the access token. */

@@ -22,20 +22,20 @@ type Resource = (typeof resources)[number]
 const verbs = ["read", "write"] as const
 type Verb = (typeof verbs)[number]
 
-const either = <A extends string>(names: ReadonlyArray<A>) => [...names, "*"] as const
+const orAny = <A extends string>(names: ReadonlyArray<A>) => [...names, "*"] as const
 
 /** `resource:verb`, where either may be `*`; `*` alone permits everything. */
 export const Scope = Schema.Union(
   Schema.Literal("*"),
   Schema.TemplateLiteral(
-    Schema.Literal(...either(resources)),
+    Schema.Literal(...orAny(resources)),
     Schema.Literal(":"),
-    Schema.Literal(...either(verbs))
+    Schema.Literal(...orAny(verbs))
   )
 ).annotations({
   identifier: "Scope",
   message: () => ({
-    message: `Expected *, or resource:verb with a verb of ${either(verbs).join(", ")} and a resource of ${either(resources).join(", ")}`,
+    message: `Expected *, or resource:verb with a verb of ${orAny(verbs).join(", ")} and a resource of ${orAny(resources).join(", ")}`,
     override: true
   })
 })
@@ -57,10 +57,10 @@ const included: Partial<Record<string, ReadonlyArray<Resource>>> = { agents: ["w
 export const permits = (held: ReadonlyArray<Scope>, { resource, verb }: RequiredScope): boolean =>
   held.some((scope) => {
     if (scope === "*") return true
-    const [about = "", what] = scope.split(":")
+    const [heldResource = "", heldVerb] = scope.split(":")
     return (
-      (about === "*" || about === resource || included[about]?.includes(resource) === true) &&
-      (what === "*" || what === verb || (what === "write" && verb === "read"))
+      (heldResource === "*" || heldResource === resource || included[heldResource]?.includes(resource) === true) &&
+      (heldVerb === "*" || heldVerb === verb || (heldVerb === "write" && verb === "read"))
     )
   })
 

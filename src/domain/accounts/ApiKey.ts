@@ -22,7 +22,7 @@ const notAnOrigin = "Expected an origin such as https://example.com or http://lo
  * The origin as browsers send it: lower case, punycode, without the default port. Fails when `text` is not exactly an
  * origin.
  */
-const normalised = (text: string): Either.Either<string, string> => {
+const originOf = (text: string): Either.Either<string, string> => {
   const url = /^https?:\/\/[^\s/?#@*\\]+\/?$/i.test(text) ? urlOf(text) : null
   return url === null ? Either.left(notAnOrigin) : Either.right(url.origin)
 }
@@ -34,7 +34,7 @@ export const AllowedOrigin = Schema.transformOrFail(
   {
     strict: true,
     decode: (text, _, ast) =>
-      Either.mapLeft(normalised(text), (message) => new ParseResult.Type(ast, text, message)),
+      Either.mapLeft(originOf(text), (message) => new ParseResult.Type(ast, text, message)),
     encode: Either.right
   }
 ).annotations({ identifier: "AllowedOrigin", message: () => notAnOrigin })

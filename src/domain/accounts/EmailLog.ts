@@ -52,12 +52,12 @@ export interface Delivery {
   readonly status: string
 }
 
-const text = (value: unknown) => (typeof value === "string" ? [sanitize(value).trim()] : [])
+const textIn = (value: unknown) => (typeof value === "string" ? [sanitize(value).trim()] : [])
 
 /** The ids in an event: the provider's own up to the first dot, or the mail's Message-ID. */
 const idsOf = (event: EmailEvents[number]): ReadonlyArray<string> => {
-  const own = text(event["sg_message_id"]).flatMap((id) => id.split(".", 1))
-  const header = text(event["smtp-id"]).flatMap((id) => [id, id.replace(/^<|>$/gu, "")])
+  const own = textIn(event["sg_message_id"]).flatMap((id) => id.split(".", 1))
+  const header = textIn(event["smtp-id"]).flatMap((id) => [id, id.replace(/^<|>$/gu, "")])
   return [...new Set([...own, ...header])].filter((id) => id !== "")
 }
 

@@ -23,19 +23,19 @@ const encoded = (max: number) =>
   })
 
 /** An authenticator's id of a key has at most 1,023 bytes. */
-const credential = { id: encoded(1_364), rawId: encoded(1_364), type: Schema.Literal("public-key") }
+const credentialFields = { id: encoded(1_364), rawId: encoded(1_364), type: Schema.Literal("public-key") }
 const clientDataJSON = encoded(8_192)
 
 /** The result of `navigator.credentials.create`, as JSON. */
 export const MadeCredential = Schema.Struct({
-  ...credential,
+  ...credentialFields,
   response: Schema.Struct({ clientDataJSON, attestationObject: encoded(65_536) })
 })
 export type MadeCredential = typeof MadeCredential.Type
 
 /** The result of `navigator.credentials.get`, as JSON. */
 export const SignedCredential = Schema.Struct({
-  ...credential,
+  ...credentialFields,
   response: Schema.Struct({
     clientDataJSON,
     authenticatorData: encoded(8_192),

@@ -7,7 +7,7 @@ const Days = Schema.NullOr(Schema.Int.pipe(Schema.between(1, 3_650)))
 const limits = {
   /** Conversations with their messages, from the last change. */
   conversations: Days,
-  /** The same of people without an id of the tenant's and without an alias, with these people. */
+  /** Conversations of people who have neither an id of the tenant nor an alias, together with these people. */
   anonymousPeople: Days,
   /** Runs with their traces, from their end. */
   runs: Days,

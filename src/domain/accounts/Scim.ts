@@ -8,7 +8,7 @@ import * as Json from "../Json.ts"
 import { isList } from "../JsonValue.ts"
 import type { JsonValue } from "../Text.ts"
 
-/** Answered in SCIM's own shape. `detail` says what to fix, without the caller's input. */
+/** An error in SCIM's own shape. `detail` says what to fix, without the caller's input. */
 export class ScimError extends Schema.TaggedError<ScimError>()("ScimError", {
   status: Schema.Literal(400, 401, 404, 409, 429),
   scimType: Schema.NullOr(
@@ -31,7 +31,7 @@ type Read<A> = Either.Either<A, ScimError>
 type Body = { readonly [name: string]: JsonValue }
 type Value = JsonValue | undefined
 
-const wrong = (scimType: ScimError["scimType"], detail: string) =>
+const invalid = (scimType: ScimError["scimType"], detail: string) =>
   Either.left(new ScimError({ status: 400, scimType, detail }))
 
 const maxNameCharacters = 320
@@ -56,7 +56,7 @@ const textOf = (value: Value, name: string): Read<string> => {
   const text = typeof given === "string" ? given.trim() : ""
   return text !== "" && text.length <= maxNameCharacters
     ? Either.right(text)
-    : wrong("invalidValue", `Expected ${name} as a text of 1 to ${maxNameCharacters} characters.`)
+    : invalid("invalidValue", `Expected ${name} as a text of 1 to ${maxNameCharacters} characters.`)
 }
 
 /** Entra ID writes booleans as text. */
@@ -65,7 +65,7 @@ const booleanOf = (value: Value): Read<boolean> => {
   const text = typeof given === "string" ? given.toLowerCase() : given
   if (text === true || text === "true") return Either.right(true)
   if (text === false || text === "false") return Either.right(false)
-  return wrong("invalidValue", "Expected active as a boolean.")
+  return invalid("invalidValue", "Expected active as a boolean.")
 }
 
 const externalIdOf = (value: Value): Read<{ readonly externalId: string | null }> =>
@@ -92,14 +92,14 @@ const personAttributes = new Map<string, (value: Value) => Read<PersonChanges>>(
 
 const personChanges = (all: ReadonlyArray<readonly [string, Value]>): Read<PersonChanges> =>
   Either.map(
-    // Others make no value: a body of them alone takes no time.
+    // Other attributes are skipped here, so that a body of many of them costs little.
     Either.all(all.flatMap(([name, value]) => personAttributes.get(name.toLowerCase())?.(value) ?? [])),
     (changes) => changes.reduce<PersonChanges>((made, change) => Object.assign(made, change), {})
   )
 
 /** Reads a whole user, from POST and PUT. */
 export const readPerson = (body: JsonValue): Read<PersonChanges & { readonly userName: string }> => {
-  if (!isBody(body)) return wrong("invalidSyntax", "Expected a user.")
+  if (!isBody(body)) return invalid("invalidSyntax", "Expected a user.")
   return Either.flatMap(personChanges(Object.entries(body)), ({ userName, ...changes }) =>
     Either.map(textOf(userName, "userName"), (name) => ({ ...changes, userName: name }))
   )
@@ -113,26 +113,26 @@ interface Operation {
 
 const kinds = ["add", "replace", "remove"] as const
 
-const core = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group)(?::|$)/i
-/** Empty for the core schema itself, whose value is an object of attributes. */
-const nameIn = (path: string) => path.trim().replace(core, "")
+const coreSchema = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group)(?::|$)/i
+/** The attribute name in a path; empty for the core schema itself, whose value is an object of attributes. */
+const attributeNameIn = (path: string) => path.trim().replace(coreSchema, "")
 
 const readOperation = (one: JsonValue): Read<Operation> => {
-  if (!isBody(one)) return wrong("invalidSyntax", "Expected an operation.")
+  if (!isBody(one)) return invalid("invalidSyntax", "Expected an operation.")
   const named = attribute(one, "op")
   const op = kinds.find((kind) => typeof named === "string" && named.toLowerCase() === kind)
   const path = attribute(one, "path") ?? null
-  if (op === undefined) return wrong("invalidSyntax", "Expected op as add, replace or remove.")
-  if (path !== null && typeof path !== "string") return wrong("invalidPath", "Expected path as a text.")
-  if (path === null && op === "remove") return wrong("noTarget", "Expected the path of what is removed.")
-  return Either.right({ op, path: path === null ? null : nameIn(path), value: attribute(one, "value") })
+  if (op === undefined) return invalid("invalidSyntax", "Expected op as add, replace or remove.")
+  if (path !== null && typeof path !== "string") return invalid("invalidPath", "Expected path as a text.")
+  if (path === null && op === "remove") return invalid("noTarget", "Expected the path of what is removed.")
+  return Either.right({ op, path: path === null ? null : attributeNameIn(path), value: attribute(one, "value") })
 }
 
 const readOperations = (body: JsonValue): Read<ReadonlyArray<Operation>> => {
   const all = isBody(body) ? attribute(body, "Operations") : undefined
   return isList(all) && all.length <= maxOperations
     ? Either.all(all.map(readOperation))
-    : wrong("invalidSyntax", `Expected Operations, at most ${maxOperations}.`)
+    : invalid("invalidSyntax", `Expected Operations, at most ${maxOperations}.`)
 }
 
 /** The attributes that an operation changes: the one in its path, or those in its value. */
@@ -140,7 +140,7 @@ const attributesOf = ({ path, value }: Operation): ReadonlyArray<readonly [strin
   if (path !== null && path !== "") return [[path, value]]
   return isBody(value)
     ? Object.entries(value).flatMap(([name, each]) =>
-        nameIn(name) === "" && isBody(each) ? Object.entries(each) : [[nameIn(name), each] as const]
+        attributeNameIn(name) === "" && isBody(each) ? Object.entries(each) : [[attributeNameIn(name), each] as const]
       )
     : []
 }
@@ -180,7 +180,7 @@ export const membersAfter = (
     }
   }
   return now.size > maxMembers
-    ? wrong("invalidValue", `A group has at most ${maxMembers} members.`)
+    ? invalid("invalidValue", `A group has at most ${maxMembers} members.`)
     : Either.right(now)
 }
 
@@ -214,18 +214,18 @@ const groupChange = (op: Operation["op"], name: string, value: Value): Read<Grou
     return Either.map(externalIdOf(op === "remove" ? null : value), (change) => ({ ...change, members: [] }))
   }
   if (known === "members") return membersChange(op, value)
-  // If this were ignored, members would stay whom the provider believes to be gone.
-  return wrong("invalidPath", 'Known paths are members and members[value eq "…"].')
+  // Ignoring it would keep members that the provider believes to be removed.
+  return invalid("invalidPath", 'Known paths are members and members[value eq "…"].')
 }
 
 /** Attributes of a group that {@link groupChange} reads. Others are ignored. */
-const groupNames = /^(?:displayname|externalid|members.*)$/is
+const groupAttributes = /^(?:displayname|externalid|members.*)$/is
 
 const groupChanges = (
   all: ReadonlyArray<readonly [Operation["op"], string, Value]>
 ): Read<ReadonlyArray<GroupChanges>> =>
   Either.all(
-    all.filter(([, name]) => groupNames.test(name)).map(([op, name, value]) => groupChange(op, name, value))
+    all.filter(([, name]) => groupAttributes.test(name)).map(([op, name, value]) => groupChange(op, name, value))
   )
 
 const mergedChanges = (all: ReadonlyArray<GroupChanges>): GroupChanges => ({
@@ -235,7 +235,7 @@ const mergedChanges = (all: ReadonlyArray<GroupChanges>): GroupChanges => ({
 
 /** Reads a whole group, from POST and PUT. */
 export const readGroup = (body: JsonValue): Read<GroupChanges & { readonly name: string }> => {
-  if (!isBody(body)) return wrong("invalidSyntax", "Expected a group.")
+  if (!isBody(body)) return invalid("invalidSyntax", "Expected a group.")
   const all = groupChanges(Object.entries(body).map(([name, value]) => ["replace", name, value]))
   return Either.flatMap(all, (changes) => {
     const { name, ...rest } = mergedChanges(changes)
@@ -257,11 +257,11 @@ export const patchGroup = (body: JsonValue): Read<GroupChanges> =>
 
 /** Maximum number of terms of one filter. */
 const maxTerms = 5
-const term = /^\s*([\w.:-]+)\s+eq\s+("(?:[^"\\]|\\.)*"|true|false)(?:\s+and\s+(?=\S)|\s*$)/i
-const workMail = /^\s*emails\[\s*type\s+eq\s+"work"\s*\]\.value(?=\s)/i
+const termPattern = /^\s*([\w.:-]+)\s+eq\s+("(?:[^"\\]|\\.)*"|true|false)(?:\s+and\s+(?=\S)|\s*$)/i
+const workMailFilter = /^\s*emails\[\s*type\s+eq\s+"work"\s*\]\.value(?=\s)/i
 const memberFilter = /^\s*members\[\s*value\s+eq\s+("(?:[^"\\]|\\.)*")\s*\]/i
-/** Attribute names that providers use, and ours. */
-const aliases: Readonly<Record<string, string>> = {
+/** Our attribute names, by those that providers use. */
+const attributeAliases: Readonly<Record<string, string>> = {
   "emails.value": "username",
   emails: "username",
   "members.value": "members"
@@ -277,16 +277,16 @@ export const readFilter = <N extends string>(
   text: string | undefined,
   names: ReadonlyArray<N>
 ): Read<ReadonlyArray<Term<N>>> => {
-  const unknown = wrong(
+  const unknown = invalid(
     "invalidFilter",
     `Known filters are ${names.map((name) => `${name} eq "…"`).join(", ")}.`
   )
   const terms: Array<Term<N>> = []
-  let rest = text?.replace(workMail, "emails.value").replace(memberFilter, "members eq $1") ?? ""
+  let rest = text?.replace(workMailFilter, "emails.value").replace(memberFilter, "members eq $1") ?? ""
   while (rest !== "") {
-    const [whole, path = "", value = ""] = term.exec(rest) ?? []
-    const asked = nameIn(path).toLowerCase()
-    const name = names.find((known) => known.toLowerCase() === (aliases[asked] ?? asked))
+    const [whole, path = "", value = ""] = termPattern.exec(rest) ?? []
+    const given = attributeNameIn(path).toLowerCase()
+    const name = names.find((known) => known.toLowerCase() === (attributeAliases[given] ?? given))
     const parsed = Json.parse(value.startsWith('"') ? value : value.toLowerCase())
     if (whole === undefined || name === undefined || Either.isLeft(parsed) || terms.length === maxTerms) {
       return unknown

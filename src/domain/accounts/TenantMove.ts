@@ -1,6 +1,6 @@
 /**
- * Moves of a tenant between installations: what each of the two is asked, by a command that drives the move. Both run the
- * same version, so these requests are no public interface. docs/design/placement.md has the states.
+ * Moves of a tenant between two installations: the requests that the driving command sends to each of them. Both run the
+ * same version, so these requests are no public interface. docs/design/placement.md describes the states.
  */
 import * as Schema from "effect/Schema"
 import { TenantId } from "../Ids.ts"
@@ -15,7 +15,7 @@ export type MoveState = typeof MoveState.Type
 /** The state of a move, as one of the two installations stores it. */
 export const Move = Schema.Struct({
   tenantId: TenantId,
-  /** The same at both. */
+  /** The id of the move, which is the same at both installations. */
   move: Schema.String,
   role: Schema.Literal("origin", "destination"),
   state: MoveState,
@@ -36,7 +36,7 @@ export const TableShape = Schema.Struct({
 })
 export type TableShape = typeof TableShape.Type
 
-/** The texts of a row's key. */
+/** The values of a row's primary key, as text. */
 export const RowKey = Schema.Array(Schema.String)
 export type RowKey = typeof RowKey.Type
 
@@ -48,7 +48,7 @@ const Rows = Schema.Array(Row)
 const RowDigest = Schema.Struct({ rows: Schema.Int, hash: Schema.String })
 export type RowDigest = typeof RowDigest.Type
 
-/** Rows behind `after` up to `upTo`; null for no bound. */
+/** The rows of a table with keys after `after` up to `upTo`; null for no bound. */
 const TablePart = Schema.Struct({
   table: Schema.String,
   after: Schema.NullOr(RowKey),
@@ -56,14 +56,14 @@ const TablePart = Schema.Struct({
 })
 export type TablePart = typeof TablePart.Type
 
-/** Changed rows of a table as they are, and the keys of those that are gone. */
+/** The current form of a table's changed rows, and the keys of deleted ones (`gone`). */
 const ChangedRows = Schema.Struct({ table: Schema.String, rows: Rows, gone: Schema.Array(RowKey) })
 export type ChangedRows = typeof ChangedRows.Type
 
 export const ChangeSet = Schema.Struct({
-  /** To acknowledge when the changes are stored. */
+  /** Numbers of the changes, to acknowledge once these are stored. */
   seqs: Schema.Array(Schema.String),
-  /** Others had no place any more. */
+  /** Whether further changes did not fit. */
   more: Schema.Boolean,
   /** In the order of the tables. */
   changes: Schema.Array(ChangedRows),
@@ -72,7 +72,7 @@ export const ChangeSet = Schema.Struct({
 })
 export type ChangeSet = typeof ChangeSet.Type
 
-/** A job that waits, and the event of a channel that it is about. Both are rows as JSON. */
+/** A waiting job, and the channel event that it processes. Both are rows as JSON. */
 export const HeldJob = Schema.Struct({
   id: Schema.String,
   job: Schema.Unknown,
@@ -80,10 +80,10 @@ export const HeldJob = Schema.Struct({
 })
 export type HeldJob = typeof HeldJob.Type
 
-/** Under which secrets pass from one side to the other. Null: as they are sealed at the origin. */
+/** The key that secrets are sealed with during the transfer. Null: they stay sealed with the key of the origin. */
 const SealKey = Schema.NullOr(Schema.Redacted(Schema.String))
 
-/** Random; of the command that drives the move. */
+/** Random id of the command that drives the move. */
 const driver = Schema.String
 const emptyAnswer = Schema.Struct({})
 
@@ -100,14 +100,14 @@ export class Facts extends Schema.TaggedRequest<Facts>()("Facts", {
   payload: {}
 }) {}
 
-/** Begins the move, or takes over its driving. */
+/** Begins the move, or makes this command its driver. */
 export class Begin extends Schema.TaggedRequest<Begin>()("Begin", {
   failure: Schema.Never,
   success: Move,
   payload: { driver, move: Schema.String, role: Move.fields.role, servedAt: Move.fields.servedAt }
 }) {}
 
-/** The end of a part of `rows` rows that begins behind `after`. */
+/** Asks for the last key of a part of `rows` rows that begins after `after`. */
 export class Split extends Schema.TaggedRequest<Split>()("Split", {
   failure: Schema.Never,
   success: Schema.Struct({ upTo: Schema.NullOr(RowKey) }),
@@ -116,7 +116,7 @@ export class Split extends Schema.TaggedRequest<Split>()("Split", {
 
 const Page = Schema.Struct({ rows: Rows, next: Schema.NullOr(RowKey) })
 
-/** Some rows of a part, from its beginning; `next` is behind them, null when they are the last. */
+/** The first rows of a part; `next` is the key of the last one, null if no others follow. */
 export class ReadPage extends Schema.TaggedRequest<ReadPage>()("ReadPage", {
   failure: Schema.Never,
   success: Page,
@@ -144,14 +144,14 @@ export class WritePage extends Schema.TaggedRequest<WritePage>()("WritePage", {
   payload: { driver, table: Schema.String, rows: Rows, sealKey: SealKey }
 }) {}
 
-/** The tables that have rows of the tenant. */
+/** Asks for the tables that have rows of the tenant. */
 export class Filled extends Schema.TaggedRequest<Filled>()("Filled", {
   failure: Schema.Never,
   success: Schema.Struct({ tables: Schema.Array(Schema.String) }),
   payload: {}
 }) {}
 
-/** The parts that have arrived. */
+/** Asks for the parts that have arrived. */
 export class Parts extends Schema.TaggedRequest<Parts>()("Parts", {
   failure: Schema.Never,
   success: Schema.Struct({ parts: Schema.Array(TablePart) }),
@@ -183,7 +183,7 @@ export class Acknowledge extends Schema.TaggedRequest<Acknowledge>()("Acknowledg
   payload: { seqs: Schema.Array(Schema.String) }
 }) {}
 
-/** The keys and the digest of some rows behind `after`, without rows that have changes left to copy. */
+/** The keys and the digest of some rows after `after`, without rows whose changes are not copied yet. */
 export class Sample extends Schema.TaggedRequest<Sample>()("Sample", {
   failure: Schema.Never,
   success: Schema.Struct({ keys: Schema.Array(RowKey), digest: RowDigest, next: Schema.NullOr(RowKey) }),
@@ -197,14 +197,14 @@ export class Compare extends Schema.TaggedRequest<Compare>()("Compare", {
   payload: { table: Schema.String, keys: Schema.Array(RowKey) }
 }) {}
 
-/** How many rows there are beside those with changes left to copy: these, or the given ones. */
+/** The number of rows without those that are changing: the given ones, or those whose changes are not copied yet. */
 export class Count extends Schema.TaggedRequest<Count>()("Count", {
   failure: Schema.Never,
   success: Schema.Struct({ rows: Schema.Int, changing: Schema.Array(RowKey) }),
   payload: { table: Schema.String, changing: Schema.NullOr(Schema.Array(RowKey)) }
 }) {}
 
-/** Originals of the tenant behind `after`, in order; empty at the end. */
+/** Originals of the tenant after `after`, in order; empty at the end. */
 export class Originals extends Schema.TaggedRequest<Originals>()("Originals", {
   failure: Schema.Never,
   success: Schema.Struct({ refs: Schema.Array(ArtifactRef) }),
@@ -227,7 +227,7 @@ export class Hold extends Schema.TaggedRequest<Hold>()("Hold", {
   payload: { driver, to: Schema.Literal("draining", "pausing"), millis: Schema.Int }
 }) {}
 
-/** The work that is left: turns and jobs that run, and jobs that wait to be carried over. */
+/** The work that is left: running turns and jobs, and waiting jobs that are not transferred yet. */
 export class Progress extends Schema.TaggedRequest<Progress>()("Progress", {
   failure: Schema.Never,
   success: Schema.Struct({
@@ -239,35 +239,35 @@ export class Progress extends Schema.TaggedRequest<Progress>()("Progress", {
   payload: {}
 }) {}
 
-/** Ends turns and jobs that still run. */
+/** Ends running turns and jobs. */
 export class EndRunning extends Schema.TaggedRequest<EndRunning>()("EndRunning", {
   failure: Schema.Never,
   success: emptyAnswer,
   payload: { driver, turns: Schema.Boolean, jobs: Schema.Boolean }
 }) {}
 
-/** From its success on no row of the tenant changes. `awaitsTurns`: that is not before its turns have ended. */
+/** After its success no row of the tenant changes. `awaitsTurns`: it succeeds only after the tenant's turns have ended. */
 export class Fence extends Schema.TaggedRequest<Fence>()("Fence", {
   failure: Schema.Never,
   success: changed,
   payload: { driver, millis: Schema.Int, awaitsTurns: Schema.Boolean }
 }) {}
 
-/** The decision: the tenant is not served here from here on. */
+/** The decision of the move: this installation no longer serves the tenant. */
 export class HandOver extends Schema.TaggedRequest<HandOver>()("HandOver", {
   failure: Schema.Never,
   success: changed,
   payload: { driver }
 }) {}
 
-/** The tenant is served here from here on. */
+/** This installation serves the tenant from now on. */
 export class Serve extends Schema.TaggedRequest<Serve>()("Serve", {
   failure: Schema.Never,
   success: changed,
   payload: { driver, handovers: Schema.Int }
 }) {}
 
-/** Serves the tenant as before, without a decision. */
+/** This installation serves the tenant as before the move, because nothing was decided. */
 export class Release extends Schema.TaggedRequest<Release>()("Release", {
   failure: Schema.Never,
   success: changed,
@@ -292,7 +292,7 @@ export class AcknowledgeJobs extends Schema.TaggedRequest<AcknowledgeJobs>()("Ac
   payload: { ids: Schema.Array(Schema.String) }
 }) {}
 
-/** Events of the tenant's channels that have been processed, behind the one with the id `after`. */
+/** Processed events of the tenant's channels, after the one with the id `after`. */
 export class ReadEvents extends Schema.TaggedRequest<ReadEvents>()("ReadEvents", {
   failure: Schema.Never,
   success: Schema.Struct({ events: Schema.Array(Schema.Unknown), next: Schema.NullOr(Schema.String) }),
@@ -312,7 +312,7 @@ export class RemoveSome extends Schema.TaggedRequest<RemoveSome>()("RemoveSome",
   payload: { driver }
 }) {}
 
-/** Ends the move here. Not while jobs wait to be carried over. */
+/** Ends the move at this installation. Refused while jobs are not transferred yet. */
 export class Forget extends Schema.TaggedRequest<Forget>()("Forget", {
   failure: Schema.Never,
   success: changed,

@@ -11,7 +11,7 @@ import { Text } from "../Text.ts"
 import { Count } from "../Count.ts"
 
 /** Maximum number of turns that one purchase may add. */
-const creditLimit = 1_000_000_000
+const maxCredits = 1_000_000_000
 
 const SubscriptionFact = Schema.TaggedStruct("Subscription", {
   plan: Schema.NullOr(Text),
@@ -27,7 +27,7 @@ type SubscriptionFact = typeof SubscriptionFact.Type
 
 const InvoiceFact = Schema.TaggedStruct("Invoice", { paid: Schema.Boolean })
 const PurchaseFact = Schema.TaggedStruct("Purchase", {
-  credits: Schema.Int.pipe(Schema.between(1, creditLimit))
+  credits: Schema.Int.pipe(Schema.between(1, maxCredits))
 })
 const RefundFact = Schema.TaggedStruct("Refund", {
   /** The payment, and the amount refunded so far, in the same unit. */
@@ -87,25 +87,25 @@ const newest = <A extends BillingEvent>(events: ReadonlyArray<A>): A | undefined
     undefined
   )
 
-type Of<T extends Fact["_tag"]> = BillingEvent & { readonly fact: Extract<Fact, { readonly _tag: T }> }
-const isOf =
+type EventOf<T extends Fact["_tag"]> = BillingEvent & { readonly fact: Extract<Fact, { readonly _tag: T }> }
+const isEventOf =
   <T extends Fact["_tag"]>(tag: T) =>
-  (event: BillingEvent): event is Of<T> =>
+  (event: BillingEvent): event is EventOf<T> =>
     event.fact._tag === tag
 
-/** Statuses under which the plan is granted. A late payment alone does not end it. */
-const entitled = new Set(["active", "trialing", "past_due"])
-/** Statuses that a payment ends. */
-const owing = new Set(["past_due", "unpaid", "incomplete"])
+/** Statuses with which the plan is granted. A late payment alone does not end it. */
+const entitledStatuses = new Set(["active", "trialing", "past_due"])
+/** Statuses that become `active` with a payment. */
+const unpaidStatuses = new Set(["past_due", "unpaid", "incomplete"])
 
-/** `since`: invoices that the provider reported after the subscription itself. */
-const statusOf = ({ ended, status }: SubscriptionFact, since: ReadonlyArray<Of<"Invoice">>): string => {
+/** The status of a subscription. `since`: the invoices that the provider reported after it. */
+const statusOf = ({ ended, status }: SubscriptionFact, since: ReadonlyArray<EventOf<"Invoice">>): string => {
   if (ended) return "canceled"
-  const mended = owing.has(status) && since.some(({ fact }) => fact.paid) ? "active" : status
-  return entitled.has(mended) && newest(since)?.fact.paid === false ? "past_due" : mended
+  const afterPayments = unpaidStatuses.has(status) && since.some(({ fact }) => fact.paid) ? "active" : status
+  return entitledStatuses.has(afterPayments) && newest(since)?.fact.paid === false ? "past_due" : afterPayments
 }
 
-const grouped = (events: ReadonlyArray<BillingEvent>) => {
+const byObject = (events: ReadonlyArray<BillingEvent>) => {
   const objects = new Map<string, Array<BillingEvent>>()
   for (const event of events) {
     const known = objects.get(event.object)
@@ -115,43 +115,44 @@ const grouped = (events: ReadonlyArray<BillingEvent>) => {
   return [...objects.values()]
 }
 
-interface Claimed {
-  readonly all: ReadonlyArray<BillingEvent>
+/** A subscription or a payment that events are about. */
+interface BilledObject {
+  readonly events: ReadonlyArray<BillingEvent>
   /** The newest event that names the object's tenant. */
   readonly decidedBy: BillingEvent
 }
 
 /**
- * Groups the objects of events by their current tenant. The newest event that names a tenant decides who owns the
- * object.
+ * The objects that events have assigned to the tenant. The newest event that names a tenant decides who owns an object
+ * now.
  */
-const claimedBy = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId) => {
-  const claimed = grouped(events).flatMap((all): ReadonlyArray<Claimed> => {
-    // A refund has its tenant from the payment.
+const objectsOf = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId) => {
+  const objects = byObject(events).flatMap((all): ReadonlyArray<BilledObject> => {
+    // A refund belongs to the tenant of its payment.
     const naming = all.filter((event) => event.tenantId !== null && event.fact._tag !== "Refund")
     const decidedBy = newest(naming)
     return decidedBy !== undefined && naming.some((event) => event.tenantId === tenantId)
-      ? [{ all, decidedBy }]
+      ? [{ events: all, decidedBy }]
       : []
   })
   return {
-    owned: claimed.filter(({ decidedBy }) => decidedBy.tenantId === tenantId).map(({ all }) => all),
+    owned: objects.filter(({ decidedBy }) => decidedBy.tenantId === tenantId).map((object) => object.events),
     /** Objects that now belong to another tenant. */
-    lost: claimed.filter(({ decidedBy }) => decidedBy.tenantId !== tenantId)
+    lost: objects.filter(({ decidedBy }) => decidedBy.tenantId !== tenantId)
   }
 }
 
 interface Candidate {
-  readonly snapshot: Of<"Subscription">
+  readonly snapshot: EventOf<"Subscription">
   readonly status: string
   readonly decidedBy: ReadonlyArray<string>
 }
 
 const candidateOf = (events: ReadonlyArray<BillingEvent>): Option.Option<Candidate> => {
-  const snapshot = newest(events.filter(isOf("Subscription")))
+  const snapshot = newest(events.filter(isEventOf("Subscription")))
   if (snapshot === undefined) return Option.none()
   const since = events
-    .filter(isOf("Invoice"))
+    .filter(isEventOf("Invoice"))
     .filter((invoice) => Order.greaterThan(eventOrder)(invoice, snapshot))
   return Option.some({
     snapshot,
@@ -165,15 +166,15 @@ const candidateOf = (events: ReadonlyArray<BillingEvent>): Option.Option<Candida
 
 /** Prefers a subscription that grants its plan, then the one that was created last. */
 const preferred = Order.combineAll<Candidate>([
-  Order.mapInput(Order.boolean, ({ status }) => entitled.has(status)),
+  Order.mapInput(Order.boolean, ({ status }) => entitledStatuses.has(status)),
   Order.mapInput(Order.number, ({ snapshot }) => snapshot.fact.begun),
   Order.mapInput(Order.string, ({ snapshot }) => snapshot.object)
 ])
 
-/** The state of a tenant whose objects now all belong to another tenant. */
-const bereft = (lost: ReadonlyArray<Claimed>): Option.Option<SubscriptionState> => {
-  const subscribed = lost.filter(({ all }) => all.some(isOf("Subscription")))
-  const decidedBy = (from: ReadonlyArray<Claimed>) => from.map(({ decidedBy: { id } }) => id).toSorted()
+/** The state of a tenant whose objects all belong to other tenants now. */
+const stateWithoutObjects = (lost: ReadonlyArray<BilledObject>): Option.Option<SubscriptionState> => {
+  const subscribed = lost.filter((object) => object.events.some(isEventOf("Subscription")))
+  const decidedBy = (from: ReadonlyArray<BilledObject>) => from.map(({ decidedBy: { id } }) => id).toSorted()
   if (subscribed.length > 0) {
     return Option.some({
       plan: null,
@@ -182,7 +183,7 @@ const bereft = (lost: ReadonlyArray<Claimed>): Option.Option<SubscriptionState> 
       decidedBy: decidedBy(subscribed)
     })
   }
-  const invoiced = lost.filter(({ all }) => all.some(isOf("Invoice")))
+  const invoiced = lost.filter((object) => object.events.some(isEventOf("Invoice")))
   return invoiced.length === 0
     ? Option.none()
     : Option.some({ plan: "keep", status: "active", period: null, decidedBy: decidedBy(invoiced) })
@@ -195,34 +196,34 @@ export const subscriptionStateOf = (
   events: ReadonlyArray<BillingEvent>,
   tenantId: TenantId
 ): Option.Option<SubscriptionState> => {
-  const { lost, owned } = claimedBy(events, tenantId)
+  const { lost, owned } = objectsOf(events, tenantId)
   const [first, ...others] = owned.flatMap((all) => Option.toArray(candidateOf(all)))
   if (first !== undefined) {
     const { decidedBy, snapshot, status } = others.reduce(Order.max(preferred), first)
     const { period, plan } = snapshot.fact
     return Option.some(
-      entitled.has(status)
+      entitledStatuses.has(status)
         ? { plan, status, period, decidedBy }
         : { plan: null, status, period: null, decidedBy }
     )
   }
-  const left = bereft(lost)
-  const invoice = newest(owned.flat().filter(isOf("Invoice")))
-  if (invoice === undefined || Option.exists(left, ({ plan }) => plan === null)) return left
+  const afterLoss = stateWithoutObjects(lost)
+  const invoice = newest(owned.flat().filter(isEventOf("Invoice")))
+  if (invoice === undefined || Option.exists(afterLoss, ({ plan }) => plan === null)) return afterLoss
   const status = invoice.fact.paid ? "active" : "past_due"
   return Option.some({ plan: "keep", status, period: null, decidedBy: [invoice.id] })
 }
 
-/** The whole turns that are left after a refund. The product of turns and an amount may exceed what a number holds exactly. */
-const keptOf = (credits: number, { of, refunded }: RefundFact): number =>
+/** The whole turns that are left after a refund. Computed with BigInt, because the product may exceed a safe integer. */
+const creditsAfterRefund = (credits: number, { of, refunded }: RefundFact): number =>
   Number((BigInt(credits) * BigInt(of - refunded)) / BigInt(of))
 
 /** The turns that the tenant has bought and that were not refunded. Each payment counts once. */
 export const creditsOf = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId): number =>
-  claimedBy(events, tenantId).owned.reduce((total, all) => {
-    const purchase = newest(all.filter(isOf("Purchase")))
+  objectsOf(events, tenantId).owned.reduce((total, all) => {
+    const purchase = newest(all.filter(isEventOf("Purchase")))
     if (purchase === undefined) return total
     const { credits } = purchase.fact
-    const kept = all.filter(isOf("Refund")).map(({ fact }) => keptOf(credits, fact))
+    const kept = all.filter(isEventOf("Refund")).map(({ fact }) => creditsAfterRefund(credits, fact))
     return total + Math.max(0, Math.min(credits, ...kept))
   }, 0)

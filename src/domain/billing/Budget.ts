@@ -57,7 +57,7 @@ export type CreateBudget = typeof CreateBudget.Type
 export const PatchBudget = Schema.Struct({ limitNanoUsd: optional(Limit) })
 export type PatchBudget = typeof PatchBudget.Type
 
-/** The exhausted budget that a turn meets. It does not contain the limit, which end users must not see. */
+/** The exhausted budget that refuses a turn. It does not contain the limit, which end users must not see. */
 export const ExhaustedBudget = Schema.Struct({
   of: Schema.Literal("tenant", "agent", "key"),
   period: BudgetPeriod,

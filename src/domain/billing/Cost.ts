@@ -2,11 +2,11 @@
 import * as Schema from "effect/Schema"
 import { Count } from "../Count.ts"
 
-/** The usage of one call of a model. */
+/** The usage and the cost of one model call. */
 export interface Bill {
   /** `provider/model` as configured. */
   readonly model: string
-  /** Including cached ones. */
+  /** Including cached tokens. */
   readonly inputTokens: number
   readonly cachedInputTokens: number
   readonly outputTokens: number
@@ -33,7 +33,7 @@ export const sumOf = (bills: ReadonlyArray<Pick<Bill, "cost">>): Cost => {
   }
 }
 
-/** The sum of sums. It is null if no sum has a known price and at least one is unknown. */
+/** The sum of several costs. `nanoUsd` is null if there are costs and none of them is known. */
 export const sumOfAll = (costs: ReadonlyArray<Cost>): Cost => {
   const known = costs.flatMap(({ nanoUsd }) => (nanoUsd === null ? [] : [nanoUsd]))
   return {

@@ -30,16 +30,16 @@ export const largestAttachment = Math.max(...Object.values(sizeLimits))
 /** Number of bytes that {@link typeOf} needs to detect every type. */
 export const signatureLength = 12
 
-const ascii = (head: Uint8Array, from: number, text: string) =>
-  Array.from(text).every((character, place) => head[from + place] === character.charCodeAt(0))
+const hasTextAt = (head: Uint8Array, from: number, text: string) =>
+  Array.from(text).every((character, index) => head[from + index] === character.charCodeAt(0))
 
 /** The type detected from the first bytes of a file; null if it is not an allowed type. */
 export const typeOf = (head: Uint8Array): AttachmentType | null => {
   if (head[0] === 0xff && head[1] === 0xd8 && head[2] === 0xff) return "image/jpeg"
-  if (head[0] === 0x89 && ascii(head, 1, "PNG\r\n\u001a\n")) return "image/png"
-  if (ascii(head, 0, "RIFF") && ascii(head, 8, "WEBP")) return "image/webp"
-  if (ascii(head, 0, "GIF87a") || ascii(head, 0, "GIF89a")) return "image/gif"
-  return ascii(head, 0, "%PDF-") ? "application/pdf" : null
+  if (head[0] === 0x89 && hasTextAt(head, 1, "PNG\r\n\u001a\n")) return "image/png"
+  if (hasTextAt(head, 0, "RIFF") && hasTextAt(head, 8, "WEBP")) return "image/webp"
+  if (hasTextAt(head, 0, "GIF87a") || hasTextAt(head, 0, "GIF89a")) return "image/gif"
+  return hasTextAt(head, 0, "%PDF-") ? "application/pdf" : null
 }
 
 /** True if the declared type matches the detected one. */

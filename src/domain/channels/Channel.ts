@@ -15,7 +15,7 @@ export const MessagingChannel = Schema.String.pipe(
 export type MessagingChannel = typeof MessagingChannel.Type
 
 /**
- * One name of a contact. WhatsApp: `phone` in digits, `user_id` and `parent_user_id` (business-scoped user ids);
+ * One alias of a contact. WhatsApp: `phone` in digits, `user_id` and `parent_user_id` (business-scoped user ids);
  * Messenger: `page_scoped_id`; Telegram: `chat_id`; Slack and e-mail: `thread`. The same alias means the same person.
  */
 export const ContactAlias = Schema.Struct({
@@ -75,7 +75,7 @@ export const InboundMessage = Schema.Struct({
 })
 export type InboundMessage = typeof InboundMessage.Type
 
-/** A contact has a new name (`user_id_update`, a changed number). Both names belong to one person. */
+/** A contact has a new alias, such as a changed number. The old and the new alias belong to one person. */
 export const AliasUpdate = Schema.Struct({
   _tag: Schema.Literal("AliasUpdate"),
   channel: MessagingChannel,
@@ -89,7 +89,7 @@ export type AliasUpdate = typeof AliasUpdate.Type
 export const InboundEvent = Schema.Union(InboundMessage, AliasUpdate)
 export type InboundEvent = typeof InboundEvent.Type
 
-/** An event with the provider's item that it was made from, and the surrounding payload. */
+/** An event, and the provider's item that it was made from. */
 export interface Arrival {
   readonly event: InboundEvent
   readonly raw: unknown

@@ -22,7 +22,7 @@ const AccessToken = Schema.Redacted(SecretText)
 
 /** Maximum number of secrets of a channel, besides the access token. */
 const maxSecrets = 8
-/** By their names in the channel's form. */
+/** Secrets by their names in the channel's form. */
 const Secrets = Schema.Record({
   key: Schema.String.pipe(Schema.pattern(/^[A-Za-z][A-Za-z0-9]{0,31}$/)),
   value: AccessToken
@@ -32,7 +32,7 @@ const Secrets = Schema.Record({
   )
 )
 
-/** By their names in the channel's form. */
+/** Settings by their names in the channel's form. */
 const Settings = Schema.Record({
   key: Schema.String.pipe(Schema.pattern(/^[A-Za-z][A-Za-z0-9]{0,31}$/)),
   value: Schema.Trim.pipe(Schema.maxLength(1_000), Schema.pattern(/^\P{Cc}*$/u))
@@ -76,8 +76,8 @@ export const ChannelName = Schema.String.pipe(
 
 /** The channel and the account that a `ChannelName` names. */
 export const accountOfName = (name: string): { readonly channel: string; readonly externalId?: string } => {
-  const place = name.indexOf(":")
-  return place < 0 ? { channel: name } : { channel: name.slice(0, place), externalId: name.slice(place + 1) }
+  const [channel = "", externalId] = name.split(":", 2)
+  return externalId === undefined ? { channel } : { channel, externalId }
 }
 
 /** A channel in a configuration file. Omitted secrets stay; a new account needs all that its channel asks for. */

@@ -41,7 +41,7 @@ export type RunFailure = typeof RunFailure.Type
 /** Failure code, in the payload of `run.failed`, of a run whose process stopped. */
 export const processStopped = "PROCESS_STOPPED"
 
-/** One event of a run. `payload` is for operators; credentials are redacted before. */
+/** One event of a run. `payload` is for operators; credentials are already redacted. */
 export const RunEvent = Schema.Struct({
   id: Schema.String,
   runId: RunId,
@@ -54,7 +54,7 @@ export const RunEvent = Schema.Struct({
 })
 export type RunEvent = typeof RunEvent.Type
 
-const neutral: Record<RunEventType, string> = {
+const endUserLabels: Record<RunEventType, string> = {
   "run.started": "Started",
   "retrieval.completed": "Searched the knowledge base",
   "model.completed": "Wrote a reply",
@@ -68,7 +68,7 @@ const neutral: Record<RunEventType, string> = {
 /** The end user's view of an event: a neutral label and no payload. */
 export const redactedForEndUser = ({ payload: _, ...event }: RunEvent): RunEvent => ({
   ...event,
-  label: neutral[event.type]
+  label: endUserLabels[event.type]
 })
 
 /** A passage that the model was shown, as it was at that time, even if the source has changed or is gone. */

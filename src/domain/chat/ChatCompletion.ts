@@ -49,7 +49,7 @@ export const CompletionUsage = Schema.Struct({
 })
 export type CompletionUsage = typeof CompletionUsage.Type
 
-/** Fields that OpenAI's shape does not have. */
+/** The member `spoke` of an answer: fields that OpenAI's shape does not have. */
 const SpokeFields = Schema.Struct({
   runId: Schema.NullOr(RunId),
   conversationId: Schema.optionalWith(ConversationId, { exact: true }),

@@ -12,7 +12,7 @@ import { ResponseSchema } from "./ResponseSchema.ts"
 export const ExternalEndUserId = trimmed(200).pipe(Schema.brand("ExternalEndUserId"))
 export type ExternalEndUserId = typeof ExternalEndUserId.Type
 
-const runtimeLimit = 64 * 1024
+const maxRuntimeDataBytes = 64 * 1024
 
 /** Fields that every turn's request may have. */
 export const TurnFields = Schema.Struct({
@@ -42,7 +42,7 @@ export const oneIdentity = ({ conversationId, endUserId, externalEndUserId }: Id
 type RuntimeData = Pick<typeof TurnFields.Type, "context" | "toolContext" | "toolCredentials">
 
 export const boundedRuntimeData = ({ context, toolContext, toolCredentials }: RuntimeData) =>
-  byteLength(context) + byteLength(toolContext) + byteLength(toolCredentials) <= runtimeLimit ||
+  byteLength(context) + byteLength(toolContext) + byteLength(toolCredentials) <= maxRuntimeDataBytes ||
   "context, toolContext and toolCredentials together may take at most 64 KiB"
 
 /** Body of a streamed turn. */
@@ -63,7 +63,7 @@ export const CompleteTurnRequest = Schema.Struct(CompleteFields).pipe(
   Schema.filter(boundedRuntimeData)
 )
 
-/** True when any of the three runtime fields is present, also as an empty object. */
+/** Whether any of the three runtime fields is present, even as an empty object. */
 export const hasRuntimeData = ({ context, toolContext, toolCredentials }: ChatTurnRequest): boolean =>
   context !== undefined || toolContext !== undefined || toolCredentials !== undefined
 

@@ -1,11 +1,12 @@
 /**
  * Fixed sentences for a customer: when a human takes over and the model wrote nothing, when a reply is withheld, and in
- * replies without a model. The language is that of the message where it is one of these, else English.
+ * replies without a model. They are in the language of the message if it is supported, else in English.
  */
 
 interface Language {
   /** ISO 639-1. */
   readonly code: string
+  /** Tells that a human takes over. */
   readonly handoff: string
   /** Replaces a reply that the sources do not support. */
   readonly refusal: string
@@ -14,10 +15,10 @@ interface Language {
   /** Introduces passages that may not answer, in a reply without a model. */
   readonly closest: string
   /** Matches frequent short words of the language, or its script. */
-  readonly words: RegExp
+  readonly frequentWords: RegExp
 }
 
-const words = (list: string): RegExp =>
+const wordPattern = (list: string): RegExp =>
   new RegExp(`(?<![\\p{L}\\p{M}])(?:${list.split(" ").join("|")})(?![\\p{L}\\p{M}])`, "giu")
 
 const languages: ReadonlyArray<Language> = [
@@ -27,7 +28,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "Dazu habe ich in den Quellen keine verlässliche Antwort gefunden.",
     nothingFound: "Dazu habe ich in den Quellen nichts gefunden.",
     closest: "Ich bin nicht sicher, dass die Quellen das beantworten. Diese Stellen kommen dem am nächsten:",
-    words: words("ich und der die das ist nicht ein eine mit bitte wie kann mir möchte für auf")
+    frequentWords: wordPattern("ich und der die das ist nicht ein eine mit bitte wie kann mir möchte für auf")
   },
   {
     code: "fr",
@@ -35,7 +36,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "Je n’ai pas trouvé de réponse fiable à cette question dans les sources.",
     nothingFound: "Je n’ai rien trouvé à ce sujet dans les sources.",
     closest: "Je ne suis pas sûr que les sources y répondent. Ces passages s’en rapprochent le plus :",
-    words: words("je vous et le la les est une des pas pour bonjour avec mon ma puis voudrais")
+    frequentWords: wordPattern("je vous et le la les est une des pas pour bonjour avec mon ma puis voudrais")
   },
   {
     code: "es",
@@ -43,7 +44,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "No he encontrado una respuesta fiable a esto en las fuentes.",
     nothingFound: "No he encontrado nada sobre esto en las fuentes.",
     closest: "No estoy seguro de que las fuentes respondan a esto. Estos pasajes son los más cercanos:",
-    words: words("el los las y es una por qué con mi quiero puedo hola para cómo usted")
+    frequentWords: wordPattern("el los las y es una por qué con mi quiero puedo hola para cómo usted")
   },
   {
     code: "it",
@@ -52,7 +53,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "Non ho trovato una risposta affidabile a questo nelle fonti.",
     nothingFound: "Non ho trovato nulla su questo nelle fonti.",
     closest: "Non sono sicuro che le fonti rispondano a questo. Questi passaggi sono i più vicini:",
-    words: words("il lo gli è non di che per una con vorrei posso ciao come mio sono")
+    frequentWords: wordPattern("il lo gli è non di che per una con vorrei posso ciao come mio sono")
   },
   {
     code: "pt",
@@ -60,7 +61,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "Não encontrei uma resposta fiável a isto nas fontes.",
     nothingFound: "Não encontrei nada sobre isto nas fontes.",
     closest: "Não tenho certeza de que as fontes respondam a isto. Estes trechos são os mais próximos:",
-    words: words("o os é não uma você por com meu minha quero posso olá como em preciso")
+    frequentWords: wordPattern("o os é não uma você por com meu minha quero posso olá como em preciso")
   },
   {
     code: "nl",
@@ -68,7 +69,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "Ik heb hierop geen betrouwbaar antwoord in de bronnen gevonden.",
     nothingFound: "Ik heb hierover niets gevonden in de bronnen.",
     closest: "Ik weet niet zeker of de bronnen dit beantwoorden. Deze passages komen er het dichtst bij:",
-    words: words("ik het een en niet van voor met kan graag mijn wil hoe alstublieft dat")
+    frequentWords: wordPattern("ik het een en niet van voor met kan graag mijn wil hoe alstublieft dat")
   },
   {
     code: "zh",
@@ -76,7 +77,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "我在资料中没有找到对此可靠的答案。",
     nothingFound: "我在资料中没有找到相关内容。",
     closest: "我不确定资料是否回答了这个问题。以下内容最为接近：",
-    words: /\p{Script=Han}/gu
+    frequentWords: /\p{Script=Han}/gu
   },
   {
     code: "ja",
@@ -84,7 +85,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "この件について、資料の中に確かな答えは見つかりませんでした。",
     nothingFound: "これについて資料には何も見つかりませんでした。",
     closest: "資料がこの質問に答えているか確かではありません。最も近い箇所は次のとおりです。",
-    words: /[\p{Script=Hiragana}\p{Script=Katakana}]{1,2}/gu
+    frequentWords: /[\p{Script=Hiragana}\p{Script=Katakana}]{1,2}/gu
   },
   {
     code: "ko",
@@ -92,7 +93,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "자료에서 이에 대한 믿을 만한 답을 찾지 못했습니다.",
     nothingFound: "이에 대한 내용을 자료에서 찾지 못했습니다.",
     closest: "자료가 이 질문에 답하는지 확실하지 않습니다. 가장 가까운 내용은 다음과 같습니다.",
-    words: /\p{Script=Hangul}/gu
+    frequentWords: /\p{Script=Hangul}/gu
   },
   {
     code: "ru",
@@ -100,7 +101,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "В источниках я не нашёл надёжного ответа на это.",
     nothingFound: "Я ничего не нашёл об этом в источниках.",
     closest: "Я не уверен, что источники отвечают на этот вопрос. Ближе всего эти отрывки:",
-    words: /\p{Script=Cyrillic}+/gu
+    frequentWords: /\p{Script=Cyrillic}+/gu
   },
   {
     code: "ar",
@@ -108,7 +109,7 @@ const languages: ReadonlyArray<Language> = [
     refusal: "لم أجد في المصادر إجابة موثوقة عن هذا.",
     nothingFound: "لم أجد شيئًا عن هذا في المصادر.",
     closest: "لست متأكدًا من أن المصادر تجيب عن هذا. هذه المقاطع هي الأقرب:",
-    words: /\p{Script=Arabic}+/gu
+    frequentWords: /\p{Script=Arabic}+/gu
   }
 ]
 
@@ -118,7 +119,7 @@ const english: Language = {
   refusal: "I did not find a reliable answer to that in the sources.",
   nothingFound: "I found nothing on that in the sources.",
   closest: "I am not sure that the sources answer this. These passages come closest:",
-  words: words("i the and is to a you my of can want with please how not it for hello")
+  frequentWords: wordPattern("i the and is to a you my of can want with please how not it for hello")
 }
 
 /** Characters of a message that language detection reads. */
@@ -127,7 +128,7 @@ const maxSampleCharacters = 2_000
 /** Detects the language of `message`. */
 const languageOf = (message: string): Language => {
   const sample = message.slice(0, maxSampleCharacters)
-  const count = (language: Language) => (sample.match(language.words) ?? []).length
+  const count = (language: Language) => (sample.match(language.frequentWords) ?? []).length
   let best = english
   let bestCount = count(english)
   for (const language of languages) {
@@ -141,7 +142,7 @@ const languageOf = (message: string): Language => {
   return best
 }
 
-/** The notice in `language`, a tag such as `de-AT`, if it is supported, else in the language of `message`. */
+/** The handoff notice in `language`, a tag such as `de-AT`, if it is supported, else in the language of `message`. */
 export const handoffNoticeFor = (message: string, language = ""): string => {
   const code = language.slice(0, 2).toLowerCase()
   return ([english, ...languages].find((one) => one.code === code) ?? languageOf(message)).handoff
@@ -150,16 +151,16 @@ export const handoffNoticeFor = (message: string, language = ""): string => {
 /** Replaces a reply that the sources do not support. */
 export const refusalFor = (message: string): string => languageOf(message).refusal
 
-/** What a reply without a model says when no passage answers, or when passages only may. */
+/** Sentences for a reply without a model: if no passage answers, and to introduce passages that may not answer. */
 export const extractiveNoticesFor = (message: string): Pick<Language, "nothingFound" | "closest"> =>
   languageOf(message)
 
-/** Every {@link refusalFor}, and every `nothingFound`. */
+/** Every `refusal` and `nothingFound`, in all languages. */
 export const refusals: ReadonlyArray<string> = [english, ...languages].flatMap(
   ({ nothingFound, refusal }) => [refusal, nothingFound]
 )
 
 const handoffNotices = new Set([english, ...languages].map(({ handoff }) => handoff))
 
-/** True when `text` is one of these notices, in any language. */
+/** Whether `text` is the handoff notice in any language. */
 export const isHandoffNotice = (text: string): boolean => handoffNotices.has(text)

@@ -54,7 +54,7 @@ const plainKeywords: Readonly<
 }
 
 /** Keywords that are dropped when references are resolved. */
-const dropped: ReadonlySet<string> = new Set([
+const droppedKeywords: ReadonlySet<string> = new Set([
   "$schema",
   "$id",
   "$anchor",
@@ -102,17 +102,17 @@ interface SchemaPosition {
 
 type Read<A> = Either.Either<A, Issue>
 
-const innerPosition = (place: SchemaPosition, name: string | number): SchemaPosition => ({
-  ...place,
-  path: [...place.path, name]
+const innerPosition = (position: SchemaPosition, name: string | number): SchemaPosition => ({
+  ...position,
+  path: [...position.path, name]
 })
 
-const wrong = ({ path }: SchemaPosition, message: string): Read<never> => Either.left({ path, message })
+const problem = ({ path }: SchemaPosition, message: string): Read<never> => Either.left({ path, message })
 
 /** Reads one schema. Its length limit is shared by all of its parts. */
 class Reader {
   private readonly definitions: ReadonlyMap<string, JsonValue>
-  private left = maxSchemaLength
+  private remainingLength = maxSchemaLength
 
   constructor(root: JsonObject) {
     const named = ["$defs", "definitions"].flatMap((group) => {
@@ -125,14 +125,14 @@ class Reader {
   }
 
   read(schema: JsonValue, around: SchemaPosition): Read<JsonObject> {
-    if (!isObject(schema)) return wrong(around, "Expected a JSON Schema as an object")
+    if (!isObject(schema)) return problem(around, "Expected a JSON Schema as an object")
     const place = { ...around, depth: around.depth + 1 }
     if (place.depth > maxSchemaDepth) {
-      return wrong(place, `Expected at most ${maxSchemaDepth} schemas within each other`)
+      return problem(place, `Expected at most ${maxSchemaDepth} schemas within each other`)
     }
     const parts: Array<JsonObject> = []
     for (const [keyword, value] of Object.entries(schema)) {
-      if (dropped.has(keyword)) continue
+      if (droppedKeywords.has(keyword)) continue
       const part = this.keyword(keyword, value, place)
       if (Either.isLeft(part)) return Either.left(part.left)
       parts.push(part.right)
@@ -147,11 +147,11 @@ class Reader {
   private keyword(keyword: string, value: JsonValue, place: SchemaPosition): Read<JsonObject> {
     const at = innerPosition(place, keyword)
     const known = Object.hasOwn(plainKeywords, keyword) ? plainKeywords[keyword] : undefined
-    const isShort = this.spend(known === undefined ? keyword : keyword + JSON.stringify(value))
-    if (!isShort) return wrong(at, "The schema is too long")
+    const isWithinLimit = this.fits(known === undefined ? keyword : keyword + JSON.stringify(value))
+    if (!isWithinLimit) return problem(at, "The schema is too long")
     if (known !== undefined) {
       const [holds, expected] = known
-      return holds(value) ? Either.right({ [keyword]: value }) : wrong(at, expected)
+      return holds(value) ? Either.right({ [keyword]: value }) : problem(at, expected)
     }
     const named = (read: Read<JsonValue>) => Either.map(read, (schemas) => ({ [keyword]: schemas }))
     switch (keyword) {
@@ -162,24 +162,24 @@ class Reader {
       case "additionalProperties":
         return named(typeof value === "boolean" ? Either.right(value) : this.read(value, at))
       case "properties":
-        return isObject(value) ? named(this.members(value, at)) : wrong(at, "Expected an object of schemas")
+        return isObject(value) ? named(this.members(value, at)) : problem(at, "Expected an object of schemas")
       case "allOf":
       case "anyOf":
       case "oneOf":
         return isList(value) && value.length > 0
           ? named(Either.all(value.map((one, index) => this.read(one, innerPosition(at, index)))))
-          : wrong(at, "Expected a list of schemas")
+          : problem(at, "Expected a list of schemas")
       default:
         return refusedKeywords.has(keyword)
-          ? wrong(at, `The keyword ${keyword} is not supported`)
-          : wrong(place, "It has a keyword that is not one of JSON Schema")
+          ? problem(at, `The keyword ${keyword} is not supported`)
+          : problem(place, "It has a keyword that is not one of JSON Schema")
     }
   }
 
   private members(schemas: JsonObject, at: SchemaPosition): Read<JsonObject> {
     const read: Array<readonly [string, JsonValue]> = []
     for (const [name, schema] of Object.entries(schemas)) {
-      if (!this.spend(name)) return wrong(at, "The schema is too long")
+      if (!this.fits(name)) return problem(at, "The schema is too long")
       const member = this.read(schema, innerPosition(at, name))
       if (Either.isLeft(member)) return Either.left(member.left)
       read.push([name, member.right])
@@ -190,16 +190,17 @@ class Reader {
   private reference(value: JsonValue, at: SchemaPosition): Read<JsonObject> {
     const target = isText(value) ? this.definitions.get(value) : undefined
     if (!isText(value) || target === undefined) {
-      return wrong(at, "Expected the reference of a schema in $defs")
+      return problem(at, "Expected the reference of a schema in $defs")
     }
     return at.via.includes(value)
-      ? wrong(at, "A schema that contains itself is not supported")
+      ? problem(at, "A schema that contains itself is not supported")
       : this.read(target, { ...at, via: [...at.via, value] })
   }
 
-  private spend(text: string): boolean {
-    this.left -= text.length + 6
-    return this.left >= 0
+  /** Counts `text` against the length limit. False if the schema is too long. */
+  private fits(text: string): boolean {
+    this.remainingLength -= text.length + 6
+    return this.remainingLength >= 0
   }
 }
 
@@ -212,6 +213,6 @@ export const resolved = (schema: JsonObject): Read<JsonObject> =>
 /** The JSON Schema that a reply has to fit, of type `object`, up to 32 KiB. */
 export const ResponseSchema = JsonObject.pipe(
   Schema.filter((schema) =>
-    Either.match(resolved(schema), { onLeft: (problem) => problem, onRight: () => true })
+    Either.match(resolved(schema), { onLeft: (issue) => issue, onRight: () => true })
   )
 )

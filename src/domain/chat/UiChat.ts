@@ -8,11 +8,11 @@ import { optional } from "../Optional.ts"
 import { Text } from "../Text.ts"
 import { boundedRuntimeData, CompleteFields, oneIdentity, TurnFields } from "./ChatTurn.ts"
 
-/** Chosen by the client. Keys of an agent with the same scope share it. */
+/** The id of a chat, chosen by the client. Keys of an agent with the same scope share its chats. */
 export const ChatId = Text.pipe(Schema.minLength(1), Schema.maxLength(200), Schema.brand("ChatId"))
 export type ChatId = typeof ChatId.Type
 
-/** The chat of a turn; `again` answers its last message once more. */
+/** The client's chat that a turn belongs to. If `again`, the turn answers the chat's last message once more. */
 export interface ClientChat {
   readonly id: ChatId
   readonly again: boolean
@@ -66,8 +66,8 @@ const UiMessages = Schema.Array(Schema.Unknown).pipe(
 const LastMessage = Schema.transformOrFail(UiMessages, Schema.typeSchema(message), {
   strict: true,
   decode: (messages, _, ast) => {
-    const place = messages.length - 1
-    const last = ParseResult.flatMap(decodeMessage(messages[place]), ({ parts }) =>
+    const lastIndex = messages.length - 1
+    const last = ParseResult.flatMap(decodeMessage(messages[lastIndex]), ({ parts }) =>
       decodeText(parts.map(({ text }) => text).join(""))
     )
     return ParseResult.mapError(
@@ -77,7 +77,7 @@ const LastMessage = Schema.transformOrFail(UiMessages, Schema.typeSchema(message
           ast,
           messages,
           "Transformation",
-          new ParseResult.Pointer(place, messages, issue)
+          new ParseResult.Pointer(lastIndex, messages, issue)
         )
     )
   },
@@ -92,27 +92,27 @@ const chatFields = {
   messageId: optional(Text)
 }
 
-const Wire = Schema.Struct({ ...TurnFields.fields, ...chatFields })
+const ChatBody = Schema.Struct({ ...TurnFields.fields, ...chatFields })
 
-const at = (field: string, problem: string) => ({ path: [field], message: problem })
+const fieldIssue = (field: string, problem: string) => ({ path: [field], message: problem })
 
-const consistent = (body: typeof Wire.Type) => {
+const consistent = (body: typeof ChatBody.Type) => {
   const { conversationId, id, messageId, messages, trigger } = body
-  if (body.message === undefined && messages === undefined) return at("message", "is missing")
-  if (body.message !== undefined && messages !== undefined) return at("messages", "Send message or messages")
-  if (id !== undefined && conversationId !== undefined) return at("id", "Send id or conversationId")
+  if (body.message === undefined && messages === undefined) return fieldIssue("message", "is missing")
+  if (body.message !== undefined && messages !== undefined) return fieldIssue("messages", "Send message or messages")
+  if (id !== undefined && conversationId !== undefined) return fieldIssue("id", "Send id or conversationId")
   if (trigger === "regenerate-message") {
     return id === undefined
-      ? at("id", "Expected the id of the chat whose last message is answered again")
+      ? fieldIssue("id", "Expected the id of the chat whose last message is answered again")
       : undefined
   }
   return messageId === undefined || messages === undefined
     ? undefined
-    : at("messageId", "A sent message cannot be changed. Send a new one, or start another chat")
+    : fieldIssue("messageId", "A sent message cannot be changed. Send a new one, or start another chat")
 }
 
 /** Body of `POST /v1/chat/stream`. */
-export const StreamTurnBody = Wire.pipe(
+export const StreamTurnBody = ChatBody.pipe(
   Schema.filter(consistent),
   Schema.filter(oneIdentity),
   Schema.filter(boundedRuntimeData)
@@ -124,8 +124,8 @@ export const CompleteTurnBody = Schema.Struct({ ...CompleteFields, ...chatFields
   Schema.filter(boundedRuntimeData)
 )
 
-/** The turn in a body, and its chat. */
-export const turnOf = <A extends typeof Wire.Type>({
+/** The turn's request in a body, with its chat. */
+export const turnOf = <A extends typeof ChatBody.Type>({
   id,
   message,
   messageId: _,

@@ -30,15 +30,15 @@ const turnFields = {
   replaces: optional(RunId)
 }
 
-const oneIdentity = ({ sessionId, ...turn }: typeof Turn.Type) =>
+const sessionIsOnlyIdentity = ({ sessionId, ...turn }: typeof Turn.Type) =>
   sessionId === undefined ||
   [turn.conversationId, turn.endUserId, turn.externalEndUserId].every((field) => field === undefined) ||
   "Send sessionId alone, without conversationId, endUserId and externalEndUserId"
 
-const retriedInSession = ({ persist, retryOf, sessionId }: typeof Turn.Type) =>
+const retryHasSession = ({ persist, retryOf, sessionId }: typeof Turn.Type) =>
   retryOf === undefined || (sessionId !== undefined && persist) || "Send retryOf with sessionId"
 
-const replacedAlone = ({
+const replacesIsOnlyIdentity = ({
   conversationId,
   endUserId,
   externalEndUserId,
@@ -55,9 +55,9 @@ const Turn = Schema.extend(StreamTurnRequest, Schema.Struct(turnFields))
 
 /** Body of `POST /api/v1/chat/stream`. */
 export const HostedTurnRequest = Turn.pipe(
-  Schema.filter(oneIdentity),
-  Schema.filter(retriedInSession),
-  Schema.filter(replacedAlone)
+  Schema.filter(sessionIsOnlyIdentity),
+  Schema.filter(retryHasSession),
+  Schema.filter(replacesIsOnlyIdentity)
 )
 export type HostedTurnRequest = ChatTurnRequest & {
   readonly sessionId?: SessionId
@@ -72,33 +72,33 @@ export type HostedTurnRequest = ChatTurnRequest & {
 export const Rating = Schema.Literal(1, -1)
 
 /** Fields that every request of the widget may have. */
-const caller = { agentId: optional(AgentId) }
-const ofSession = { ...caller, sessionId: SessionId }
+const callerFields = { agentId: optional(AgentId) }
+const sessionFields = { ...callerFields, sessionId: SessionId }
 
 export const InitRequest = Schema.Struct({
-  ...caller,
+  ...callerFields,
   sessionId: optional(SessionId),
   externalEndUserId: optional(ExternalEndUserId)
 })
-export const VoiceRequest = Schema.Struct({ ...caller, sessionId: optional(SessionId) })
-export const IdentifyRequest = Schema.Struct({ ...ofSession, externalEndUserId: ExternalEndUserId })
+export const VoiceRequest = Schema.Struct({ ...callerFields, sessionId: optional(SessionId) })
+export const IdentifyRequest = Schema.Struct({ ...sessionFields, externalEndUserId: ExternalEndUserId })
 /** `language` is the page's, such as `de`. Messages to the person use it. */
 export const HandoffRequest = Schema.Struct({
-  ...ofSession,
+  ...sessionFields,
   reason: optional(trimmed(1_000)),
   language: optional(trimmed(35))
 })
 /** The person is typing. */
-export const TypingRequest = Schema.Struct(ofSession)
+export const TypingRequest = Schema.Struct(sessionFields)
 export const FeedbackRequest = Schema.Struct({
-  ...ofSession,
+  ...sessionFields,
   messageId: MessageId,
   rating: Rating,
   comment: optional(trimmed(4_000))
 })
 export type FeedbackRequest = typeof FeedbackRequest.Type
 /** Query of the routes that read a session. */
-export const SessionQuery = Schema.Struct(ofSession)
+export const SessionQuery = Schema.Struct(sessionFields)
 
 /** A session as its page sees it. The conversation is null until the first message. */
 export interface Session {
@@ -108,14 +108,14 @@ export interface Session {
 }
 
 /** How to open the socket of the session's conversation. Without a conversation there is no token yet. */
-const realtime = { realtimeToken: Schema.NullOr(Schema.String), realtimeUrl: Schema.String }
+const realtimeFields = { realtimeToken: Schema.NullOr(Schema.String), realtimeUrl: Schema.String }
 
 export const SessionView = Schema.Struct({
   sessionId: SessionId,
   agent: Schema.Struct({ id: AgentId, name: Schema.String, greeting: Schema.NullOr(Schema.String) }),
   endUserId: EndUserId,
   conversationId: Schema.NullOr(ConversationId),
-  ...realtime
+  ...realtimeFields
 })
 
 /** `voice` is null, because this server has no voice provider. The session continues in text. */
@@ -137,7 +137,7 @@ export const ConversationView = Schema.Struct({
   conversation: Schema.NullOr(WidgetConversation),
   /** Null before the first turn. */
   turn: Schema.NullOr(LastTurn),
-  ...realtime
+  ...realtimeFields
 })
 
 /** The author of a message that the visitor did not write. */

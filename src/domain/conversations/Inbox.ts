@@ -116,7 +116,7 @@ export const ReadFields = Schema.Struct({
   messageId: MessageId
 })
 
-/** A conversation's state in the inbox for one member. */
+/** A conversation's status in the inbox, as one member sees it. */
 export const InboxStatus = Schema.Struct({
   /** The customer's last message. */
   question: Schema.NullOr(Schema.String),

@@ -77,7 +77,7 @@ const EventTypes = Schema.Array(EventType).pipe(
 export const Payload = Schema.Literal("thin", "full")
 export type Payload = typeof Payload.Type
 
-const Address = Text.pipe(
+const WebhookUrl = Text.pipe(
   Schema.maxLength(2_048),
   Schema.filter(
     (text) =>
@@ -107,7 +107,7 @@ export const Webhook = Schema.Struct({
 export type Webhook = typeof Webhook.Type
 
 export const CreateWebhook = Schema.Struct({
-  url: Address,
+  url: WebhookUrl,
   events: EventTypes,
   payload: Schema.optionalWith(Payload, { exact: true, default: () => "thin" as const })
 })
@@ -131,7 +131,7 @@ export type ReceivedEvent = typeof ReceivedEvent.Type
 
 /** Omitted fields stay. */
 export const PatchWebhook = Schema.Struct({
-  url: optional(Address),
+  url: optional(WebhookUrl),
   events: optional(EventTypes),
   payload: optional(Payload),
   status: optional(Schema.Literal("active", "disabled"))

@@ -7,7 +7,7 @@ import { Text } from "../Text.ts"
 export const CrawlOutcome = Schema.Literal("indexed", "unchanged", "skipped", "failed", "redirected")
 export type CrawlOutcome = typeof CrawlOutcome.Type
 
-/** One line of the report. */
+/** The result for one address. */
 export const CrawlEntry = Schema.Struct({
   url: Schema.String,
   /** Number of links from the first page to this one; 0 for addresses of the config and of a sitemap. */

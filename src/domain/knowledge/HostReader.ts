@@ -1,4 +1,5 @@
 /** A reader that the library's host provides and that runs in this process. */
+
 /** A text for people: in English, or in English and German. */
 export type ReaderWords = string | { readonly en: string; readonly de?: string }
 

@@ -9,8 +9,8 @@ import { trimmed } from "../Text.ts"
 const maxLabels = 20
 const maxSourceIds = 100
 
-/** Distinct and sorted, so that equal lists have equal text. */
-const sorted = <A extends string, I>(items: Schema.Schema<A, I>, max: number) =>
+/** An array with distinct items in order, so that lists with the same items are equal. */
+const sortedArray = <A extends string, I>(items: Schema.Schema<A, I>, max: number) =>
   Schema.Array(items).pipe(
     Schema.maxItems(max),
     Schema.transform(Schema.Array(Schema.typeSchema(items)), {
@@ -23,8 +23,8 @@ const sorted = <A extends string, I>(items: Schema.Schema<A, I>, max: number) =>
 /** 1 to 64 characters after trimming; case-sensitive. */
 const SourceLabel = trimmed(64)
 /** At most 20 labels. */
-export const SourceLabels = sorted(SourceLabel, maxLabels)
-const SourceIds = sorted(SourceId, maxSourceIds)
+export const SourceLabels = sortedArray(SourceLabel, maxLabels)
+const SourceIds = sortedArray(SourceId, maxSourceIds)
 
 /** Which sources a key may read. */
 export const SourceScope = Schema.Struct({
@@ -38,19 +38,19 @@ export type SourceScope = typeof SourceScope.Type
 /** Sees only sources without labels. */
 export const openScope: SourceScope = { labels: [] }
 
-const common = <A>(one: ReadonlyArray<A>, other: ReadonlyArray<A>) =>
+const itemsInBoth = <A>(one: ReadonlyArray<A>, other: ReadonlyArray<A>) =>
   one.filter((item) => other.includes(item))
 
 /**
- * The intersection of two scopes; null is the scope of all sources. A source that the scopes make visible by different
- * labels is left out too.
+ * The intersection of two scopes; null is the scope of all sources. It also leaves out sources that each scope shows by a
+ * different label.
  */
 export const intersectScopes = (one: SourceScope | null, other: SourceScope): SourceScope => {
   if (one === null) return other
-  const labels = common(one.labels, other.labels)
+  const labels = itemsInBoth(one.labels, other.labels)
   const sourceIds =
     one.sourceIds === undefined || other.sourceIds === undefined
       ? (one.sourceIds ?? other.sourceIds)
-      : common(one.sourceIds, other.sourceIds)
+      : itemsInBoth(one.sourceIds, other.sourceIds)
   return { labels, ...(sourceIds === undefined ? {} : { sourceIds }) }
 }

@@ -8,14 +8,14 @@ export const maxComparedVectors = 20_000
 
 const headerBytes = 4
 
-/** Of the float32 numbers that are being converted. */
+/** Shared memory in which a float32 number can be read as its bits, and the reverse. */
 const float = new Float32Array(1)
-const bitsOf = new Uint32Array(float.buffer)
+const floatBits = new Uint32Array(float.buffer)
 
-/** The nearest float16, as its bits; of two equally near, the even one. Beyond the range, the largest. */
+/** The bits of the nearest float16; of two equally near, the even one. Beyond the range, the largest. */
 const toHalf = (value: number): number => {
   float[0] = value
-  const bits = bitsOf[0] ?? 0
+  const bits = floatBits[0] ?? 0
   const sign = (bits >>> 16) & 0x8000
   const size = bits & 0x7fffffff
   // 65,504 and more.
@@ -29,11 +29,11 @@ const fromHalf = (half: number): number => {
   const sign = half & 0x8000
   const size = half & 0x7fff
   if (size < 0x400) return (sign === 0 ? size : -size) * 2 ** -24
-  bitsOf[0] = (sign << 16) | ((size << 13) + 0x38000000)
+  floatBits[0] = (sign << 16) | ((size << 13) + 0x38000000)
   return float[0] ?? 0
 }
 
-/** Text of a float16, by its bits. Five digits determine it. */
+/** The text of each float16, by its bits. Five digits are enough to identify it. */
 const texts: Array<string | undefined> = []
 
 const textOf = (bits: number): string => (texts[bits] ??= String(Number(fromHalf(bits).toPrecision(5))))
@@ -78,7 +78,7 @@ const isFloat16 = (view: DataView): boolean =>
 
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-const read = (view: DataView, into: Float32Array) => {
+const readNumbers = (view: DataView, into: Float32Array) => {
   const half = isFloat16(view)
   for (let place = 0; place < into.length; place++) {
     into[place] = fromHalf(
@@ -91,14 +91,14 @@ const lengthOf = (view: DataView): number =>
   isFloat16(view) ? view.getUint16(0) : view.byteLength / Float32Array.BYTES_PER_ELEMENT
 
 /**
- * Writes the numbers of stored bytes into an array, if it has their number. Also reads little-endian float32, as 0.1.0
+ * Writes the stored numbers into `into`. False if their count differs from its length. Also reads little-endian float32, as 0.1.0
  * stored vectors, and rounds them, so that a search finds the same before and after they are converted. Bytes are
  * float16 if they begin with their header. A float32 would have to be below 1e-40 to be mistaken for it.
  */
 export const decodeInto = (bytes: Uint8Array, into: Float32Array): boolean => {
   const view = viewOf(bytes)
   if (lengthOf(view) !== into.length) return false
-  read(view, into)
+  readNumbers(view, into)
   return true
 }
 
@@ -106,6 +106,6 @@ export const decodeInto = (bytes: Uint8Array, into: Float32Array): boolean => {
 export const decodeVector = (bytes: Uint8Array): Float32Array => {
   const view = viewOf(bytes)
   const vector = new Float32Array(Math.floor(lengthOf(view)))
-  read(view, vector)
+  readNumbers(view, vector)
   return vector
 }
