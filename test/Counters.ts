@@ -4,7 +4,7 @@ import * as Metric from "effect/Metric"
 import * as MetricState from "effect/MetricState"
 
 /** The count of the series of `name`, of the one with a label of this value if it is given. */
-export const counted = (name: string, label?: string): Effect.Effect<number> =>
+export const counterValue = (name: string, label?: string): Effect.Effect<number> =>
   Effect.map(Metric.snapshot, (pairs) =>
     pairs.reduce(
       (sum, { metricKey, metricState }) =>

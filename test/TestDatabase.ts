@@ -14,7 +14,7 @@ import { inject, it } from "vitest"
 import { isolateTenants, type Database, layerMemory, layerPostgres, migrate } from "../src/store/Database.ts"
 import { binaries, startServer } from "./servers/PostgresServer.ts"
 import { restoreIt } from "./setup.ts"
-import { ofTests } from "./TestStatements.ts"
+import { withTestStatements } from "./TestStatements.ts"
 
 /** The folder of the migrations. */
 export const migrations = Path.join(import.meta.dirname, "../migrations")
@@ -25,10 +25,10 @@ export const migrations = Path.join(import.meta.dirname, "../migrations")
  */
 const tenantRole = process.env["SPOKE_TEST_TENANT_ROLE"] ?? null
 
-const migrated = <E>(database: Layer.Layer<Database, E>) =>
+const withMigrations = <E>(database: Layer.Layer<Database, E>) =>
   Layer.effectDiscard(
     Effect.zipRight(migrate(migrations), tenantRole === null ? Effect.void : isolateTenants(tenantRole))
-  ).pipe(Layer.provideMerge(tenantRole === null ? database : ofTests(database)))
+  ).pipe(Layer.provideMerge(tenantRole === null ? database : withTestStatements(database)))
 
 // Stored globally, because each test file of a worker loads the modules anew.
 declare global {
@@ -36,16 +36,16 @@ declare global {
 }
 
 /** Created once per worker. */
-export const once = <A>(name: string, make: () => Promise<A>): Promise<A> => {
+export const oncePerWorker = <A>(name: string, make: () => Promise<A>): Promise<A> => {
   const all = (globalThis.spokeTest ??= {})
   return (all[name] ??= make()) as Promise<A>
 }
 
 /** Built in a scope that stays open as long as the worker. */
-export const forever = <E>(name: string, database: Layer.Layer<Database, E>) =>
+export const sharedLayer = <E>(name: string, database: Layer.Layer<Database, E>) =>
   Layer.effectContext(
     Effect.promise(() =>
-      once(name, () =>
+      oncePerWorker(name, () =>
         Effect.runPromise(Effect.flatMap(Scope.make(), (scope) => Layer.buildWithScope(database, scope)))
       )
     )
@@ -55,21 +55,21 @@ export const forever = <E>(name: string, database: Layer.Layer<Database, E>) =>
 export const thread = new URL("../dist/workers/database.js", import.meta.url)
 
 /** The worker's embedded database, pgvector available: `SqlClient` and `PgClient`. */
-export const TestDatabase: Layer.Layer<Database> = forever(
+export const TestDatabase: Layer.Layer<Database> = sharedLayer(
   "embedded",
-  Layer.suspend(() => migrated(layerMemory({ seed: inject("seed"), vector: true, thread, tenantRole })))
+  Layer.suspend(() => withMigrations(layerMemory({ seed: inject("seed"), vector: true, thread, tenantRole })))
 )
 
 /** The address of the worker's PostgreSQL server, started when first asked for. */
-export const serverUrl = Effect.promise(() => once("server", () => startServer(inject("servers")))).pipe(
+export const serverUrl = Effect.promise(() => oncePerWorker("server", () => startServer(inject("servers")))).pipe(
   Effect.map(Redacted.make)
 )
 
 /** The worker's PostgreSQL server. */
-export const TestServer: Layer.Layer<Database> = forever(
+export const TestServer: Layer.Layer<Database> = sharedLayer(
   "native",
   Layer.unwrapEffect(
-    Effect.map(serverUrl, (url) => migrated(layerPostgres({ url, maxConnections: 10, tenantRole })))
+    Effect.map(serverUrl, (url) => withMigrations(layerPostgres({ url, maxConnections: 10, tenantRole })))
   )
 )
 
@@ -90,7 +90,7 @@ export const reset = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 
 export type Engine = "embedded" | "server"
 
-const eachOf = (name: string, run: (engine: Engine, layerName: string) => void): void => {
+const onEachEngine = (name: string, run: (engine: Engine, layerName: string) => void): void => {
   run("embedded", `${name} (embedded PostgreSQL)`)
   const onServer = `${name} (PostgreSQL server)`
   if (binaries !== undefined) run("server", onServer)
@@ -110,7 +110,7 @@ export const eachEngine = (
   name: string,
   suite: (it: Vitest.MethodsNonLive<Database>, engine: Engine) => void
 ): void =>
-  eachOf(name, (engine, title) =>
+  onEachEngine(name, (engine, title) =>
     layer(databaseOf(engine), { timeout: "60 seconds" })(title, (it) => {
       suite(it, engine)
       restoreIt()
@@ -132,7 +132,7 @@ export const eachEngineLive = (
   name: string,
   suite: (it: Vitest.MethodsNonLive<Database, true>, engine: Engine) => void
 ): void =>
-  eachOf(name, (engine, title) =>
+  onEachEngine(name, (engine, title) =>
     layer(databaseOf(engine), { timeout: "60 seconds", excludeTestServices: true })(title, (it) => {
       suite(it, engine)
       restoreIt()

@@ -28,7 +28,7 @@ interface Executable {
 const isExecutable = (made: unknown): made is Executable =>
   typeof made === "object" && made !== null && "commit" in made && typeof made.commit === "function"
 
-const marked =
+const seeingAllTenants =
   (make: (...given: ReadonlyArray<never>) => unknown) =>
   (...given: ReadonlyArray<unknown>) => {
     const made: unknown = Reflect.apply(make, undefined, given)
@@ -41,9 +41,9 @@ const marked =
   }
 
 /** `database`, whose statements see every tenant's rows where a test made them. */
-export const ofTests = <E, R>(database: Layer.Layer<Database, E, R>): Layer.Layer<Database, E, R> =>
+export const withTestStatements = <E, R>(database: Layer.Layer<Database, E, R>): Layer.Layer<Database, E, R> =>
   Layer.map(database, (context) => {
     const client = Context.get(context, PgClient.PgClient)
-    const ours = Object.assign(marked(client), client, { unsafe: marked(client.unsafe) }) as typeof client
+    const ours = Object.assign(seeingAllTenants(client), client, { unsafe: seeingAllTenants(client.unsafe) }) as typeof client
     return Context.make(PgClient.PgClient, ours).pipe(Context.add(SqlClient.SqlClient, ours))
   })

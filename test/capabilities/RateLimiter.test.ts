@@ -18,7 +18,7 @@ import { layerSql } from "../../src/capabilities/RateLimiter/Sql.ts"
 import { startCluster } from "../servers/RedisCluster.ts"
 import { redisUrl, startRedis, withRedis } from "../servers/RedisServer.ts"
 import { restoreIt } from "../setup.ts"
-import { eachEngineLive, once } from "../TestDatabase.ts"
+import { eachEngineLive, oncePerWorker } from "../TestDatabase.ts"
 
 const connect = (url: Redacted.Redacted) => Effect.orDie(RedisBackends.connect(url))
 
@@ -163,7 +163,7 @@ eachEngineLive("Requests counted in the database", (it) => {
 withRedis("Requests counted in a cluster of Redis servers", () => {
   const overCluster = Layer.unwrapScoped(
     Effect.gen(function* () {
-      const cluster = yield* Effect.promise(() => once("cluster of rate limits", startCluster))
+      const cluster = yield* Effect.promise(() => oncePerWorker("cluster of rate limits", startCluster))
       return layerRedis(yield* connect(Redacted.make(cluster.url)))
     })
   )

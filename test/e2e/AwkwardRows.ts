@@ -2,7 +2,7 @@
  * Rows of the tables that the requests of `makeWorld` leave empty, with values that lose something on any way but as the
  * database's own text.
  */
-export const awkward = `
+export const awkwardRows = `
   insert into dedupe_keys (key, expires_at) values (E'quote " back \\\\ line \\n tab \\t \\u2028 é 漢 😀', '2199-01-01 00:00:00.123456+00');
   insert into provider_pauses (provider, until) values ('p', 'infinity');
   insert into billing_events (id, object_id, created, rank, fact, received_at)
@@ -102,7 +102,7 @@ export const awkward = `
     select tenant_id, 'evt_1', id, 'turn.settled', '{"n": 1.10}', E'\\u2028' from webhook_endpoints limit 1`
 
 /** Rows of running processes and of moves under way, which belong to no copy of a store. */
-export const ofProcesses = [
+export const processTables = [
   "instances",
   "passage_sweep",
   "rate_counters",

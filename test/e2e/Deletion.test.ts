@@ -2,7 +2,7 @@
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Answer, finished, removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
+import { type Answer, waitForJob, removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
 const pages = 30
 
@@ -36,7 +36,7 @@ describe("A source that is deleted", () => {
     const { body } = await spoke.request("POST", "/v1/sources", {
       body: { type: "URL", name, config: { url, maxDepth } }
     })
-    await finished(spoke, body.data.ingestionJob.id, 90_000)
+    await waitForJob(spoke, body.data.ingestionJob.id, 90_000)
     return String(body.data.source.id)
   }
 

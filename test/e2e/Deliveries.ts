@@ -2,7 +2,7 @@
 import { createHmac } from "node:crypto"
 
 /** The signature header of a body, made with the app's secret. */
-export const signed = (secret: string, body: string) => ({
+export const signatureHeader = (secret: string, body: string) => ({
   "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
 })
 
@@ -15,7 +15,7 @@ export interface Text {
 }
 
 /** The body that brings one text of WhatsApp to the account `pn_1`. */
-export const textOf = ({ from, id, text, timestamp = String(Math.floor(Date.now() / 1_000)) }: Text) => {
+export const whatsappText = ({ from, id, text, timestamp = String(Math.floor(Date.now() / 1_000)) }: Text) => {
   const message = { from, id, timestamp, type: "text", text: { body: text } }
   const value = { metadata: { phone_number_id: "pn_1" }, messages: [message] }
   return JSON.stringify({ entry: [{ id: "waba", changes: [{ field: "messages", value }] }] })
@@ -27,4 +27,4 @@ export const deliver = (
   secret: string,
   body: string
 ): Promise<Response> =>
-  fetch(`${server.url}/api/webhooks/${channel}`, { method: "POST", headers: signed(secret, body), body })
+  fetch(`${server.url}/api/webhooks/${channel}`, { method: "POST", headers: signatureHeader(secret, body), body })

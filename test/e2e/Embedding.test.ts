@@ -7,7 +7,7 @@ import * as Pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { binaries } from "../servers/PostgresServer.ts"
 import { serverUrl } from "../TestDatabase.ts"
-import { finished, removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
+import { waitForJob, removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 import { makeTeam } from "./Team.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"
@@ -111,7 +111,7 @@ describe.skipIf(skipped)("Readings and vectors on one PostgreSQL server", () => 
     })
     return body.data.ingestionJob.id
   }
-  const read = (jobId: string) => finished({ ...api, request: asKey }, jobId, 90_000)
+  const read = (jobId: string) => waitForJob({ ...api, request: asKey }, jobId, 90_000)
   const asKey: Spoke["request"] = (method, path, options) => api.request(method, path, { ...options, key })
   const oldest = async () => (await api.request("GET", "/readyz", { key: null })).body.data.queue
 

@@ -11,11 +11,11 @@ import * as Pg from "pg"
 import { accountsUrl } from "../servers/Accounts.ts"
 import { startRedis } from "../servers/RedisServer.ts"
 import { layerEmbedded, layerPostgres } from "../../src/store/Database.ts"
-import { once } from "../TestDatabase.ts"
+import { oncePerWorker } from "../TestDatabase.ts"
 import { fleetVariables, freshDatabase, startFleet } from "./Fleet.ts"
 import { owner, pages } from "./FirstStart.ts"
 import * as Prepared from "./Prepared.ts"
-import { finished, removeFolder, requester, root, type Spoke, startFresh, temporaryFolder } from "./Spoke.ts"
+import { waitForJob, removeFolder, requester, root, type Spoke, startFresh, temporaryFolder } from "./Spoke.ts"
 
 interface Kept {
   readonly databaseUrl: string
@@ -151,7 +151,7 @@ const firstStart = async (
   })
   if (sent.status !== 201) throw new Error(`${sent.status} ${await sent.text()}`)
   const { data } = JSON.parse(await sent.text())
-  await finished({ ...spoke, request: requester(spoke.url, secret) }, data.ingestionJob.id)
+  await waitForJob({ ...spoke, request: requester(spoke.url, secret) }, data.ingestionJob.id)
   return secret
 }
 
@@ -159,14 +159,14 @@ const template = "prepared"
 
 /** A database that a first start has filled, to be copied, and its key. One for each worker. */
 const prepared = () =>
-  once("prepared database", async () => {
+  oncePerWorker("prepared database", async () => {
     const folder = temporaryFolder()
     const redis = await startRedis()
     const shared = { ...fleetVariables, ...owner, REDIS_URL: redis.url }
     const DATABASE_URL = await freshDatabase(template)
     const spoke = await startFresh(folder, { ...shared, DATABASE_URL }, ["--role", "all"])
     const apiKey = await firstStart(spoke, {}, pages)
-    await Prepared.embedded(spoke, apiKey)
+    await Prepared.waitUntilEmbedded(spoke, apiKey)
     await spoke.stop()
     await redis.stop()
     removeFolder(folder)
@@ -184,7 +184,7 @@ export const startProduction = async (
 ): Promise<Spoke> => {
   const known = folders.has(dataDir)
   const isNew = !known && variables["DATABASE_URL"] === undefined
-  const copied = isNew && !isWhole && Prepared.isOrdinary(variables) ? await prepared() : undefined
+  const copied = isNew && !isWhole && Prepared.usesDefaults(variables) ? await prepared() : undefined
   const databaseUrl =
     copied === undefined ? variables["DATABASE_URL"] : await freshDatabase(undefined, template)
   const services = await servicesOf(dataDir, databaseUrl)

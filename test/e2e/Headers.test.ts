@@ -3,7 +3,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { keyOf } from "../../src/http/Routes.ts"
-import { aboutNothing, routes } from "./routes/RouteRequests.ts"
+import { unknownResourcePath, routes } from "./routes/RouteRequests.ts"
 import { ask, csrf, makeTenant, password, type Received } from "./routes/RouteWorld.ts"
 import { removeFolder, root, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 
@@ -88,7 +88,7 @@ describe("Every answer", () => {
       const { method } = route
       const body = method === "GET" || method === "HEAD" ? undefined : {}
       const operator = { authorization: `Bearer ${spoke.operatorToken}` }
-      const path = aboutNothing(route)
+      const path = unknownResourcePath(route)
       const key = spoke.apiKey
       const mine = route.path.startsWith("/api/operator/")
         ? { headers: operator }

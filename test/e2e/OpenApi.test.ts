@@ -8,7 +8,7 @@ import { Validator } from "@seriousme/openapi-schema-validator"
 import { transform } from "esbuild"
 import openapiTS from "openapi-typescript"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { complaints } from "../http/Conformance.ts"
+import { schemaProblems } from "../http/Conformance.ts"
 import { removeFolder, root, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 
 const run = promisify(execFile)
@@ -150,7 +150,7 @@ describe("/openapi.json", () => {
       expect([path, status, answer !== undefined]).toEqual([path, status, true])
       const media = answer.content?.["application/json"]
       if (typeof body === "string" || media === undefined) continue
-      expect([path, complaints(media.schema, body)]).toEqual([path, []])
+      expect([path, schemaProblems(media.schema, body)]).toEqual([path, []])
       if (media.example === undefined) continue
       const [example, real] = [shapeOf(media.example), shapeOf(body)]
       if (!isAlike(example, real)) unlike.push({ path, example, real })

@@ -6,7 +6,7 @@ import { owner } from "./FirstStart.ts"
 import { command, requester, type Spoke, until } from "./Spoke.ts"
 
 /** Waits until all that the key's agent has is read and embedded. */
-export const embedded = async (spoke: Spoke, apiKey = spoke.apiKey): Promise<void> => {
+export const waitUntilEmbedded = async (spoke: Spoke, apiKey = spoke.apiKey): Promise<void> => {
   const request = requester(spoke.url, apiKey)
   const { body } = await request("GET", "/v1/sources")
   for (const { id } of body.data.sources) {
@@ -18,7 +18,7 @@ export const embedded = async (spoke: Spoke, apiKey = spoke.apiKey): Promise<voi
 }
 
 /** Whether a first start with `variables` would leave the same. */
-export const isOrdinary = (variables: Readonly<Record<string, string>>): boolean =>
+export const usesDefaults = (variables: Readonly<Record<string, string>>): boolean =>
   !["DATABASE_URL", "SPOKE_SECRET", "SPOKE_ARTIFACTS"].some((name) => name in variables) &&
   Object.entries(owner).every(([name, value]) => (variables[name] ?? value) === value)
 
@@ -34,7 +34,7 @@ export const prepare = (
   if (variables["DATABASE_URL"] !== undefined || Fs.existsSync(Path.join(dataDir, "database"))) return program
   const made = inject("firstStart")
   if (made === null || program !== command) return program
-  if (made.data === null || !isOrdinary(variables)) return made.program
+  if (made.data === null || !usesDefaults(variables)) return made.program
   Fs.cpSync(made.data, dataDir, { recursive: true, mode: Fs.constants.COPYFILE_FICLONE })
   return program
 }

@@ -6,7 +6,7 @@ import * as Net from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { expect } from "vitest"
-import { unexpected } from "../http/Conformance.ts"
+import { conformanceProblems } from "../http/Conformance.ts"
 import { accountsUrl } from "../servers/Accounts.ts"
 
 export const root = Path.resolve(import.meta.dirname, "../..")
@@ -94,7 +94,7 @@ export const requester =
     const body = text === "" ? null : JSON.parse(text)
     // Whatever a suite is about: what was answered is what is documented.
     expect(
-      unexpected(method, path, { status: response.status, headers: response.headers, json: body })
+      conformanceProblems(method, path, { status: response.status, headers: response.headers, json: body })
     ).toEqual([])
     return { status: response.status, headers: response.headers, body }
   }
@@ -229,7 +229,7 @@ export const run = async (
 }
 
 /** A command that goes on until it is stopped, with what it has said so far. */
-export const begin = (args: ReadonlyArray<string>, variables: Readonly<Record<string, string>>) => {
+export const startCommand = (args: ReadonlyArray<string>, variables: Readonly<Record<string, string>>) => {
   const child = spawn(process.execPath, [command, ...args], {
     cwd: root,
     env: environment(variables),
@@ -262,7 +262,7 @@ export const until = async <A>(
 }
 
 /** Waits for the job's end. */
-export const finished = (spoke: Spoke, jobId: string, timeoutMillis?: number): Promise<Answer> =>
+export const waitForJob = (spoke: Spoke, jobId: string, timeoutMillis?: number): Promise<Answer> =>
   until(
     () => spoke.request("GET", `/v1/ingestion-jobs/${jobId}`),
     ({ body }) => !["QUEUED", "RUNNING"].includes(body.data.status),

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest"
 import type { TurnPart } from "../../src/domain/chat/ChatTurn.ts"
 import { TurnFailed } from "../../src/domain/Errors.ts"
 import * as Sse from "../../src/http/Sse.ts"
-import { parts, think } from "./chat/UiStream.ts"
+import { parts, reasoningDelta } from "./chat/UiStream.ts"
 
 /** The majors that people use; what is called here has one shape in all of them. */
 const majors: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -59,7 +59,7 @@ describe.each(Object.entries(majors))("A stream read by %s", (_, load) => {
 
   it("has what the model thinks in parts of its own, beside the same text", async () => {
     const thinking = parts.flatMap((part): ReadonlyArray<TurnPart> =>
-      part._tag === "TextDelta" ? [think("Hm, "), think("so."), part, think("And?")] : [part]
+      part._tag === "TextDelta" ? [reasoningDelta("Hm, "), reasoningDelta("so."), part, reasoningDelta("And?")] : [part]
     )
     const message = await read(load, await body(Stream.fromIterable(thinking)))
     expect(message.errors).toEqual([])

@@ -6,7 +6,7 @@ type Json = ReturnType<typeof JSON.parse>
 const document: Json = JSON.parse(JSON.stringify(publicDescription()))
 
 /** What the reader understands; a document that says more must teach it first. */
-const understood = new Set([
+const supportedKeywords = new Set([
   "$ref",
   "additionalProperties",
   "allOf",
@@ -49,16 +49,16 @@ const named = (ref: string): Json =>
     .reduce((node: Json, name) => node[name], document)
 
 /** What is wrong with `value`, each complaint with its place; nothing when it fits. */
-export const complaints = (schema: Json, value: Json, at = "$"): ReadonlyArray<string> => {
+export const schemaProblems = (schema: Json, value: Json, at = "$"): ReadonlyArray<string> => {
   if (schema === true || schema === undefined) return []
-  const strange = Object.keys(schema).filter((keyword) => !understood.has(keyword))
+  const strange = Object.keys(schema).filter((keyword) => !supportedKeywords.has(keyword))
   if (strange.length > 0) return [`${at}: the reader does not understand ${strange.join(", ")}`]
-  if (schema.$ref !== undefined) return complaints(named(schema.$ref), value, at)
+  if (schema.$ref !== undefined) return schemaProblems(named(schema.$ref), value, at)
   const wrong: Array<string> = []
-  for (const member of schema.allOf ?? []) wrong.push(...complaints(member, value, at))
+  for (const member of schema.allOf ?? []) wrong.push(...schemaProblems(member, value, at))
   const choices = schema.anyOf ?? schema.oneOf
   if (choices !== undefined) {
-    const all = choices.map((choice: Json) => complaints(choice, value, at))
+    const all = choices.map((choice: Json) => schemaProblems(choice, value, at))
     if (all.every((each: ReadonlyArray<string>) => each.length > 0))
       wrong.push(`${at} fits no member: ${all.flat().join("; ")}`)
   }
@@ -82,16 +82,16 @@ export const complaints = (schema: Json, value: Json, at = "$"): ReadonlyArray<s
     wrong.push(`${at} is out of range`)
   }
   if (Array.isArray(value) && schema.items !== undefined) {
-    value.forEach((item, place) => wrong.push(...complaints(schema.items, item, `${at}[${place}]`)))
+    value.forEach((item, place) => wrong.push(...schemaProblems(schema.items, item, `${at}[${place}]`)))
   }
   if (typeOf(value) === "object") {
     for (const name of schema.required ?? []) if (!(name in value)) wrong.push(`${at}.${name} is missing`)
     for (const [name, member] of Object.entries(value)) {
       const known = schema.properties?.[name]
-      if (known !== undefined) wrong.push(...complaints(known, member, `${at}.${name}`))
+      if (known !== undefined) wrong.push(...schemaProblems(known, member, `${at}.${name}`))
       else if (schema.additionalProperties === false) wrong.push(`${at}.${name} is not documented`)
       else if (typeof schema.additionalProperties === "object")
-        wrong.push(...complaints(schema.additionalProperties, member, `${at}.${name}`))
+        wrong.push(...schemaProblems(schema.additionalProperties, member, `${at}.${name}`))
     }
   }
   return wrong
@@ -119,7 +119,7 @@ const operationOf = (method: string, pathname: string) =>
   matchers.find((one) => one.method === method && one.pattern.test(pathname))?.operation
 
 /** What is wrong with an answer of a documented operation. */
-export const unexpected = (
+export const conformanceProblems = (
   method: string,
   url: string,
   answer: { readonly status: number; readonly headers: Headers; readonly json: Json }
@@ -135,5 +135,5 @@ export const unexpected = (
   if (media === undefined)
     return [`${method} ${url} answered ${answer.status} with the undocumented type ${type}`]
   if (type !== "application/json") return []
-  return complaints(media.schema, answer.json).map((each) => `${method} ${url} ${answer.status}: ${each}`)
+  return schemaProblems(media.schema, answer.json).map((each) => `${method} ${url} ${answer.status}: ${each}`)
 }

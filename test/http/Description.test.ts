@@ -7,8 +7,8 @@ import { publicDescription } from "../../src/http/Description.ts"
 import { examples } from "../../src/http/Examples.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import * as Sse from "../../src/http/Sse.ts"
-import { complaints, operations } from "./Conformance.ts"
-import { as, everyPermission, layer as PublicServer } from "./PublicServer.ts"
+import { schemaProblems, operations } from "./Conformance.ts"
+import { keyHeader, everyPermission, layer as PublicServer } from "./PublicServer.ts"
 import { expectError, TestServer } from "./TestServer.ts"
 import { allows } from "../../src/domain/accounts/Access.ts"
 
@@ -24,9 +24,9 @@ layer(PublicServer, { excludeTestServices: true })("every public route", (it) =>
         expect(listed?.["x-permission"]).toBe(permission)
         const concrete = path.replace(/:\w+/g, "src_1")
         expectError(yield* call(method, concrete), 401, "UNAUTHORIZED")
-        expectError(yield* call(method, concrete, { headers: as("spk_nobody") }), 401, "UNAUTHORIZED")
+        expectError(yield* call(method, concrete, { headers: keyHeader("spk_nobody") }), 401, "UNAUTHORIZED")
         const lesser = everyPermission.find((held) => permission !== undefined && !allows([held], permission))
-        const refused = yield* call(method, concrete, { headers: as(`spk_only_${lesser}`) })
+        const refused = yield* call(method, concrete, { headers: keyHeader(`spk_only_${lesser}`) })
         expectError(refused, 403, "FORBIDDEN")
       }
     })
@@ -61,8 +61,8 @@ describe("the full description", () => {
       expect(new Set(referred)).toEqual(new Set(Object.keys(document.components.schemas)))
       expect(text).not.toContain('"$id":"')
       expect(document.components.schemas.DateTimeUtc).toMatchObject({ type: "string", format: "date-time" })
-      expect(complaints({ $ref: "#/components/schemas/DateTimeUtc" }, "2026-01-01T00:00:00Z")).toHaveLength(1)
-      expect(complaints({ $ref: "#/components/schemas/DateTimeUtc" }, "2026-01-01T00:00:00.000Z")).toEqual([])
+      expect(schemaProblems({ $ref: "#/components/schemas/DateTimeUtc" }, "2026-01-01T00:00:00Z")).toHaveLength(1)
+      expect(schemaProblems({ $ref: "#/components/schemas/DateTimeUtc" }, "2026-01-01T00:00:00.000Z")).toEqual([])
       const create = document.paths["/v1/sources"].post
       expect(create.parameters.map(({ name }: { name: string }) => name)).toContain("idempotency-key")
       expect(document.security).toEqual([{ apiKey: [] }, { bearer: [] }])
@@ -112,7 +112,7 @@ describe("the full description", () => {
           if (media.example === undefined) continue
           if (type === "text/event-stream") expect(media.example).toEqual(expect.stringContaining("[DONE]"))
           if (type !== "application/json") continue
-          expect([operation.operationId, complaints(media.schema, media.example)]).toEqual([
+          expect([operation.operationId, schemaProblems(media.schema, media.example)]).toEqual([
             operation.operationId,
             []
           ])

@@ -9,7 +9,7 @@ const warning = (method: string, path: string, body?: unknown) =>
   Effect.gen(function* () {
     const { call } = yield* TestServer
     const { headers, status } = yield* call(method, path, {
-      headers: PublicServer.as("spk_all"),
+      headers: PublicServer.keyHeader("spk_all"),
       ...(body === undefined ? {} : { body })
     })
     return [status, headers.get("x-spoke-warning")]
@@ -63,7 +63,7 @@ layer(PublicServer.layer, { excludeTestServices: true })("A field that /v1 does 
       ])
       const { call } = yield* TestServer
       const { headers } = yield* call("POST", "/v1/retrieve", {
-        headers: PublicServer.as("spk_limited"),
+        headers: PublicServer.keyHeader("spk_limited"),
         body: { query: "Hats", top_k: 3 }
       })
       expect([headers.get("ratelimit-limit"), headers.get("x-spoke-warning")]).toEqual([

@@ -491,4 +491,4 @@ export const layer = TestServer.layer(api).pipe(Layer.provideMerge(script))
 export { script }
 
 /** The header of a key. */
-export const as = (secret: string) => ({ "x-api-key": secret })
+export const keyHeader = (secret: string) => ({ "x-api-key": secret })

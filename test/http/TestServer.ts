@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { expect } from "vitest"
 import * as Server from "../../src/http/server/Server.ts"
-import { unexpected } from "./Conformance.ts"
+import { conformanceProblems } from "./Conformance.ts"
 
 export interface Answer {
   readonly status: number
@@ -61,7 +61,7 @@ const call =
       const text = await response.text()
       const answer = { status: response.status, headers: response.headers, text, json: parsed(text) }
       // Whatever a suite is about: what was answered is what is documented.
-      expect(unexpected(method, path, answer)).toEqual([])
+      expect(conformanceProblems(method, path, answer)).toEqual([])
       return answer
     })
 

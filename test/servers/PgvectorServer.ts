@@ -22,7 +22,7 @@ import {
 } from "../../src/store/Database.ts"
 import { installations, startServer } from "./PostgresServer.ts"
 import { restoreIt } from "../setup.ts"
-import { forever, migrations, once } from "../TestDatabase.ts"
+import { sharedLayer, migrations, oncePerWorker } from "../TestDatabase.ts"
 
 const given = process.env["SPOKE_TEST_PGVECTOR_URL"]
 
@@ -66,21 +66,21 @@ const prepared = <E>(database: Layer.Layer<Database, E>) =>
   )
 
 /** An embedded database, pgvector's migration applied. */
-export const EmbeddedPgvector: Layer.Layer<Database> = forever(
+export const EmbeddedPgvector: Layer.Layer<Database> = sharedLayer(
   "embedded pgvector",
   Layer.suspend(() => prepared(layerMemory({ seed: inject("seed"), vector: true })))
 )
 
 /** The address of a server that has pgvector. */
 export const pgvectorUrl = Effect.promise(() =>
-  once("pgvector server", () =>
+  oncePerWorker("pgvector server", () =>
     given === undefined
       ? startServer(inject("servers"), { kind: "pgvector", programs: installed })
       : ownDatabase(given)
   )
 ).pipe(Effect.map(Redacted.make))
 
-const ServerPgvector: Layer.Layer<Database> = forever(
+const ServerPgvector: Layer.Layer<Database> = sharedLayer(
   "native pgvector",
   Layer.unwrapEffect(Effect.map(pgvectorUrl, (url) => prepared(layerPostgres({ url, maxConnections: 10 }))))
 )

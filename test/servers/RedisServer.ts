@@ -9,7 +9,7 @@ import { createServer } from "node:net"
 import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { inject } from "vitest"
-import { once } from "../TestDatabase.ts"
+import { oncePerWorker } from "../TestDatabase.ts"
 
 const folders = ["/usr/bin", ...(process.env["PATH"] ?? "").split(Path.delimiter)]
 
@@ -75,7 +75,7 @@ export const startRedis = async (port?: number) => {
 }
 
 /** The address of the worker's server, started when first asked for. */
-export const redisUrl = Effect.promise(() => once("redis", () => startRedis())).pipe(
+export const redisUrl = Effect.promise(() => oncePerWorker("redis", () => startRedis())).pipe(
   Effect.map(({ url }) => Redacted.make(url))
 )
 

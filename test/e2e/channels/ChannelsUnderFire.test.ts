@@ -17,7 +17,7 @@ import { type Fate, type GraphStub, startGraph } from "../../servers/GraphStub.t
 import { binaries } from "../../servers/PostgresServer.ts"
 import { binary as redisServer, startRedis } from "../../servers/RedisServer.ts"
 import { serverUrl } from "../../TestDatabase.ts"
-import { signed, textOf } from "../Deliveries.ts"
+import { signatureHeader, whatsappText } from "../Deliveries.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 import { makeTeam } from "../Team.ts"
 
@@ -154,9 +154,9 @@ for (const { name, redis, skipped } of backends)
     })
 
     const deliver = ({ from, id }: Given) => {
-      const body = textOf({ from, id, timestamp, text: `Where is my order ${id}?` })
+      const body = whatsappText({ from, id, timestamp, text: `Where is my order ${id}?` })
       return new Promise<{ status: number | undefined; enqueued: number }>((resolve, reject) => {
-        const headers = signed(secret, body)
+        const headers = signatureHeader(secret, body)
         const request = Http.request(
           `${api.url}/api/webhooks/whatsapp`,
           { method: "POST", agent, headers },

@@ -85,7 +85,7 @@ export const startProviders = async () => {
   const meta = (channel: "whatsapp" | "messenger", account: string): Pick<Provider, "signed" | "sent"> => ({
     signed: (body) => ({
       path: `/api/webhooks/${channel}`,
-      headers: Deliveries.signed(secret, body),
+      headers: Deliveries.signatureHeader(secret, body),
       body
     }),
     sent: (contact) =>
@@ -105,7 +105,7 @@ export const startProviders = async () => {
       account: { channel: "whatsapp", externalId: "pn_1", accessToken: "EAAB-all" },
       ...whatsapp,
       text: (contact, id, text) =>
-        whatsapp.signed(Deliveries.textOf({ from: contact, id: `wamid.${id}`, text }))
+        whatsapp.signed(Deliveries.whatsappText({ from: contact, id: `wamid.${id}`, text }))
     },
     {
       channel: "messenger",

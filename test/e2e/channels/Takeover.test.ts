@@ -69,7 +69,7 @@ describe("Humans who take over while the agent answers", () => {
 
   const write = async (from: string, number: number) => {
     const id = `wamid.${from}.${number}`
-    const body = Deliveries.textOf({ from, id, text: `Question ${number} of ${from}` })
+    const body = Deliveries.whatsappText({ from, id, text: `Question ${number} of ${from}` })
     const response = await Deliveries.deliver(spoke, "whatsapp", secret, body)
     expect(response.status).toBe(200)
   }

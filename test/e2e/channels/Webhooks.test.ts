@@ -8,7 +8,7 @@ import { removeFolder, start, temporaryFolder } from "../Spoke.ts"
 const secret = "app-secret-of-the-crash"
 
 const deliver = async (url: string, id: string) => {
-  const body = Deliveries.textOf({ from: "491700000001", id, text: id, timestamp: "1767225600" })
+  const body = Deliveries.whatsappText({ from: "491700000001", id, text: id, timestamp: "1767225600" })
   const response = await Deliveries.deliver({ url }, "whatsapp", secret, body)
   return { status: response.status, json: JSON.parse(await response.text()) }
 }

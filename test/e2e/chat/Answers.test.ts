@@ -3,7 +3,7 @@ import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { finished, removeFolder, root, type Spoke, startFresh, temporaryFolder } from "../Spoke.ts"
+import { waitForJob, removeFolder, root, type Spoke, startFresh, temporaryFolder } from "../Spoke.ts"
 
 /** The documentation of undici as its package ships it: some forty pages of Markdown. */
 const library = Path.join(root, "node_modules/undici/docs/docs")
@@ -50,7 +50,7 @@ describe("Answers from the documentation of a large public project", () => {
       })
     )
     for (const id of jobs) {
-      const { body } = await finished(spoke, id, 120_000)
+      const { body } = await waitForJob(spoke, id, 120_000)
       expect(body.data).toMatchObject({ status: "SUCCEEDED", error: null })
     }
   }, 180_000)

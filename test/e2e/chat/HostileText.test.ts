@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Api } from "../../../src/http/Api.ts"
 import { keyOf, type Route } from "../../../src/http/Routes.ts"
 import * as ModelStub from "../../servers/ModelStub.ts"
-import { bodies, brandOf, files, isKind, routes, twinOf, undeclared } from "../routes/RouteRequests.ts"
+import { bodies, brandOf, files, isKind, routes, twinOf, undeclaredBodies } from "../routes/RouteRequests.ts"
 import { csrf, makeTenant, makeWorld, type Owner, signIn, type World } from "../routes/RouteWorld.ts"
 import { removeFolder, type Spoke, start, temporaryFolder } from "../Spoke.ts"
 
@@ -307,7 +307,7 @@ const declared: ReadonlyArray<Declared> = (() => {
       const route = routes.find((one) => keyOf(one) === keyOf(endpoint))
       if (route === undefined) throw new Error(`${keyOf(endpoint)} is in no table.`)
       const body = Option.orElse(endpoint.payloadSchema, () =>
-        Option.fromNullable(undeclared[keyOf(endpoint)])
+        Option.fromNullable(undeclaredBodies[keyOf(endpoint)])
       )
       all.push({ route, query: endpoint.urlParamsSchema, body })
     }

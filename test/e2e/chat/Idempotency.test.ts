@@ -5,7 +5,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { storeOf } from "../Engines.ts"
-import { type Answer, finished, removeFolder, type Spoke, start, temporaryFolder } from "../Spoke.ts"
+import { type Answer, waitForJob, removeFolder, type Spoke, start, temporaryFolder } from "../Spoke.ts"
 
 const variables = { SPOKE_FETCH_ALLOW: "127.0.0.1" }
 const together = 10
@@ -60,7 +60,7 @@ describe("A process killed (-9) among ten concurrent creations with one Idempote
       expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201))
       const [first] = repeated
       for (const { body } of answers) expect(body.data).toEqual(first?.body.data)
-      const job = await finished(spoke, first?.body.data.ingestionJob.id)
+      const job = await waitForJob(spoke, first?.body.data.ingestionJob.id)
       expect(job.body.data.status).toBe("SUCCEEDED")
     }
     await spoke.stop()

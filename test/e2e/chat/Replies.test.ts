@@ -29,7 +29,7 @@ describe("Replies through WhatsApp", () => {
   })
 
   const deliver = async (contact: number) => {
-    const body = Deliveries.textOf({
+    const body = Deliveries.whatsappText({
       from: `49170000000${contact}`,
       id: `wamid.${contact}`,
       text: `Question of ${contact}`

@@ -3,7 +3,7 @@ import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import { Webhook as Verifier } from "standardwebhooks"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { begin, removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
+import { startCommand, removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 import { makeTeam, type Team } from "../Team.ts"
 
 interface Seen {
@@ -220,7 +220,7 @@ describe("Webhooks of a tenant", () => {
       SPOKE_TOKEN: String(token.body.data.secret),
       SPOKE_DATA_DIR: dataDir
     }
-    const heard = begin(["listen", "--event", "handoff.taken", "--forward-to", `${address}/local`], variables)
+    const heard = startCommand(["listen", "--event", "handoff.taken", "--forward-to", `${address}/local`], variables)
     try {
       const signing = await until(
         async () => /whsec_\S+/.exec(heard.said.stderr)?.[0],

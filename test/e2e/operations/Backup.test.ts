@@ -17,7 +17,7 @@ import { hasPgvector, pgvectorUrl } from "../../servers/PgvectorServer.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { serverUrl } from "../../TestDatabase.ts"
 import { filesBelow } from "../../Archives.ts"
-import { awkward, ofProcesses } from "../AwkwardRows.ts"
+import { awkwardRows, processTables } from "../AwkwardRows.ts"
 import { ask, makeTenant, makeWorld, type World } from "../routes/RouteWorld.ts"
 import { command, removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 
@@ -192,7 +192,7 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
     secret = secretOf("first")
     await inside(
       first,
-      Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(awkward))
+      Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(awkwardRows))
     )
     before = await contents(first)
   }, 240_000)
@@ -204,7 +204,7 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
 
   it("from the embedded database to PostgreSQL, there again, and back, with every row and every original", async () => {
     const empty = Object.entries(before).filter(([, rows]) => rows.length === 0)
-    expect(empty.map(([name]) => name).filter((name) => !ofProcesses.includes(name))).toEqual([])
+    expect(empty.map(([name]) => name).filter((name) => !processTables.includes(name))).toEqual([])
     expect(Object.keys(before).length).toBeGreaterThan(35)
     const [second, third] = [await onServer("second"), await onServer("third")]
     const fourth = { ...embedded("fourth"), SPOKE_SECRET: secret }

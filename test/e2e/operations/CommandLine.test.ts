@@ -13,7 +13,7 @@ import * as ModelStub from "../../servers/ModelStub.ts"
 import {
   command,
   environment,
-  finished,
+  waitForJob,
   hasShell,
   removeFolder,
   root,
@@ -282,7 +282,7 @@ describe("Commands at a running server", () => {
       body: { type: "URL", name: "Refused", config: { url: "http://127.0.0.1:9/" } }
     })
     // Its failure is logged.
-    expect((await finished(other, body.data.ingestionJob.id)).body.data.status).toBe("FAILED")
+    expect((await waitForJob(other, body.data.ingestionJob.id)).body.data.status).toBe("FAILED")
     expect((await other.request("GET", "/readyz")).status).toBe(200)
     expect(await other.stop()).toBe(0)
     removeFolder(own)

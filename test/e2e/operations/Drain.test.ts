@@ -2,7 +2,7 @@ import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { connect } from "../../http/HostileClients.ts"
-import { finished, removeFolder, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
+import { waitForJob, removeFolder, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 
 describe("SIGTERM during an ingestion", () => {
   const dataDir = temporaryFolder()
@@ -43,7 +43,7 @@ describe("SIGTERM during an ingestion", () => {
     expect(spoke.output()).not.toContain("attempt")
     open = true
     spoke = await start(dataDir, { SPOKE_FETCH_ALLOW: "127.0.0.1" })
-    const { body: job } = await finished(spoke, id)
+    const { body: job } = await waitForJob(spoke, id)
     expect(job.data.status).toBe("SUCCEEDED")
     expect(spoke.output()).not.toContain("attempt")
   }, 90_000)

@@ -2,7 +2,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import {
-  begin,
+  startCommand,
   hasShell,
   removeFolder,
   root,
@@ -159,7 +159,7 @@ describe("A first start that is interrupted while it reads the documentation", (
   afterAll(() => removeFolder(dataDir))
 
   it("has shown the password, and drains like any other", async () => {
-    const { said, stop } = begin(["serve"], {
+    const { said, stop } = startCommand(["serve"], {
       SPOKE_DATA_DIR: dataDir,
       PORT: "0",
       SPOKE_DRAIN_DELAY: "50 millis"

@@ -81,7 +81,7 @@ withRedis("Two API processes and two workers, one PostgreSQL, one Redis", () => 
   })
 
   const deliver = async (id: string) => {
-    const body = Deliveries.textOf({ from: "491700000001", id, text: id, timestamp: "1767225600" })
+    const body = Deliveries.whatsappText({ from: "491700000001", id, text: id, timestamp: "1767225600" })
     return (await Deliveries.deliver(spoke, "whatsapp", appSecret, body)).status
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { startRedis, withRedis } from "../../servers/RedisServer.ts"
-import { finished, removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
+import { waitForJob, removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 
 withRedis("A server with Redis", () => {
   const folder = temporaryFolder()
@@ -29,7 +29,7 @@ withRedis("A server with Redis", () => {
       body: { type: "FILE", name, config: { fileUrl: `${spoke.url}/healthz` } }
     })
     expect(created.status).toBe(201)
-    const { body } = await finished(spoke, created.body.data.ingestionJob.id, 30_000)
+    const { body } = await waitForJob(spoke, created.body.data.ingestionJob.id, 30_000)
     return body.data.status
   }
 

@@ -32,7 +32,7 @@ export const onServer = async (folder: string, name: string, more: Variables = {
 })
 
 /** Runs on the database; an embedded one must not be served. */
-export const inside = <A, E>(variables: Variables, work: Effect.Effect<A, E, SqlClient.SqlClient>) => {
+export const withDatabase = <A, E>(variables: Variables, work: Effect.Effect<A, E, SqlClient.SqlClient>) => {
   const url = variables["DATABASE_URL"]
   const database =
     url === undefined
@@ -42,7 +42,7 @@ export const inside = <A, E>(variables: Variables, work: Effect.Effect<A, E, Sql
 }
 
 export const query = (variables: Variables, text: string) =>
-  inside(
+  withDatabase(
     variables,
     Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe<Readonly<Record<string, unknown>>>(text))
   )
@@ -51,7 +51,7 @@ export type Contents = Readonly<Record<string, ReadonlyArray<string>>>
 
 /** Every row of the tenant as text, by table. What is sealed is left out: it differs at each installation. */
 export const rowsOf = (variables: Variables, tenantId: string): Promise<Contents> =>
-  inside(
+  withDatabase(
     variables,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -76,7 +76,7 @@ export const rowsOf = (variables: Variables, tenantId: string): Promise<Contents
   )
 
 /** Leaves out what a running server writes by itself: when something was last used, and how much is stored. */
-export const withoutUses = (contents: Contents): Contents => {
+export const withoutUsageRows = (contents: Contents): Contents => {
   const { api_keys: _, tenant_storage: __, user_sessions: ___, widget_sessions: ____, ...rest } = contents
   return rest
 }
@@ -84,7 +84,7 @@ export const withoutUses = (contents: Contents): Contents => {
 export const serve = (variables: Variables, more: Variables = {}) =>
   start(variables["SPOKE_DATA_DIR"] ?? "", { ...variables, ...more })
 
-export const serving = async <A>(variables: Variables, use: (spoke: Spoke) => Promise<A>): Promise<A> => {
+export const whileServing = async <A>(variables: Variables, use: (spoke: Spoke) => Promise<A>): Promise<A> => {
   const spoke = await serve(variables)
   try {
     return await use(spoke)
@@ -94,14 +94,14 @@ export const serving = async <A>(variables: Variables, use: (spoke: Spoke) => Pr
 }
 
 /** Runs the command to its end; its output is the error where it fails. */
-export const good = async (args: ReadonlyArray<string>, variables: Variables) => {
+export const runSuccessfully = async (args: ReadonlyArray<string>, variables: Variables) => {
   const done = await run(args, variables)
   if (done.code !== 0) throw new Error(`spoke ${args.join(" ")} ended with ${done.code}:\n${done.stderr}`)
   return done
 }
 
 /** A command that a test ends by itself, with what it has printed so far. */
-export const spawned = (args: ReadonlyArray<string>, variables: Variables) => {
+export const spawnCommand = (args: ReadonlyArray<string>, variables: Variables) => {
   const child: ChildProcess = spawn(process.execPath, [command, ...args], {
     env: environment(variables),
     stdio: ["ignore", "pipe", "pipe"]

@@ -11,15 +11,15 @@ import { ask, makeTenant, makeWorld, type World } from "../routes/RouteWorld.ts"
 import { removeFolder, run, type Spoke, temporaryFolder, until } from "../Spoke.ts"
 import {
   embedded,
-  good,
+  runSuccessfully,
   onServer,
   query,
   rowsOf,
   serve,
   type Variables,
-  withoutUses
+  withoutUsageRows
 } from "./Installation.ts"
-import { right, size, type Traffic, traffic, wrong } from "./Traffic.ts"
+import { nothingLost, rowCount, type Traffic, startTraffic, lostOrDoubled } from "./Traffic.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"
 
@@ -81,8 +81,8 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
     ] as const
 
   const both = ({ from, mine, other }: Moving): readonly [Traffic, Traffic] => [
-    traffic({ key: mine.key, name: "mine", url: from.spoke.url, everyMillis, retries: true }),
-    traffic({ key: other.key, name: "other", url: from.spoke.url, everyMillis, retries: false })
+    startTraffic({ key: mine.key, name: "mine", url: from.spoke.url, everyMillis, retries: true }),
+    startTraffic({ key: other.key, name: "other", url: from.spoke.url, everyMillis, retries: false })
   ]
 
   const some = (turns: Traffic, more = 20) => {
@@ -98,7 +98,7 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
     const [ours, theirs] = await Promise.all(turns.map((each) => each.stop()))
     const { mine, other } = moving
     expect(ours?.filter(({ acknowledged }) => !acknowledged)).toEqual([])
-    expect(await wrong(at, mine.tenantId, ours ?? [])).toEqual(right)
+    expect(await lostOrDoubled(at, mine.tenantId, ours ?? [])).toEqual(nothingLost)
     expect(theirs?.filter(({ acknowledged }) => !acknowledged)).toEqual([])
     expect(ours?.length).toBeGreaterThan(40)
     return { ours: ours ?? [], theirs: theirs ?? [], other }
@@ -115,7 +115,7 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
     const turns = both(moving)
     await some(turns[0])
     const [args, environment] = moveOf(moving, "--json")
-    const { stdout } = await good(args, environment)
+    const { stdout } = await runSuccessfully(args, environment)
     const moved = JSON.parse(stdout)
     expect(moved.pausedMillis).toBeLessThan(5_000)
     const compared = moved.tables.map(({ table }: { readonly table: string }) => table)
@@ -148,11 +148,11 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
       }
     ])
     expect(refused.headers.get("retry-after")).toBe("60")
-    const status = await good([...args.slice(0, -1), "--status"], environment)
+    const status = await runSuccessfully([...args.slice(0, -1), "--status"], environment)
     expect(status.stdout).toContain("origin: does not serve the tenant")
 
     const [confirm] = moveOf(moving, "--confirm")
-    await good(confirm, environment)
+    await runSuccessfully(confirm, environment)
     expect((await ask(from.spoke, "GET", "/v1/sources", { key: mine.key })).status).toBe(401)
     expect((await ask(to.spoke, "GET", "/v1/sources", { key: mine.key })).status).toBe(200)
     const entries = await query(
@@ -165,8 +165,8 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
       "tenant.end_move"
     ])
     await from.spoke.stop()
-    expect(size(await rowsOf(from.variables, mine.tenantId))).toBe(0)
-    expect(size(await rowsOf(from.variables, other.tenantId))).toBeGreaterThan(100)
+    expect(rowCount(await rowsOf(from.variables, mine.tenantId))).toBe(0)
+    expect(rowCount(await rowsOf(from.variables, other.tenantId))).toBeGreaterThan(100)
     expect(await query(from.variables, "select * from tenant_moves")).toEqual([])
   }, 300_000)
 
@@ -179,17 +179,17 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
     const turns = both(moving)
     await some(turns[0])
     const [args, environment] = moveOf(moving)
-    await good(args, environment)
+    await runSuccessfully(args, environment)
     await some(turns[0])
     // Where it is restored, both installations would serve the tenant.
     const archive = await run(["export", Path.join(folder, "refused")], from.variables)
     expect([archive.code, archive.stderr]).toEqual([1, expect.stringContaining(mine.tenantId)])
     const [rollback] = moveOf(moving, "--rollback")
-    const { stdout } = await good(rollback, environment)
+    const { stdout } = await runSuccessfully(rollback, environment)
     expect(stdout).toContain(`is served at ${from.spoke.url}`)
     await some(turns[0])
     await isRight(moving, from.variables, turns)
-    expect(size(await rowsOf(to.variables, mine.tenantId))).toBe(0)
+    expect(rowCount(await rowsOf(to.variables, mine.tenantId))).toBe(0)
     for (const { variables } of [from, to]) {
       expect(await query(variables, "select * from tenant_moves")).toEqual([])
       expect(
@@ -203,6 +203,6 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
       1,
       expect.stringContaining("The origin has no such tenant.")
     ])
-    expect(withoutUses(await rowsOf(from.variables, mine.tenantId))).toEqual(withoutUses(before))
+    expect(withoutUsageRows(await rowsOf(from.variables, mine.tenantId))).toEqual(withoutUsageRows(before))
   }, 300_000)
 })

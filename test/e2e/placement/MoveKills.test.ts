@@ -23,7 +23,7 @@ import { binaries } from "../../servers/PostgresServer.ts"
 import { makeTenant, makeWorld, type World } from "../routes/RouteWorld.ts"
 import { removeFolder, type Spoke, temporaryFolder } from "../Spoke.ts"
 import { embedded, onServer, query, rowsOf, serve, type Variables } from "./Installation.ts"
-import { right, size, traffic, wrong } from "./Traffic.ts"
+import { nothingLost, rowCount, startTraffic, lostOrDoubled } from "./Traffic.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"
 
@@ -190,7 +190,7 @@ describe.skipIf(skipped)("A move that is cut", () => {
   const during = async (name: string, mayFail: boolean, work: () => Promise<void>) => {
     const { variables } = place("origin")
     await open("origin", variables)
-    const turns = traffic({
+    const turns = startTraffic({
       key: mine.key,
       name,
       url: place("origin").spoke.url,
@@ -206,9 +206,9 @@ describe.skipIf(skipped)("A move that is cut", () => {
     // Turns that a killed process ran have failed, and say so under their key.
     expect(given.filter((refusal) => !mayFail || !refusal.startsWith("500"))).toEqual([])
     expect(asked.filter(({ acknowledged }) => acknowledged).length).toBeGreaterThan(5)
-    expect(await wrong(variables, mine.tenantId, asked)).toEqual(right)
+    expect(await lostOrDoubled(variables, mine.tenantId, asked)).toEqual(nothingLost)
     expect(await query(variables, "select * from tenant_moves")).toEqual([])
-    expect(size(await rowsOf(place("destination").variables, mine.tenantId))).toBe(0)
+    expect(rowCount(await rowsOf(place("destination").variables, mine.tenantId))).toBe(0)
   }
 
   it.each(

@@ -19,8 +19,8 @@ import { binaries } from "../../servers/PostgresServer.ts"
 import * as Deliveries from "../Deliveries.ts"
 import { ask, csrf, makeTenant, type Owner } from "../routes/RouteWorld.ts"
 import { removeFolder, type Spoke, temporaryFolder, until } from "../Spoke.ts"
-import { good, onServer, query, serve, type Variables } from "./Installation.ts"
-import { right, traffic, wrong } from "./Traffic.ts"
+import { runSuccessfully, onServer, query, serve, type Variables } from "./Installation.ts"
+import { nothingLost, startTraffic, lostOrDoubled } from "./Traffic.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"
 const appSecret = "app-secret-of-the-moves"
@@ -131,7 +131,7 @@ describe.skipIf(skipped)("A tenant that moves", () => {
     )
 
   const command = (...flags: ReadonlyArray<string>) =>
-    good(["tenant", "move", owner.tenantId, "--to", destination.spoke.url, "--max-pause", "10", ...flags], {
+    runSuccessfully(["tenant", "move", owner.tenantId, "--to", destination.spoke.url, "--max-pause", "10", ...flags], {
       SPOKE_URL: origin.spoke.url,
       SPOKE_OPERATOR_TOKEN: "operator",
       SPOKE_TO_OPERATOR_TOKEN: "operator"
@@ -224,7 +224,7 @@ describe.skipIf(skipped)("A tenant that moves", () => {
 
   it("has its events delivered once each, and its repeated requests answered once, at either side", async () => {
     events.clear()
-    const turns = traffic({ key, name: "event", url: origin.spoke.url, everyMillis: 100, retries: true })
+    const turns = startTraffic({ key, name: "event", url: origin.spoke.url, everyMillis: 100, retries: true })
     await until(
       () => Promise.resolve(turns.acknowledged()),
       (count) => count > 20
@@ -251,7 +251,7 @@ describe.skipIf(skipped)("A tenant that moves", () => {
     await command("--rollback")
     const asked = await turns.stop()
     expect(asked.filter(({ acknowledged }) => !acknowledged)).toEqual([])
-    expect(await wrong(origin.variables, owner.tenantId, asked)).toEqual(right)
+    expect(await lostOrDoubled(origin.variables, owner.tenantId, asked)).toEqual(nothingLost)
     const runs = await query(
       origin.variables,
       `select r.id from agent_runs r where r.tenant_id = '${owner.tenantId}' and r.status = 'complete' and r.user_message like 'event %'`
@@ -268,7 +268,7 @@ describe.skipIf(skipped)("A tenant that moves", () => {
   it("is answered once for every message of a channel, also for those that reach the origin afterwards", async () => {
     const contacts = Array.from({ length: 8 }, (_, place) => String(491_700_000_200 + place))
     const write = async (place: Spoke, from: string, number: number) => {
-      const body = Deliveries.textOf({
+      const body = Deliveries.whatsappText({
         from,
         id: `wamid.${from}.${number}`,
         text: `Question ${number} of ${from}`

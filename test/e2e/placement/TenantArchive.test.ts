@@ -13,21 +13,21 @@ import { filesBelow } from "../../Archives.ts"
 import * as ModelStub from "../../servers/ModelStub.ts"
 import { ordinary } from "../../servers/OrdinaryRole.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
-import { awkward } from "../AwkwardRows.ts"
+import { awkwardRows } from "../AwkwardRows.ts"
 import { ask, csrf, makeTenant, makeWorld, type Owner, type World } from "../routes/RouteWorld.ts"
 import { removeFolder, run, type Spoke, temporaryFolder, until } from "../Spoke.ts"
 import {
   type Contents,
   embedded,
-  good,
+  runSuccessfully,
   onServer,
   query,
   rowsOf,
   serve,
-  serving,
-  spawned,
+  whileServing,
+  spawnCommand,
   type Variables,
-  withoutUses
+  withoutUsageRows
 } from "./Installation.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"
@@ -108,7 +108,7 @@ describe.skipIf(skipped)("One tenant", () => {
       SPOKE_CHAT_MODEL: "gpt-4.1-mini",
       SPOKE_EMBEDDING_MODEL: "offline"
     }
-    await serving({ ...first, ...model }, async (spoke) => {
+    await whileServing({ ...first, ...model }, async (spoke) => {
       const owner = await makeTenant(spoke, "walnut")
       walnut = await makeWorld(spoke, owner, "walnut")
       await addSecrets(spoke, owner, walnut)
@@ -121,14 +121,14 @@ describe.skipIf(skipped)("One tenant", () => {
     })
     // Such rows are made for any tenant, so there is only this one.
     await query(first, `delete from tenants where id <> '${walnut.tenantId}'`)
-    await query(first, awkward)
+    await query(first, awkwardRows)
     // A reservation whose process is gone is released by any server that runs, here and where it arrives.
     await query(first, "delete from budget_holds")
-    await serving({ ...first, ...model }, async (spoke) => {
+    await whileServing({ ...first, ...model }, async (spoke) => {
       await makeWorld(spoke, await makeTenant(spoke, "almond"), "almond")
     })
     before = await rowsOf(first, walnut.tenantId)
-    await good(["tenant", "export", walnut.tenantId, archive, "--key-file", keyFile], first)
+    await runSuccessfully(["tenant", "export", walnut.tenantId, archive, "--key-file", keyFile], first)
   }, 300_000)
 
   afterAll(async () => {
@@ -189,10 +189,10 @@ describe.skipIf(skipped)("One tenant", () => {
     const { spoke, world: pecan } = await withOthers(second, "pecan")
     try {
       const others = await rowsOf(second, pecan.tenantId)
-      const { stdout } = await good(["tenant", "import", archive, "--key-file", keyFile], second)
+      const { stdout } = await runSuccessfully(["tenant", "import", archive, "--key-file", keyFile], second)
       expect(stdout).toMatch(/^\d+ rows and \d+ originals imported and compared/u)
       expect(await rowsOf(second, walnut.tenantId)).toEqual(before)
-      expect(withoutUses(await rowsOf(second, pecan.tenantId))).toEqual(withoutUses(others))
+      expect(withoutUsageRows(await rowsOf(second, pecan.tenantId))).toEqual(withoutUsageRows(others))
       for (const table of ["tenant_moves", "tenant_moves_changes", "tenant_moves_jobs", "tenant_moves_parts"])
         expect(await query(second, `select * from ${table}`)).toEqual([])
       expect(await query(second, `select tgname from pg_trigger where tgname like 'tenant_moves%'`)).toEqual(
@@ -229,23 +229,23 @@ describe.skipIf(skipped)("One tenant", () => {
     try {
       const others = await rowsOf(third, pecan.tenantId)
       const importing = ["tenant", "import", archive, "--key-file", keyFile]
-      expect(await spawned(importing, third).killAt("conversations ")).toBe("SIGKILL")
+      expect(await spawnCommand(importing, third).killAt("conversations ")).toBe("SIGKILL")
       const early = await ask(spoke, "GET", "/v1/sources", { key: walnut.key })
       expect([early.status, JSON.parse(early.text).error.message]).toEqual([
         503,
         "This account is being imported. Try again later."
       ])
-      await good([...importing, "--discard"], third)
+      await runSuccessfully([...importing, "--discard"], third)
       const nothing = Object.entries(await rowsOf(third, walnut.tenantId)).filter(
         ([, rows]) => rows.length > 0
       )
       expect(nothing).toEqual([])
       expect((await ask(spoke, "GET", "/v1/sources", { key: walnut.key })).status).toBe(401)
 
-      expect(await spawned(importing, third).killAt("messages ")).toBe("SIGKILL")
-      await good(importing, third)
+      expect(await spawnCommand(importing, third).killAt("messages ")).toBe("SIGKILL")
+      await runSuccessfully(importing, third)
       expect(await rowsOf(third, walnut.tenantId)).toEqual(before)
-      expect(withoutUses(await rowsOf(third, pecan.tenantId))).toEqual(withoutUses(others))
+      expect(withoutUsageRows(await rowsOf(third, pecan.tenantId))).toEqual(withoutUsageRows(others))
       await isServed(spoke, walnut)
     } finally {
       await spoke.stop()
@@ -254,7 +254,7 @@ describe.skipIf(skipped)("One tenant", () => {
 
   it("is refused under another key, from a damaged archive, and where somebody has an address of its people: nothing is left", async () => {
     const fourth = embedded(folder, "fourth")
-    await serving({ ...fourth, ...model }, async (spoke) => {
+    await whileServing({ ...fourth, ...model }, async (spoke) => {
       await makeTenant(spoke, "walnut")
     })
     const counted = () =>

@@ -38,7 +38,7 @@ const attempts = 400
 /** Turns under way; a server with more to do than it can would only get slower. */
 const atOnce = 8
 
-export const traffic = ({ everyMillis, key, name, retries, url }: Options): Traffic => {
+export const startTraffic = ({ everyMillis, key, name, retries, url }: Options): Traffic => {
   let address = url
   let running = true
   let acknowledged = 0
@@ -106,7 +106,7 @@ export const traffic = ({ everyMillis, key, name, retries, url }: Options): Traf
 }
 
 /** Turns whose reply was reported and is not stored exactly once, and turns that are stored twice. */
-export const wrong = async (variables: Variables, tenantId: string, asked: ReadonlyArray<Asked>) => {
+export const lostOrDoubled = async (variables: Variables, tenantId: string, asked: ReadonlyArray<Asked>) => {
   const rows = await query(
     variables,
     `select m.content as text, count(*)::int as messages,
@@ -126,8 +126,8 @@ export const wrong = async (variables: Variables, tenantId: string, asked: Reado
   }
 }
 
-export const right = { lost: [], doubled: [] }
+export const nothingLost = { lost: [], doubled: [] }
 
 /** How many rows there are in all. */
-export const size = (contents: Contents) =>
+export const rowCount = (contents: Contents) =>
   Object.values(contents).reduce((total, rows) => total + rows.length, 0)

@@ -60,7 +60,7 @@ export const files: Readonly<Record<string, Kind>> = {
 }
 
 /** Names that callers choose themselves, and so no ids of anything. */
-const chosen = new Set(["ExternalEndUserId", "ChatId"])
+const chosenByCallers = new Set(["ExternalEndUserId", "ChatId"])
 
 export const brandOf = (ast: AST.AST): string | undefined => {
   const [brand] = Option.getOrElse(AST.getBrandAnnotation(ast), (): ReadonlyArray<string | symbol> => [])
@@ -85,10 +85,10 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
   for (const { isOptional, name, type } of schema === undefined ? [] : propertiesOf(schema.ast)) {
     const brand = files[`${route} :${String(name)}`] ?? brandOf(type)
     const looksLikeOne = place === "path" || /(^id|Ids?)$/.test(String(name))
-    if (brand === undefined ? !looksLikeOne : chosen.has(brand) || !/Ids?$|^[a-z]+$/.test(brand)) continue
+    if (brand === undefined ? !looksLikeOne : chosenByCallers.has(brand) || !/Ids?$|^[a-z]+$/.test(brand)) continue
     if (route.includes("/api/operator/")) continue
     if (brand === undefined) {
-      if (notOurs.has(String(name)) || counted.test(`:${String(name)}`)) continue
+      if (foreignIds.has(String(name)) || counted.test(`:${String(name)}`)) continue
       throw new Error(`${route}: nobody knows what ${place} ${String(name)} is the id of.`)
     }
     if (!isKind(brand)) throw new Error(`${route}: there is no real ${brand} for ${place} ${String(name)}.`)
@@ -101,10 +101,10 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
 const counted = /:version\b/u
 
 /** Ids at a provider of messages, and ours at one of identities; what was found within an agent, which the path names too. */
-const notOurs = new Set(["finding", "externalId", "messageId", "channel", "account", "clientId"])
+const foreignIds = new Set(["finding", "externalId", "messageId", "channel", "account", "clientId"])
 
 /** Bodies that are decoded by their handlers. */
-export const undeclared: Readonly<Record<string, Schema.Schema.All>> = {
+export const undeclaredBodies: Readonly<Record<string, Schema.Schema.All>> = {
   "POST /api/v1/chat/stream": HostedTurnRequest
 }
 
@@ -114,7 +114,7 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
     onGroup: () => undefined,
     onEndpoint: ({ endpoint }) => {
       const route = keyOf(endpoint)
-      const payload = Option.getOrElse(endpoint.payloadSchema, () => undeclared[route])
+      const payload = Option.getOrElse(endpoint.payloadSchema, () => undeclaredBodies[route])
       const found = [
         ...fieldsOf(route, "path", Option.getOrUndefined(endpoint.pathSchema)),
         ...fieldsOf(route, "query", Option.getOrUndefined(endpoint.urlParamsSchema)),
@@ -125,7 +125,7 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
       const isOperators = endpoint.path.startsWith("/api/operator/")
       if (
         !isOperators &&
-        pattern.some((name) => !inPath.includes(name) && name !== ":chatId" && !notOurs.has(name.slice(1)))
+        pattern.some((name) => !inPath.includes(name) && name !== ":chatId" && !foreignIds.has(name.slice(1)))
       ) {
         throw new Error(`${route} does not declare its path.`)
       }
@@ -227,7 +227,7 @@ const declared = declaredFields()
 /** The ids that a route takes. Throws for an id of an unknown kind. */
 export const idsOf = (route: Route): ReadonlyArray<Field> => declared.get(keyOf(route)) ?? []
 
-export interface Asked {
+export interface RouteRequest {
   readonly path: string
   readonly body: unknown
 }
@@ -242,7 +242,7 @@ const bodyOf = (fields: Readonly<Record<string, unknown>>) => {
 }
 
 /** A request of `route` whose ids are what `of` says; undefined leaves an id out. */
-const requestOf = (route: Route, of: (field: Field) => string | undefined): Asked => {
+const requestOf = (route: Route, of: (field: Field) => string | undefined): RouteRequest => {
   let path = route.path.replace(counted, "1").replace(":chatId", "chat-1")
   const query = new URLSearchParams()
   const ids: Record<string, string | ReadonlyArray<string>> = {}
@@ -261,10 +261,10 @@ const requestOf = (route: Route, of: (field: Field) => string | undefined): Aske
 }
 
 /** Who asks: a key stands for its agent, whatever `agentId` says; a session and a token have to name one. */
-export type By = "key" | "session" | "token"
+export type Credential = "key" | "session" | "token"
 
 /** The request that `by` makes about what is its own. */
-export const own = (route: Route, by: By, world: World): Asked =>
+export const ownRequest = (route: Route, by: Credential, world: World): RouteRequest =>
   requestOf(route, ({ kind, required }) =>
     required || (by !== "key" && kind === "AgentId" && route.permission !== undefined)
       ? world.ids[kind]
@@ -272,7 +272,7 @@ export const own = (route: Route, by: By, world: World): Asked =>
   )
 
 /** Requests with one id of `victim` each, and with all of them. */
-export const foreign = (route: Route, by: By, mine: World, victim: World): ReadonlyArray<Asked> => {
+export const foreignRequests = (route: Route, by: Credential, mine: World, victim: World): ReadonlyArray<RouteRequest> => {
   const isRefused = ({ kind, place }: Field) => {
     if (by === "key" && kind === "AgentId" && place !== "path") return false
     // A person is the tenant's: every agent of it may begin a conversation with them.
@@ -299,5 +299,5 @@ export const foreign = (route: Route, by: By, mine: World, victim: World): Reado
 }
 
 /** A request of `route` about things that are not there. */
-export const aboutNothing = (route: Route): string =>
+export const unknownResourcePath = (route: Route): string =>
   route.path.replace(counted, "1").replace(/:\w+/g, "none_1")

@@ -14,7 +14,7 @@ import { keyOf, type Route } from "../../../src/http/Routes.ts"
 import * as ModelStub from "../../servers/ModelStub.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { serverUrl } from "../../TestDatabase.ts"
-import { aboutNothing, type By, foreign, own, routes } from "./RouteRequests.ts"
+import { unknownResourcePath, type Credential, foreignRequests, ownRequest, routes } from "./RouteRequests.ts"
 import {
   ask,
   csrf,
@@ -131,7 +131,7 @@ describe.skipIf(skipped)("Every declared route", () => {
   }
 
   /** Asks as `mine` for what is the victim's: nothing is told, and nothing changes. */
-  const pry = async (asked: ReadonlyArray<Route>, by: By, mine: World, victim: World) => {
+  const pry = async (asked: ReadonlyArray<Route>, by: Credential, mine: World, victim: World) => {
     const found: Array<string> = []
     const before = await rowsOf(victim)
     expect(before.length).toBeGreaterThan(10)
@@ -143,7 +143,7 @@ describe.skipIf(skipped)("Every declared route", () => {
           : { cookie: mine === stranger ? strange.cookie : owner.cookie }
     const headers = by === "token" ? { authorization: `Bearer ${mine.token}` } : csrf
     for (const route of asked) {
-      const requests = foreign(route, by, mine, victim)
+      const requests = foreignRequests(route, by, mine, victim)
       for (const { body, path } of requests) {
         const received = await ask(spoke, route.method, path, { ...who, body, headers })
         const listed =
@@ -158,7 +158,7 @@ describe.skipIf(skipped)("Every declared route", () => {
         if (leaks.length > 0) found.push(`${route.method} ${path} tells ${leaks.join()}`)
       }
       if (isSafe(route)) {
-        const { body, path } = own(route, by, mine)
+        const { body, path } = ownRequest(route, by, mine)
         const received = await ask(spoke, route.method, path, { ...who, body, headers })
         if (received.status >= 400) found.push(`own ${path} is ${received.status} ${received.text}`)
         const leaks = told(received, victim)
@@ -202,7 +202,7 @@ describe.skipIf(skipped)("Every declared route", () => {
   it("of the dashboard is 401 without a session, and for one that is none", async () => {
     for (const route of ofSessions) {
       for (const cookie of [undefined, "spoke_session=nobody"]) {
-        const received = await ask(spoke, route.method, aboutNothing(route), {
+        const received = await ask(spoke, route.method, unknownResourcePath(route), {
           cookie,
           headers: csrf
         })
@@ -222,7 +222,7 @@ describe.skipIf(skipped)("Every declared route", () => {
     ]
     for (const route of ofSessions.filter((route) => !isSafe(route))) {
       for (const headers of foreigners) {
-        const received = await ask(spoke, route.method, aboutNothing(route), {
+        const received = await ask(spoke, route.method, unknownResourcePath(route), {
           cookie,
           headers,
           body: {}
@@ -266,7 +266,7 @@ describe.skipIf(skipped)("Every declared route", () => {
       for (const route of ofSessions) {
         // A session ends with signing out.
         const used = route.path === "/api/auth/logout" ? await signIn(spoke, email) : cookie
-        const received = await ask(spoke, route.method, aboutNothing(route), {
+        const received = await ask(spoke, route.method, unknownResourcePath(route), {
           cookie: used,
           headers: csrf,
           ...(isSafe(route) ? {} : { body: {} })
@@ -304,7 +304,7 @@ describe.skipIf(skipped)("Every declared route", () => {
     ]
     for (const route of ofTokens) {
       for (const who of strangers) {
-        const received = await ask(spoke, route.method, aboutNothing(route), who)
+        const received = await ask(spoke, route.method, unknownResourcePath(route), who)
         expect([keyOf(route), received.status, codeOf(received)]).toEqual([keyOf(route), 401, "UNAUTHORIZED"])
       }
     }
@@ -329,7 +329,7 @@ describe.skipIf(skipped)("Every declared route", () => {
       ] as const) {
         const { authorization } = await make({ name: "Lesser", scopes })
         for (const route of refused) {
-          const received = await ask(spoke, route.method, aboutNothing(route), { headers: { authorization } })
+          const received = await ask(spoke, route.method, unknownResourcePath(route), { headers: { authorization } })
           expect([keyOf(route), received.status, codeOf(received)]).toEqual([keyOf(route), 403, "FORBIDDEN"])
         }
       }
@@ -345,7 +345,7 @@ describe.skipIf(skipped)("Every declared route", () => {
   it("of the API and the widget is 401 for an access token", async () => {
     for (const route of ofKeys) {
       const headers = { authorization: `Bearer ${first.token}` }
-      const received = await ask(spoke, route.method, aboutNothing(route), { headers })
+      const received = await ask(spoke, route.method, unknownResourcePath(route), { headers })
       expect([keyOf(route), received.status]).toEqual([keyOf(route), 401])
     }
   })
@@ -353,7 +353,7 @@ describe.skipIf(skipped)("Every declared route", () => {
   it("of the API and the widget is 401 without a key and for one that is none", async () => {
     for (const route of ofKeys) {
       for (const key of [undefined, "spk_nobody"]) {
-        const received = await ask(spoke, route.method, aboutNothing(route), { key, headers: csrf })
+        const received = await ask(spoke, route.method, unknownResourcePath(route), { key, headers: csrf })
         expect([keyOf(route), received.status, codeOf(received)]).toEqual([keyOf(route), 401, "UNAUTHORIZED"])
       }
     }
@@ -375,7 +375,7 @@ describe.skipIf(skipped)("Every declared route", () => {
       for (const held of requirements) {
         if (route.permission === undefined || allows([held], route.permission)) continue
         const key = lesser.get(held)
-        const received = await ask(spoke, route.method, aboutNothing(route), { key })
+        const received = await ask(spoke, route.method, unknownResourcePath(route), { key })
         expect([keyOf(route), held, received.status, codeOf(received)]).toEqual([
           keyOf(route),
           held,
@@ -383,7 +383,7 @@ describe.skipIf(skipped)("Every declared route", () => {
           "FORBIDDEN"
         ])
       }
-      const received = await ask(spoke, route.method, aboutNothing(route), { key: organisation })
+      const received = await ask(spoke, route.method, unknownResourcePath(route), { key: organisation })
       expect([keyOf(route), received.status, codeOf(received)]).toEqual([keyOf(route), 403, "FORBIDDEN"])
     }
   })
@@ -492,7 +492,7 @@ describe.skipIf(skipped)("Every declared route", () => {
     const unset = await start(folders[1], variables, ["--role", "api"])
     try {
       for (const route of ofOperator) {
-        const path = aboutNothing(route)
+        const path = unknownResourcePath(route)
         for (const headers of [{}, { authorization: "Bearer wrong" }, { authorization: "operator" }]) {
           const received = await ask(spoke, route.method, path, { headers })
           expect([keyOf(route), received.status, codeOf(received)]).toEqual([

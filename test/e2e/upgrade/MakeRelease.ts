@@ -6,11 +6,11 @@ import { gzipSync } from "node:zlib"
 import * as Pg from "pg"
 import type { ModelStub } from "../../servers/ModelStub.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
-import { awkward } from "../AwkwardRows.ts"
+import { awkwardRows } from "../AwkwardRows.ts"
 import { freshDatabase } from "../Fleet.ts"
 import { ask, makeTenant, makeWorld, type World } from "../routes/RouteWorld.ts"
 import { root, type Spoke, start, until } from "../Spoke.ts"
-import { type Client, look, type Release, retrieve } from "./Releases.ts"
+import { type Client, readAsClient, type Release, retrieve } from "./Releases.ts"
 
 const marks = ["walnut", "harbour"] as const
 const guides = ["tools.md", "retrieval.md"]
@@ -60,7 +60,7 @@ const clientOf = async (spoke: Spoke, world: World): Promise<Client> => {
     (text) => text.includes(world.mark)
   )
   const { ConversationId: conversationId } = world.ids
-  return { key: world.key, conversationId, question, found, seen: await look(spoke, world.key, world.ids) }
+  return { key: world.key, conversationId, question, found, seen: await readAsClient(spoke, world.key, world.ids) }
 }
 
 const originalsOf = (dataDir: string): Record<string, string> => {
@@ -105,7 +105,7 @@ export const makeRelease = async (stub: ModelStub, dataDir: string, into: string
   const client = new Pg.Client({ connectionString: url })
   await client.connect()
   try {
-    await client.query(awkward)
+    await client.query(awkwardRows)
   } finally {
     await client.end()
   }

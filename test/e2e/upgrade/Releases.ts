@@ -40,7 +40,7 @@ export interface Release {
 }
 
 /** Where a store is, as a server takes it. */
-export type Place = Readonly<Record<"SPOKE_DATA_DIR" | "SPOKE_SECRET" | "SPOKE_OPERATOR_TOKEN", string>> & {
+export type StoreLocation = Readonly<Record<"SPOKE_DATA_DIR" | "SPOKE_SECRET" | "SPOKE_OPERATOR_TOKEN", string>> & {
   readonly DATABASE_URL?: string
 }
 
@@ -63,8 +63,8 @@ export const releaseOf = (version: string): Release =>
   JSON.parse(Fs.readFileSync(Path.join(releases, version, "world.json"), "utf8"))
 
 /** What `work` does with the database of a place that no server has open. */
-export const inside = <A, E>(
-  { DATABASE_URL: url, SPOKE_DATA_DIR: dataDir }: Place,
+export const withDatabase = <A, E>(
+  { DATABASE_URL: url, SPOKE_DATA_DIR: dataDir }: StoreLocation,
   work: Effect.Effect<A, E, SqlClient.SqlClient>
 ) =>
   Effect.runPromise(
@@ -82,7 +82,7 @@ export const restore = async (
   engine: "embedded" | "server",
   dataDir: string,
   address?: string
-): Promise<Place> => {
+): Promise<StoreLocation> => {
   const { operatorToken, originals, secret } = releaseOf(version)
   for (const [name, bytes] of Object.entries(originals)) {
     const file = Path.join(dataDir, "artifacts", name)
@@ -92,7 +92,7 @@ export const restore = async (
   const place = { SPOKE_DATA_DIR: dataDir, SPOKE_SECRET: secret, SPOKE_OPERATOR_TOKEN: operatorToken }
   const text = statements(version)
   if (engine === "embedded") {
-    await inside(
+    await withDatabase(
       place,
       Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(text))
     )
@@ -162,7 +162,7 @@ const answered = async (spoke: Spoke, key: string, path: string): Promise<unknow
 }
 
 /** What a client sees of a conversation, the trace of a turn and a source. */
-export const look = async (
+export const readAsClient = async (
   spoke: Spoke,
   key: string,
   ids: Readonly<Record<"ConversationId" | "RunId" | "SourceId", string>>
@@ -173,8 +173,8 @@ export const look = async (
   return seen
 }
 
-/** {@link look} at the same again. */
-export const lookAgain = async (spoke: Spoke, { key, seen }: Client): Promise<Seen> => {
+/** {@link readAsClient} at the same again. */
+export const readAgain = async (spoke: Spoke, { key, seen }: Client): Promise<Seen> => {
   const again: Record<string, unknown> = {}
   for (const path of Object.keys(seen)) again[path] = await answered(spoke, key, path)
   return again

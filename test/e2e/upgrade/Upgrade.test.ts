@@ -12,16 +12,16 @@ import { layerPostgres, migrate } from "../../../src/store/Database.ts"
 import * as ModelStub from "../../servers/ModelStub.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { migrations } from "../../TestDatabase.ts"
-import { ofProcesses } from "../AwkwardRows.ts"
+import { processTables } from "../AwkwardRows.ts"
 import { ask } from "../routes/RouteWorld.ts"
 import { removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 import { makeRelease } from "./MakeRelease.ts"
 import {
   contents,
-  inside,
-  lookAgain,
+  withDatabase,
+  readAgain,
   migrationsOf,
-  type Place,
+  type StoreLocation,
   type Release,
   releaseOf,
   releases,
@@ -43,7 +43,7 @@ afterAll(async () => {
   removeFolder(folder)
 })
 
-const served = async <A>(place: Place, use: (spoke: Spoke) => Promise<A>): Promise<A> => {
+const served = async <A>(place: StoreLocation, use: (spoke: Spoke) => Promise<A>): Promise<A> => {
   const spoke = await start(place.SPOKE_DATA_DIR, {
     ...place,
     OPENAI_BASE_URL: stub.url,
@@ -63,7 +63,7 @@ const turn = (spoke: Spoke, key: string, body: object) => ask(spoke, "POST", "/v
 /** Clients of before see what they saw, find what they found, and go on with their conversations. */
 const serves = async (spoke: Spoke, { clients }: Release) => {
   for (const client of clients) {
-    expect(await lookAgain(spoke, client)).toMatchObject(client.seen)
+    expect(await readAgain(spoke, client)).toMatchObject(client.seen)
     // Until vectors are loaded, a search answers by words alone.
     await until(
       () => retrieve(spoke, client.key, client.question),
@@ -136,11 +136,11 @@ describe("The database of a released version", () => {
         `${title} is taken over with every row, and serves its clients`,
         async () => {
           const place = await restore(version, engine, Path.join(folder, `${version}-${engine}`))
-          const before = await inside(place, contents())
+          const before = await withDatabase(place, contents())
           const empty = Object.entries(before.rows).filter(([, rows]) => rows.length === 0)
-          expect(empty.map(([name]) => name).filter((name) => !ofProcesses.includes(name))).toEqual([])
-          await inside(place, migrate(migrations))
-          expect((await inside(place, contents(before))).rows).toEqual(before.rows)
+          expect(empty.map(([name]) => name).filter((name) => !processTables.includes(name))).toEqual([])
+          await withDatabase(place, migrate(migrations))
+          expect((await withDatabase(place, contents(before))).rows).toEqual(before.rows)
           await served(place, (spoke) => serves(spoke, releaseOf(version)))
         },
         120_000
@@ -150,10 +150,10 @@ describe("The database of a released version", () => {
         `${title} keeps every row under later migrations`,
         async () => {
           const place = await restore(version, engine, Path.join(folder, `later-${version}-${engine}`))
-          const before = await inside(place, contents())
-          await inside(place, migrate(trial))
-          expect((await inside(place, contents(before))).rows).toEqual(before.rows)
-          expect(await inside(place, applied)).toEqual([{ index: true, constrained: true, filled: true }])
+          const before = await withDatabase(place, contents())
+          await withDatabase(place, migrate(trial))
+          expect((await withDatabase(place, contents(before))).rows).toEqual(before.rows)
+          expect(await withDatabase(place, applied)).toEqual([{ index: true, constrained: true, filled: true }])
         },
         120_000
       )
@@ -220,7 +220,7 @@ describe("The database of a released version", () => {
           expect(refused).toEqual([])
           await serves(spoke, release)
         }).finally(() => report.end())
-        expect(await inside(place, applied)).toEqual([
+        expect(await withDatabase(place, applied)).toEqual([
           expect.objectContaining({ index: true, constrained: true })
         ])
       },

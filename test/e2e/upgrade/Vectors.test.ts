@@ -19,7 +19,7 @@ import { hasPgvector, pgvectorUrl } from "../../servers/PgvectorServer.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { migrations } from "../../TestDatabase.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
-import { inside, type Place, releaseOf, restore, retrieve } from "./Releases.ts"
+import { withDatabase, type StoreLocation, releaseOf, restore, retrieve } from "./Releases.ts"
 
 const version = "0.1.0"
 /** Chunks of one document that are added to those of the release. */
@@ -38,7 +38,7 @@ afterAll(async () => {
   removeFolder(folder)
 })
 
-const serve = (place: Place): Promise<Spoke> =>
+const serve = (place: StoreLocation): Promise<Spoke> =>
   start(place.SPOKE_DATA_DIR, {
     ...place,
     OPENAI_BASE_URL: stub.url,
@@ -68,7 +68,7 @@ const enlarge = Effect.gen(function* () {
 })
 
 /** The tables of pgvector as 0.1.0 made and filled them. */
-const fillCopies = (place: Place) =>
+const fillCopies = (place: StoreLocation) =>
   Effect.gen(function* () {
     const released = Path.join(folder, "released")
     Fs.mkdirSync(released, { recursive: true })
@@ -136,8 +136,8 @@ const ownDatabase = async (): Promise<string> => {
 }
 
 /** Starts and kills servers, then lets one work until all vectors are of one encoding. Clients are served all the time. */
-const underKills = async (place: Place, encoding: number) => {
-  const state = () => inside(place, encodings)
+const underKills = async (place: StoreLocation, encoding: number) => {
+  const state = () => withDatabase(place, encodings)
   const { clients } = releaseOf(version)
   for (let killed = 0; killed < kills; killed++) {
     const spoke = await serve(place)
@@ -166,12 +166,12 @@ describe("The vectors of release 0.1.0", () => {
       `are float16 on ${engine === "embedded" ? "the embedded database" : "a PostgreSQL server"}, each once, after processes were killed`,
       async () => {
         const place = await restore(version, engine, Path.join(folder, engine))
-        await inside(place, enlarge)
-        const before = await inside(place, vectors("embedding"))
+        await withDatabase(place, enlarge)
+        const before = await withDatabase(place, vectors("embedding"))
         expect(before.size).toBeGreaterThan(added)
         const chosen = { ...place, ...(engine === "server" && { SPOKE_VECTOR: "in-process" }) }
         await underKills(chosen, 1)
-        isConverted(await inside(place, vectors("embedding")), before)
+        isConverted(await withDatabase(place, vectors("embedding")), before)
       },
       180_000
     )
@@ -181,11 +181,11 @@ describe("The vectors of release 0.1.0", () => {
     "are in pgvector's column, each once, after processes were killed, and their copies are gone when 0.1.0 is",
     async () => {
       const place = await restore(version, "server", Path.join(folder, "pgvector"), await ownDatabase())
-      await inside(place, enlarge)
+      await withDatabase(place, enlarge)
       await fillCopies(place)
-      const before = await inside(place, vectors("embedding"))
+      const before = await withDatabase(place, vectors("embedding"))
       const copies = () =>
-        inside(
+        withDatabase(
           place,
           Effect.flatMap(
             SqlClient.SqlClient,
@@ -196,7 +196,7 @@ describe("The vectors of release 0.1.0", () => {
           )
         )
       // One of 0.1.0 is still running, and reads what is there.
-      await inside(
+      await withDatabase(
         place,
         Effect.flatMap(
           SqlClient.SqlClient,
@@ -206,15 +206,15 @@ describe("The vectors of release 0.1.0", () => {
       const beside = await serve(place)
       await finds(beside)
       await beside.stop()
-      expect(await inside(place, vectors("embedding"))).toEqual(before)
+      expect(await withDatabase(place, vectors("embedding"))).toEqual(before)
       const there = { copies: true, profiles: true, index: true, functions: true, triggers: true }
       expect(await copies()).toEqual([there])
-      await inside(
+      await withDatabase(
         place,
         Effect.flatMap(SqlClient.SqlClient, (sql) => sql`delete from instances where id = 'ins_old'`)
       )
       await underKills(place, 2)
-      isConverted(await inside(place, vectors("stored_vector(chunk_embeddings)")), before)
+      isConverted(await withDatabase(place, vectors("stored_vector(chunk_embeddings)")), before)
       const spoke = await serve(place)
       const gone = { copies: false, profiles: false, index: false, functions: false, triggers: false }
       await until(copies, ([found]) => JSON.stringify(found) === JSON.stringify(gone))

@@ -14,7 +14,7 @@ import {
   password,
   signedIn
 } from "./AccountsServer.ts"
-import { actions, connected, who } from "./sso/SignOnWorld.ts"
+import { auditActions, connectedTenant, sessionUser } from "./sso/SignOnWorld.ts"
 
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
@@ -98,7 +98,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
         { email: "ada@acme.example", role: "owner" }
       ])
       const session = cookieNamed(login, "spoke_session")
-      expect(yield* who(session)).toMatchObject({ email: "ada@acme.example" })
+      expect(yield* sessionUser(session)).toMatchObject({ email: "ada@acme.example" })
       const sessions = (yield* call("GET", "/api/auth/sessions", { cookie: session })).data.sessions
       expect(sessions.map(({ method }: { readonly method: string }) => method).toSorted()).toEqual([
         "passkey",
@@ -110,7 +110,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
       expect((yield* call("DELETE", `${path}/${first.id}`, { cookie })).status).toBe(404)
       expect((yield* entered(kept)).status).toBe(401)
       expect((yield* entered(second.kept)).status).toBe(200)
-      expect(yield* actions(cookie)).toEqual(expect.arrayContaining(["passkey.create", "passkey.delete"]))
+      expect(yield* auditActions(cookie)).toEqual(expect.arrayContaining(["passkey.create", "passkey.delete"]))
     })
   )
 
@@ -296,7 +296,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
 
   it.effect("work where passwords are switched off, and their sessions stay", () =>
     Effect.gen(function* () {
-      const { cookie, tenantId } = yield* connected("https://accounts.example")
+      const { cookie, tenantId } = yield* connectedTenant("https://accounts.example")
       const { kept } = yield* added(cookie)
       const before = cookieNamed(yield* entered(kept), "spoke_session")
       const sql = yield* SqlClient.SqlClient
@@ -313,8 +313,8 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
         }
       })
       expect([put.status, put.error]).toEqual([200, undefined])
-      expect(yield* who(cookie)).toBe(401)
-      expect(yield* who(before)).toMatchObject({ email: "owner@acme.example" })
+      expect(yield* sessionUser(cookie)).toBe(401)
+      expect(yield* sessionUser(before)).toMatchObject({ email: "owner@acme.example" })
       expect((yield* entered(kept)).status).toBe(200)
     })
   )

@@ -14,7 +14,7 @@ import {
   secret,
   send,
   signatureOf,
-  standing
+  subscriptionOf
 } from "./BillingServer.ts"
 
 const served = <A, E, R>(effect: Effect.Effect<A, E, R>, options: Options = {}) =>
@@ -76,7 +76,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
           expect(answer.text).not.toContain(secret)
           expect(answer.text).not.toContain(tenantId)
         }
-        expect((yield* standing(tenantId)).subscription).toMatchObject(untouched)
+        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject(untouched)
         expectTaken(yield* send(raw, { signature: signatureOf(raw, secret, now - 280) }))
         expectTaken(yield* send(raw, { signature: `${good},v1=${"0".repeat(64)}` }))
       })
@@ -144,7 +144,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         const broken = yield* send("not JSON at all")
         expect([broken.status, broken.error.code]).toEqual([400, "VALIDATION_ERROR"])
         expect(yield* ledger).toEqual([])
-        expect((yield* standing(tenantId)).subscription).toMatchObject(untouched)
+        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject(untouched)
       })
     )
   )
@@ -168,7 +168,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
           )
           expectTaken(yield* send(event("checkout.session.completed", 10, checkout("ten_x", "5"))))
           expect(yield* ledger).toEqual([])
-          expect(yield* standing(tenantId)).toMatchObject({
+          expect(yield* subscriptionOf(tenantId)).toMatchObject({
             subscription: untouched,
             credits: { granted: 0, used: 0 }
           })
@@ -183,7 +183,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         const follow = (body: unknown) =>
           Effect.gen(function* () {
             expectTaken(yield* send(body))
-            return (yield* standing(tenantId)).subscription
+            return (yield* subscriptionOf(tenantId)).subscription
           })
         const active = { plan: "pro", status: "active", period: periodOf(april), entitlements: pro }
         expect(
@@ -239,7 +239,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
           ["updated", "incomplete_expired", "free"]
         ] as const) {
           yield* send(event(`customer.subscription.${type}`, ++created, subscription({ tenantId, status })))
-          const { subscription: now } = yield* standing(tenantId)
+          const { subscription: now } = yield* subscriptionOf(tenantId)
           expect([status, now.plan, now.status]).toEqual([status, plan, status])
         }
       })
@@ -255,7 +255,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         yield* send(event("customer.subscription.created", 10, subscription(older)))
         yield* send(event("customer.subscription.created", 20, subscription(newer)))
         yield* send(event("customer.subscription.deleted", 30, subscription(older)))
-        expect((yield* standing(tenantId)).subscription).toMatchObject({ plan: "pro", period: periodOf(may) })
+        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject({ plan: "pro", period: periodOf(may) })
       })
     )
   )
@@ -267,7 +267,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         const put = operate("PUT", `/api/operator/tenants/${tenantId}/subscription`, {
           body: { plan: "deal", entitlements: { ...pro, turns: 77 } }
         })
-        const plan = Effect.map(standing(tenantId), (found) => [
+        const plan = Effect.map(subscriptionOf(tenantId), (found) => [
           found.subscription.plan,
           found.subscription.status
         ])
@@ -290,9 +290,9 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         const tenantId = yield* makeTenant()
         const about = { id: "in_9", subscription: "sub_9", subscription_details: { metadata: { tenantId } } }
         yield* send(event("invoice.payment_failed", 10, about))
-        expect((yield* standing(tenantId)).subscription).toMatchObject({ ...untouched, status: "past_due" })
+        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject({ ...untouched, status: "past_due" })
         yield* send(event("invoice.paid", 20, about))
-        expect((yield* standing(tenantId)).subscription).toMatchObject(untouched)
+        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject(untouched)
       })
     )
   )
@@ -301,7 +301,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
-        const credits = Effect.map(standing(tenantId), (found) => found.credits)
+        const credits = Effect.map(subscriptionOf(tenantId), (found) => found.credits)
         const unpaid = checkout(tenantId, "500", { payment_status: "unpaid" })
         yield* send(event("checkout.session.completed", 10, unpaid))
         for (const nothing of ["0", "-5", "1.5", "many", "", "1e12", undefined]) {
@@ -311,7 +311,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
           event("checkout.session.completed", 10, checkout(tenantId, undefined, { mode: "subscription" }))
         )
         expect(yield* credits).toEqual({ granted: 0, used: 0 })
-        expect((yield* standing(tenantId)).subscription).toMatchObject(untouched)
+        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject(untouched)
         // The payment arrives later, and is told of twice under different events.
         const paid = checkout(tenantId, "500")
         yield* send(event("checkout.session.async_payment_succeeded", 20, paid))
@@ -342,7 +342,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         yield* send(event("checkout.session.completed", 30, bought(2)))
         yield* send(event("charge.refunded", 40, charge(1_000, 500, "pi_2")))
         expect(yield* sql`select distinct tenant_id as id from billing_events`).toEqual([{ id: tenantId }])
-        expect((yield* standing(tenantId)).credits).toEqual({ granted: 50, used: 0 })
+        expect((yield* subscriptionOf(tenantId)).credits).toEqual({ granted: 50, used: 0 })
       })
     )
   )
@@ -358,7 +358,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         )
         answers.forEach(expectTaken)
         expect(yield* ledger).toEqual(["evt_once"])
-        expect((yield* standing(tenantId)).credits).toEqual({ granted: 5, used: 0 })
+        expect((yield* subscriptionOf(tenantId)).credits).toEqual({ granted: 5, used: 0 })
         // Different events of one tenant at the same time see each other.
         yield* Effect.all(
           Array.from({ length: 20 }, (_, place) =>
@@ -372,7 +372,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
           ),
           { concurrency: "unbounded" }
         )
-        expect((yield* standing(tenantId)).credits).toEqual({ granted: 205, used: 0 })
+        expect((yield* subscriptionOf(tenantId)).credits).toEqual({ granted: 205, used: 0 })
       })
     )
   )
@@ -383,7 +383,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         const tenantId = yield* makeTenant()
         const odd = subscription({ tenantId, id: "sub_\u0000x", status: "acti\u0000ve" })
         expectTaken(yield* send(event("customer.subscription.created", 10, odd, "evt_\u0000\ud800")))
-        expect((yield* standing(tenantId)).subscription.plan).toBe("pro")
+        expect((yield* subscriptionOf(tenantId)).subscription.plan).toBe("pro")
       })
     )
   )
@@ -404,7 +404,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
           expect([failed.status, failed.error.code]).toEqual([503, "SERVICE_UNAVAILABLE"])
           expect(yield* ledger).toEqual([])
           expectTaken(yield* send(sold))
-          expect((yield* standing(tenantId)).subscription.plan).toBe("pro")
+          expect((yield* subscriptionOf(tenantId)).subscription.plan).toBe("pro")
         })
       )
   )

@@ -154,7 +154,7 @@ export const send = (
   })
 }
 
-export const tell = (body: unknown, options: Call = {}) =>
+export const postEmailEvents = (body: unknown, options: Call = {}) =>
   call("POST", "/api/webhooks/email", { body, ...options })
 
 export const makeTenant = (email = "owner@example.com") =>
@@ -163,7 +163,7 @@ export const makeTenant = (email = "owner@example.com") =>
     (made): string => made.data.tenant.id
   )
 
-export const standing = (tenantId: string) =>
+export const subscriptionOf = (tenantId: string) =>
   Effect.map(operate("GET", `/api/operator/tenants/${tenantId}/subscription`), ({ data }) => data)
 
 /** Rows of the ledger. */

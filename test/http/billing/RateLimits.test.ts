@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import { RateLimiter, RateLimiterError } from "../../../src/capabilities/RateLimiter.ts"
 import { RateLimits, RateLimitSettings } from "../../../src/usecases/billing/RateLimits.ts"
-import { as, layer as PublicServer, liveKey, Script } from "../PublicServer.ts"
+import { keyHeader, layer as PublicServer, liveKey, Script } from "../PublicServer.ts"
 import { expectData, expectError, TestServer } from "../TestServer.ts"
 
 const names = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit-policy"]
@@ -15,7 +15,7 @@ layer(PublicServer, { excludeTestServices: true })("a rate limit", (it) => {
     Effect.gen(function* () {
       const { call } = yield* TestServer
       const { asked } = yield* Script
-      const retrieve = (body: unknown) => call("POST", "/v1/retrieve", { headers: as("spk_limited"), body })
+      const retrieve = (body: unknown) => call("POST", "/v1/retrieve", { headers: keyHeader("spk_limited"), body })
       const told = ({ headers }: { readonly headers: Headers }) => [
         headers.get("ratelimit-limit"),
         headers.get("ratelimit-remaining"),
@@ -28,7 +28,7 @@ layer(PublicServer, { excludeTestServices: true })("a rate limit", (it) => {
       const invalid = yield* retrieve({ query: 5 })
       expectError(invalid, 400, "VALIDATION_ERROR")
       expect(told(invalid)).toEqual(["3", "1", "3;w=3600"])
-      const other = yield* call("GET", "/v1/usage", { headers: as("spk_limited") })
+      const other = yield* call("GET", "/v1/usage", { headers: keyHeader("spk_limited") })
       expect(told(other)).toEqual(["3", "0", "3;w=3600"])
       const before = yield* Ref.get(asked)
       for (const body of [{ query: "Hi" }, { query: 5 }, "{"]) {
@@ -48,7 +48,7 @@ layer(PublicServer, { excludeTestServices: true })("a rate limit", (it) => {
     Effect.gen(function* () {
       const { call } = yield* TestServer
       const ask = (secret: string, path: string) =>
-        call("POST", path, { headers: as(secret), body: { query: "Hi", message: "Hi" } })
+        call("POST", path, { headers: keyHeader(secret), body: { query: "Hi", message: "Hi" } })
       for (const _ of [1, 2, 3]) {
         expectError(yield* ask("spk_limited_chat", "/v1/retrieve"), 403, "FORBIDDEN")
       }

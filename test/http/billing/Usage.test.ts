@@ -1,12 +1,12 @@
 import { layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { expect } from "vitest"
-import { as, everyPermission, layer as PublicServer } from "../PublicServer.ts"
+import { keyHeader, everyPermission, layer as PublicServer } from "../PublicServer.ts"
 import { expectData, expectError, TestServer } from "../TestServer.ts"
 
 layer(PublicServer, { excludeTestServices: true })("GET /v1/usage", (it) => {
   const usage = (key: string) =>
-    Effect.flatMap(TestServer, ({ call }) => call("GET", "/v1/usage", { headers: as(key) }))
+    Effect.flatMap(TestServer, ({ call }) => call("GET", "/v1/usage", { headers: keyHeader(key) }))
 
   it.effect("answers with the documented fields and no others", () =>
     Effect.gen(function* () {

@@ -3,7 +3,7 @@ import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { call, signedIn } from "../accounts/AccountsServer.ts"
-import { served, start, whatsapp } from "./ChannelServer.ts"
+import { withServer, start, whatsapp } from "./ChannelServer.ts"
 
 const refusal = "The provider refused the channel's access (code 190)."
 
@@ -39,7 +39,7 @@ const toolAnswered = (tool: string) => ["tool.completed", { tool, output: "yes" 
 
 eachEngineLive("Problems of agents", (it) => {
   it.effect("tell which channels fail, since when and why, until the provider takes a new token", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { agentId, channels, cookie } = yield* start
@@ -91,7 +91,7 @@ eachEngineLive("Problems of agents", (it) => {
   )
 
   it.effect("tell of a model and of tools that failed in the last turns, until one works again", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { agentId, cookie } = yield* start
         const problems = Effect.map(call("GET", "/api/agent-problems", { cookie }), ({ data }) =>

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { call, signedIn } from "../accounts/AccountsServer.ts"
-import { accounts, mailboxes, outages, served, start, telegram, whatsapp } from "./ChannelServer.ts"
+import { accounts, mailboxes, outages, withServer, start, telegram, whatsapp } from "./ChannelServer.ts"
 
 const unreachable = () =>
   new ChannelError({ reason: "Refused", message: "The provider could not be reached.", retryable: true })
@@ -31,7 +31,7 @@ const active = Effect.flatMap(
 
 eachEngineLive("An account of a channel", (it) => {
   it.effect("becomes active only with a token that its provider takes for it", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
         accounts.set(whatsapp.accessToken, "another number")
@@ -52,7 +52,7 @@ eachEngineLive("An account of a channel", (it) => {
   )
 
   it.effect("changes nothing while its provider cannot be asked", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
         accounts.set(page.accessToken, page.externalId)
@@ -73,7 +73,7 @@ eachEngineLive("An account of a channel", (it) => {
   )
 
   it.effect("goes to the tenant whose token its provider takes, when it refuses the other's", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
         const other = yield* another
@@ -105,7 +105,7 @@ eachEngineLive("An account of a channel", (it) => {
   )
 
   it.effect("stays where it is while its provider cannot be asked about the token of whoever has it", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
         const other = yield* another
@@ -128,7 +128,7 @@ eachEngineLive("An account of a channel", (it) => {
 
 eachEngineLive("A Telegram bot", (it) => {
   it.effect("is known by its token, pointed at this service, and claimed by who has its new token", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
         const stub = telegram()
@@ -163,7 +163,7 @@ eachEngineLive("A Telegram bot", (it) => {
   )
 
   it.effect("stays inactive while Telegram is unreachable or does not deliver here", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
         const stub = telegram()
@@ -189,7 +189,7 @@ eachEngineLive("A mailbox", (it) => {
   })
 
   it.effect("is a login at its server, told what it needs, and claimed by who has the new password", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
         const refused = yield* call("POST", channels, { cookie, body: mailbox() })
@@ -238,7 +238,7 @@ eachEngineLive("A mailbox", (it) => {
   )
 
   it.effect("changes the settings that are named, and takes away the empty ones", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
         mailboxes.set("apikey@smtp.example.com", "first-password-canary")

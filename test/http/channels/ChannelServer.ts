@@ -176,5 +176,5 @@ const withTelegram = Effect.acquireRelease(
   (open) => Effect.sync(() => open.close())
 )
 
-export const served = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+export const withServer = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.scoped(Effect.zipRight(withTelegram, Effect.provide(effect, Server)))

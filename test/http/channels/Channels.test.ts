@@ -9,7 +9,7 @@ import { ChannelStore } from "../../../src/store/channels/Channels.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { call, signedIn } from "../accounts/AccountsServer.ts"
 import { expectVersioned } from "../Versions.ts"
-import { accessToken, accounts, served, start, whatsapp } from "./ChannelServer.ts"
+import { accessToken, accounts, withServer, start, whatsapp } from "./ChannelServer.ts"
 const tenantOf = (id: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -21,7 +21,7 @@ eachEngineLive("Channel configurations", (it) => {
   it.effect(
     "are listed page by page, oldest first, by cursors that are good for one agent's list alone",
     () =>
-      served(
+      withServer(
         Effect.gen(function* () {
           const { channels, cookie } = yield* start
           const numbers = ["11", "12", "13"]
@@ -42,7 +42,7 @@ eachEngineLive("Channel configurations", (it) => {
   )
 
   it.effect("are made, listed, changed and removed; the token is sealed and never returned", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { cookie, channels, agentId } = yield* start
         const made = yield* call("POST", channels, { cookie, body: whatsapp })
@@ -87,7 +87,7 @@ eachEngineLive("Channel configurations", (it) => {
   )
 
   it.effect("are at most one active one an account, whoever's it is: a second is 409", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { cookie, channels } = yield* start
         accounts.set("EAA-page", whatsapp.externalId)
@@ -124,7 +124,7 @@ eachEngineLive("Channel configurations", (it) => {
   )
 
   it.effect("hand an account's conversations on to the tenant's next one, never to another tenant's", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { cookie, channels } = yield* start
         const other = yield* signedIn("bob@example.com")
@@ -150,7 +150,7 @@ eachEngineLive("Channel configurations", (it) => {
   )
 
   it.effect("that are made active at the same time have one winner", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { cookie, channels } = yield* start
         const idle = yield* Effect.forEach(Array.from({ length: 4 }), () =>
@@ -173,7 +173,7 @@ eachEngineLive("Channel configurations", (it) => {
   )
 
   it.effect("belong to their tenant, are read by viewers and changed by admins", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { cookie, channels } = yield* start
         const made = yield* call("POST", channels, { cookie, body: whatsapp })
@@ -198,7 +198,7 @@ eachEngineLive("Channel configurations", (it) => {
   )
 
   it.effect("refuse what cannot be one, without repeating it", () =>
-    served(
+    withServer(
       Effect.gen(function* () {
         const { cookie, channels } = yield* start
         for (const body of [

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { call, signedIn } from "../accounts/AccountsServer.ts"
-import { billingServer, tell } from "../billing/BillingServer.ts"
+import { billingServer, postEmailEvents } from "../billing/BillingServer.ts"
 
 const served = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.zipRight(reset, effect).pipe(Effect.provide(billingServer()), Effect.scoped)
@@ -40,7 +40,7 @@ eachEngineLive("POST /api/webhooks/email", (it) => {
         yield* mail("b", null, "mid-2")
         yield* mail("c", null, "uuid@spoke.example")
         yield* mail("d", null, null, "queued")
-        const answer = yield* tell([
+        const answer = yield* postEmailEvents([
           told("delivered", { category: ["x", "y"], response: "250 OK" }),
           told("deferred", { sg_message_id: "mid-2.x", attempt: "3", category: "x" }),
           told("delivered", { sg_message_id: undefined, "smtp-id": "<uuid@spoke.example>" }),
@@ -54,7 +54,7 @@ eachEngineLive("POST /api/webhooks/email", (it) => {
         ])
         expect([answer.status, answer.data]).toEqual([200, { received: true }])
         expect(yield* statuses).toEqual({ a: "delivered", b: "deferred", c: "delivered", d: "queued" })
-        expect((yield* tell([])).status).toBe(200)
+        expect((yield* postEmailEvents([])).status).toBe(200)
       })
     )
   )
@@ -78,7 +78,7 @@ eachEngineLive("POST /api/webhooks/email", (it) => {
             [good, null]
           ]
           for (const body of wrong) {
-            const answer = yield* tell(body)
+            const answer = yield* postEmailEvents(body)
             expect([body, answer.status, answer.error?.code]).toEqual([body, 400, "VALIDATION_ERROR"])
           }
           for (const raw of ["", "[", "null"]) {
@@ -103,8 +103,8 @@ eachEngineLive("POST /api/webhooks/email", (it) => {
           const events = [...again.flatMap((n) => kinds[n] ?? []), ...kinds].map((kind) =>
             told(kind, { sg_message_id: `mid-${place}.x` })
           )
-          for (const event of events.toReversed()) yield* tell([event])
-          yield* tell(events)
+          for (const event of events.toReversed()) yield* postEmailEvents([event])
+          yield* postEmailEvents(events)
           expect((yield* statuses)[`log_${place}`]).toBe(kinds.at(-1))
         }
       })
@@ -117,7 +117,7 @@ eachEngineLive("POST /api/webhooks/email", (it) => {
         const places = Array.from({ length: 50 }, (_, place) => place)
         for (const place of places) yield* mail(`log_${place}`, null, `mid-${place}`)
         const batch = (kind: string, order: ReadonlyArray<number>) =>
-          tell(order.map((place) => told(kind, { sg_message_id: `mid-${place}.x` })))
+          postEmailEvents(order.map((place) => told(kind, { sg_message_id: `mid-${place}.x` })))
         const answers = yield* Effect.all(
           ["open", "delivered", "click", "processed"].flatMap((kind) => [
             batch(kind, places),

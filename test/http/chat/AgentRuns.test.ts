@@ -7,12 +7,12 @@ import { expect } from "vitest"
 import { TurnFailed } from "../../../src/domain/Errors.ts"
 import * as Resume from "../../../src/http/Resume.ts"
 import * as Sse from "../../../src/http/Sse.ts"
-import { as, layer as PublicServer, Script, turn } from "../PublicServer.ts"
+import { keyHeader, layer as PublicServer, Script, turn } from "../PublicServer.ts"
 import { expectData, expectError, TestServer } from "../TestServer.ts"
-import { chunksOf, parts, type Read, say, types } from "./UiStream.ts"
+import { chunksOf, parts, type Read, textDelta, types } from "./UiStream.ts"
 
 const call = (method: string, path: string, key: string) =>
-  Effect.flatMap(TestServer, (server) => server.call(method, path, { headers: as(key) }))
+  Effect.flatMap(TestServer, (server) => server.call(method, path, { headers: keyHeader(key) }))
 
 /** The parts that a client counts to resume (docs/traces.md). */
 const counted = (chunks: ReadonlyArray<Read>) =>
@@ -86,7 +86,7 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/chat/stream/:runId",
     const whole = yield* Effect.promise(async () => {
       const response = await fetch(`${url}/v1/chat/stream`, {
         method: "POST",
-        headers: { ...as("spk_all"), "content-type": "application/json" },
+        headers: { ...keyHeader("spk_all"), "content-type": "application/json" },
         body: '{"message":"Hi"}'
       })
       return { headers: response.headers, text: await response.text() }
@@ -135,7 +135,7 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/chat/stream/:runId",
   it.effect("is one error part for a turn that failed, and not found for any other agent", () =>
     Effect.gen(function* () {
       const { start } = yield* Script
-      const failed = Stream.concat(Stream.make(say("Half")), Stream.fail(new TurnFailed({ message: "no" })))
+      const failed = Stream.concat(Stream.make(textDelta("Half")), Stream.fail(new TurnFailed({ message: "no" })))
       yield* Ref.set(start, () => Effect.succeed(turn(failed)))
       const { text } = yield* call("GET", "/v1/chat/stream/run_1", "spk_all")
       const chunks = yield* Effect.promise(() => chunksOf(text))
@@ -146,7 +146,7 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/chat/stream/:runId",
   )
 
   const told = (deltas: ReadonlyArray<string>) =>
-    Stream.concat(Stream.fromIterable(deltas.map(say)), Stream.fromIterable(parts))
+    Stream.concat(Stream.fromIterable(deltas.map(textDelta)), Stream.fromIterable(parts))
 
   const textOf = (chunks: ReadonlyArray<Read>) => chunks.map(({ delta }) => delta ?? "").join("")
 

@@ -10,15 +10,15 @@ import * as Stream from "effect/Stream"
 import { expect } from "vitest"
 import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { ConversationNotActive, RuntimeTimeout, TurnFailed } from "../../../src/domain/Errors.ts"
-import { as, layer as PublicServer, Script, turn } from "../PublicServer.ts"
+import { keyHeader, layer as PublicServer, Script, turn } from "../PublicServer.ts"
 import { expectError, TestServer } from "../TestServer.ts"
-import { chunksOf, event, parts, type Parts, result, say, types } from "./UiStream.ts"
+import { chunksOf, event, parts, type Parts, result, textDelta, types } from "./UiStream.ts"
 
 const streamOf = (script: Script["Type"], stream: Parts, changes: Parameters<typeof turn>[1] = {}) =>
   Ref.set(script.start, () => Effect.succeed(turn(stream, changes)))
 
 const post = (key: string, body: unknown = { message: "Hi" }) =>
-  Effect.flatMap(TestServer, ({ call }) => call("POST", "/v1/chat/stream", { headers: as(key), body }))
+  Effect.flatMap(TestServer, ({ call }) => call("POST", "/v1/chat/stream", { headers: keyHeader(key), body }))
 
 layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) => {
   it.effect("answers with the headers of the protocol and of the turn", () =>
@@ -119,7 +119,7 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) 
       const { last, transient } = yield* Effect.promise(async () => {
         const transport = new DefaultChatTransport({
           api: `${url}/v1/chat/stream`,
-          headers: as("spk_all"),
+          headers: keyHeader("spk_all"),
           prepareSendMessagesRequest: () => ({ body: { message: "Hi" } })
         })
         const stream = await transport.sendMessages({
@@ -192,7 +192,7 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) 
         [Stream.empty, "TURN_FAILED"],
         [
           Stream.fromIterable<TurnPart>([
-            say("x"),
+            textDelta("x"),
             { _tag: "RunEvent", event: { ...event, payload: { big: 1n } } }
           ]),
           "TURN_FAILED"
@@ -223,12 +223,12 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) 
           Stream.ensuring(Effect.zipRight(mailbox.shutdown, Deferred.succeed(released, undefined)))
         )
       )
-      yield* mailbox.offer(say("Hello"))
+      yield* mailbox.offer(textDelta("Hello"))
       yield* Effect.promise(async () => {
         const controller = new AbortController()
         const response = await fetch(`${url}/v1/chat/stream`, {
           method: "POST",
-          headers: { ...as("spk_all"), "content-type": "application/json" },
+          headers: { ...keyHeader("spk_all"), "content-type": "application/json" },
           body: '{"message":"Hi"}',
           signal: controller.signal
         })
@@ -237,7 +237,7 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) 
       })
       yield* Deferred.await(released)
       // The turn's own fiber is told, and is not stopped.
-      expect(yield* mailbox.offer(say("more"))).toBe(false)
+      expect(yield* mailbox.offer(textDelta("more"))).toBe(false)
     })
   )
 })

@@ -2,7 +2,7 @@
 import { expect, it } from "vitest"
 import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { Chunks } from "../../../src/http/public/chat/Completion.ts"
-import { result, say, think } from "./UiStream.ts"
+import { result, textDelta, reasoningDelta } from "./UiStream.ts"
 
 const deltasOf = (frames: string) =>
   frames
@@ -13,11 +13,11 @@ const deltasOf = (frames: string) =>
 it("A stream of completions has what the model thinks beside the content, in the order in which it came", () => {
   const chunks = new Chunks({ id: "chatcmpl-1", created: 0, model: "agt_1" }, null, false)
   const parts: ReadonlyArray<TurnPart> = [
-    think("Hm, "),
-    think("so."),
-    say("Hello "),
-    say("there"),
-    think("And?"),
+    reasoningDelta("Hm, "),
+    reasoningDelta("so."),
+    textDelta("Hello "),
+    textDelta("there"),
+    reasoningDelta("And?"),
     { _tag: "Done", result }
   ]
   expect(deltasOf(chunks.frames(parts))).toEqual([

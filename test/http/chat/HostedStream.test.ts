@@ -12,9 +12,9 @@ import { layerDisk } from "../../../src/capabilities/ArtifactStore/Disk.ts"
 import { Artifacts } from "../../../src/usecases/knowledge/Artifacts.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { Script } from "../../usecases/chat/TurnHarness.ts"
-import { as } from "../PublicServer.ts"
+import { keyHeader } from "../PublicServer.ts"
 import { expectData, expectError, TestServer } from "../TestServer.ts"
-import { appUrl, begin, layer as WidgetServer } from "./WidgetServer.ts"
+import { appUrl, seedDatabase, layer as WidgetServer } from "./WidgetServer.ts"
 
 const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-attachments-"))
 afterAll(() => Fs.rmSync(folder, { recursive: true, force: true }))
@@ -31,7 +31,7 @@ const start = Effect.zipRight(
       if (name !== "unfinished") Fs.rmSync(Path.join(folder, name), { recursive: true })
     }
   }),
-  begin
+  seedDatabase
 )
 
 const MiB = 1_048_576
@@ -62,7 +62,7 @@ const form = (files: ReadonlyArray<Upload>, fields: Readonly<Record<string, stri
 
 const send = (files: ReadonlyArray<Upload>, fields?: Readonly<Record<string, string>>) =>
   Effect.flatMap(TestServer, ({ call }) =>
-    call("POST", path, { headers: as("spk_chat"), body: form(files, fields) })
+    call("POST", path, { headers: keyHeader("spk_chat"), body: form(files, fields) })
   )
 
 /** What the model was last shown of the user's message. */
@@ -74,7 +74,7 @@ const shown = Effect.gen(function* () {
 
 const session = Effect.gen(function* () {
   const { call } = yield* TestServer
-  const answer = yield* call("POST", "/api/sdk/init", { headers: as("spk_chat"), body: {} })
+  const answer = yield* call("POST", "/api/sdk/init", { headers: keyHeader("spk_chat"), body: {} })
   const sessionId: string = expectData(answer).sessionId
   return sessionId
 })
@@ -162,7 +162,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
           expect((yield* call("POST", path, { headers, body: turn })).status).toBe(200)
           expect(yield* asked).not.toContain("version two")
           expectError(yield* call("POST", path, { headers, body: { ...turn, version: 3 } }), 404, "NOT_FOUND")
-          const page = { headers: as("spk_chat"), body: { message: "Hi", version: 2 } }
+          const page = { headers: keyHeader("spk_chat"), body: { message: "Hi", version: 2 } }
           expectError(yield* call("POST", path, page), 400, "VALIDATION_ERROR")
           expect(yield* sql`select count(*)::int as runs from agent_runs`).toEqual([{ runs: 3 }])
         })
@@ -203,7 +203,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
 
           const agent = { ...headers, cookie: "spoke_session=agent" }
           expectError(yield* call("POST", path, { headers: agent, body }), 403, "FORBIDDEN")
-          const page = { headers: as("spk_chat"), body: { message: "Hi", draft } }
+          const page = { headers: keyHeader("spk_chat"), body: { message: "Hi", draft } }
           expectError(yield* call("POST", path, page), 400, "VALIDATION_ERROR")
           for (const wrong of [
             { retrieval: { topK: 0 } },
@@ -252,11 +252,11 @@ eachEngineLive("The hosted stream", (it, engine) => {
           400,
           "VALIDATION_ERROR"
         )
-        const visitor = yield* call("POST", path, { headers: as("spk_chat"), body: { message: "Hello" } })
+        const visitor = yield* call("POST", path, { headers: keyHeader("spk_chat"), body: { message: "Hello" } })
         expectError(yield* say({ message: "x", replaces: runOf(visitor) }), 404, "NOT_FOUND")
         expectError(
           yield* call("POST", path, {
-            headers: as("spk_chat"),
+            headers: keyHeader("spk_chat"),
             body: { message: "x", replaces: runOf(visitor) }
           }),
           400,
@@ -303,7 +303,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
         ])
         const { call } = yield* TestServer
         const query = `sessionId=${sessionId}`
-        const read = (address: string, key = "spk_chat") => call("GET", address, { headers: as(key) })
+        const read = (address: string, key = "spk_chat") => call("GET", address, { headers: keyHeader(key) })
         const { messages } = expectData(yield* read(`/api/sdk/messages?${query}`))
         expect(messages[0].media).toMatchObject([
           { type: "image", name: 'käse "1".png', mimeType: "image/png" },
@@ -313,7 +313,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
         const { url } = yield* TestServer
         for (const [place, sent] of [picture, paper].entries()) {
           const address = `${messages[0].media[place].url}?${query}`
-          const file = yield* Effect.promise(() => fetch(url + address, { headers: as("spk_chat") }))
+          const file = yield* Effect.promise(() => fetch(url + address, { headers: keyHeader("spk_chat") }))
           const bytes = yield* Effect.promise(() => file.arrayBuffer())
           expect(Buffer.compare(Buffer.from(bytes), Buffer.from(sent.bytes))).toBe(0)
           expect(file.headers.get("content-type")).toBe(sent.type)
@@ -463,14 +463,14 @@ eachEngineLive("The hosted stream", (it, engine) => {
           `--b\r\ncontent-disposition: attachment; name="x"\r\n\r\n\r\n--b--`
         ]
         for (const body of bodies) {
-          const headers = { ...as("spk_chat"), "content-type": "multipart/form-data; boundary=b" }
+          const headers = { ...keyHeader("spk_chat"), "content-type": "multipart/form-data; boundary=b" }
           expectError(
             yield* call("POST", path, { headers, body: Buffer.from(body, "latin1") }),
             400,
             "VALIDATION_ERROR"
           )
         }
-        const unbounded = { ...as("spk_chat"), "content-type": "multipart/form-data" }
+        const unbounded = { ...keyHeader("spk_chat"), "content-type": "multipart/form-data" }
         expectError(yield* call("POST", path, { headers: unbounded, body: "--b--" }), 400, "VALIDATION_ERROR")
         expect(kept()).toBe(before)
       })
@@ -510,7 +510,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
         const last = yield* Effect.promise(async () => {
           const transport = new DefaultChatTransport<UIMessage>({
             api: url + path,
-            headers: as("spk_chat"),
+            headers: keyHeader("spk_chat"),
             // As a page does it: the parts of the last message become a form.
             fetch: (address, options) => {
               const { messages } = JSON.parse(String(options?.body))
@@ -522,7 +522,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
                 const bytes = Buffer.from(String(part.url).split(",")[1] ?? "", "base64")
                 body.append("files", new Blob([bytes], { type: part.mediaType }), part.filename)
               }
-              return fetch(address, { ...options, headers: as("spk_chat"), body })
+              return fetch(address, { ...options, headers: keyHeader("spk_chat"), body })
             }
           })
           const dataUrl = `data:image/png;base64,${Buffer.from(png()).toString("base64")}`
@@ -580,7 +580,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
             )
             const response = await fetch(url + path, {
               method: "POST",
-              headers: { ...as("spk_chat"), "content-type": "multipart/form-data; boundary=b" },
+              headers: { ...keyHeader("spk_chat"), "content-type": "multipart/form-data; boundary=b" },
               body: ReadableStream.from(chunks()),
               duplex: "half"
             } as RequestInit)

@@ -10,7 +10,7 @@ import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { TurnFailed } from "../../../src/domain/Errors.ts"
 import * as Resume from "../../../src/http/Resume.ts"
 import * as Sse from "../../../src/http/Sse.ts"
-import { chunksOf, citation, event, type Parts, result, say, types } from "./UiStream.ts"
+import { chunksOf, citation, event, type Parts, result, textDelta, types } from "./UiStream.ts"
 
 describe("the stream of a turn", () => {
   const text = (stream: Parts, full = true) => Stream.mkString(Stream.decodeText(Sse.body(stream, full)))
@@ -31,7 +31,7 @@ describe("the stream of a turn", () => {
 
   it.effect("says no more once it has been told to its end, however long nobody reads it", () =>
     Effect.gen(function* () {
-      const pull = yield* Stream.toPull(Sse.body(Stream.make(say("Hi")), true))
+      const pull = yield* Stream.toPull(Sse.body(Stream.make(textDelta("Hi")), true))
       const first = yield* pull
       yield* TestClock.adjust("5 minutes")
       const rest = yield* Stream.runCollect(Stream.fromPull(Effect.succeed(pull)))
@@ -52,7 +52,7 @@ describe("the stream of a turn", () => {
         ]).toEqual([true, false, false])
         const slow = Stream.concat(
           Stream.drain(Stream.fromEffect(Effect.sleep("30 seconds"))),
-          Stream.make(say("Hello"), { _tag: "Done", result } as const)
+          Stream.make(textDelta("Hello"), { _tag: "Done", result } as const)
         )
         const whole = (beats: boolean) =>
           Effect.gen(function* () {
@@ -79,7 +79,7 @@ describe("the stream of a turn", () => {
 
   it.effect("joins deltas that wait together", () =>
     Effect.gen(function* () {
-      const deltas = Array.from({ length: 500 }, (_, place) => say(`${place} `))
+      const deltas = Array.from({ length: 500 }, (_, place) => textDelta(`${place} `))
       const all = yield* text(Stream.fromIterable([...deltas, { _tag: "Done", result } as const]))
       expect(all.match(/"text-delta"/g)).toHaveLength(1)
       expect(all).toContain(deltas.map((part) => (part._tag === "TextDelta" ? part.delta : "")).join(""))

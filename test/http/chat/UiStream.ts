@@ -39,12 +39,12 @@ export const result: ChatTurnResult = {
   media: [{ type: "image", url: "https://example.test/i.png", name: "i", mimeType: "image/png" }]
 }
 
-export const say = (delta: string): TurnPart => ({ _tag: "TextDelta", delta })
-export const think = (delta: string): TurnPart => ({ _tag: "ReasoningDelta", delta })
+export const textDelta = (delta: string): TurnPart => ({ _tag: "TextDelta", delta })
+export const reasoningDelta = (delta: string): TurnPart => ({ _tag: "ReasoningDelta", delta })
 export const parts: ReadonlyArray<TurnPart> = [
   { _tag: "RunEvent", event },
   { _tag: "StepStart" },
-  say("Let me look. "),
+  textDelta("Let me look. "),
   { _tag: "ToolCall", id: "call_1", name: "orders", input: { order: "operator-only" } },
   { _tag: "ToolProgress", id: "call_1", text: "operator-only: half of it" },
   { _tag: "ToolResult", id: "call_1", output: { total: "operator-only" } },
@@ -52,8 +52,8 @@ export const parts: ReadonlyArray<TurnPart> = [
   { _tag: "ToolFailure", id: "call_2", message: "operator-only: no route" },
   { _tag: "StepEnd" },
   { _tag: "StepStart" },
-  say("Hello "),
-  say("there"),
+  textDelta("Hello "),
+  textDelta("there"),
   { _tag: "Citation", citation: citation("https://example.test/1") },
   { _tag: "Citation", citation: citation("artifact:handbook.pdf") },
   { _tag: "StepEnd" },

@@ -6,16 +6,16 @@ import { WebSocket } from "undici"
 import { expect } from "vitest"
 import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
 import { WidgetSessions } from "../../../src/usecases/chat/widget/Sessions.ts"
-import { counted } from "../../Counters.ts"
+import { counterValue } from "../../Counters.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { says, Script } from "../../usecases/chat/TurnHarness.ts"
-import { as } from "../PublicServer.ts"
+import { keyHeader } from "../PublicServer.ts"
 import { expectData, expectError, type Options, TestServer } from "../TestServer.ts"
-import { appUrl, begin, layer as WidgetServer } from "./WidgetServer.ts"
+import { appUrl, seedDatabase, layer as WidgetServer } from "./WidgetServer.ts"
 
 const ask = (method: string, path: string, options: Options = {}, key = "spk_chat") =>
   Effect.flatMap(TestServer, ({ call }) =>
-    call(method, path, { ...options, headers: { ...as(key), ...options.headers } })
+    call(method, path, { ...options, headers: { ...keyHeader(key), ...options.headers } })
   )
 
 const get = (path: string, key?: string) => ask("GET", path, {}, key)
@@ -68,7 +68,7 @@ eachEngineLive("The widget", (it) => {
       "init makes a session: agent, person, no conversation and no token until the first message",
       () =>
         Effect.gen(function* () {
-          const sql = yield* begin
+          const sql = yield* seedDatabase
           const session = yield* init()
           expect(session).toEqual({
             sessionId: expect.stringMatching(/^ses_[A-Za-z0-9_-]{43}$/),
@@ -94,7 +94,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("a session's turns go on in its conversation, and the model knows what was said", () =>
       Effect.gen(function* () {
-        yield* begin
+        yield* seedDatabase
         const { sessionId } = yield* init()
         const first = yield* say(sessionId, "My name is Ada")
         const second = yield* say(sessionId, "What is my name?")
@@ -115,7 +115,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("messages come in pages, oldest first, and a cursor continues its own conversation alone", () =>
       Effect.gen(function* () {
-        yield* begin
+        yield* seedDatabase
         const [one, two] = [yield* init(), yield* init()]
         yield* say(one.sessionId, "First")
         yield* say(one.sessionId, "Second")
@@ -138,7 +138,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("two tabs of a session never create two conversations", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         for (let round = 0; round < 5; round++) {
           const { sessionId } = yield* init()
           const results = yield* Effect.all(
@@ -158,7 +158,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("a closed conversation is followed by a new one", () =>
       Effect.gen(function* () {
-        yield* begin
+        yield* seedDatabase
         const { sessionId } = yield* init()
         const first = yield* say(sessionId)
         yield* stateIs(first.conversationId, "CLOSED")
@@ -176,7 +176,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("while a human answers, messages are stored once and shown, and the model stays silent", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const { endUserId, sessionId } = yield* init()
         const { conversationId } = yield* say(sessionId)
         for (const state of ["HUMAN_REQUESTED", "HUMAN_ACTIVE"]) {
@@ -211,7 +211,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("a turn without a trace of its own continues nothing: persist false stores no message", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const { endUserId, sessionId } = yield* init()
         const { status, text } = yield* chat({ sessionId, message: "Hi", persist: false })
         expect([status, resultOf(text)]).toEqual([
@@ -224,7 +224,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("a turn that is refused begins no conversation", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         yield* sql`update subscriptions set turns_limit = 0`
         const { sessionId } = yield* init()
         expectError(yield* chat({ sessionId, message: "Hi" }), 429, "TURN_LIMIT_EXCEEDED")
@@ -245,7 +245,7 @@ eachEngineLive("The widget", (it) => {
       "a missing sessionId is 400 where it is required, an unknown one or another agent's is 404",
       () =>
         Effect.gen(function* () {
-          yield* begin
+          yield* seedDatabase
           const { sessionId } = yield* init()
           yield* say(sessionId)
           const routes: ReadonlyArray<(id: string | undefined, key: string) => ReturnType<typeof ask>> = [
@@ -272,7 +272,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("a session ends after 90 days without a request", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const { sessionId } = yield* init()
         yield* sql`update widget_sessions set used_at = now() - interval '89 days'`
         expectData(yield* get(`/api/sdk/conversation?${query(sessionId)}`))
@@ -286,7 +286,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("ended sessions are forgotten, with the anonymous people who never said anything", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const [silent, spoken, named, fresh] = [
           yield* init(),
           yield* init(),
@@ -307,7 +307,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("identify makes the anonymous person the caller's own, and the conversation moves along", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const known = yield* init({ externalEndUserId: " ada " })
         const anonymous = yield* init()
         const { conversationId } = yield* say(anonymous.sessionId)
@@ -331,7 +331,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("identify leaves one open conversation of a channel where both people had one", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const known = yield* init({ externalEndUserId: "ada" })
         const anonymous = yield* init()
         const { sessionId } = anonymous
@@ -353,7 +353,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("many sessions that take the same name at the same time become one person", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const sessions = yield* Effect.all(Array.from({ length: 8 }, () => init()))
         const named = yield* Effect.forEach(
           sessions,
@@ -373,7 +373,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("feedback is kept for replies of the session's conversation, and the last word counts", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const [{ sessionId }, other] = [yield* init(), yield* init()]
         yield* say(sessionId)
         yield* say(other.sessionId)
@@ -382,8 +382,8 @@ eachEngineLive("The widget", (it) => {
         const rate = (fields: Readonly<Record<string, unknown>>) =>
           post("/api/sdk/feedback", { sessionId, messageId: reply.id, rating: 1, ...fields })
         const before = [
-          yield* counted("spoke_ratings_total", "up"),
-          yield* counted("spoke_ratings_total", "down")
+          yield* counterValue("spoke_ratings_total", "up"),
+          yield* counterValue("spoke_ratings_total", "down")
         ]
         expect(expectData(yield* rate({})).feedback).toEqual({
           messageId: reply.id,
@@ -399,8 +399,8 @@ eachEngineLive("The widget", (it) => {
         expectError(yield* rate({ sessionId: other.sessionId }), 404, "NOT_FOUND")
         for (const rating of [0, 2, "1", null]) expectError(yield* rate({ rating }), 400, "VALIDATION_ERROR")
         const after = [
-          yield* counted("spoke_ratings_total", "up"),
-          yield* counted("spoke_ratings_total", "down")
+          yield* counterValue("spoke_ratings_total", "up"),
+          yield* counterValue("spoke_ratings_total", "down")
         ]
         expect(after).toEqual(before.map((count) => count + 1))
       })
@@ -408,7 +408,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("a message that got no answer is answered when it is asked for again, once", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const { reply } = yield* Script
         const { sessionId } = yield* init()
         const turnOf = Effect.map(
@@ -457,7 +457,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("a turn is followed from its first part by whoever may chat with its agent", () =>
       Effect.gen(function* () {
-        yield* begin
+        yield* seedDatabase
         const sent = yield* chat({ message: "Hi" }, "spk_traced")
         const path = `/api/v1/chat/stream/${sent.headers.get("x-run-id")}`
         const followed = yield* get(path, "spk_traced")
@@ -474,7 +474,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("what a dashboard user says is a test, and what a page's visitor says is not", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const body = { agentId: "agt_1", message: "Does it work?" }
         const tried = yield* asUser("agent", "POST", "/api/v1/chat/stream", { body })
         const { conversationId } = resultOf(tried.text)
@@ -497,7 +497,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("handoff tells the person in the language of the page, whoever says the sentence", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const { sessionId } = yield* init()
         yield* say(sessionId, "I want to talk to a person")
         yield* post("/api/sdk/handoff", { sessionId, language: "de-AT" })
@@ -514,9 +514,9 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("handoff asks for a human once, also before the first message, and the person is told", () =>
       Effect.gen(function* () {
-        const sql = yield* begin
+        const sql = yield* seedDatabase
         const { sessionId } = yield* init()
-        const before = yield* counted("spoke_handoffs_total", "person")
+        const before = yield* counterValue("spoke_handoffs_total", "person")
         const asked = expectData(yield* post("/api/sdk/handoff", { sessionId, reason: "Refund" }))
         expect(asked).toMatchObject({
           conversation: { state: "HUMAN_REQUESTED" },
@@ -524,7 +524,7 @@ eachEngineLive("The widget", (it) => {
         })
         const again = expectData(yield* post("/api/sdk/handoff", { sessionId }))
         expect(again.conversation).toEqual(asked.conversation)
-        expect(yield* counted("spoke_handoffs_total", "person")).toBe(before + 1)
+        expect(yield* counterValue("spoke_handoffs_total", "person")).toBe(before + 1)
         expect(yield* sql`select handoff_reason from conversations`).toEqual([{ handoff_reason: "Refund" }])
         const { messages } = expectData(yield* get(`/api/sdk/messages?${query(sessionId)}`))
         expect(messages).toMatchObject([{ role: "assistant", author: "system", notice: "handoff" }])
@@ -534,7 +534,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("voice/start makes a session and says that there is no voice", () =>
       Effect.gen(function* () {
-        yield* begin
+        yield* seedDatabase
         const begun = expectData(yield* post("/api/sdk/voice/start", {}))
         expect(begun).toMatchObject({
           sessionId: expect.stringMatching(/^ses_/),
@@ -548,7 +548,7 @@ eachEngineLive("The widget", (it) => {
 
     it.effect("the token of a session's conversation opens its socket", () =>
       Effect.gen(function* () {
-        yield* begin
+        yield* seedDatabase
         const { sessionId } = yield* init()
         yield* say(sessionId)
         const { realtimeToken } = yield* init({ sessionId })
@@ -585,7 +585,7 @@ eachEngineLive("Who may use the widget's routes", (it) => {
       "an agent key with chat, whatever the plan says of the public API; org keys and others are 403",
       () =>
         Effect.gen(function* () {
-          yield* begin
+          yield* seedDatabase
           expectData(yield* post("/api/sdk/init", {}, "spk_chat"))
           for (const path of ["/api/sdk/init", "/api/v1/chat/stream"]) {
             expectError(yield* post(path, { message: "Hi" }, "spk_org"), 403, "FORBIDDEN")
@@ -599,7 +599,7 @@ eachEngineLive("Who may use the widget's routes", (it) => {
 
     it.effect("a key with allowed origins works from these alone, and a preflight is answered", () =>
       Effect.gen(function* () {
-        yield* begin
+        yield* seedDatabase
         const from = (origin: string) =>
           ask("POST", "/api/sdk/init", { body: {}, headers: { origin } }, "spk_page")
         const answer = yield* from("https://shop.example")
@@ -624,7 +624,7 @@ eachEngineLive("Who may use the widget's routes", (it) => {
 
     it.effect("a dashboard session names the agent, needs the role and the page's own origin", () =>
       Effect.gen(function* () {
-        yield* begin
+        yield* seedDatabase
         const body = { agentId: "agt_1" }
         const opened = expectData(yield* asUser("agent", "POST", "/api/sdk/init", { body }))
         expectError(yield* asUser("agent", "POST", "/api/sdk/init", { body: {} }), 400, "VALIDATION_ERROR")
@@ -648,7 +648,7 @@ eachEngineLive("Who may use the widget's routes", (it) => {
       "session users and keys with trace_read see the trace as operators do, other keys redacted",
       () =>
         Effect.gen(function* () {
-          yield* begin
+          yield* seedDatabase
           const payloads = (text: string) =>
             framesOf(text)
               .filter(({ type }) => type === "data-agent-run-event")
@@ -671,8 +671,8 @@ eachEngineLive("Who may use the widget's routes", (it) => {
               {},
               { body: { message: "Hi" } },
               { body: "{broken", headers: { "content-type": "application/json" } },
-              { body: new Uint8Array(3_000_000), headers: as("spk_nobody") },
-              { body: new FormData(), headers: as("spk_chat") }
+              { body: new Uint8Array(3_000_000), headers: keyHeader("spk_nobody") },
+              { body: new FormData(), headers: keyHeader("spk_chat") }
             ]
             for (const options of bodies) expectError(yield* call("POST", path, options), 410, "GONE")
             for (const method of ["GET", "PUT", "DELETE", "PATCH"]) {

@@ -142,7 +142,7 @@ export const layer = (artifacts: Layer.Layer<ArtifactStore> = layerMemory) =>
   )
 
 /** An empty database but for a tenant with two agents, and one of another tenant. */
-export const begin = Effect.gen(function* () {
+export const seedDatabase = Effect.gen(function* () {
   yield* reset
   const sql = yield* SqlClient.SqlClient
   yield* sql`insert into tenants (id, name) values ('ten_1', 'Shop'), ('ten_2', 'Other')`

@@ -23,7 +23,7 @@ import { InsightStore } from "../../../src/store/conversations/Insights.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { Handoff } from "../../../src/usecases/conversations/Handoff.ts"
 import { Insights } from "../../../src/usecases/conversations/Insights.ts"
-import { counted } from "../../Counters.ts"
+import { counterValue } from "../../Counters.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -524,10 +524,10 @@ eachEngineLive("The measures", (it) => {
       const grounding = Effect.map(data("/api/measures"), (report) => report.total.grounding)
       expect(yield* grounding).toEqual({ yes: 0, partly: 0, no: 0, share: null })
       const metrics = Effect.all([
-        counted("spoke_turn_citations_total", "yes"),
-        counted("spoke_turn_citations_total", "partly"),
-        counted("spoke_turn_citations_total", "no"),
-        counted("spoke_turns_refused_total")
+        counterValue("spoke_turn_citations_total", "yes"),
+        counterValue("spoke_turn_citations_total", "partly"),
+        counterValue("spoke_turn_citations_total", "no"),
+        counterValue("spoke_turns_refused_total")
       ])
       const before = yield* metrics
       yield* answered

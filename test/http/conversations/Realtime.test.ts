@@ -90,8 +90,8 @@ layer(served(), live)("The realtime socket", (it) => {
       const { id } = yield* Realtime.conversation
       const other = yield* Realtime.conversation
       const client = yield* follower(id)
-      yield* Realtime.say(other.id, "Not for you")
-      const messageId = yield* Realtime.say(id, "Hello")
+      yield* Realtime.addMessage(other.id, "Not for you")
+      const messageId = yield* Realtime.addMessage(id, "Hello")
       yield* client.until((frames) => contents(frames).length === 1)
       expect(ofType(client.frames, "message.created")).toEqual([
         {
@@ -125,7 +125,7 @@ layer(served(), live)("The realtime socket", (it) => {
       yield* sql`update conversations set state = 'HUMAN_REQUESTED' where id = ${id}`
       yield* feed.changed(id, runId)
       yield* feed.changed(id, runId)
-      yield* Realtime.say(id, "The end")
+      yield* Realtime.addMessage(id, "The end")
       yield* client.until((frames) => contents(frames).length === 1)
       expect(ofType(client.frames, "conversation.updated")).toEqual([
         { type: "conversation.updated", conversationId: id, state: "HUMAN_REQUESTED" }
@@ -148,7 +148,7 @@ layer(served(), live)("The realtime socket", (it) => {
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const token = yield* tokenFor(id)
-      yield* Realtime.say(id, "Hello")
+      yield* Realtime.addMessage(id, "Hello")
       const client = yield* Realtime.connect("?lastMessageId=none", [`spoke.${token}`])
       expect(yield* client.opened).toBe(true)
       expect(client.protocol()).toBe(`spoke.${token}`)
@@ -226,11 +226,11 @@ layer(served(), live)("The realtime socket", (it) => {
         const client = yield* follower(id, undefined, by)
         const kept = yield* follower(id, undefined, other)
         const token = yield* tokenFor(id, by)
-        yield* Realtime.say(id, "Before")
+        yield* Realtime.addMessage(id, "Before")
         yield* client.until((frames) => contents(frames).length === 1)
         yield* sql.unsafe(revoke)
         const gone = event.includes("agent")
-        if (!gone) yield* Realtime.say(id, "After")
+        if (!gone) yield* Realtime.addMessage(id, "After")
         expect(yield* client.closed).toBe(4401)
         expect(contents(client.frames)).toEqual(["Before"])
         const late = yield* Realtime.connect(`?token=${token}&lastMessageId=none`)
@@ -270,7 +270,7 @@ layer(served(), live)("The realtime socket", (it) => {
         const customer = yield* follower(id)
         const team = yield* follower(id, undefined, { session: hash.toString("base64url") })
         for (const by of ["team", "customer", "team", "customer"] as const) yield* feed.signalTyping(id, by)
-        yield* Realtime.say(id, "The end")
+        yield* Realtime.addMessage(id, "The end")
         const writers = (frames: Frames) => ofType(frames, "typing").flatMap(({ by }) => by ?? [])
         for (const [client, other] of [
           [customer, "team"],
@@ -303,11 +303,11 @@ layer(served(), live)("The realtime socket", (it) => {
   it.scoped("tells the state and everything after lastMessageId, page after page, then goes on", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
-      const first = yield* Realtime.say(id, "0")
-      for (let place = 1; place <= 120; place++) yield* Realtime.say(id, `${place}`, true)
+      const first = yield* Realtime.addMessage(id, "0")
+      for (let place = 1; place <= 120; place++) yield* Realtime.addMessage(id, `${place}`, true)
       const client = yield* follower(id, first)
       yield* client.until((frames) => contents(frames).length === 120)
-      yield* Realtime.say(id, "121")
+      yield* Realtime.addMessage(id, "121")
       yield* client.until((frames) => contents(frames).length === 121)
       expect(contents(client.frames)).toEqual(Array.from({ length: 121 }, (_, place) => `${place + 1}`))
       expect(ofType(client.frames, "conversation.updated")).toEqual([
@@ -320,7 +320,7 @@ layer(served(), live)("The realtime socket", (it) => {
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const client = yield* follower(id)
-      yield* Realtime.say(id, "Unheard", true)
+      yield* Realtime.addMessage(id, "Unheard", true)
       yield* client.until((frames) => contents(frames).length === 1)
     })
   )
@@ -347,7 +347,7 @@ layer(served(), live)("The realtime socket", (it) => {
             let said = 0
             const speak = (count: number, silent: boolean) =>
               Effect.gen(function* () {
-                for (let place = 0; place < count; place++) yield* Realtime.say(id, `${said++}`, silent)
+                for (let place = 0; place < count; place++) yield* Realtime.addMessage(id, `${said++}`, silent)
               })
             for (const [apart, together, silent] of batches) {
               // Some messages before the socket opens, some while it opens; then the connection breaks at a random point.
@@ -464,12 +464,12 @@ describe("The connection", () => {
     it.scoped("keeps nobody waiting, and gets everything once it reads on", () =>
       Effect.gen(function* () {
         const { id } = yield* Realtime.conversation
-        const first = yield* Realtime.say(id, "first")
+        const first = yield* Realtime.addMessage(id, "first")
         const text = "x".repeat(30_000)
-        for (let place = 0; place < 300; place++) yield* Realtime.say(id, text, true)
-        yield* Realtime.say(id, "the last of all", true)
+        for (let place = 0; place < 300; place++) yield* Realtime.addMessage(id, text, true)
+        yield* Realtime.addMessage(id, "the last of all", true)
         const port = Realtime.portOf(yield* Effect.context<HttpServer.HttpServer>())
-        const { socket } = yield* Realtime.mute(port, `?token=${yield* tokenFor(id)}&lastMessageId=${first}`)
+        const { socket } = yield* Realtime.connectUnresponsive(port, `?token=${yield* tokenFor(id)}&lastMessageId=${first}`)
         socket.pause()
         // Another follower gets all of it meanwhile: the slow one delays no other.
         const quick = yield* follower(id, first)
@@ -493,9 +493,9 @@ describe("The connection", () => {
         const token = yield* tokenFor(id)
         const client = yield* follower(id)
         const port = Realtime.portOf(yield* Effect.context<HttpServer.HttpServer>())
-        const { ended } = yield* Realtime.mute(port, `?token=${token}`)
+        const { ended } = yield* Realtime.connectUnresponsive(port, `?token=${token}`)
         yield* ended
-        yield* Realtime.say(id, "Still here?")
+        yield* Realtime.addMessage(id, "Still here?")
         yield* client.until((frames) => contents(frames).length === 1)
       })
     )
@@ -510,7 +510,7 @@ describe("The connection", () => {
         yield* Effect.gen(function* () {
           const { id } = yield* Realtime.conversation
           const client = yield* follower(id)
-          const { ended } = yield* Realtime.mute(Realtime.portOf(context), `?token=${yield* tokenFor(id)}`)
+          const { ended } = yield* Realtime.connectUnresponsive(Realtime.portOf(context), `?token=${yield* tokenFor(id)}`)
           const begun = Date.now()
           yield* Scope.close(scope, Exit.void).pipe(Effect.timeout("10 seconds"))
           expect(Date.now() - begun).toBeLessThan(5_000)

@@ -24,7 +24,7 @@ import { RealtimeFeed } from "../../../src/usecases/conversations/RealtimeFeed.t
 import * as Fixtures from "../../Fixtures.ts"
 import { openGate } from "../OpenGate.ts"
 
-export const masters = [Redacted.make("a master secret of the tests, long enough")] as const
+export const masterSecrets = [Redacted.make("a master secret of the tests, long enough")] as const
 
 const settings = Layer.succeed(TurnSettings, {
   timeout: Duration.seconds(10),
@@ -35,7 +35,7 @@ const settings = Layer.succeed(TurnSettings, {
 
 const useCases = Layer.mergeAll(RealtimeAccess.Default, RealtimeFeed.Default).pipe(
   Layer.provideMerge(
-    Layer.mergeAll(DerivedKeys.layer(masters), settings, Memory.layerMemory, ConversationFeedStore.Default)
+    Layer.mergeAll(DerivedKeys.layer(masterSecrets), settings, Memory.layerMemory, ConversationFeedStore.Default)
   )
 )
 
@@ -129,7 +129,7 @@ export const connect = (query: string, protocols: ReadonlyArray<string> = []) =>
   })
 
 /** A client that upgrades by hand and then neither answers pings nor closes. */
-export const mute = (port: number, query: string) =>
+export const connectUnresponsive = (port: number, query: string) =>
   Effect.gen(function* () {
     const socket = yield* Effect.acquireRelease(
       Effect.sync(() => Net.connect(port, "127.0.0.1")),
@@ -169,7 +169,7 @@ export const conversation = Effect.gen(function* () {
 }).pipe(Effect.orDie)
 
 /** Adds a message as a settled turn does, and says so unless `silent`. */
-export const say = (conversationId: ConversationId, content: string, silent = false) =>
+export const addMessage = (conversationId: ConversationId, content: string, silent = false) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const feed = yield* RealtimeFeed

@@ -2,11 +2,11 @@ import { layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { expect } from "vitest"
-import { as, layer as PublicServer, Script } from "../PublicServer.ts"
+import { keyHeader, layer as PublicServer, Script } from "../PublicServer.ts"
 import { expectData, expectError, TestServer } from "../TestServer.ts"
 
 const call = (method: string, path: string, body?: unknown, key = "spk_all") =>
-  Effect.flatMap(TestServer, (server) => server.call(method, path, { headers: as(key), body }))
+  Effect.flatMap(TestServer, (server) => server.call(method, path, { headers: keyHeader(key), body }))
 
 const lastAsked = Effect.flatMap(Script, ({ asked }) => Effect.map(Ref.get(asked), (all) => all.at(-1)))
 

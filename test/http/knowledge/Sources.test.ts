@@ -4,12 +4,12 @@ import * as Ref from "effect/Ref"
 import { expect } from "vitest"
 import { uploadLimit } from "../../../src/http/public/knowledge/SourcesApi.ts"
 import { MiB } from "../../../src/domain/Bytes.ts"
-import { as, layer as PublicServer, Script } from "../PublicServer.ts"
+import { keyHeader, layer as PublicServer, Script } from "../PublicServer.ts"
 import { expectData, expectError, TestServer } from "../TestServer.ts"
 
 const call = (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
   Effect.flatMap(TestServer, (server) =>
-    server.call(method, path, { headers: { ...as("spk_all"), ...headers }, body })
+    server.call(method, path, { headers: { ...keyHeader("spk_all"), ...headers }, body })
   )
 
 /** What the use-case was last asked. */
@@ -67,7 +67,7 @@ layer(PublicServer, { excludeTestServices: true })("/v1/sources", (it) => {
     Effect.gen(function* () {
       const { nextCursor } = expectData(yield* call("GET", "/v1/sources"))
       const cursor = encodeURIComponent(nextCursor)
-      const other = as("spk_other")
+      const other = keyHeader("spk_other")
       expectError(
         yield* call("GET", `/v1/sources?cursor=${cursor}`, undefined, other),
         400,
@@ -187,7 +187,7 @@ layer(PublicServer, { excludeTestServices: true })("/v1/sources", (it) => {
       expectError(yield* call("DELETE", "/v1/sources/src_running"), 409, "ARTIFACT_DELETE_CONFLICT")
       expectError(yield* call("DELETE", "/v1/sources/src_unqueued"), 503, "ARTIFACT_DELETE_UNAVAILABLE")
       for (const method of ["PATCH", "DELETE"]) {
-        const answer = yield* call(method, "/v1/sources/src_1", { name: "x" }, as("spk_chat"))
+        const answer = yield* call(method, "/v1/sources/src_1", { name: "x" }, keyHeader("spk_chat"))
         expectError(answer, 403, "FORBIDDEN")
       }
     })

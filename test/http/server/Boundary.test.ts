@@ -7,12 +7,12 @@ import * as Net from "node:net"
 import { describe, expect, it as test } from "vitest"
 import { MiB } from "../../../src/domain/Bytes.ts"
 import * as Boundary from "../../../src/http/server/Boundary.ts"
-import { api, as, layer as PublicServer, script } from "../PublicServer.ts"
+import { api, keyHeader, layer as PublicServer, script } from "../PublicServer.ts"
 import { type Answer, expectData, expectError, TestServer } from "../TestServer.ts"
 
 const chat = (body: unknown, headers: Readonly<Record<string, string>> = {}) =>
   Effect.flatMap(TestServer, ({ call }) =>
-    call("POST", "/v1/chat", { headers: { ...as("spk_all"), ...headers }, body })
+    call("POST", "/v1/chat", { headers: { ...keyHeader("spk_all"), ...headers }, body })
   )
 
 const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
@@ -131,10 +131,10 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
       const { call } = yield* TestServer
       const body = { message: "Hi", query: "fact" }
       for (const path of ["/V1/chat", "/v1/Chat", "/v1/retrievE"]) {
-        expectError(yield* call("POST", path, { headers: as("spk_all"), body }), 404, "NOT_FOUND")
+        expectError(yield* call("POST", path, { headers: keyHeader("spk_all"), body }), 404, "NOT_FOUND")
       }
       // In lower case `İ` is two characters.
-      expect((yield* get("/v1/chat/stream/%C4%B0/stream", as("spk_all"))).status).toBe(204)
+      expect((yield* get("/v1/chat/stream/%C4%B0/stream", keyHeader("spk_all"))).status).toBe(204)
     })
   )
 
@@ -167,7 +167,7 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
 
   it.effect("answers HEAD like GET, without a body", () =>
     Effect.gen(function* () {
-      const found = yield* send("HEAD", "/v1/sources/src_1", as("spk_all"))
+      const found = yield* send("HEAD", "/v1/sources/src_1", keyHeader("spk_all"))
       expect([found.status, found.text]).toEqual([200, ""])
       expect((yield* send("HEAD", "/nothing")).status).toBe(404)
       expect((yield* send("HEAD", "/v1/chat")).status).toBe(405)
@@ -204,7 +204,7 @@ layer(PublicServer, { excludeTestServices: true })("a request body", (it) => {
         ["application/xml", "<force/>", 400],
         ["application/octet-stream", "", 202]
       ] as const) {
-        const headers = { ...as("spk_all"), "content-type": type }
+        const headers = { ...keyHeader("spk_all"), "content-type": type }
         expect((yield* call("POST", "/v1/sources/src_1/sync", { headers, body })).status).toBe(status)
       }
     })
@@ -248,7 +248,7 @@ layer(PublicServer, { excludeTestServices: true })("a request body", (it) => {
         "limit=101",
         "limit=1.5"
       ]) {
-        const answer = yield* get(`/v1/sources?${query}`, as("spk_all"))
+        const answer = yield* get(`/v1/sources?${query}`, keyHeader("spk_all"))
         expectError(answer, 400, "VALIDATION_ERROR")
         expect(answer.text).not.toContain(canary)
       }
@@ -342,7 +342,7 @@ layer(PublicServer, { excludeTestServices: true })("what breaks inside", (it) =>
       const { call } = yield* TestServer
       const body = { query: "broken" }
       expectError(
-        yield* call("POST", "/v1/retrieve", { headers: as("spk_all"), body }),
+        yield* call("POST", "/v1/retrieve", { headers: keyHeader("spk_all"), body }),
         500,
         "INTERNAL_ERROR"
       )

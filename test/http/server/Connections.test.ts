@@ -11,7 +11,7 @@ import { TrustedProxies } from "../../../src/http/server/ClientAddress.ts"
 import { ConnectionLimits } from "../../../src/http/server/Connections.ts"
 import * as Server from "../../../src/http/server/Server.ts"
 import { ask, type Client, connect, eventually, limitMetric, portOf } from "../HostileClients.ts"
-import { api, as, Script, script, turn } from "../PublicServer.ts"
+import { api, keyHeader, Script, script, turn } from "../PublicServer.ts"
 import { result } from "../chat/UiStream.ts"
 import { realtimePath } from "../../../src/http/realtime/RealtimePath.ts"
 
@@ -103,7 +103,7 @@ describe("Connections", () => {
         ask(port, "/v1/chat/stream", {
           method: "POST",
           from: `127.0.0.${place + 2}`,
-          headers: { ...as("spk_all"), "content-type": "application/json" },
+          headers: { ...keyHeader("spk_all"), "content-type": "application/json" },
           body: '{"message":"Hi"}'
         })
       )

@@ -14,7 +14,7 @@ import { describe, expect } from "vitest"
 import * as Overload from "../../../src/http/server/Overload.ts"
 import * as Server from "../../../src/http/server/Server.ts"
 import { ask, connect, portOf } from "../HostileClients.ts"
-import { api, as, layer as PublicServer, Script, script, turn } from "../PublicServer.ts"
+import { api, keyHeader, layer as PublicServer, Script, script, turn } from "../PublicServer.ts"
 import { TestServer } from "../TestServer.ts"
 import { result } from "../chat/UiStream.ts"
 
@@ -46,7 +46,7 @@ const onSlowDatabase = (maxWait: Duration.DurationInput) =>
     const chat = () =>
       fetch(`${url}/v1/chat/stream`, {
         method: "POST",
-        headers: { ...as("spk_all"), "content-type": "application/json", "x-request-id": "mine" },
+        headers: { ...keyHeader("spk_all"), "content-type": "application/json", "x-request-id": "mine" },
         body: '{"message":"Hi"}'
       }).then(async (response) => ({
         status: response.status,
@@ -177,7 +177,7 @@ describe("a server whose database is late", () => {
 const outcomeOf = async (port: number) => {
   const { headers, status, text } = await ask(port, "/v1/chat/stream", {
     method: "POST",
-    headers: { ...as("spk_all"), "content-type": "application/json", connection: "keep-alive" },
+    headers: { ...keyHeader("spk_all"), "content-type": "application/json", connection: "keep-alive" },
     body: '{"message":"Hi"}'
   })
   if (status === 0) return text
@@ -261,7 +261,7 @@ describe("a server that keeps up", () => {
       const open = Array.from({ length: 300 }, () =>
         fetch(`${url}/v1/chat/stream`, {
           method: "POST",
-          headers: { ...as("spk_all"), "content-type": "application/json" },
+          headers: { ...keyHeader("spk_all"), "content-type": "application/json" },
           body: '{"message":"Hi"}'
         })
       )

@@ -11,7 +11,7 @@ import * as Scope from "effect/Scope"
 import { describe, expect } from "vitest"
 import { ServiceUnavailable } from "../../../src/domain/Errors.ts"
 import * as Server from "../../../src/http/server/Server.ts"
-import { api, as, Script, script } from "../PublicServer.ts"
+import { api, keyHeader, Script, script } from "../PublicServer.ts"
 
 /** A server whose turns are all refused, with or without a time to come back. */
 const refusing = (retryAfterSeconds: number | undefined, { told = false } = {}) =>
@@ -62,9 +62,9 @@ describe("A request that was refused with a time to come back", () => {
   it.scopedLive("is answered the same when it comes again at once, with its own id, and is not handled", () =>
     Effect.gen(function* () {
       const { handled, post } = yield* refusing(5)
-      const first = yield* post({ ...as("spk_all"), "x-request-id": "first" })
+      const first = yield* post({ ...keyHeader("spk_all"), "x-request-id": "first" })
       expect([first.status, first.headers["retry-after"], handled()]).toEqual([503, "5", 1])
-      const again = yield* post({ ...as("spk_all"), "x-request-id": "a-longer-id" })
+      const again = yield* post({ ...keyHeader("spk_all"), "x-request-id": "a-longer-id" })
       expect(handled()).toBe(1)
       expect(again.text).toBe(first.text.replace("first", "a-longer-id"))
       const { date: _, ...headers } = again.headers
@@ -80,8 +80,8 @@ describe("A request that was refused with a time to come back", () => {
   it.scopedLive("has its own id in the answer, however short the first one's was", () =>
     Effect.gen(function* () {
       const { handled, post } = yield* refusing(5)
-      yield* post({ ...as("spk_all"), "x-request-id": "5" })
-      const again = yield* post({ ...as("spk_all"), "x-request-id": "6" })
+      yield* post({ ...keyHeader("spk_all"), "x-request-id": "5" })
+      const again = yield* post({ ...keyHeader("spk_all"), "x-request-id": "6" })
       expect(handled()).toBe(1)
       expect(JSON.parse(again.text)).toMatchObject({
         error: { details: { retryAfterSeconds: 5 } },
@@ -93,7 +93,7 @@ describe("A request that was refused with a time to come back", () => {
   it.scopedLive("is answered later than other requests that came after it", () =>
     Effect.gen(function* () {
       const { post } = yield* refusing(5)
-      yield* post(as("spk_all"))
+      yield* post(keyHeader("spk_all"))
       const order = yield* Ref.make<ReadonlyArray<string>>([])
       const told = (name: string, answer: ReturnType<typeof post>) =>
         Effect.zipRight(
@@ -101,7 +101,7 @@ describe("A request that was refused with a time to come back", () => {
           Ref.update(order, (before) => [...before, name])
         )
       yield* Effect.all(
-        [told("again", post(as("spk_all"))), Effect.delay(told("other", post(as("spk_chat"))), "20 millis")],
+        [told("again", post(keyHeader("spk_all"))), Effect.delay(told("other", post(keyHeader("spk_chat"))), "20 millis")],
         { concurrency: 2 }
       )
       expect(yield* order).toEqual(["other", "again"])
@@ -111,8 +111,8 @@ describe("A request that was refused with a time to come back", () => {
   it.scopedLive("is answered when the server closes meanwhile", () =>
     Effect.gen(function* () {
       const { close, post } = yield* refusing(5)
-      yield* post(as("spk_all"))
-      const again = yield* Effect.fork(post({ ...as("spk_all"), "x-request-id": "again" }))
+      yield* post(keyHeader("spk_all"))
+      const again = yield* Effect.fork(post({ ...keyHeader("spk_all"), "x-request-id": "again" }))
       yield* Effect.sleep("100 millis")
       yield* close
       const { status, text } = yield* Fiber.join(again)
@@ -123,10 +123,10 @@ describe("A request that was refused with a time to come back", () => {
   it.scopedLive("is handled again a second later", () =>
     Effect.gen(function* () {
       const { handled, post } = yield* refusing(5)
-      yield* post(as("spk_all"))
-      yield* post(as("spk_all"))
+      yield* post(keyHeader("spk_all"))
+      yield* post(keyHeader("spk_all"))
       yield* Effect.sleep("1100 millis")
-      yield* post(as("spk_all"))
+      yield* post(keyHeader("spk_all"))
       expect(handled()).toBe(2)
     })
   )
@@ -134,10 +134,10 @@ describe("A request that was refused with a time to come back", () => {
   it.scopedLive("costs nobody else: not another key, another address, nor who sends no credential", () =>
     Effect.gen(function* () {
       const { handled, post } = yield* refusing(5)
-      yield* post(as("spk_all"))
-      yield* post(as("spk_chat"))
+      yield* post(keyHeader("spk_all"))
+      yield* post(keyHeader("spk_chat"))
       expect(handled()).toBe(2)
-      yield* post(as("spk_all"), "/v1/chat/stream?other")
+      yield* post(keyHeader("spk_all"), "/v1/chat/stream?other")
       expect(handled()).toBe(3)
       for (let tries = 0; tries < 2; tries++) expect((yield* post({})).status).toBe(401)
     })
@@ -148,8 +148,8 @@ describe("A request that was refused with a time to come back", () => {
       const untimed = yield* refusing(undefined)
       const traced = yield* refusing(5, { told: true })
       for (const { handled, post } of [untimed, traced]) {
-        yield* post(as("spk_all"))
-        yield* post(as("spk_all"))
+        yield* post(keyHeader("spk_all"))
+        yield* post(keyHeader("spk_all"))
         expect(handled()).toBe(2)
       }
     })

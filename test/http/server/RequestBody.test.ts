@@ -17,7 +17,7 @@ import {
 import * as Server from "../../../src/http/server/Server.ts"
 import { TestDatabase } from "../../TestDatabase.ts"
 import { type Answer, ask, connect, eventually, limitMetric, portOf } from "../HostileClients.ts"
-import { api, as, script } from "../PublicServer.ts"
+import { api, keyHeader, script } from "../PublicServer.ts"
 import { appSecret, signatureOf, webhookServer, whatsapp } from "../channels/WebhookServer.ts"
 
 const KiB = 1_024
@@ -81,7 +81,7 @@ describe("Bodies of requests", () => {
             await ask(port, "/v1/chat", {
               method: "POST",
               from: `127.0.0.${times + 3}`,
-              headers: { ...as("spk_all"), "content-type": "application/json" },
+              headers: { ...keyHeader("spk_all"), "content-type": "application/json" },
               body: large
             })
           )

@@ -7,7 +7,7 @@ import * as Net from "node:net"
 import { expect } from "vitest"
 import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import * as Routes from "../../../src/http/Routes.ts"
-import { as, layer as PublicServer, Script, TestApi, turn } from "../PublicServer.ts"
+import { keyHeader, layer as PublicServer, Script, TestApi, turn } from "../PublicServer.ts"
 import { expectError, TestServer } from "../TestServer.ts"
 import { result } from "../chat/UiStream.ts"
 
@@ -105,7 +105,7 @@ layer(PublicServer, { excludeTestServices: true })("every route", (it) => {
         const verb = method ?? route.method
         const path = route.path.replace(/:\w+/u, segment)
         const headers = {
-          ...as(key),
+          ...keyHeader(key),
           "content-type": contentType,
           "x-request-id": requestId,
           "idempotency-key": idempotencyKey

@@ -12,7 +12,7 @@ import { createConnection, type Socket } from "node:net"
 import { describe, expect } from "vitest"
 import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import * as Server from "../../../src/http/server/Server.ts"
-import { api, as, layer as PublicServer, Script, script, turn } from "../PublicServer.ts"
+import { api, keyHeader, layer as PublicServer, Script, script, turn } from "../PublicServer.ts"
 import { TestServer } from "../TestServer.ts"
 import { connect } from "../HostileClients.ts"
 import { result } from "../chat/UiStream.ts"
@@ -20,7 +20,7 @@ import { result } from "../chat/UiStream.ts"
 const chat = (url: string, signal: AbortSignal) =>
   fetch(`${url}/v1/chat/stream`, {
     method: "POST",
-    headers: { ...as("spk_all"), "content-type": "application/json" },
+    headers: { ...keyHeader("spk_all"), "content-type": "application/json" },
     body: '{"message":"Hi"}',
     signal
   })
@@ -91,7 +91,7 @@ describe("the listener", () => {
       const done: TurnPart = { _tag: "Done", result }
       yield* Ref.set(script.start, () => Effect.succeed(turn(Stream.make(done))))
       const body = '{"message":"Hi"}'
-      const key = Object.entries(as("spk_all")).map(([name, value]) => `${name}: ${value}\r\n`)
+      const key = Object.entries(keyHeader("spk_all")).map(([name, value]) => `${name}: ${value}\r\n`)
       const client = yield* Effect.promise(() => connect(Number(new URL(url).port)))
       client.send(
         `POST /v1/chat HTTP/1.1\r\nhost: a\r\n${key.join("")}content-type: application/json\r\n` +
@@ -158,8 +158,8 @@ describe("a defect", () => {
       yield* Effect.gen(function* () {
         const { call } = yield* TestServer
         yield* call("GET", "/nothing?token=secret")
-        yield* call("POST", "/v1/chat", { headers: as("spk_all"), body: "{" })
-        yield* call("POST", "/v1/chat", { headers: as("spk_nobody"), body: {} })
+        yield* call("POST", "/v1/chat", { headers: keyHeader("spk_all"), body: "{" })
+        yield* call("POST", "/v1/chat", { headers: keyHeader("spk_nobody"), body: {} })
         expect(lines).toEqual([])
         yield* call("GET", "/test/defect?token=secret", { headers: { "x-request-id": "the-one" } })
         expect(lines).toHaveLength(1)

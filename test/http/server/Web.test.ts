@@ -10,8 +10,8 @@ import * as Stream from "effect/Stream"
 import { expect } from "vitest"
 import * as Web from "../../../src/http/server/Web.ts"
 import * as WebBodies from "../../../src/http/server/WebBodies.ts"
-import { api, as, Script, script, turn } from "../PublicServer.ts"
-import { say } from "../chat/UiStream.ts"
+import { api, keyHeader, Script, script, turn } from "../PublicServer.ts"
+import { textDelta } from "../chat/UiStream.ts"
 
 const ended = new Error("The service has ended")
 
@@ -27,7 +27,7 @@ const opened = (start: Effect.Effect<ReturnType<typeof turn>>) =>
       handler(
         new Request("http://spoke.test/v1/chat/stream", {
           method: "POST",
-          headers: { ...as("spk_all"), "content-type": "application/json" },
+          headers: { ...keyHeader("spk_all"), "content-type": "application/json" },
           body: JSON.stringify({ message: "Hi" })
         })
       )
@@ -54,7 +54,7 @@ describe("At the end of its service a web handler", () => {
 
   it.scopedLive("keeps what a stream has said to its end, and fails one that is not at its end", () =>
     Effect.gen(function* () {
-      const streams = [Stream.make(say("All of it")), Stream.concat(Stream.make(say("A part")), Stream.never)]
+      const streams = [Stream.make(textDelta("All of it")), Stream.concat(Stream.make(textDelta("A part")), Stream.never)]
       const next = yield* Ref.make(0)
       const interrupted = yield* Deferred.make<void>()
       const { ask, bodies } = yield* opened(

@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import { TestDatabase } from "../../TestDatabase.ts"
 import { appUrl, call } from "../accounts/AccountsServer.ts"
-import { back, client, found, used } from "./ConnectionWorld.ts"
+import { returnFromServer, client, toolAnswer, callTool } from "./ConnectionWorld.ts"
 import { documentServer, mcpServer } from "./ToolServers.ts"
 import { redirectUri, server, start } from "./ToolsWorld.ts"
 
@@ -35,7 +35,7 @@ const documentWorld = Effect.gen(function* () {
     const left = yield* Effect.promise(() => fetch(page, { redirect: "manual" }))
     const returned = new URL(left.headers.get("location") ?? "")
     expect(`${returned.origin}${returned.pathname}`).toBe(redirectUri)
-    const shown = yield* back(returned.searchParams, made.cookie)
+    const shown = yield* returnFromServer(returned.searchParams, made.cookie)
     expect(shown).toBe(`/app/agents/${made.agentId}/tools?connection=made`)
     return page
   })
@@ -66,10 +66,10 @@ live("A client that is known by its metadata document", (it) => {
       const made = yield* documentWorld
       const page = yield* made.connect
       expect(page.searchParams.get("client_id")).toBe(documentUrl)
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       const sql = yield* SqlClient.SqlClient
       yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       expect(made.authorization.requests.map(({ client_id, grant_type }) => [client_id, grant_type])).toEqual(
         [
           [documentUrl, "authorization_code"],

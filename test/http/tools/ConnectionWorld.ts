@@ -7,7 +7,7 @@ import { AgentId, RunId, TenantId } from "../../../src/domain/Ids.ts"
 import { ChatTools } from "../../../src/usecases/chat/tools/Tools.ts"
 import { call } from "../accounts/AccountsServer.ts"
 import { signInAt } from "../accounts/sso/Providers.ts"
-import { authorizationServer, byHand, mcpServer } from "./ToolServers.ts"
+import { authorizationServer, registeredClient, mcpServer } from "./ToolServers.ts"
 import { redirectUri, start } from "./ToolsWorld.ts"
 
 export const world = (auth: Readonly<Record<string, unknown>> = { kind: "oauth" }) =>
@@ -27,18 +27,18 @@ type World = Effect.Effect.Success<ReturnType<typeof world>>
 
 export const client = (issuer: string) => ({
   kind: "oauth",
-  clientId: byHand.clientId,
+  clientId: registeredClient.clientId,
   issuer,
-  secret: byHand.secret
+  secret: registeredClient.secret
 })
 
-export const begin = ({ cookie, path }: World) =>
+export const beginConnection = ({ cookie, path }: World) =>
   Effect.map(call("POST", `${path}/connection`, { cookie }), ({ data, error, status }) => {
     expect([status, error]).toEqual([200, undefined])
     return String(data.url)
   })
 
-export const back = (query: URLSearchParams, cookie: string) =>
+export const returnFromServer = (query: URLSearchParams, cookie: string) =>
   Effect.map(call("GET", `/api/tool-sign-ins/callback?${query}`, { cookie }), ({ headers, status }) => {
     expect(status).toBe(302)
     return headers.get("location")
@@ -47,19 +47,19 @@ export const back = (query: URLSearchParams, cookie: string) =>
 /** All that a person does. */
 export const connect = (world: World) =>
   Effect.gen(function* () {
-    const page = yield* begin(world)
+    const page = yield* beginConnection(world)
     const returned = yield* Effect.promise(() => signInAt(page, "ada"))
     expect(`${returned.origin}${returned.pathname}`).toBe(redirectUri)
-    return yield* back(returned.searchParams, world.cookie)
+    return yield* returnFromServer(returned.searchParams, world.cookie)
   })
 
-export const shown = ({ cookie, tools }: World) =>
+export const shownConnection = ({ cookie, tools }: World) =>
   Effect.map(call("GET", tools, { cookie }), ({ data }) => data.tools[0].connection)
 
 const request = Schema.decodeUnknownSync(CompleteTurnRequest)({ message: "Hello?" })
 
 /** The tools of a turn of the agent. */
-export const inTurn = ({ agentId, tenantId }: Pick<World, "agentId" | "tenantId">) =>
+export const toolsInTurn = ({ agentId, tenantId }: Pick<World, "agentId" | "tenantId">) =>
   Effect.gen(function* () {
     const tools = yield* ChatTools
     const scope = { tenantId: TenantId.make(tenantId), agentId: AgentId.make(agentId) }
@@ -68,9 +68,9 @@ export const inTurn = ({ agentId, tenantId }: Pick<World, "agentId" | "tenantId"
   }).pipe(Effect.scoped)
 
 /** What the model gets of a call, or why the tool is not there. */
-export const used = (world: Pick<World, "agentId" | "tenantId">) =>
+export const callTool = (world: Pick<World, "agentId" | "tenantId">) =>
   Effect.gen(function* () {
-    const { call, declarations, unavailable } = yield* inTurn(world)
+    const { call, declarations, unavailable } = yield* toolsInTurn(world)
     if (declarations.length === 0) return unavailable.map(({ failure }) => failure.code)
     return yield* Effect.merge(
       Effect.mapError(
@@ -80,5 +80,5 @@ export const used = (world: Pick<World, "agentId" | "tenantId">) =>
     )
   })
 
-export const found = "found with [redacted]"
-export const needed = ["TOOL_CONNECTION_REQUIRED"]
+export const toolAnswer = "found with [redacted]"
+export const connectionRequired = ["TOOL_CONNECTION_REQUIRED"]

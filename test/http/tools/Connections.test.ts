@@ -9,8 +9,8 @@ import { ToolStore } from "../../../src/store/agents/Tools.ts"
 import { ToolTokens } from "../../../src/usecases/agents/ToolTokens.ts"
 import { TestDatabase } from "../../TestDatabase.ts"
 import { call } from "../accounts/AccountsServer.ts"
-import { begin, client, connect, found, inTurn, needed, shown, used, world } from "./ConnectionWorld.ts"
-import { authorizationServer, byHand, machine } from "./ToolServers.ts"
+import { beginConnection, client, connect, toolAnswer, toolsInTurn, connectionRequired, shownConnection, callTool, world } from "./ConnectionWorld.ts"
+import { authorizationServer, registeredClient, machineClient } from "./ToolServers.ts"
 import { process, redirectUri, server } from "./ToolsWorld.ts"
 
 const live = layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })
@@ -19,10 +19,10 @@ live("Connections of tools", (it) => {
   it.scoped("a person connects a tool once, and the agent uses it; nothing shows or stores the token", () =>
     Effect.gen(function* () {
       const made = yield* world()
-      expect(yield* used(made)).toEqual(needed)
+      expect(yield* callTool(made)).toEqual(connectionRequired)
       expect(yield* connect(made)).toBe(`/app/agents/${made.agentId}/tools?connection=made`)
-      expect(yield* shown(made)).toMatchObject({ state: "connected", issuer: made.issuer })
-      expect(yield* used(made)).toBe(found)
+      expect(yield* shownConnection(made)).toMatchObject({ state: "connected", issuer: made.issuer })
+      expect(yield* callTool(made)).toBe(toolAnswer)
       const [token = ""] = made.mcp.tokens
       expect(made.audienceOf(token)).toBe(made.mcp.url)
       const sql = yield* SqlClient.SqlClient
@@ -41,10 +41,10 @@ live("Connections of tools", (it) => {
         cookie: made.cookie,
         body: { auth: client(made.issuer) }
       })
-      expect(patched.data.tool.auth).toMatchObject({ clientId: byHand.clientId, hasSecret: true })
-      expect(new URL(yield* begin(made)).searchParams.get("client_id")).toBe(byHand.clientId)
+      expect(patched.data.tool.auth).toMatchObject({ clientId: registeredClient.clientId, hasSecret: true })
+      expect(new URL(yield* beginConnection(made)).searchParams.get("client_id")).toBe(registeredClient.clientId)
       yield* connect(made)
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       const other = yield* authorizationServer(redirectUri)
       made.mcp.conduct.metadata = (document) => ({ ...document, authorization_servers: [other.issuer] })
       const refused = yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })
@@ -62,24 +62,24 @@ live("Connections of tools", (it) => {
       const auth = {
         kind: "oauth",
         grant: "client_credentials",
-        clientId: machine.clientId,
+        clientId: machineClient.clientId,
         issuer: made.issuer,
-        secret: machine.secret
+        secret: machineClient.secret
       }
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth } })
-      expect(yield* used(made)).toBe(found)
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       expect(made.asked.length).toBe(1)
       made.conduct.lasts = 30
       const begun = yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })
       expect([begun.status, begun.data]).toEqual([200, { url: null }])
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       expect(made.asked.length).toBe(3)
       const wrong = { ...auth, secret: "another-secret" }
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: wrong } })
       const refused = yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })
       expect(refused.status).toBe(400)
-      expect(yield* used(made)).toEqual(needed)
+      expect(yield* callTool(made)).toEqual(connectionRequired)
     })
   )
 
@@ -89,21 +89,21 @@ live("Connections of tools", (it) => {
       made.conduct.lasts = 3
       yield* connect(made)
       made.conduct.lasts = 3_600
-      const turn = yield* inTurn(made)
+      const turn = yield* toolsInTurn(made)
       expect(made.asked.length).toBe(2)
       const ask = turn.call("docs_find", {}, () => Effect.void)
-      expect(yield* ask).toBe(found)
+      expect(yield* ask).toBe(toolAnswer)
       const [last] = made.mcp.tokens.slice(-1)
       made.mcp.conduct.refuses = (token) => token === last
-      expect(yield* ask).toBe(found)
+      expect(yield* ask).toBe(toolAnswer)
       expect(made.asked.length).toBe(3)
       made.mcp.conduct.refuses = () => true
       expect((yield* Effect.flip(ask)).code).toBe("TOOL_CONNECTION_REQUIRED")
-      expect(yield* shown(made)).toMatchObject({ state: "refused" })
+      expect(yield* shownConnection(made)).toMatchObject({ state: "refused" })
       made.mcp.conduct.refuses = () => false
-      expect(yield* used(made)).toEqual(needed)
+      expect(yield* callTool(made)).toEqual(connectionRequired)
       yield* connect(made)
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
     })
   )
 
@@ -118,14 +118,14 @@ live("Connections of tools", (it) => {
         const before = made.asked.length
         const all = yield* Effect.all(
           [
-            used(made),
-            used(made),
-            Effect.provide(used(made), process()),
-            Effect.provide(used(made), process())
+            callTool(made),
+            callTool(made),
+            Effect.provide(callTool(made), process()),
+            Effect.provide(callTool(made), process())
           ],
           { concurrency: "unbounded" }
         )
-        expect(all).toEqual([found, found, found, found])
+        expect(all).toEqual([toolAnswer, toolAnswer, toolAnswer, toolAnswer])
         expect(made.asked.length - before).toBe(1)
       }
     })
@@ -138,8 +138,8 @@ live("Connections of tools", (it) => {
       made.conduct.delay = 500
       const sql = yield* SqlClient.SqlClient
       yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
-      yield* Effect.timeoutOption(used(made), "200 millis")
-      expect(yield* used(made)).toBe(found)
+      yield* Effect.timeoutOption(callTool(made), "200 millis")
+      expect(yield* callTool(made)).toBe(toolAnswer)
       expect(made.asked.filter((path) => path === "/token").length).toBe(2)
     })
   )
@@ -151,8 +151,8 @@ live("Connections of tools", (it) => {
       made.conduct.delay = 500
       const sql = yield* SqlClient.SqlClient
       yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
-      yield* Effect.provide(Effect.timeoutOption(used(made), "200 millis"), process())
-      expect(yield* used(made)).toBe(found)
+      yield* Effect.provide(Effect.timeoutOption(callTool(made), "200 millis"), process())
+      expect(yield* callTool(made)).toBe(toolAnswer)
       expect(made.asked.filter((path) => path === "/token").length).toBe(2)
     })
   )
@@ -168,8 +168,8 @@ live("Connections of tools", (it) => {
       yield* sql`create trigger refuse_tokens before update of tokens on tool_connections
         for each row execute function refuse_tokens()`
       yield* sql`drop function refuse_tokens cascade`.pipe(Effect.delay("1500 millis"), Effect.fork)
-      expect(yield* used(made)).toBe(found)
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       expect(made.asked.filter((path) => path === "/token").length).toBe(2)
     })
   )
@@ -181,20 +181,20 @@ live("Connections of tools", (it) => {
       const sql = yield* SqlClient.SqlClient
       yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
       made.conduct.isDown = true
-      expect(yield* used(made)).toEqual(["TOOL_FAILED"])
-      expect(yield* shown(made)).toMatchObject({ state: "connected" })
+      expect(yield* callTool(made)).toEqual(["TOOL_FAILED"])
+      expect(yield* shownConnection(made)).toMatchObject({ state: "connected" })
       yield* sql`update tool_connections set expires_at = now() + interval '30 seconds'`
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       made.conduct.isDown = false
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       const [row] = yield* sql<{ readonly tokens: string }>`select tokens from tool_connections`
       yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       // Its refresh token was used already: the server ends what was granted.
       yield* sql`
         update tool_connections set tokens = ${row?.tokens ?? ""}, expires_at = now() - interval '1 second'`
-      expect(yield* used(made)).toEqual(needed)
-      expect(yield* shown(made)).toMatchObject({ state: "refused" })
+      expect(yield* callTool(made)).toEqual(connectionRequired)
+      expect(yield* shownConnection(made)).toMatchObject({ state: "refused" })
     })
   )
 
@@ -205,8 +205,8 @@ live("Connections of tools", (it) => {
       const gone = yield* call("DELETE", `${made.path}/connection`, { cookie: made.cookie })
       expect(gone.status).toBe(200)
       expect(made.asked).toContain("/token/revocation")
-      expect(yield* shown(made)).toBe(null)
-      expect(yield* used(made)).toEqual(needed)
+      expect(yield* shownConnection(made)).toBe(null)
+      expect(yield* callTool(made)).toEqual(connectionRequired)
       expect((yield* call("DELETE", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(404)
       yield* connect(made)
       yield* call("DELETE", made.path, { cookie: made.cookie })
@@ -226,7 +226,7 @@ live("Connections of tools", (it) => {
       const sent = made.revokers.map((header) =>
         Buffer.from(header.replace("Basic ", ""), "base64").toString()
       )
-      for (const text of sent) expect(text).not.toContain(byHand.secret)
+      for (const text of sent) expect(text).not.toContain(registeredClient.secret)
       expect(other.asked).toEqual([])
     })
   )
@@ -243,7 +243,7 @@ live("Connections of tools", (it) => {
       const removed = tokens.disconnect(scope, tool)
       yield* Effect.flip(withCommit(sql.withTransaction(Effect.zipRight(removed, Effect.fail("refused")))))
       expect(made.asked).not.toContain("/token/revocation")
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       yield* withCommit(sql.withTransaction(removed))
       expect(made.asked).toContain("/token/revocation")
     }).pipe(Effect.provide(ToolStore.Default))

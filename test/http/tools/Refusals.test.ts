@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import { listen, signInAt } from "../accounts/sso/Providers.ts"
 import { call, operate, password, cookieOf, signedIn } from "../accounts/AccountsServer.ts"
 import { TestDatabase } from "../../TestDatabase.ts"
-import { back, begin, connect, needed, shown, used, world } from "./ConnectionWorld.ts"
+import { returnFromServer, beginConnection, connect, connectionRequired, shownConnection, callTool, world } from "./ConnectionWorld.ts"
 import { redirectUri, server } from "./ToolsWorld.ts"
 
 const live = layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })
@@ -23,21 +23,21 @@ live("A sign-in for a tool", (it) => {
     Effect.gen(function* () {
       const made = yield* world()
       const agents = `/app/agents?connection=retry`
-      const page = yield* begin(made)
+      const page = yield* beginConnection(made)
       const { searchParams } = yield* Effect.promise(() => signInAt(page, "ada"))
       const second = yield* call("POST", "/api/auth/login", { body: { email: "ada@example.com", password } })
       const stranger = yield* signedIn("eve@example.com")
       for (const cookie of [cookieOf(second), stranger.cookie]) {
-        expect(yield* back(searchParams, cookie)).toBe(agents)
+        expect(yield* returnFromServer(searchParams, cookie)).toBe(agents)
       }
-      expect(yield* back(searchParams, "")).toBe("/app/agents?connection=signed-out")
-      expect(yield* back(searchParams, "spoke_session=none")).toBe("/app/agents?connection=signed-out")
+      expect(yield* returnFromServer(searchParams, "")).toBe("/app/agents?connection=signed-out")
+      expect(yield* returnFromServer(searchParams, "spoke_session=none")).toBe("/app/agents?connection=signed-out")
       const wrong = new URLSearchParams(searchParams)
       wrong.set("state", "another")
-      expect(yield* back(wrong, made.cookie)).toBe(agents)
+      expect(yield* returnFromServer(wrong, made.cookie)).toBe(agents)
       expect(made.asked).toEqual([])
-      expect(yield* back(searchParams, made.cookie)).toContain("connection=made")
-      expect(yield* back(searchParams, made.cookie)).toBe(agents)
+      expect(yield* returnFromServer(searchParams, made.cookie)).toContain("connection=made")
+      expect(yield* returnFromServer(searchParams, made.cookie)).toBe(agents)
       expect(made.asked).toEqual(["/token"])
     })
   )
@@ -45,13 +45,13 @@ live("A sign-in for a tool", (it) => {
   it.scoped("needs an admin when it begins and when it ends", () =>
     Effect.gen(function* () {
       const made = yield* world()
-      const page = yield* begin(made)
+      const page = yield* beginConnection(made)
       const { searchParams } = yield* Effect.promise(() => signInAt(page, "ada"))
       const sql = yield* SqlClient.SqlClient
       yield* sql`update users set role = 'agent'`
       expect((yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(403)
-      expect(yield* back(searchParams, made.cookie)).toBe("/app/agents?connection=signed-out")
-      expect(yield* shown(made)).toBe(null)
+      expect(yield* returnFromServer(searchParams, made.cookie)).toBe("/app/agents?connection=signed-out")
+      expect(yield* shownConnection(made)).toBe(null)
     })
   )
 
@@ -60,18 +60,18 @@ live("A sign-in for a tool", (it) => {
       const made = yield* world()
       const tools = `/app/agents/${made.agentId}/tools`
       const sql = yield* SqlClient.SqlClient
-      const late = yield* begin(made)
+      const late = yield* beginConnection(made)
       const old = yield* Effect.promise(() => signInAt(late, "ada"))
       yield* sql`update tool_sign_ins set expires_at = now()`
-      expect(yield* back(old.searchParams, made.cookie)).toBe(`${tools}?connection=retry`)
-      const page = yield* begin(made)
+      expect(yield* returnFromServer(old.searchParams, made.cookie)).toBe(`${tools}?connection=retry`)
+      const page = yield* beginConnection(made)
       const { searchParams } = yield* Effect.promise(() => signInAt(page, "ada"))
       yield* call("PATCH", made.path, {
         cookie: made.cookie,
         body: { mcp: { url: `${made.mcp.url}/other` } }
       })
-      expect(yield* back(searchParams, made.cookie)).toBe(`${tools}?connection=retry`)
-      yield* begin(made).pipe(Effect.ignore)
+      expect(yield* returnFromServer(searchParams, made.cookie)).toBe(`${tools}?connection=retry`)
+      yield* beginConnection(made).pipe(Effect.ignore)
       yield* call("POST", "/api/auth/logout", { cookie: made.cookie })
       expect(yield* sql`select tool_id from tool_sign_ins`).toEqual([])
     })
@@ -83,10 +83,10 @@ live("A sign-in for a tool", (it) => {
       const tools = `/app/agents/${made.agentId}/tools`
       const answered = (change: (answer: URLSearchParams) => void) =>
         Effect.gen(function* () {
-          const page = yield* begin(made)
+          const page = yield* beginConnection(made)
           const { searchParams } = yield* Effect.promise(() => signInAt(page, "ada"))
           change(searchParams)
-          return yield* back(searchParams, made.cookie)
+          return yield* returnFromServer(searchParams, made.cookie)
         })
       const denied = answered((answer) => {
         answer.delete("code")
@@ -103,7 +103,7 @@ live("A sign-in for a tool", (it) => {
         made.conduct.isDown = true
       })
       expect(down).toBe(`${tools}?connection=provider`)
-      expect(yield* shown(made)).toBe(null)
+      expect(yield* shownConnection(made)).toBe(null)
     })
   )
 
@@ -112,16 +112,16 @@ live("A sign-in for a tool", (it) => {
       const made = yield* world()
       made.conduct.audience = "https://other.example/mcp"
       yield* connect(made)
-      expect(yield* used(made)).toEqual(needed)
-      expect(yield* shown(made)).toMatchObject({ state: "refused" })
+      expect(yield* callTool(made)).toEqual(connectionRequired)
+      expect(yield* shownConnection(made)).toMatchObject({ state: "refused" })
       made.conduct.audience = null
       yield* connect(made)
       const sent = made.mcp.tokens.length
       const elsewhere = yield* listen((_, response) => response.end())
       const moved = { mcp: { url: `${elsewhere.issuer}/mcp` } }
       yield* call("PATCH", made.path, { cookie: made.cookie, body: moved })
-      expect(yield* shown(made)).toBe(null)
-      expect(yield* used(made)).toEqual(needed)
+      expect(yield* shownConnection(made)).toBe(null)
+      expect(yield* callTool(made)).toEqual(connectionRequired)
       expect(made.mcp.tokens.length).toBe(sent)
     })
   )

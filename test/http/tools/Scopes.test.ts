@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { TestDatabase } from "../../TestDatabase.ts"
 import { call } from "../accounts/AccountsServer.ts"
-import { begin, connect, found, inTurn, needed, shown, used, world } from "./ConnectionWorld.ts"
-import { machine } from "./ToolServers.ts"
+import { beginConnection, connect, toolAnswer, toolsInTurn, connectionRequired, shownConnection, callTool, world } from "./ConnectionWorld.ts"
+import { machineClient } from "./ToolServers.ts"
 import { process, server } from "./ToolsWorld.ts"
 
 const live = layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })
@@ -16,9 +16,9 @@ const toWrite = (method: string) => (method === "tools/call" ? ["mcp:write"] : [
 const byMachine = (issuer: string) => ({
   kind: "oauth",
   grant: "client_credentials",
-  clientId: machine.clientId,
+  clientId: machineClient.clientId,
   issuer,
-  secret: machine.secret
+  secret: machineClient.secret
 })
 
 live("Scopes that an MCP server demands in addition", (it) => {
@@ -26,9 +26,9 @@ live("Scopes that an MCP server demands in addition", (it) => {
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
-      expect(yield* shown(made)).toMatchObject({ state: "connected", missingScopes: [] })
+      expect(yield* shownConnection(made)).toMatchObject({ state: "connected", missingScopes: [] })
       made.mcp.conduct.demands = toWrite
-      const turn = yield* inTurn(made)
+      const turn = yield* toolsInTurn(made)
       const ask = turn.call("docs_find", {}, () => Effect.void)
       const before = made.mcp.tokens.length
       const failure = yield* Effect.flip(ask)
@@ -39,18 +39,18 @@ live("Scopes that an MCP server demands in addition", (it) => {
       })
       expect(made.mcp.tokens.length - before).toBe(1)
       expect(made.asked).toEqual(["/token"])
-      expect(yield* shown(made)).toMatchObject({ state: "insufficient", missingScopes: ["mcp:write"] })
+      expect(yield* shownConnection(made)).toMatchObject({ state: "insufficient", missingScopes: ["mcp:write"] })
       made.mcp.conduct.demands = () => []
-      expect(yield* used(made)).toBe(found)
-      expect(yield* shown(made)).toMatchObject({ state: "insufficient" })
+      expect(yield* callTool(made)).toBe(toolAnswer)
+      expect(yield* shownConnection(made)).toMatchObject({ state: "insufficient" })
 
       made.mcp.conduct.demands = toWrite
-      const page = new URL(yield* begin(made))
+      const page = new URL(yield* beginConnection(made))
       const requested = page.searchParams.get("scope")?.split(" ") ?? []
       expect(requested.toSorted()).toEqual(["mcp:tools", "mcp:write", "offline_access"])
       yield* connect(made)
-      expect(yield* used(made)).toBe(found)
-      expect(yield* shown(made)).toMatchObject({ state: "connected", missingScopes: [] })
+      expect(yield* callTool(made)).toBe(toolAnswer)
+      expect(yield* shownConnection(made)).toMatchObject({ state: "connected", missingScopes: [] })
       expect(made.scopesOf(made.mcp.tokens.at(-1) ?? "")).toEqual(["mcp:tools", "mcp:write"])
     })
   )
@@ -60,14 +60,14 @@ live("Scopes that an MCP server demands in addition", (it) => {
       const made = yield* world()
       yield* connect(made)
       made.mcp.conduct.demands = (method) => (method === "tools/call" ? [""] : [])
-      expect(yield* used(made)).toEqual(lacking)
-      expect(yield* shown(made)).toMatchObject({ state: "connected" })
+      expect(yield* callTool(made)).toEqual(lacking)
+      expect(yield* shownConnection(made)).toMatchObject({ state: "connected" })
       made.mcp.conduct.demands = toWrite
-      expect(yield* used(made)).toEqual(lacking)
+      expect(yield* callTool(made)).toEqual(lacking)
       const body = { auth: { kind: "oauth", scopes: ["mcp:tools"] } }
       yield* call("PATCH", made.path, { cookie: made.cookie, body })
-      expect(yield* used(made)).toEqual(needed)
-      const page = new URL(yield* begin(made))
+      expect(yield* callTool(made)).toEqual(connectionRequired)
+      const page = new URL(yield* beginConnection(made))
       expect(page.searchParams.get("scope")).toBe("mcp:tools offline_access")
     })
   )
@@ -77,7 +77,7 @@ live("Scopes that an MCP server demands in addition", (it) => {
       const made = yield* world()
       yield* connect(made)
       made.mcp.conduct.demands = () => ["mcp:write"]
-      const { declarations, unavailable } = yield* inTurn(made)
+      const { declarations, unavailable } = yield* toolsInTurn(made)
       expect(declarations).toEqual([])
       expect(unavailable.map(({ failure }) => failure.code)).toEqual(lacking)
     })
@@ -87,22 +87,22 @@ live("Scopes that an MCP server demands in addition", (it) => {
     Effect.gen(function* () {
       const made = yield* world()
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       made.mcp.conduct.demands = toWrite
       made.conduct.delay = 200
-      const all = yield* Effect.all([used(made), used(made), Effect.provide(used(made), process())], {
+      const all = yield* Effect.all([callTool(made), callTool(made), Effect.provide(callTool(made), process())], {
         concurrency: "unbounded"
       })
-      expect(all).toEqual([found, found, found])
+      expect(all).toEqual([toolAnswer, toolAnswer, toolAnswer])
       expect(made.asked.length).toBe(2)
       expect(made.scopesOf(made.mcp.tokens.at(-1) ?? "")).toEqual(["mcp:tools", "mcp:write"])
       made.mcp.conduct.refuses = (
         (first) => (token: string) =>
           token === first
       )(made.mcp.tokens.at(-1))
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       expect(made.scopesOf(made.mcp.tokens.at(-1) ?? "")).toEqual(["mcp:tools", "mcp:write"])
-      expect(yield* shown(made)).toMatchObject({ state: "connected" })
+      expect(yield* shownConnection(made)).toMatchObject({ state: "connected" })
     })
   )
 
@@ -111,30 +111,30 @@ live("Scopes that an MCP server demands in addition", (it) => {
       const made = yield* world()
       made.conduct.scopes = "mcp:tools"
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       made.mcp.conduct.demands = toWrite
-      expect(yield* used(made)).toEqual(lacking)
+      expect(yield* callTool(made)).toEqual(lacking)
       const asked = made.asked.length
       expect(asked).toBe(2)
-      for (let round = 0; round < 3; round++) expect(yield* used(made)).toEqual(lacking)
+      for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
       expect(made.asked.length).toBe(asked)
       made.conduct.error = "invalid_scope"
       made.mcp.conduct.demands = (method) => (method === "tools/call" ? ["mcp:other"] : [])
-      for (let round = 0; round < 3; round++) expect(yield* used(made)).toEqual(lacking)
+      for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
       expect(made.asked.length).toBe(asked + 1)
       made.conduct.error = null
-      expect(yield* shown(made)).toMatchObject({
+      expect(yield* shownConnection(made)).toMatchObject({
         state: "insufficient",
         missingScopes: ["mcp:write", "mcp:other"]
       })
       made.mcp.conduct.demands = () => []
-      expect(yield* used(made)).toBe(found)
+      expect(yield* callTool(made)).toBe(toolAnswer)
       // Granted there meanwhile, and connected again by hand.
       made.conduct.scopes = "mcp:tools mcp:write"
       made.mcp.conduct.demands = toWrite
       expect((yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(200)
-      expect(yield* used(made)).toBe(found)
-      expect(yield* shown(made)).toMatchObject({ state: "connected", missingScopes: [] })
+      expect(yield* callTool(made)).toBe(toolAnswer)
+      expect(yield* shownConnection(made)).toMatchObject({ state: "connected", missingScopes: [] })
     })
   )
 
@@ -144,9 +144,9 @@ live("Scopes that an MCP server demands in addition", (it) => {
       const auth = { ...byMachine(made.issuer), scopes: ["mcp:tools"] }
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth } })
       made.mcp.conduct.demands = toWrite
-      expect(yield* used(made)).toEqual(lacking)
+      expect(yield* callTool(made)).toEqual(lacking)
       expect(made.asked.length).toBe(1)
-      expect(yield* shown(made)).toMatchObject({ state: "insufficient" })
+      expect(yield* shownConnection(made)).toMatchObject({ state: "insufficient" })
     })
   )
 
@@ -161,17 +161,17 @@ live("Scopes that an MCP server demands in addition", (it) => {
       made.mcp.conduct.demands = others
       const requests: Array<number> = []
       for (let round = 0; round < 5; round++) {
-        expect(yield* used(made)).toEqual(lacking)
+        expect(yield* callTool(made)).toEqual(lacking)
         requests.push(made.asked.length)
       }
       expect(requests).toEqual([3, 5, 5, 5, 5])
 
       const other = yield* world()
       yield* call("PATCH", other.path, { cookie: other.cookie, body: { auth: byMachine(other.issuer) } })
-      expect(yield* used(other)).toBe(found)
+      expect(yield* callTool(other)).toBe(toolAnswer)
       other.conduct.error = "invalid_scope"
       other.mcp.conduct.demands = others
-      for (let round = 0; round < 8; round++) expect(yield* used(other)).toEqual(lacking)
+      for (let round = 0; round < 8; round++) expect(yield* callTool(other)).toEqual(lacking)
       expect(other.asked.length).toBe(6)
     })
   )

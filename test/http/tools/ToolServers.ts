@@ -5,8 +5,8 @@ import type * as Http from "node:http"
 import Provider from "oidc-provider"
 import { listen } from "../accounts/sso/Providers.ts"
 
-export const byHand = { clientId: "by-hand", secret: "a-client-secret-of-the-tests-by-hand" }
-export const machine = { clientId: "machine", secret: "a-client-secret-of-the-tests-machine" }
+export const registeredClient = { clientId: "by-hand", secret: "a-client-secret-of-the-tests-by-hand" }
+export const machineClient = { clientId: "machine", secret: "a-client-secret-of-the-tests-machine" }
 
 /** What the authorization server does; a test changes it. */
 interface Conduct {
@@ -80,15 +80,15 @@ export const authorizationServer = (redirectUri: string) =>
     const provider = new Provider(issuer, {
       clients: [
         {
-          client_id: byHand.clientId,
-          client_secret: byHand.secret,
+          client_id: registeredClient.clientId,
+          client_secret: registeredClient.secret,
           redirect_uris: [redirectUri],
           grant_types: ["authorization_code", "refresh_token"],
           id_token_signed_response_alg: "ES256"
         },
         {
-          client_id: machine.clientId,
-          client_secret: machine.secret,
+          client_id: machineClient.clientId,
+          client_secret: machineClient.secret,
           redirect_uris: [],
           response_types: [],
           grant_types: ["client_credentials"]

@@ -17,7 +17,7 @@ import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { Inbound } from "../../../src/usecases/channels/Inbound.ts"
 import { Takeover } from "../../../src/usecases/conversations/Takeover.ts"
-import { counted } from "../../Counters.ts"
+import { counterValue } from "../../Counters.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { request, says, Script } from "../chat/TurnHarness.ts"
@@ -169,13 +169,13 @@ eachEngineLive("A message of a channel", (it) => {
       yield* channelOf(yield* Fixtures.agent())
       const now = yield* DateTime.now
       shown.length = 0
-      const before = yield* counted("spoke_handoffs_total", "service")
+      const before = yield* counterValue("spoke_handoffs_total", "service")
       yield* receive(yield* message({ text: "old", timestamp: DateTime.subtract(now, { minutes: 16 }) }))
       expect(yield* rows("select state, handoff_reason from conversations")).toEqual([
         { state: "HUMAN_REQUESTED", handoff_reason: "The message arrived too late for the agent to answer." }
       ])
       yield* receive(yield* message({ text: "new" }))
-      expect(yield* counted("spoke_handoffs_total", "service")).toBe(before + 1)
+      expect(yield* counterValue("spoke_handoffs_total", "service")).toBe(before + 1)
       expect(yield* transcript).toEqual(["1 user: old", "2 user: new"])
       expect(yield* rows("select answered_by from messages order by position")).toEqual([
         { answered_by: "stale" },
@@ -294,10 +294,10 @@ eachEngineLive("A message of a channel", (it) => {
   it.scoped("written when the quota is spent is stored, not answered, and asks for a human", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent({ turns: 1 }))
-      const before = yield* counted("spoke_handoffs_total", "service")
+      const before = yield* counterValue("spoke_handoffs_total", "service")
       yield* receive(yield* message())
       yield* receive(yield* message())
-      expect(yield* counted("spoke_handoffs_total", "service")).toBe(before + 1)
+      expect(yield* counterValue("spoke_handoffs_total", "service")).toBe(before + 1)
       expect((yield* transcript).slice(2)).toEqual([expect.stringMatching(/^3 user: /)])
       expect(yield* rows("select state, handoff_reason from conversations")).toEqual([
         { state: "HUMAN_REQUESTED", handoff_reason: expect.stringContaining("used up") }

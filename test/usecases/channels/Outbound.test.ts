@@ -24,7 +24,7 @@ import { ConversationFeedStore } from "../../../src/store/conversations/Conversa
 import { OutboxStore } from "../../../src/store/channels/Outbox.ts"
 import { Outbound } from "../../../src/usecases/channels/Outbound.ts"
 import { RealtimeFeed } from "../../../src/usecases/conversations/RealtimeFeed.ts"
-import { counted } from "../../Counters.ts"
+import { counterValue } from "../../Counters.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { channelSettings } from "../../channels/Settings.ts"
 import { eachEngine, reset } from "../../TestDatabase.ts"
@@ -329,14 +329,14 @@ eachEngine("What goes out through channels", (it) => {
           yield* post()
           const sql = yield* SqlClient.SqlClient
           const state = sql`select state, handoff_reason as reason from conversations`
-          const before = yield* counted("spoke_handoffs_total", "service")
+          const before = yield* counterValue("spoke_handoffs_total", "service")
           answers = [Effect.fail(busy()), Effect.fail(lost()), Effect.fail(closed())]
           yield* Effect.flip(attempt(1))
           yield* Effect.flip(attempt(2))
           expect(yield* state).toEqual([{ state: "AI_ACTIVE", reason: null }])
           yield* Effect.flip(attempt(3))
           expect(yield* state).toEqual([{ state: "HUMAN_REQUESTED", reason: "The window is closed." }])
-          expect(yield* counted("spoke_handoffs_total", "service")).toBe(before + 1)
+          expect(yield* counterValue("spoke_handoffs_total", "service")).toBe(before + 1)
           // The human has taken over: unsent parts of the agent's reply are cancelled.
           yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`
           yield* Effect.flip(attempt(1))

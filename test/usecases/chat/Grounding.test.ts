@@ -14,7 +14,7 @@ import type { ChatTurnResult, TurnPart } from "../../../src/domain/chat/ChatTurn
 import type { ConversationChannel } from "../../../src/domain/conversations/Conversation.ts"
 import { ChunkId, DocumentId, newId, SourceId } from "../../../src/domain/Ids.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
-import { counted } from "../../Counters.ts"
+import { counterValue } from "../../Counters.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { chunk, type Reply, request, says, Script, turnLayer } from "./TurnHarness.ts"
@@ -435,7 +435,7 @@ eachEngineLive("What the sources do not support", (it) => {
         const scope = yield* Fixtures.agent()
         const prices = yield* written(scope, "Prices", [text])
         yield* set(scope, "unsupported", "handoff")
-        const before = yield* counted("spoke_handoffs_total", "agent")
+        const before = yield* counterValue("spoke_handoffs_total", "agent")
         const told = yield* ask(scope, [prices(0)], [wrong])
         expectReply(told, "I did not find a reliable answer to that in the sources.")
         const widget = yield* ask(scope, [prices(0)], [wrong], {}, "widget")
@@ -447,7 +447,7 @@ eachEngineLive("What the sources do not support", (it) => {
           state: "HUMAN_REQUESTED",
           handoff_reason: "The sources do not support what the model replied."
         })
-        expect(yield* counted("spoke_handoffs_total", "agent")).toBe(before + 1)
+        expect(yield* counterValue("spoke_handoffs_total", "agent")).toBe(before + 1)
       }).pipe(onFreshData(turnLayer()))
   )
 })

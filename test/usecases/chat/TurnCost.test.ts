@@ -8,7 +8,7 @@ import * as Stream from "effect/Stream"
 import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
 import type { Bill } from "../../../src/domain/billing/Cost.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
-import { counted } from "../../Counters.ts"
+import { counterValue } from "../../Counters.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { type Reply, request, Script, turnLayer } from "./TurnHarness.ts"
@@ -61,7 +61,7 @@ eachEngineLive("A turn's cost", (it) => {
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
-      const before = yield* counted("spoke_turn_cost_usd_total")
+      const before = yield* counterValue("spoke_turn_cost_usd_total")
       const { reply } = yield* Script
       yield* Ref.set(
         reply,
@@ -76,7 +76,7 @@ eachEngineLive("A turn's cost", (it) => {
       yield* Ref.set(reply, says("Hello", bill("one/a", 2)))
       yield* chat.complete(scope, request({ persist: false }))
       expect((yield* stored).models[0]).toBe("one/a 2 42+0 22/4/6")
-      expect((yield* counted("spoke_turn_cost_usd_total")) - before).toBeCloseTo(742e-9, 12)
+      expect((yield* counterValue("spoke_turn_cost_usd_total")) - before).toBeCloseTo(742e-9, 12)
     }).pipe(onFreshData(turnLayer()))
   )
 
@@ -84,7 +84,7 @@ eachEngineLive("A turn's cost", (it) => {
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
-      const before = yield* counted("spoke_turn_unpriced_calls_total")
+      const before = yield* counterValue("spoke_turn_unpriced_calls_total")
       const { reply } = yield* Script
       yield* Ref.set(reply, says("Hello"))
       yield* chat.complete(scope, request())
@@ -97,7 +97,7 @@ eachEngineLive("A turn's cost", (it) => {
         runs: ["unknown+1", "unknown+1", "unknown+1"],
         models: ["scripted 3 0+3 11/0/3"]
       })
-      expect(yield* counted("spoke_turn_unpriced_calls_total")).toBe(before + 3)
+      expect(yield* counterValue("spoke_turn_unpriced_calls_total")).toBe(before + 3)
     }).pipe(onFreshData(turnLayer()))
   )
 

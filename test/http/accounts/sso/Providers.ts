@@ -124,7 +124,7 @@ export interface Answers {
 }
 
 /** A provider that makes its tokens as the test says: it shows no sign-in page, and each code works once. */
-export const falseProvider = Effect.gen(function* () {
+export const fakeProvider = Effect.gen(function* () {
   const state = { ...pair(), kid: "first" }
   const foreign = pair()
   const answers: Answers = {

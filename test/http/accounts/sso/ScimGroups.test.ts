@@ -4,9 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { TestDatabase } from "../../../TestDatabase.ts"
 import { accountsServer, call, cookieOf, operate, password } from "../AccountsServer.ts"
-import { falseProvider } from "./Providers.ts"
-import { entraUser, groupSchema, patch, provisioned } from "./ScimWorld.ts"
-import { back, begin, settings, who } from "./SignOnWorld.ts"
+import { fakeProvider } from "./Providers.ts"
+import { entraUser, groupSchema, patch, provisionedTenant } from "./ScimWorld.ts"
+import { returnFromProvider, beginSignOn, settings, sessionUser } from "./SignOnWorld.ts"
 
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
@@ -21,7 +21,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
   }
 
   const world = Effect.gen(function* () {
-    const made = yield* provisioned(roles)
+    const made = yield* provisionedTenant(roles)
     const ada = (yield* made.ask("POST", "/Users", entraUser("ada@acme.example"))).body.id as string
     const bob = (yield* made.ask("POST", "/Users", entraUser("bob@acme.example"))).body.id as string
     const roleOf = (id: string) =>
@@ -80,7 +80,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
       })
       yield* add
       expect(yield* groups).toHaveLength(1)
-      const other = yield* falseProvider
+      const other = yield* fakeProvider
       const replaced = yield* call("PUT", "/api/single-sign-on", {
         cookie,
         body: { ...settings(other.issuer), ...roles }
@@ -142,13 +142,13 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
       ).id
       yield* ask("POST", "/Groups", { displayName: "Support", members: [{ value: second }] })
       expect([yield* roleOf(first), yield* roleOf(second)]).toEqual(["owner", "agent"])
-      expect(yield* who(session)).toBe(401)
+      expect(yield* sessionUser(session)).toBe(401)
       yield* ask("POST", "/Groups", { displayName: "IT", members: [{ value: first }, { value: second }] })
       expect([yield* roleOf(first), yield* roleOf(second)]).toEqual(["owner", "admin"])
       // The tenant gives the role of owners to this group: to who brings it in a signed token, and not for a provisioning token.
       yield* ask("POST", "/Groups", { displayName: "Board", members: [{ value: ada }, { value: first }] })
       expect([yield* roleOf(ada), yield* roleOf(first)]).toEqual(["admin", "owner"])
-      expect(yield* who(cookie)).toMatchObject({ role: "owner" })
+      expect(yield* sessionUser(cookie)).toMatchObject({ role: "owner" })
     })
   )
 
@@ -207,13 +207,13 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
 
   it.scoped("gives the same roles at a sign-in, whose token adds to them", () =>
     Effect.gen(function* () {
-      const provider = yield* falseProvider
-      const { ask } = yield* provisioned(roles, provider.issuer)
+      const provider = yield* fakeProvider
+      const { ask } = yield* provisionedTenant(roles, provider.issuer)
       const ada = (yield* ask("POST", "/Users", entraUser("ada@acme.example"))).body.id
       yield* ask("POST", "/Groups", { displayName: "IT", members: [{ value: ada }] })
-      const { flow, page } = yield* begin()
-      const { session } = yield* back(new URLSearchParams(provider.approve(page)), flow)
-      expect(yield* who(session)).toMatchObject({ email: "ada@acme.example", role: "admin" })
+      const { flow, page } = yield* beginSignOn()
+      const { session } = yield* returnFromProvider(new URLSearchParams(provider.approve(page)), flow)
+      expect(yield* sessionUser(session)).toMatchObject({ email: "ada@acme.example", role: "admin" })
     })
   )
 

@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 import { RateLimiter } from "../../../../src/capabilities/RateLimiter.ts"
 import { reset, TestDatabase } from "../../../TestDatabase.ts"
 import { accountsServer, call, cookieOf, operate, password, signedIn } from "../AccountsServer.ts"
-import { falseProvider } from "./Providers.ts"
+import { fakeProvider } from "./Providers.ts"
 import {
   type Body,
   entraUser,
@@ -14,17 +14,17 @@ import {
   oktaUser,
   patch,
   patchSchema,
-  provisioned,
+  provisionedTenant,
   userSchema
 } from "./ScimWorld.ts"
-import { actions, back, begin, who } from "./SignOnWorld.ts"
+import { auditActions, returnFromProvider, beginSignOn, sessionUser } from "./SignOnWorld.ts"
 
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
 layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (it) => {
   it.effect("asks for the tenant's token, which is shown once, replaced and revoked", () =>
     Effect.gen(function* () {
-      const { ask, cookie, secret } = yield* provisioned()
+      const { ask, cookie, secret } = yield* provisionedTenant()
       expect((yield* ask("GET", "/Users")).status).toBe(200)
       for (const wrong of ["", "Bearer", `Bearer ${secret}x`, "Bearer sps_none", `Basic ${secret}`]) {
         const refused = yield* ask("GET", "/Users", undefined, wrong)
@@ -47,7 +47,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
       expect((yield* ask("GET", "/Users", undefined, now)).status).toBe(200)
       expect((yield* call("DELETE", "/api/single-sign-on/scim", { cookie })).status).toBe(200)
       expect((yield* ask("GET", "/Users", undefined, now)).status).toBe(401)
-      expect(yield* actions(cookie)).toEqual(
+      expect(yield* auditActions(cookie)).toEqual(
         expect.arrayContaining(["scim_token.create", "scim_token.revoke"])
       )
       yield* reset
@@ -58,7 +58,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
 
   it.effect("describes itself", () =>
     Effect.gen(function* () {
-      const { ask } = yield* provisioned()
+      const { ask } = yield* provisionedTenant()
       const config = yield* ask("GET", "/ServiceProviderConfig")
       expect(config.type).toBe("application/scim+json; charset=utf-8")
       expect(config.body).toMatchObject({
@@ -84,7 +84,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
 
   it.effect("makes people as Entra ID does: looked for, made, found by name and external id, changed", () =>
     Effect.gen(function* () {
-      const { ask, cookie } = yield* provisioned()
+      const { ask, cookie } = yield* provisionedTenant()
       const search = `/Users?filter=${encodeURIComponent('userName eq "Ada@acme.example"')}`
       expect((yield* ask("GET", search)).body).toMatchObject({ totalResults: 0, Resources: [] })
       const made = yield* ask("POST", "/Users", entraUser("Ada@acme.example"))
@@ -124,13 +124,13 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
       )
       expect([changed.status, changed.body.externalId]).toEqual([200, "another"])
       expect((yield* ask("GET", `/Users/${made.body.id}`)).body).toEqual(changed.body)
-      expect(yield* actions(cookie)).toEqual(expect.arrayContaining(["user.create", "user.update"]))
+      expect(yield* auditActions(cookie)).toEqual(expect.arrayContaining(["user.create", "user.update"]))
     })
   )
 
   it.effect("makes people as Okta does, replaces them, and switches them off and on", () =>
     Effect.gen(function* () {
-      const { ask } = yield* provisioned()
+      const { ask } = yield* provisionedTenant()
       const made = yield* ask("POST", "/Users", oktaUser("ada@acme.example"))
       expect(made.status).toBe(201)
       const path = `/Users/${made.body.id}`
@@ -147,7 +147,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
 
   it.effect("puts out whoever is switched off, at once and everywhere, until they are switched on", () =>
     Effect.gen(function* () {
-      const { ask, cookie: owner } = yield* provisioned()
+      const { ask, cookie: owner } = yield* provisionedTenant()
       const email = "bob@acme.example"
       yield* call("POST", "/api/users", { cookie: owner, body: { email, role: "admin", password } })
       const login = call("POST", "/api/auth/login", { body: { email, password } })
@@ -180,26 +180,26 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
 
   it.scoped("keeps whoever is switched off from single sign-on too", () =>
     Effect.gen(function* () {
-      const provider = yield* falseProvider
-      const { ask } = yield* provisioned({}, provider.issuer)
+      const provider = yield* fakeProvider
+      const { ask } = yield* provisionedTenant({}, provider.issuer)
       const enter = Effect.gen(function* () {
-        const { flow, page } = yield* begin()
-        return yield* back(new URLSearchParams(provider.approve(page)), flow)
+        const { flow, page } = yield* beginSignOn()
+        return yield* returnFromProvider(new URLSearchParams(provider.approve(page)), flow)
       })
       const made = yield* ask("POST", "/Users", { ...entraUser("ada@acme.example"), active: false })
       expect((yield* enter).location).toBe("/app?sso=account")
       yield* ask("PATCH", `/Users/${made.body.id}`, patch({ op: "replace", path: "active", value: true }))
       const { session } = yield* enter
-      expect(yield* who(session)).toMatchObject({ email: "ada@acme.example" })
+      expect(yield* sessionUser(session)).toMatchObject({ email: "ada@acme.example" })
       yield* ask("PATCH", `/Users/${made.body.id}`, patch({ op: "replace", path: "active", value: false }))
-      expect(yield* who(session)).toBe(401)
+      expect(yield* sessionUser(session)).toBe(401)
       expect((yield* enter).location).toBe("/app?sso=account")
     })
   )
 
   it.effect("refuses in SCIM's shape what cannot be, and changes nothing", () =>
     Effect.gen(function* () {
-      const { ask } = yield* provisioned()
+      const { ask } = yield* provisionedTenant()
       const owner = (yield* ask("GET", "/Users")).body.Resources[0]
       const path = `/Users/${owner.id}`
       const refusals: ReadonlyArray<readonly [string, string, unknown, number, string | undefined]> = [
@@ -254,7 +254,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
 
   it.effect("ends what the person gave to others, and the invitation they hold", () =>
     Effect.gen(function* () {
-      const { ask, cookie: owner } = yield* provisioned()
+      const { ask, cookie: owner } = yield* provisionedTenant()
       const email = "bob@acme.example"
       yield* call("POST", "/api/users", { cookie: owner, body: { email, role: "admin", password } })
       const bob = cookieOf(yield* call("POST", "/api/auth/login", { body: { email, password } }))
@@ -290,13 +290,13 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
 
   it.effect("takes no account of another tenant, whose address lies in the confirmed domain", () =>
     Effect.gen(function* () {
-      const { ask } = yield* provisioned()
+      const { ask } = yield* provisionedTenant()
       const other = yield* signedIn("eve@acme.example")
       const taken = yield* ask("POST", "/Users", { ...entraUser("eve@acme.example"), active: false })
       expect([taken.status, taken.body.scimType]).toEqual([409, "uniqueness"])
       const search = `/Users?filter=${encodeURIComponent('userName eq "eve@acme.example"')}`
       expect((yield* ask("GET", search)).body.totalResults).toBe(0)
-      expect(yield* who(other.cookie)).toMatchObject({ email: "eve@acme.example", role: "owner" })
+      expect(yield* sessionUser(other.cookie)).toMatchObject({ email: "eve@acme.example", role: "owner" })
       const sql = yield* SqlClient.SqlClient
       const [eve] = yield* sql<{ readonly id: string }>`
         select id from users where tenant_id = ${other.tenantId}`
@@ -314,7 +314,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
 
   it.effect("lets the operator bring back an owner whom the provider has switched off", () =>
     Effect.gen(function* () {
-      const { ask, cookie, tenantId } = yield* provisioned()
+      const { ask, cookie, tenantId } = yield* provisionedTenant()
       const body = { email: "cy@acme.example", role: "owner", password }
       const second: string = (yield* call("POST", "/api/users", { cookie, body })).data.user.id
       yield* ask("PATCH", `/Users/${second}`, patch({ op: "replace", value: { active: false } }))
@@ -330,7 +330,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
 
   it.effect("bounds what is sent and how often, in SCIM's shape", () =>
     Effect.gen(function* () {
-      const { ask, tenantId } = yield* provisioned()
+      const { ask, tenantId } = yield* provisionedTenant()
       const large = yield* ask("POST", "/Users", {
         ...entraUser("ada@acme.example"),
         title: "x".repeat(1_100_000)
@@ -351,14 +351,14 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
       yield* Effect.repeat(takeAll, { until: ({ granted }) => !granted })
       const often = yield* ask("GET", "/Users")
       expect([often.status, often.body.schemas]).toEqual([429, [errorSchema]])
-      const other = yield* provisioned()
+      const other = yield* provisionedTenant()
       expect((yield* other.ask("GET", "/Users")).status).toBe(200)
     })
   )
 
   it.effect("reads over any number of attributes that are not kept", () =>
     Effect.gen(function* () {
-      const { ask } = yield* provisioned()
+      const { ask } = yield* provisionedTenant()
       const wide = Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [index, 1]))
       expect((yield* ask("PATCH", "/Users/usr_x", patch({ op: "add", value: wide }))).status).toBe(404)
     })
@@ -366,7 +366,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
 
   it.effect("gives pages of a hundred at most, and nothing of another tenant", () =>
     Effect.gen(function* () {
-      const { ask } = yield* provisioned()
+      const { ask } = yield* provisionedTenant()
       const { tenantId } = yield* signedIn("stranger@other.example")
       for (const name of ["a", "b", "c"]) yield* ask("POST", "/Users", entraUser(`${name}@acme.example`))
       const page = (yield* ask("GET", "/Users?startIndex=2&count=2")).body

@@ -2,7 +2,7 @@
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { call } from "../AccountsServer.ts"
-import { connected } from "./SignOnWorld.ts"
+import { connectedTenant } from "./SignOnWorld.ts"
 
 export const userSchema = "urn:ietf:params:scim:schemas:core:2.0:User"
 export const groupSchema = "urn:ietf:params:scim:schemas:core:2.0:Group"
@@ -12,9 +12,9 @@ export const errorSchema = "urn:ietf:params:scim:api:messages:2.0:Error"
 export type Body = Readonly<Record<string, unknown>>
 
 /** A tenant with a token, and requests with it. `data` of an answer is its whole body. */
-export const provisioned = (changes: Body = {}, issuer = "https://accounts.example") =>
+export const provisionedTenant = (changes: Body = {}, issuer = "https://accounts.example") =>
   Effect.gen(function* () {
-    const made = yield* connected(issuer, changes)
+    const made = yield* connectedTenant(issuer, changes)
     const token = yield* call("POST", "/api/single-sign-on/scim", { cookie: made.cookie })
     expect(token.status).toBe(201)
     const secret: string = token.data.secret

@@ -5,8 +5,8 @@ import * as Runtime from "effect/Runtime"
 import * as Layer from "effect/Layer"
 import { reset, TestDatabase } from "../../../TestDatabase.ts"
 import { accountsServer, call, operate, signedIn } from "../AccountsServer.ts"
-import { clientId, clientSecret, falseProvider, type Person, realProvider } from "./Providers.ts"
-import { actions, back, begin, connected, redirectUri, settings, signIn, who } from "./SignOnWorld.ts"
+import { clientId, clientSecret, fakeProvider, type Person, realProvider } from "./Providers.ts"
+import { auditActions, returnFromProvider, beginSignOn, connectedTenant, redirectUri, settings, signIn, sessionUser } from "./SignOnWorld.ts"
 
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
@@ -15,14 +15,14 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
     Effect.gen(function* () {
       const people = new Map<string, Person>([["a1", { email: "ada@acme.example", email_verified: true }]])
       const issuer = yield* realProvider(redirectUri, people)
-      const { cookie } = yield* connected(issuer)
+      const { cookie } = yield* connectedTenant(issuer)
       const first = yield* signIn("a1")
       expect(first.location).toBe("/app")
-      expect(yield* who(first.session)).toEqual({ email: "ada@acme.example", role: "viewer" })
-      expect(yield* actions(cookie)).toContain("user.create")
+      expect(yield* sessionUser(first.session)).toEqual({ email: "ada@acme.example", role: "viewer" })
+      expect(yield* auditActions(cookie)).toContain("user.create")
       people.set("a1", { email: "another@elsewhere.example", email_verified: false })
       const second = yield* signIn("a1")
-      expect(yield* who(second.session)).toEqual({ email: "ada@acme.example", role: "viewer" })
+      expect(yield* sessionUser(second.session)).toEqual({ email: "ada@acme.example", role: "viewer" })
       const { users } = (yield* call("GET", "/api/users", { cookie })).data
       expect(users.map(({ email, invited }: Record<string, unknown>) => [email, invited])).toEqual([
         ["owner@acme.example", false],
@@ -37,10 +37,10 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
         ["b1", { email: "owner@acme.example", email_verified: true }],
         ["b2", { email: "owner@acme.example", email_verified: true }]
       ])
-      const { cookie } = yield* connected(yield* realProvider(redirectUri, people))
+      const { cookie } = yield* connectedTenant(yield* realProvider(redirectUri, people))
       const linked = yield* signIn("b1")
-      expect(yield* who(linked.session)).toEqual({ email: "owner@acme.example", role: "owner" })
-      expect(yield* actions(cookie)).toContain("user.link")
+      expect(yield* sessionUser(linked.session)).toEqual({ email: "owner@acme.example", role: "owner" })
+      expect(yield* auditActions(cookie)).toContain("user.link")
       expect((yield* signIn("b2")).location).toBe("/app?sso=account")
     })
   )
@@ -57,7 +57,7 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
           ["c5", {}],
           ["c6", { email: "eve@sub.acme.example", email_verified: true }]
         ])
-        yield* connected(yield* realProvider(redirectUri, people))
+        yield* connectedTenant(yield* realProvider(redirectUri, people))
         // A user of another tenant, with an address in this tenant's domain.
         yield* signedIn("boss@acme.example")
         for (const [login, location] of [
@@ -79,7 +79,7 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
   it.scoped("trusts an address that is not verified only where the connection says so", () =>
     Effect.gen(function* () {
       const people = new Map<string, Person>([["d1", { email: "ada@acme.example" }]])
-      yield* connected(yield* realProvider(redirectUri, people), { trustsEmail: true })
+      yield* connectedTenant(yield* realProvider(redirectUri, people), { trustsEmail: true })
       expect((yield* signIn("d1")).location).toBe("/app")
     })
   )
@@ -92,7 +92,7 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
         groups
       })
       const people = new Map<string, Person>([["e1", ada(["staff"])]])
-      const { cookie } = yield* connected(yield* realProvider(redirectUri, people), {
+      const { cookie } = yield* connectedTenant(yield* realProvider(redirectUri, people), {
         groupRoles: [
           { group: "staff", role: "agent" },
           { group: "it", role: "admin" }
@@ -100,10 +100,10 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
         defaultRole: null
       })
       const first = yield* signIn("e1")
-      expect(yield* who(first.session)).toMatchObject({ role: "agent" })
+      expect(yield* sessionUser(first.session)).toMatchObject({ role: "agent" })
       people.set("e1", ada(["it", "staff"]))
       const second = yield* signIn("e1")
-      expect(yield* who(second.session)).toMatchObject({ role: "admin" })
+      expect(yield* sessionUser(second.session)).toMatchObject({ role: "admin" })
       const token = yield* call("POST", "/api/tokens", {
         cookie: second.session ?? "",
         body: { name: "Deploy", scopes: ["*"] }
@@ -112,12 +112,12 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
       expect((yield* call("GET", "/api/manage/v1/agents", { headers })).status).toBe(200)
       people.set("e1", ada(["staff"]))
       const third = yield* signIn("e1")
-      expect(yield* who(third.session)).toMatchObject({ role: "agent" })
+      expect(yield* sessionUser(third.session)).toMatchObject({ role: "agent" })
       // A demotion ends what was open.
-      expect(yield* who(second.session)).toBe(401)
+      expect(yield* sessionUser(second.session)).toBe(401)
       people.set("e1", ada([]))
       expect((yield* signIn("e1")).location).toBe("/app?sso=role")
-      expect((yield* actions(cookie)).filter((action: string) => action === "user.update")).toHaveLength(2)
+      expect((yield* auditActions(cookie)).filter((action: string) => action === "user.update")).toHaveLength(2)
     })
   )
 
@@ -125,17 +125,17 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
     Effect.gen(function* () {
       const person = { email: "ada@acme.example", email_verified: true }
       const people = new Map<string, Person>([["h1", { ...person, groups: ["staff"] }]])
-      yield* connected(yield* realProvider(redirectUri, people), {
+      yield* connectedTenant(yield* realProvider(redirectUri, people), {
         groupRoles: [{ group: "staff", role: "admin" }],
         defaultRole: null
       })
       const { session } = yield* signIn("h1")
-      expect(yield* who(session)).toMatchObject({ role: "admin" })
+      expect(yield* sessionUser(session)).toMatchObject({ role: "admin" })
       people.set("h1", { ...person, groups: [] })
       expect((yield* signIn("h1")).location).toBe("/app?sso=role")
-      expect(yield* who(session)).toBe(401)
+      expect(yield* sessionUser(session)).toBe(401)
       people.set("h1", { ...person, groups: ["staff"] })
-      expect(yield* who((yield* signIn("h1")).session)).toMatchObject({ role: "admin" })
+      expect(yield* sessionUser((yield* signIn("h1")).session)).toMatchObject({ role: "admin" })
     })
   )
 
@@ -144,34 +144,34 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
       const people = new Map<string, Person>([
         ["f1", { email: "owner@acme.example", email_verified: true, groups: ["staff"] }]
       ])
-      yield* connected(yield* realProvider(redirectUri, people), {
+      yield* connectedTenant(yield* realProvider(redirectUri, people), {
         groupRoles: [{ group: "staff", role: "viewer" }],
         defaultRole: null
       })
       const signed = yield* signIn("f1")
-      expect(yield* who(signed.session)).toEqual({ email: "owner@acme.example", role: "owner" })
+      expect(yield* sessionUser(signed.session)).toEqual({ email: "owner@acme.example", role: "owner" })
       people.set("f1", { email: "owner@acme.example", email_verified: true, groups: [] })
-      expect(yield* who((yield* signIn("f1")).session)).toMatchObject({ role: "owner" })
+      expect(yield* sessionUser((yield* signIn("f1")).session)).toMatchObject({ role: "owner" })
     })
   )
 
   it.scoped("adds nobody where the connection says so", () =>
     Effect.gen(function* () {
       const people = new Map<string, Person>([["g1", { email: "ada@acme.example", email_verified: true }]])
-      yield* connected(yield* realProvider(redirectUri, people), { createsPeople: false })
+      yield* connectedTenant(yield* realProvider(redirectUri, people), { createsPeople: false })
       expect((yield* signIn("g1")).location).toBe("/app?sso=account")
     })
   )
 })
 
 layer(Server, { excludeTestServices: true })("What a provider answers", (it) => {
-  const attempt = (change: (provider: Effect.Effect.Success<typeof falseProvider>) => void) =>
+  const attempt = (change: (provider: Effect.Effect.Success<typeof fakeProvider>) => void) =>
     Effect.gen(function* () {
-      const provider = yield* falseProvider
-      yield* connected(provider.issuer)
+      const provider = yield* fakeProvider
+      yield* connectedTenant(provider.issuer)
       change(provider)
-      const { flow, page } = yield* begin()
-      const returned = yield* back(new URLSearchParams(provider.approve(page)), flow)
+      const { flow, page } = yield* beginSignOn()
+      const returned = yield* returnFromProvider(new URLSearchParams(provider.approve(page)), flow)
       return [returned.location, returned.session !== undefined] as const
     })
   const over = (claims: Readonly<Record<string, unknown>>) =>
@@ -219,11 +219,11 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
 
   it.scoped("is read with a new key at once when the provider has changed it", () =>
     Effect.gen(function* () {
-      const provider = yield* falseProvider
-      yield* connected(provider.issuer)
+      const provider = yield* fakeProvider
+      yield* connectedTenant(provider.issuer)
       const once = Effect.gen(function* () {
-        const { flow, page } = yield* begin()
-        return (yield* back(new URLSearchParams(provider.approve(page)), flow)).location
+        const { flow, page } = yield* beginSignOn()
+        return (yield* returnFromProvider(new URLSearchParams(provider.approve(page)), flow)).location
       })
       expect(yield* once).toBe("/app")
       expect(yield* once).toBe("/app")
@@ -238,13 +238,13 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
     "is refused from another browser, a second time, with another state, and from another issuer",
     () =>
       Effect.gen(function* () {
-        const provider = yield* falseProvider
-        yield* connected(provider.issuer)
-        const { flow, page } = yield* begin()
-        const other = yield* begin()
+        const provider = yield* fakeProvider
+        yield* connectedTenant(provider.issuer)
+        const { flow, page } = yield* beginSignOn()
+        const other = yield* beginSignOn()
         const good = provider.approve(page)
         const go = (query: Record<string, string>, cookie: string) =>
-          Effect.map(back(new URLSearchParams(query), cookie), ({ location }) => location)
+          Effect.map(returnFromProvider(new URLSearchParams(query), cookie), ({ location }) => location)
         expect(yield* go(good, "")).toBe("/app?sso=retry")
         expect(yield* go(good, other.flow)).toBe("/app?sso=retry")
         expect(yield* go({ ...good, state: "another" }, flow)).toBe("/app?sso=retry")
@@ -262,12 +262,12 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
 
   it.scoped("is refused when the connection was changed meanwhile", () =>
     Effect.gen(function* () {
-      const provider = yield* falseProvider
-      const another = yield* falseProvider
-      const { cookie } = yield* connected(provider.issuer)
-      const { flow, page } = yield* begin()
+      const provider = yield* fakeProvider
+      const another = yield* fakeProvider
+      const { cookie } = yield* connectedTenant(provider.issuer)
+      const { flow, page } = yield* beginSignOn()
       yield* call("PUT", "/api/single-sign-on", { cookie, body: settings(another.issuer) })
-      const { location } = yield* back(new URLSearchParams(provider.approve(page)), flow)
+      const { location } = yield* returnFromProvider(new URLSearchParams(provider.approve(page)), flow)
       expect(location).toBe("/app?sso=retry")
     })
   )
@@ -276,13 +276,13 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
     "is refused when the connection is removed while the provider answers, and opens no session",
     () =>
       Effect.gen(function* () {
-        const provider = yield* falseProvider
-        const { cookie } = yield* connected(provider.issuer)
-        const { flow, page } = yield* begin()
+        const provider = yield* fakeProvider
+        const { cookie } = yield* connectedTenant(provider.issuer)
+        const { flow, page } = yield* beginSignOn()
         const running = yield* Effect.runtime<Effect.Effect.Context<ReturnType<typeof call>>>()
         provider.answers.meanwhile = () =>
           Runtime.runPromise(running)(call("DELETE", "/api/single-sign-on", { cookie }))
-        const { location } = yield* back(new URLSearchParams(provider.approve(page)), flow)
+        const { location } = yield* returnFromProvider(new URLSearchParams(provider.approve(page)), flow)
         expect(location).toBe("/app?sso=retry")
         const sql = yield* SqlClient.SqlClient
         expect(yield* sql`select 1 from user_sessions where method = 'sso'`).toEqual([])
@@ -292,12 +292,12 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
 
   it.scoped("asks no provider with a client secret that cannot be opened", () =>
     Effect.gen(function* () {
-      const provider = yield* falseProvider
-      const { tenantId } = yield* connected(provider.issuer)
-      const { flow, page } = yield* begin()
+      const provider = yield* fakeProvider
+      const { tenantId } = yield* connectedTenant(provider.issuer)
+      const { flow, page } = yield* beginSignOn()
       const sql = yield* SqlClient.SqlClient
       yield* sql`update sso_connections set client_secret = 'v1.x.y' where tenant_id = ${tenantId}`
-      const { location } = yield* back(new URLSearchParams(provider.approve(page)), flow)
+      const { location } = yield* returnFromProvider(new URLSearchParams(provider.approve(page)), flow)
       expect(location).toBe("/app?sso=provider")
       const { error, status } = yield* call("POST", "/api/auth/sso", { body: { email: "ada@acme.example" } })
       expect([status, error.code]).toEqual([503, "SERVICE_UNAVAILABLE"])
@@ -313,8 +313,8 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
           { authorization_endpoint: "javascript:alert(1)" },
           { jwks_uri: undefined }
         ]) {
-          const provider = yield* falseProvider
-          yield* connected(provider.issuer)
+          const provider = yield* fakeProvider
+          yield* connectedTenant(provider.issuer)
           provider.answers.discovery = (document) => ({ ...document, ...change })
           const { error, status } = yield* call("POST", "/api/auth/sso", {
             body: { email: "ada@acme.example" }
@@ -330,7 +330,7 @@ layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) 
 
   it.effect("never shows its secret, and gives it to no other issuer", () =>
     Effect.gen(function* () {
-      const { cookie } = yield* connected(issuer)
+      const { cookie } = yield* connectedTenant(issuer)
       const shown = yield* call("GET", "/api/single-sign-on", { cookie })
       expect(shown.text).not.toContain(clientSecret)
       expect(shown.data).toMatchObject({ redirectUri, connection: { issuer, allowsPasswords: true } })
@@ -376,13 +376,13 @@ layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) 
 
   it.scoped("ends what it opened when it is removed", () =>
     Effect.gen(function* () {
-      const provider = yield* falseProvider
-      const { cookie } = yield* connected(provider.issuer)
-      const { flow, page } = yield* begin()
-      const { session } = yield* back(new URLSearchParams(provider.approve(page)), flow)
-      expect(yield* who(session)).toMatchObject({ email: "ada@acme.example" })
+      const provider = yield* fakeProvider
+      const { cookie } = yield* connectedTenant(provider.issuer)
+      const { flow, page } = yield* beginSignOn()
+      const { session } = yield* returnFromProvider(new URLSearchParams(provider.approve(page)), flow)
+      expect(yield* sessionUser(session)).toMatchObject({ email: "ada@acme.example" })
       expect((yield* call("DELETE", "/api/single-sign-on", { cookie })).status).toBe(200)
-      expect(yield* who(session)).toBe(401)
+      expect(yield* sessionUser(session)).toBe(401)
       expect((yield* call("DELETE", "/api/single-sign-on", { cookie })).status).toBe(404)
       expect((yield* call("GET", "/api/single-sign-on", { cookie })).data.connection).toBeNull()
     })
@@ -390,8 +390,8 @@ layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) 
 
   it.scoped("is not removed while no owner has another way to sign in", () =>
     Effect.gen(function* () {
-      const provider = yield* falseProvider
-      const { cookie, tenantId } = yield* connected(provider.issuer)
+      const provider = yield* fakeProvider
+      const { cookie, tenantId } = yield* connectedTenant(provider.issuer)
       const sql = yield* SqlClient.SqlClient
       const [owner] = yield* sql<{ readonly hash: string }>`
         select password_hash as hash from users where tenant_id = ${tenantId} and role = 'owner'`

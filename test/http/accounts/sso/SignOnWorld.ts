@@ -21,7 +21,7 @@ export const settings = (issuer: string) => ({
 })
 
 /** A tenant whose owner is `owner@acme.example`, connected to `issuer`, with its domain confirmed. */
-export const connected = (issuer: string, changes: Readonly<Record<string, unknown>> = {}) =>
+export const connectedTenant = (issuer: string, changes: Readonly<Record<string, unknown>> = {}) =>
   Effect.gen(function* () {
     yield* reset
     const made = yield* signedIn("owner@acme.example")
@@ -41,14 +41,14 @@ const cookieNamed = (answer: Answer, name: string) =>
     .map((line) => line.split(";")[0] ?? "")
     .find((pair) => pair.startsWith(`${name}=`) && pair !== `${name}=`)
 
-export const begin = (email = "ada@acme.example") =>
+export const beginSignOn = (email = "ada@acme.example") =>
   Effect.gen(function* () {
     const begun = yield* call("POST", "/api/auth/sso", { body: { email } })
     expect([begun.status, begun.error]).toEqual([200, undefined])
     return { page: String(begun.data.url), flow: cookieNamed(begun, "spoke_sso") ?? "" }
   })
 
-export const back = (query: URLSearchParams, flow: string) =>
+export const returnFromProvider = (query: URLSearchParams, flow: string) =>
   Effect.map(call("GET", `/api/auth/sso/callback?${query}`, { headers: { cookie: flow } }), (answer) => ({
     location: answer.headers.get("location"),
     session: cookieNamed(answer, "spoke_session"),
@@ -58,18 +58,18 @@ export const back = (query: URLSearchParams, flow: string) =>
 /** A whole sign-in at the real provider. */
 export const signIn = (login: string, email?: string) =>
   Effect.gen(function* () {
-    const { flow, page } = yield* begin(email)
+    const { flow, page } = yield* beginSignOn(email)
     const returned = yield* Effect.promise(() => signInAt(page, login))
     expect(`${returned.origin}${returned.pathname}`).toBe(redirectUri)
-    return yield* back(returned.searchParams, flow)
+    return yield* returnFromProvider(returned.searchParams, flow)
   })
 
-export const who = (session: string | undefined) =>
+export const sessionUser = (session: string | undefined) =>
   Effect.map(call("GET", "/api/auth/session", { cookie: session ?? "" }), ({ data, status }) =>
     status === 200 ? { email: data.user.email, role: data.user.role } : status
   )
 
-export const actions = (cookie: string) =>
+export const auditActions = (cookie: string) =>
   Effect.map(call("GET", "/api/audit", { cookie }), ({ data }) =>
     data.entries.map(({ action }: { readonly action: string }) => action)
   )

@@ -3,18 +3,18 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { TestDatabase } from "../../../TestDatabase.ts"
 import { accountsServer, call, cookieOf, operate, password } from "../AccountsServer.ts"
-import { falseProvider } from "./Providers.ts"
-import { back, begin, connected, settings, who } from "./SignOnWorld.ts"
+import { fakeProvider } from "./Providers.ts"
+import { returnFromProvider, beginSignOn, connectedTenant, settings, sessionUser } from "./SignOnWorld.ts"
 
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
-type Provider = Effect.Effect.Success<typeof falseProvider>
+type Provider = Effect.Effect.Success<typeof fakeProvider>
 
 const enter = (provider: Provider, email: string) =>
   Effect.gen(function* () {
     provider.answers.claims = (claims) => ({ ...claims, sub: email, email })
-    const { flow, page } = yield* begin(email)
-    const { session } = yield* back(new URLSearchParams(provider.approve(page)), flow)
+    const { flow, page } = yield* beginSignOn(email)
+    const { session } = yield* returnFromProvider(new URLSearchParams(provider.approve(page)), flow)
     return session ?? ""
   })
 
@@ -22,8 +22,8 @@ const login = (email: string) => call("POST", "/api/auth/login", { body: { email
 
 /** A tenant whose people sign in at the provider alone; the owner's session is of there. */
 const withoutPasswords = Effect.gen(function* () {
-  const provider = yield* falseProvider
-  const made = yield* connected(provider.issuer)
+  const provider = yield* fakeProvider
+  const made = yield* connectedTenant(provider.issuer)
   const owner = yield* enter(provider, "owner@acme.example")
   const invited = yield* call("POST", "/api/users", {
     cookie: made.cookie,
@@ -42,8 +42,8 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
     "begins only once an owner has signed in at the provider, and stays so when the issuer changes",
     () =>
       Effect.gen(function* () {
-        const provider = yield* falseProvider
-        const { cookie } = yield* connected(provider.issuer)
+        const provider = yield* fakeProvider
+        const { cookie } = yield* connectedTenant(provider.issuer)
         const off = call("PUT", "/api/single-sign-on", {
           cookie,
           body: { ...settings(provider.issuer), allowsPasswords: false }
@@ -54,7 +54,7 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
         expect((yield* off).status).toBe(409)
         const owner = yield* enter(provider, "owner@acme.example")
         expect((yield* off).status).toBe(200)
-        const another = yield* falseProvider
+        const another = yield* fakeProvider
         const moved = yield* call("PUT", "/api/single-sign-on", {
           cookie: owner,
           body: { ...settings(another.issuer), allowsPasswords: false }
@@ -69,8 +69,8 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
   it.scoped("ends what passwords opened, and answers the right one like a wrong one", () =>
     Effect.gen(function* () {
       const { cookie, owner } = yield* withoutPasswords
-      expect(yield* who(cookie)).toBe(401)
-      expect(yield* who(owner)).toMatchObject({ role: "owner" })
+      expect(yield* sessionUser(cookie)).toBe(401)
+      expect(yield* sessionUser(owner)).toMatchObject({ role: "owner" })
       const right = yield* login("owner@acme.example")
       const wrong = yield* call("POST", "/api/auth/login", {
         body: { email: "owner@acme.example", password: "another password" }
@@ -92,7 +92,7 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
       expect([added.status, added.data.invitation, added.data.user.invited]).toEqual([201, null, true])
       const again = yield* call("POST", `/api/users/${added.data.user.id}/invitation`, { cookie: owner })
       expect(again.status).toBe(409)
-      expect(yield* who(yield* enter(provider, "cy@acme.example"))).toEqual({
+      expect(yield* sessionUser(yield* enter(provider, "cy@acme.example"))).toEqual({
         email: "cy@acme.example",
         role: "admin"
       })
@@ -112,10 +112,10 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
         body: { token: recovered.data.invitation.token, password: "a password after all" }
       })
       expect(chosen.status).toBe(200)
-      const back = yield* call("POST", "/api/auth/login", {
+      const secondLogin = yield* call("POST", "/api/auth/login", {
         body: { email: "owner@acme.example", password: "a password after all" }
       })
-      const { data } = yield* call("GET", "/api/audit", { cookie: cookieOf(back) })
+      const { data } = yield* call("GET", "/api/audit", { cookie: cookieOf(secondLogin) })
       expect(data.entries.map(({ action }: { readonly action: string }) => action)).toContain("user.recover")
     })
   )
