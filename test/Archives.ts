@@ -1,9 +1,9 @@
-/** What stands in an archive of `spoke export`. */
+/** The contents of an archive of `spoke export`. */
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { gunzipSync } from "node:zlib"
 
-/** Every file below the folder, by its name there, uncompressed. */
+/** Every file in the folder and its subfolders, with its relative name, uncompressed. */
 export const filesBelow = (
   folder: string
 ): ReadonlyArray<{ readonly name: string; readonly bytes: Buffer }> =>

@@ -1,4 +1,4 @@
-/** Runs TypeScript in real child processes: what only another process can show (kill -9, locks, wake-ups). */
+/** Runs TypeScript in real child processes, for tests that need another process (kill -9, locks, wake-ups). */
 import { build } from "esbuild"
 import { type ChildProcess, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
@@ -9,9 +9,9 @@ import { createInterface } from "node:readline"
 
 const root = Path.resolve(import.meta.dirname, "..")
 
-/** Bundles `code` (imports relative to `test/`) and answers the path of a module that node runs; remove it afterwards. */
+/** Bundles `code`, whose imports are relative to `test/`. Returns the path of the module; {@link discard} removes it. */
 export const bundle = async (code: string): Promise<string> => {
-  // Inside the project, where node finds its packages.
+  // Inside the project, so that node finds the packages.
   const outfile = Path.join(root, "dist", `test-${randomUUID()}.mjs`)
   await build({
     stdin: { contents: code, resolveDir: import.meta.dirname, loader: "ts" },
@@ -30,7 +30,7 @@ export interface Child {
   readonly process: ChildProcess
   /** Resolves to the next line of standard output, or undefined when there will be none. */
   readonly line: () => Promise<string | undefined>
-  /** Kills it the hard way and waits for its end. */
+  /** Sends SIGKILL and waits for the end of the process. */
   readonly kill: () => Promise<void>
 }
 

@@ -1,9 +1,9 @@
-/** Counters of `/metrics`, as they are now. Other tests of the process add to them, so compare two readings. */
+/** Current values of counters of `/metrics`. Other tests of the process increase them too, so compare two readings. */
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricState from "effect/MetricState"
 
-/** The count of the series of `name`, of the one with a label of this value if it is given. */
+/** The sum of all series of `name`, or of those with a label that has this value. */
 export const counterValue = (name: string, label?: string): Effect.Effect<number> =>
   Effect.map(Metric.snapshot, (pairs) =>
     pairs.reduce(

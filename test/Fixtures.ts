@@ -20,7 +20,7 @@ export const agent = (limits: Limits = {}) =>
     const scope: ReadScope & Pick<AgentKey, "keyId"> = {
       tenantId: yield* newId.tenant,
       agentId: yield* newId.agent,
-      // Of no row: see {@link key}.
+      // There is no row of this id. {@link key} makes one.
       keyId: yield* newId.key,
       sourceScope: null
     }

@@ -1,4 +1,4 @@
-/** The result of steps that the service runs with pauses, without these. */
+/** The result of steps that the service runs with pauses, run without pauses. */
 export const resultOf = <A>(steps: Generator<unknown, A>): A => {
   for (;;) {
     const step = steps.next()

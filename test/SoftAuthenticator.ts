@@ -1,4 +1,4 @@
-/** An authenticator in software: ECDSA keys with P-256, CBOR by hand, and whatever a test wants to be wrong about its answers. */
+/** A software authenticator for passkeys: P-256 keys, its own CBOR encoder, and answers that a test can falsify. */
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto"
 
 const encode = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url")
@@ -12,7 +12,7 @@ const head = (kind: number, length: number): Buffer => {
   return Buffer.from([(kind << 5) | 25, length >> 8, length & 255])
 }
 
-/** Numbers, texts, bytes, and maps as lists of pairs. */
+/** Encodes numbers, strings, bytes, and maps, which are lists of pairs. */
 const cbor = (value: Cbor): Buffer => {
   if (typeof value === "number") return value < 0 ? head(1, -1 - value) : head(0, value)
   if (typeof value === "string") return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)])
@@ -20,22 +20,23 @@ const cbor = (value: Cbor): Buffer => {
   return Buffer.concat([head(5, value.length), ...value.flatMap(([key, each]) => [cbor(key), cbor(each)])])
 }
 
-interface Wrong {
-  /** Of the page that asks. */
+/** What is different from a correct answer. */
+interface Deviations {
+  /** The origin of the requesting page. */
   readonly origin?: string
   readonly challenge?: string
   readonly type?: string
   readonly rpId?: string
-  /** The authenticator did not check who it is. */
+  /** The authenticator did not verify the user. */
   readonly unverified?: boolean
-  /** What it says of its uses; without it, it counts. */
+  /** The signature counter; by default it counts. */
   readonly counter?: number
   readonly userHandle?: string
-  /** Of another passkey. */
+  /** The id of another passkey. */
   readonly credentialId?: string
 }
 
-interface Kept {
+interface StoredPasskey {
   readonly id: string
   readonly rpId: string
   readonly userHandle: string
@@ -47,14 +48,14 @@ const present = 0x01
 const verified = 0x04
 const attested = 0x40
 
-/** One that is asked by pages of `origin`. */
+/** An authenticator that is used by pages of `origin`. */
 export const softAuthenticator = (origin: string) => {
-  const clientData = (type: string, challenge: string, wrong: Wrong) =>
+  const clientData = (type: string, challenge: string, deviations: Deviations) =>
     Buffer.from(
       JSON.stringify({
-        type: wrong.type ?? type,
-        challenge: wrong.challenge ?? challenge,
-        origin: wrong.origin ?? origin,
+        type: deviations.type ?? type,
+        challenge: deviations.challenge ?? challenge,
+        origin: deviations.origin ?? origin,
         crossOrigin: false
       })
     )
@@ -63,27 +64,27 @@ export const softAuthenticator = (origin: string) => {
     counter: number,
     flags: number,
     rest: Uint8Array,
-    wrong: Wrong
+    deviations: Deviations
   ) => {
     const count = Buffer.alloc(4)
-    count.writeUInt32BE(wrong.counter ?? counter)
-    const seen = present | (wrong.unverified === true ? 0 : verified) | flags
-    return Buffer.concat([sha256(wrong.rpId ?? rpId), Buffer.from([seen]), count, rest])
+    count.writeUInt32BE(deviations.counter ?? counter)
+    const seen = present | (deviations.unverified === true ? 0 : verified) | flags
+    return Buffer.concat([sha256(deviations.rpId ?? rpId), Buffer.from([seen]), count, rest])
   }
 
-  /** Answers a challenge to make a passkey. */
+  /** Answers a challenge to create a passkey. */
   const create = (
     options: {
       readonly challenge: string
       readonly rp: { readonly id: string }
       readonly user: { readonly id: string }
     },
-    wrong: Wrong = {}
+    deviations: Deviations = {}
   ) => {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
     const { x = "", y = "" } = publicKey.export({ format: "jwk" })
     const rawId =
-      wrong.credentialId === undefined ? randomBytes(32) : Buffer.from(wrong.credentialId, "base64url")
+      deviations.credentialId === undefined ? randomBytes(32) : Buffer.from(deviations.credentialId, "base64url")
     const cose = cbor([
       [1, 2],
       [3, -7],
@@ -93,8 +94,8 @@ export const softAuthenticator = (origin: string) => {
     ])
     const length = Buffer.from([rawId.length >> 8, rawId.length & 255])
     const rest = Buffer.concat([Buffer.alloc(16), length, rawId, cose])
-    const authData = authenticatorData(options.rp.id, 0, attested, rest, wrong)
-    const kept: Kept = {
+    const authData = authenticatorData(options.rp.id, 0, attested, rest, deviations)
+    const passkey: StoredPasskey = {
       id: encode(rawId),
       rpId: options.rp.id,
       userHandle: options.user.id,
@@ -102,11 +103,11 @@ export const softAuthenticator = (origin: string) => {
       counter: 0
     }
     const credential = {
-      id: kept.id,
-      rawId: kept.id,
+      id: passkey.id,
+      rawId: passkey.id,
       type: "public-key",
       response: {
-        clientDataJSON: encode(clientData("webauthn.create", options.challenge, wrong)),
+        clientDataJSON: encode(clientData("webauthn.create", options.challenge, deviations)),
         attestationObject: encode(
           cbor([
             ["fmt", "none"],
@@ -116,26 +117,26 @@ export const softAuthenticator = (origin: string) => {
         )
       }
     }
-    return { kept, credential }
+    return { passkey, credential }
   }
 
   /** Answers a challenge to sign in with a passkey. */
-  const get = (options: { readonly challenge: string }, kept: Kept, wrong: Wrong = {}) => {
-    kept.counter += 1
-    const data = authenticatorData(kept.rpId, kept.counter, 0, Buffer.alloc(0), wrong)
-    const client = clientData("webauthn.get", options.challenge, wrong)
+  const get = (options: { readonly challenge: string }, passkey: StoredPasskey, deviations: Deviations = {}) => {
+    passkey.counter += 1
+    const data = authenticatorData(passkey.rpId, passkey.counter, 0, Buffer.alloc(0), deviations)
+    const client = clientData("webauthn.get", options.challenge, deviations)
     const signature = createSign("sha256")
       .update(Buffer.concat([data, sha256(client)]))
-      .sign(kept.privateKey)
+      .sign(passkey.privateKey)
     return {
-      id: kept.id,
-      rawId: kept.id,
+      id: passkey.id,
+      rawId: passkey.id,
       type: "public-key",
       response: {
         clientDataJSON: encode(client),
         authenticatorData: encode(data),
         signature: encode(signature),
-        userHandle: wrong.userHandle ?? kept.userHandle
+        userHandle: deviations.userHandle ?? passkey.userHandle
       }
     }
   }

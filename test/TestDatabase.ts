@@ -20,8 +20,8 @@ import { withTestStatements } from "./TestStatements.ts"
 export const migrations = Path.join(import.meta.dirname, "../migrations")
 
 /**
- * Whom tenants' statements run as: with `SPOKE_TEST_TENANT_ROLE` the suites run under row level security. What the tests
- * themselves write and read is then of every tenant (TestStatements.ts).
+ * The database role of tenants' statements. With `SPOKE_TEST_TENANT_ROLE` the suites run under row level security, and
+ * statements of the tests themselves see every tenant (TestStatements.ts).
  */
 const tenantRole = process.env["SPOKE_TEST_TENANT_ROLE"] ?? null
 
@@ -30,7 +30,7 @@ const withMigrations = <E>(database: Layer.Layer<Database, E>) =>
     Effect.zipRight(migrate(migrations), tenantRole === null ? Effect.void : isolateTenants(tenantRole))
   ).pipe(Layer.provideMerge(tenantRole === null ? database : withTestStatements(database)))
 
-// Stored globally, because each test file of a worker loads the modules anew.
+// Stored globally, because each test file of a worker loads the modules again.
 declare global {
   var spokeTest: Record<string, Promise<unknown>> | undefined
 }
@@ -41,7 +41,7 @@ export const oncePerWorker = <A>(name: string, make: () => Promise<A>): Promise<
   return (all[name] ??= make()) as Promise<A>
 }
 
-/** Built in a scope that stays open as long as the worker. */
+/** A layer that is built once per worker, in a scope that stays open as long as the worker. */
 export const sharedLayer = <E>(name: string, database: Layer.Layer<Database, E>) =>
   Layer.effectContext(
     Effect.promise(() =>
@@ -51,7 +51,7 @@ export const sharedLayer = <E>(name: string, database: Layer.Layer<Database, E>)
     )
   )
 
-/** The built entry of the embedded engine's thread. */
+/** The built entry file of the embedded engine's thread. */
 export const thread = new URL("../dist/workers/database.js", import.meta.url)
 
 /** The worker's embedded database, pgvector available: `SqlClient` and `PgClient`. */
@@ -60,7 +60,7 @@ export const TestDatabase: Layer.Layer<Database> = sharedLayer(
   Layer.suspend(() => withMigrations(layerMemory({ seed: inject("seed"), vector: true, thread, tenantRole })))
 )
 
-/** The address of the worker's PostgreSQL server, started when first asked for. */
+/** The address of the worker's PostgreSQL server, which is started on first use. */
 export const serverUrl = Effect.promise(() => oncePerWorker("server", () => startServer(inject("servers")))).pipe(
   Effect.map(Redacted.make)
 )
@@ -104,7 +104,8 @@ const onEachEngine = (name: string, run: (engine: Engine, layerName: string) => 
 const databaseOf = (engine: Engine) => (engine === "embedded" ? TestDatabase : TestServer)
 
 /**
- * Runs a suite on both engines, under the test clock. Without PostgreSQL its half is a visible skip, and a failure in CI.
+ * Runs a suite on both engines, under the test clock. Without PostgreSQL the server's part is skipped visibly; in CI it
+ * fails.
  */
 export const eachEngine = (
   name: string,
@@ -117,7 +118,7 @@ export const eachEngine = (
     })
   )
 
-/** Runs a suite on the embedded engine alone, under the real clock: what it is about depends on no engine. */
+/** Runs a suite on the embedded engine only, under the real clock. For suites that do not depend on the engine. */
 export const embeddedLive: typeof eachEngineLive = (name, suite) =>
   layer(TestDatabase, { timeout: "60 seconds", excludeTestServices: true })(
     `${name} (embedded PostgreSQL)`,

@@ -1,4 +1,4 @@
-/** The database of tests under row level security: what a test itself writes and reads is of every tenant. */
+/** The database of tests under row level security: statements that a test itself makes see the rows of every tenant. */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -10,8 +10,8 @@ import type { Database } from "../src/store/Database.ts"
 const source = /\/src\/(?:store|capabilities|usecases|app|http)\//u
 const test = /\/test\//u
 
-/** Whether the statement that is being made is the text of a test: the first frame that is neither ours nor a library's. */
-const isOfTest = () => {
+/** Whether a test makes the current statement: the innermost stack frame outside of libraries and this file is a test's. */
+const isMadeByTest = () => {
   const frames = (new Error().stack ?? "").split("\n").slice(1)
   const first = frames.find(
     (line) =>
@@ -32,7 +32,7 @@ const seeingAllTenants =
   (make: (...given: ReadonlyArray<never>) => unknown) =>
   (...given: ReadonlyArray<unknown>) => {
     const made: unknown = Reflect.apply(make, undefined, given)
-    if (isExecutable(made) && isOfTest()) {
+    if (isExecutable(made) && isMadeByTest()) {
       return Object.create(made, {
         commit: { value: () => forEveryTenant("operator")(made.commit()) }
       })
@@ -40,10 +40,10 @@ const seeingAllTenants =
     return made
   }
 
-/** `database`, whose statements see every tenant's rows where a test made them. */
+/** `database`, in which statements made by a test see the rows of every tenant. */
 export const withTestStatements = <E, R>(database: Layer.Layer<Database, E, R>): Layer.Layer<Database, E, R> =>
   Layer.map(database, (context) => {
     const client = Context.get(context, PgClient.PgClient)
-    const ours = Object.assign(seeingAllTenants(client), client, { unsafe: seeingAllTenants(client.unsafe) }) as typeof client
-    return Context.make(PgClient.PgClient, ours).pipe(Context.add(SqlClient.SqlClient, ours))
+    const testClient = Object.assign(seeingAllTenants(client), client, { unsafe: seeingAllTenants(client.unsafe) }) as typeof client
+    return Context.make(PgClient.PgClient, testClient).pipe(Context.add(SqlClient.SqlClient, testClient))
   })

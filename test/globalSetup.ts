@@ -1,6 +1,6 @@
 /**
- * Once a run: the programs, the embedded database's seed archive, what the first start of a server leaves, and a folder for
- * the PostgreSQL servers that suites start.
+ * Runs once before all tests: builds the programs, the seed archive of the embedded database, and the data directory of a
+ * first start. Creates the folder for PostgreSQL servers that suites start.
  */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
@@ -17,7 +17,7 @@ declare module "vitest" {
   }
 }
 
-/** Plain JavaScript without declarations, hence not a static import. */
+/** JavaScript without type declarations, therefore not imported statically. */
 const scripts = {
   build: new URL("../scripts/build.mjs", import.meta.url).href,
   seed: new URL("../scripts/seed.mjs", import.meta.url).href
@@ -26,7 +26,7 @@ const scripts = {
 /** Suites that start the built server. */
 const withServers = /\/test\/(?:adding|browser|e2e|faults)\//u
 
-/** Ends what a killed worker left running: a server's own file names its process. */
+/** Ends servers that a killed worker left running. Their files contain the process ids. */
 const stopServers = (folder: string) => {
   for (const name of Fs.readdirSync(folder)) {
     try {
@@ -35,7 +35,7 @@ const stopServers = (folder: string) => {
       const [pid] = Fs.readFileSync(Path.join(folder, file), "utf8").split("\n")
       process.kill(Number(pid), redis ? "SIGKILL" : "SIGQUIT")
     } catch {
-      // It has ended by itself, as it should.
+      // It has already ended.
     }
   }
 }

@@ -16,8 +16,8 @@ import { ApiKeyStore } from "../../src/store/accounts/ApiKeys.ts"
 import { Agents } from "../../src/usecases/agents/Agents.ts"
 import { Keys } from "../../src/usecases/accounts/Keys.ts"
 import * as Fixtures from "../Fixtures.ts"
-import { layerArtifacts } from "../KeptArtifacts.ts"
-import { layerNoConnections } from "../NoConnections.ts"
+import { layerArtifacts } from "../MemoryArtifacts.ts"
+import { layerNoRevocations } from "../NoRevocations.ts"
 import { eachEngine, reset } from "../TestDatabase.ts"
 
 /** A process of its own, as far as keys are concerned. */
@@ -27,7 +27,7 @@ const process = Effect.gen(function* () {
   const base = layerSql.pipe(Layer.provideMerge(cheap), Layer.provideMerge(stores))
   const built = yield* Layer.build(
     Layer.mergeAll(Keys.Default, Agents.Default).pipe(
-      Layer.provide([layerArtifacts, layerNoConnections]),
+      Layer.provide([layerArtifacts, layerNoRevocations]),
       Layer.provideMerge(base)
     )
   )

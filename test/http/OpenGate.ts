@@ -1,4 +1,4 @@
-/** For servers whose tenants are not moved. */
+/** A gate that lets every request in, for servers whose tenants are not moved. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { workFor } from "../../src/concurrency/CurrentOwner.ts"

@@ -1,4 +1,4 @@
-/** The dashboard's session for tests of one group of routes: whoever `current` says is signed in. */
+/** The dashboard's session for tests of one group of routes: the user in `current` is signed in. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { SessionUser } from "../../src/domain/accounts/Access.ts"

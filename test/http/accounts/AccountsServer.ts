@@ -131,8 +131,8 @@ import { SingleSignOn } from "../../../src/usecases/accounts/SingleSignOn.ts"
 import { OpenSessions } from "../../../src/usecases/accounts/OpenSessions.ts"
 import { Team } from "../../../src/usecases/accounts/Team.ts"
 import { UsageReport } from "../../../src/usecases/billing/UsageReport.ts"
-import { layerArtifacts } from "../../KeptArtifacts.ts"
-import { layerNoConnections } from "../../NoConnections.ts"
+import { layerArtifacts } from "../../MemoryArtifacts.ts"
+import { layerNoRevocations } from "../../NoRevocations.ts"
 import { openGate } from "../OpenGate.ts"
 
 export const operatorToken = "operator-token-of-the-tests"
@@ -217,7 +217,7 @@ const UseCases = Layer.mergeAll(
   TestCases.Default,
   UsageReport.Default
 ).pipe(
-  Layer.provide([layerArtifacts, layerNoConnections]),
+  Layer.provide([layerArtifacts, layerNoRevocations]),
   Layer.provideMerge(LimiterMemory.layerMemory),
   Layer.provide([layerWebAuthn, SqlDedupe.layerSql]),
   Layer.provide(

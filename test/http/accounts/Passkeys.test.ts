@@ -19,7 +19,7 @@ import { auditActions, connectedTenant, sessionUser } from "./sso/SignOnWorld.ts
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
 const authenticator = softAuthenticator(appUrl)
-type Kept = ReturnType<typeof authenticator.create>["kept"]
+type StoredPasskey = ReturnType<typeof authenticator.create>["passkey"]
 type Wrong = NonNullable<Parameters<typeof authenticator.create>[1]>
 
 const cookieNamed = (answer: Answer, name: string) =>
@@ -41,9 +41,9 @@ const asked = (cookie: string) =>
 const added = (cookie: string, name = "Work laptop", wrong: Wrong = {}) =>
   Effect.gen(function* () {
     const { cookies, options } = yield* asked(cookie)
-    const { credential, kept } = authenticator.create(options, wrong)
+    const { credential, passkey } = authenticator.create(options, wrong)
     const answer = yield* call("POST", path, { cookie: cookies, body: { name, credential } })
-    return { answer, kept, credential, cookies }
+    return { answer, passkey, credential, cookies }
   })
 
 const challenged = Effect.map(call("POST", "/api/auth/passkey/challenge"), (answer) => ({
@@ -55,10 +55,10 @@ const challenged = Effect.map(call("POST", "/api/auth/passkey/challenge"), (answ
 const answerWith = (flow: string, credential: unknown) =>
   call("POST", "/api/auth/passkey", { cookie: flow, body: { credential } })
 
-const entered = (kept: Kept, wrong: Wrong = {}) =>
+const entered = (passkey: StoredPasskey, wrong: Wrong = {}) =>
   Effect.gen(function* () {
     const { flow, options } = yield* challenged
-    return yield* answerWith(flow, authenticator.get(options, kept, wrong))
+    return yield* answerWith(flow, authenticator.get(options, passkey, wrong))
   })
 
 const fresh = Effect.gen(function* () {
@@ -77,7 +77,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
         attestation: "none",
         authenticatorSelection: { residentKey: "required", userVerification: "required" }
       })
-      const { answer, kept } = yield* added(cookie)
+      const { answer, passkey } = yield* added(cookie)
       expect([answer.status, answer.error]).toEqual([201, undefined])
       expect(answer.data.passkey).toMatchObject({ name: "Work laptop", usedAt: null, backedUp: false })
       const second = yield* added(cookie, "Phone")
@@ -89,10 +89,10 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
       ])
       const again = yield* asked(cookie)
       expect(again.options.excludeCredentials.map(({ id }: { readonly id: string }) => id)).toEqual([
-        kept.id,
-        second.kept.id
+        passkey.id,
+        second.passkey.id
       ])
-      const login = yield* entered(kept)
+      const login = yield* entered(passkey)
       expect([login.status, login.data?.user]).toMatchObject([
         200,
         { email: "ada@acme.example", role: "owner" }
@@ -108,8 +108,8 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
       expect(first.usedAt).not.toBe(null)
       expect((yield* call("DELETE", `${path}/${first.id}`, { cookie })).status).toBe(200)
       expect((yield* call("DELETE", `${path}/${first.id}`, { cookie })).status).toBe(404)
-      expect((yield* entered(kept)).status).toBe(401)
-      expect((yield* entered(second.kept)).status).toBe(200)
+      expect((yield* entered(passkey)).status).toBe(401)
+      expect((yield* entered(second.passkey)).status).toBe(200)
       expect(yield* auditActions(cookie)).toEqual(expect.arrayContaining(["passkey.create", "passkey.delete"]))
     })
   )
@@ -119,7 +119,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
     () =>
       Effect.gen(function* () {
         const { cookie } = yield* fresh
-        const { cookies, credential, kept } = yield* added(cookie)
+        const { cookies, credential, passkey } = yield* added(cookie)
         const repeated = yield* call("POST", path, { cookie: cookies, body: { name: "Again", credential } })
         expect([repeated.status, repeated.error.code]).toEqual([400, "VALIDATION_ERROR"])
         // Another session of the same person.
@@ -141,11 +141,11 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
         expect(without.status).toBe(400)
         // A challenge to add is none to sign in with.
         const crossed = yield* asked(cookie)
-        expect((yield* answerWith(crossed.cookies, authenticator.get(crossed.options, kept))).status).toBe(
+        expect((yield* answerWith(crossed.cookies, authenticator.get(crossed.options, passkey))).status).toBe(
           401
         )
         const sign = yield* challenged
-        const signed = authenticator.get(sign.options, kept)
+        const signed = authenticator.get(sign.options, passkey)
         expect((yield* answerWith("", signed)).status).toBe(401)
         expect((yield* answerWith((yield* challenged).flow, signed)).status).toBe(401)
         expect((yield* answerWith(sign.flow, signed)).status).toBe(200)
@@ -172,31 +172,31 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
         expect([wrong, answer.status, answer.error?.code]).toEqual([wrong, 400, "VALIDATION_ERROR"])
       }
       expect((yield* call("GET", path, { cookie })).data.passkeys).toEqual([])
-      const { kept } = yield* added(cookie)
+      const { passkey } = yield* added(cookie)
       const others: ReadonlyArray<Wrong> = [
         ...wrongs.map((wrong) => ("type" in wrong ? { type: "webauthn.create" } : wrong)),
         { userHandle: "bWJyX25vYm9keQ" }
       ]
       for (const wrong of others) {
-        const refused = yield* entered(kept, wrong)
+        const refused = yield* entered(passkey, wrong)
         expect([wrong, refused.status, refused.error?.message]).toEqual([
           wrong,
           401,
           "This passkey is not registered."
         ])
       }
-      expect((yield* entered(kept, { counter: 9 })).status).toBe(200)
-      expect((yield* entered(kept, { counter: 9 })).status).toBe(401)
-      expect((yield* entered(kept, { counter: 4 })).status).toBe(401)
-      expect((yield* entered(kept, { counter: 4_294_967_295 })).status).toBe(200)
+      expect((yield* entered(passkey, { counter: 9 })).status).toBe(200)
+      expect((yield* entered(passkey, { counter: 9 })).status).toBe(401)
+      expect((yield* entered(passkey, { counter: 4 })).status).toBe(401)
+      expect((yield* entered(passkey, { counter: 4_294_967_295 })).status).toBe(200)
     })
   )
 
   it.effect("that do not count are signed in with again and again", () =>
     Effect.gen(function* () {
       const { cookie } = yield* fresh
-      const { kept } = yield* added(cookie)
-      for (const _ of [1, 2]) expect((yield* entered(kept, { counter: 0 })).status).toBe(200)
+      const { passkey } = yield* added(cookie)
+      for (const _ of [1, 2]) expect((yield* entered(passkey, { counter: 0 })).status).toBe(200)
     })
   )
 
@@ -205,7 +205,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
     () =>
       Effect.gen(function* () {
         const { cookie } = yield* fresh
-        const { kept } = yield* added(cookie)
+        const { passkey } = yield* added(cookie)
         const { answer } = yield* challenged
         expect(Object.keys(answer.data.options).toSorted()).toEqual([
           "challenge",
@@ -216,13 +216,13 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
         const unknown = authenticator.create({
           challenge: "x",
           rp: { id: "app.example" },
-          user: { id: kept.userHandle }
+          user: { id: passkey.userHandle }
         })
-        const stranger = yield* entered(unknown.kept)
-        const wrong = yield* entered({ ...kept, privateKey: unknown.kept.privateKey })
+        const stranger = yield* entered(unknown.passkey)
+        const wrong = yield* entered({ ...passkey, privateKey: unknown.passkey.privateKey })
         expect([stranger.status, stranger.error]).toEqual([wrong.status, wrong.error])
-        for (const _ of Array.from({ length: 8 })) expect((yield* entered(unknown.kept)).status).toBe(401)
-        const late = yield* entered(kept)
+        for (const _ of Array.from({ length: 8 })) expect((yield* entered(unknown.passkey)).status).toBe(401)
+        const late = yield* entered(passkey)
         expect([late.status, late.error.code, late.headers.get("retry-after") !== null]).toEqual([
           429,
           "RATE_LIMITED",
@@ -245,31 +245,31 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
           Effect.gen(function* () {
             const made = yield* call("POST", "/api/users", { cookie, body: { email, role, password } })
             const session = cookieOf(yield* call("POST", "/api/auth/login", { body: { email, password } }))
-            const { kept } = yield* added(session)
-            expect((yield* entered(kept)).status).toBe(200)
-            return { id: String(made.data.user.id), session, kept }
+            const { passkey } = yield* added(session)
+            expect((yield* entered(passkey)).status).toBe(200)
+            return { id: String(made.data.user.id), session, passkey }
           })
         const bob = yield* person("bob@acme.example")
         const cy = yield* person("cy@acme.example")
         const dee = yield* person("dee@acme.example")
         expect((yield* call("DELETE", `/api/users/${bob.id}`, { cookie })).status).toBe(200)
-        expect((yield* entered(bob.kept)).status).toBe(401)
+        expect((yield* entered(bob.passkey)).status).toBe(401)
         const invited = yield* call("POST", `/api/users/${cy.id}/invitation`, { cookie })
-        expect((yield* entered(cy.kept)).status).toBe(200)
+        expect((yield* entered(cy.passkey)).status).toBe(200)
         const chosen = yield* call("POST", "/api/auth/password", {
           body: { token: invited.data.invitation.token, password: "another battery staple" }
         })
         expect(chosen.status).toBe(200)
-        expect((yield* entered(cy.kept)).status).toBe(401)
+        expect((yield* entered(cy.passkey)).status).toBe(401)
         // Eve chose the password of fay, and is removed.
         const body = { email: "fay@acme.example", role: "agent", password }
         yield* call("POST", "/api/users", { cookie: dee.session, body })
         const fay = cookieOf(
           yield* call("POST", "/api/auth/login", { body: { email: body.email, password } })
         )
-        const { kept } = yield* added(fay)
+        const { passkey } = yield* added(fay)
         expect((yield* call("DELETE", `/api/users/${dee.id}`, { cookie })).status).toBe(200)
-        expect((yield* entered(kept)).status).toBe(401)
+        expect((yield* entered(passkey)).status).toBe(401)
         const sql = yield* SqlClient.SqlClient
         expect(yield* sql`select id from passkeys where tenant_id = ${tenantId}`).toEqual([])
       })
@@ -283,22 +283,22 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
       const session = cookieOf(
         yield* call("POST", "/api/auth/login", { body: { email: body.email, password } })
       )
-      const { kept } = yield* added(session)
+      const { passkey } = yield* added(session)
       const sql = yield* SqlClient.SqlClient
       const set = (active: boolean) =>
         sql`update users set active = ${active} where tenant_id = ${tenantId} and id = ${made.data.user.id}`
       yield* set(false)
-      expect((yield* entered(kept)).status).toBe(401)
+      expect((yield* entered(passkey)).status).toBe(401)
       yield* set(true)
-      expect((yield* entered(kept)).status).toBe(200)
+      expect((yield* entered(passkey)).status).toBe(200)
     })
   )
 
   it.effect("work where passwords are switched off, and their sessions stay", () =>
     Effect.gen(function* () {
       const { cookie, tenantId } = yield* connectedTenant("https://accounts.example")
-      const { kept } = yield* added(cookie)
-      const before = cookieNamed(yield* entered(kept), "spoke_session")
+      const { passkey } = yield* added(cookie)
+      const before = cookieNamed(yield* entered(passkey), "spoke_session")
       const sql = yield* SqlClient.SqlClient
       yield* sql`insert into user_identities (tenant_id, issuer, subject, user_id)
         select tenant_id, 'https://accounts.example', 's', id from users where tenant_id = ${tenantId}`
@@ -315,7 +315,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
       expect([put.status, put.error]).toEqual([200, undefined])
       expect(yield* sessionUser(cookie)).toBe(401)
       expect(yield* sessionUser(before)).toMatchObject({ email: "owner@acme.example" })
-      expect((yield* entered(kept)).status).toBe(200)
+      expect((yield* entered(passkey)).status).toBe(200)
     })
   )
 
@@ -323,17 +323,17 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
     Effect.gen(function* () {
       const { cookie } = yield* fresh
       const other = yield* signedIn("eve@other.example")
-      const { answer, kept } = yield* added(cookie)
+      const { answer, passkey } = yield* added(cookie)
       const { id } = answer.data.passkey
       expect((yield* call("GET", path, { cookie: other.cookie })).data.passkeys).toEqual([])
       expect((yield* call("DELETE", `${path}/${id}`, { cookie: other.cookie })).status).toBe(404)
       // The same key for somebody else.
       const begun = yield* asked(other.cookie)
-      const same = authenticator.create(begun.options, { credentialId: kept.id })
+      const same = authenticator.create(begun.options, { credentialId: passkey.id })
       const body = { name: "x", credential: same.credential }
       const stolen = yield* call("POST", path, { cookie: begun.cookies, body })
       expect([stolen.status, stolen.error.code]).toEqual([409, "CONFLICT"])
-      expect((yield* entered(kept)).data.user.email).toBe("ada@acme.example")
+      expect((yield* entered(passkey)).data.user.email).toBe("ada@acme.example")
       for (const _ of Array.from({ length: 19 })) yield* added(cookie)
       const { answer: full } = yield* asked(cookie)
       expect([full.status, full.error.code]).toEqual([409, "CONFLICT"])

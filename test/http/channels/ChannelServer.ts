@@ -48,8 +48,8 @@ import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { Channels } from "../../../src/usecases/channels/Channels.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
-import { layerArtifacts } from "../../KeptArtifacts.ts"
-import { layerNoConnections } from "../../NoConnections.ts"
+import { layerArtifacts } from "../../MemoryArtifacts.ts"
+import { layerNoRevocations } from "../../NoRevocations.ts"
 import { reset } from "../../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
 import { openGate } from "../OpenGate.ts"
@@ -98,7 +98,7 @@ const Server = Layer.suspend(() => {
         )
       ).pipe(Layer.provide([graph, Layer.mock(GraphFiles, {}), ProviderHttp.layer]))
     ),
-    Layer.provide([layerArtifacts, layerNoConnections]),
+    Layer.provide([layerArtifacts, layerNoRevocations]),
     Layer.provide(AuditTrail.Default),
     Layer.provide(SqlAudit.layerSql),
     Layer.provide(layerSql),

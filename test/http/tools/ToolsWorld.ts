@@ -49,7 +49,7 @@ import { ToolRevocations } from "../../../src/usecases/agents/ToolRevocations.ts
 import { ToolTokens } from "../../../src/usecases/agents/ToolTokens.ts"
 import { ChatTools } from "../../../src/usecases/chat/tools/Tools.ts"
 import { ToolTrials } from "../../../src/usecases/chat/tools/ToolTrials.ts"
-import { layerArtifacts } from "../../KeptArtifacts.ts"
+import { layerArtifacts } from "../../MemoryArtifacts.ts"
 import { reset } from "../../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
 import { openGate } from "../OpenGate.ts"

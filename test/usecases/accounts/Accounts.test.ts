@@ -22,8 +22,8 @@ import { Accounts } from "../../../src/usecases/accounts/Accounts.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { Keys } from "../../../src/usecases/accounts/Keys.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
-import { layerArtifacts } from "../../KeptArtifacts.ts"
-import { layerNoConnections } from "../../NoConnections.ts"
+import { layerArtifacts } from "../../MemoryArtifacts.ts"
+import { layerNoRevocations } from "../../NoRevocations.ts"
 import { eachEngine, reset } from "../../TestDatabase.ts"
 
 const scrypt = layerScrypt({ log2N: 10, r: 8, p: 1 })
@@ -39,7 +39,7 @@ const useCases = (credentials: typeof scrypt) =>
         UserStore.Default
       )
     ),
-    Layer.provide(layerNoConnections),
+    Layer.provide(layerNoRevocations),
     Layer.provideMerge(layerArtifacts),
     Layer.provideMerge(layerSql),
     Layer.provideMerge(credentials)

@@ -20,13 +20,13 @@ import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { Artifacts } from "../../../src/usecases/knowledge/Artifacts.ts"
 import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
 import * as Fixtures from "../../Fixtures.ts"
-import { layerNoConnections } from "../../NoConnections.ts"
+import { layerNoRevocations } from "../../NoRevocations.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { layerSettings } from "../knowledge/ConnectorLayers.ts"
 
 const over = <E, R>(queue: Layer.Layer<JobQueue, E, R>) =>
   Layer.merge(Agents.Default, Sources.Default).pipe(
-    Layer.provide([layerSettings(), layerNoConnections]),
+    Layer.provide([layerSettings(), layerNoRevocations]),
     Layer.provideMerge(Artifacts.Default),
     Layer.provideMerge(
       Layer.mergeAll(

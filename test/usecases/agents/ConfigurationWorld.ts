@@ -46,7 +46,7 @@ import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
 import { SourceScopes } from "../../../src/usecases/knowledge/SourceScopes.ts"
 import { channelSettings } from "../../channels/Settings.ts"
 import * as Fixtures from "../../Fixtures.ts"
-import { layerArtifacts } from "../../KeptArtifacts.ts"
+import { layerArtifacts } from "../../MemoryArtifacts.ts"
 import { reset } from "../../TestDatabase.ts"
 import { layerSettings } from "../knowledge/ConnectorLayers.ts"
 

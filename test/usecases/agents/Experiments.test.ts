@@ -45,15 +45,15 @@ import { Replays } from "../../../src/usecases/chat/replay/Replays.ts"
 import type { ChannelSender } from "../../../src/usecases/channels/ChannelSender.ts"
 import type { ChatTools } from "../../../src/usecases/chat/tools/Tools.ts"
 import * as Fixtures from "../../Fixtures.ts"
-import { layerArtifacts } from "../../KeptArtifacts.ts"
-import { layerNoConnections } from "../../NoConnections.ts"
+import { layerArtifacts } from "../../MemoryArtifacts.ts"
+import { layerNoRevocations } from "../../NoRevocations.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { chunk, type Reply, request, says, Script, turnLayer } from "../chat/TurnHarness.ts"
 
 const live = Layer.mergeAll(
   Experiments.Default,
   ExperimentWork.Default,
-  Agents.Default.pipe(Layer.provide([layerArtifacts, layerNoConnections])),
+  Agents.Default.pipe(Layer.provide([layerArtifacts, layerNoRevocations])),
   AgentVersions.Default,
   PublishGate.Default,
   TestCases.Default

@@ -1,4 +1,4 @@
-/** Artifacts that are kept in memory, with the queue of their removals in the database. */
+/** Artifacts in memory. The queue of their removals is in the database. */
 import * as Layer from "effect/Layer"
 import { layerMemory } from "../src/capabilities/ArtifactStore.ts"
 import { layerTable } from "../src/capabilities/JobQueue/Table.ts"
