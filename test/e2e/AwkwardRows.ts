@@ -1,5 +1,5 @@
 /**
- * Rows of the tables that the requests of `makeWorld` leave empty, with values that lose something on any way but as the
+ * Rows for the tables that the requests of `makeWorld` leave empty. Their values change unless they are copied as the
  * database's own text.
  */
 export const awkwardRows = `
@@ -101,7 +101,7 @@ export const awkwardRows = `
   insert into webhook_deliveries (tenant_id, event_id, endpoint_id, type, ids, answer_text)
     select tenant_id, 'evt_1', id, 'turn.settled', '{"n": 1.10}', E'\\u2028' from webhook_endpoints limit 1`
 
-/** Rows of running processes and of moves under way, which belong to no copy of a store. */
+/** Tables of running processes and moves. A copy of a store does not contain their rows. */
 export const processTables = [
   "instances",
   "passage_sweep",

@@ -14,7 +14,7 @@ export interface Text {
   readonly timestamp?: string
 }
 
-/** The body that brings one text of WhatsApp to the account `pn_1`. */
+/** The body of a delivery with one WhatsApp text to the account `pn_1`. */
 export const whatsappText = ({ from, id, text, timestamp = String(Math.floor(Date.now() / 1_000)) }: Text) => {
   const message = { from, id, timestamp, type: "text", text: { body: text } }
   const value = { metadata: { phone_number_id: "pn_1" }, messages: [message] }

@@ -1,6 +1,6 @@
 /**
- * What `SPOKE_TEST_ENGINES=production` puts behind a suite's `start(folder)`: two servers in turn, two workers, one
- * PostgreSQL, one Redis. Database and Redis are the folder's, as an embedded store is: what is started again finds them.
+ * What `start(folder)` of a suite starts with `SPOKE_TEST_ENGINES=production`: two servers in turn, two workers, one
+ * PostgreSQL and one Redis. Database and Redis belong to the folder, so a second start finds the same data.
  */
 import { zipSync } from "fflate"
 import * as Redacted from "effect/Redacted"
@@ -17,15 +17,16 @@ import { owner, pages } from "./FirstStart.ts"
 import * as Prepared from "./Prepared.ts"
 import { waitForJob, removeFolder, requester, root, type Spoke, startFresh, temporaryFolder } from "./Spoke.ts"
 
-interface Kept {
+/** The database and the Redis of a folder. */
+interface Services {
   readonly databaseUrl: string
   readonly redis: Awaited<ReturnType<typeof startRedis>>
 }
 
-/** Until the tests' process ends, which ends Redis. */
-const folders = new Map<string, Kept>()
+/** The services of each folder. They run until the process of the tests ends. */
+const folders = new Map<string, Services>()
 
-const servicesOf = async (dataDir: string, databaseUrl: string | undefined): Promise<Kept> => {
+const servicesOf = async (dataDir: string, databaseUrl: string | undefined): Promise<Services> => {
   const known = folders.get(dataDir)
   if (known !== undefined) return known
   const made = { databaseUrl: databaseUrl ?? (await freshDatabase()), redis: await startRedis() }
@@ -35,23 +36,23 @@ const servicesOf = async (dataDir: string, databaseUrl: string | undefined): Pro
 
 /** The database of a stopped server, wherever it is. */
 export const storeOf = (dataDir: string) => {
-  const kept = folders.get(dataDir)
-  return kept === undefined
+  const services = folders.get(dataDir)
+  return services === undefined
     ? layerEmbedded({ dataDir })
-    : layerPostgres({ url: Redacted.make(kept.databaseUrl), maxConnections: 1 })
+    : layerPostgres({ url: Redacted.make(services.databaseUrl), maxConnections: 1 })
 }
 
-/** What tells a command of the database and Redis of a folder; nothing where the folder is all there is. */
+/** The variables with which a command uses the database and Redis of a folder; none for an embedded store. */
 export const variablesOf = (dataDir: string): Readonly<Record<string, string>> => {
-  const kept = folders.get(dataDir)
-  return kept === undefined ? {} : { DATABASE_URL: kept.databaseUrl, REDIS_URL: kept.redis.url }
+  const services = folders.get(dataDir)
+  return services === undefined ? {} : { DATABASE_URL: services.databaseUrl, REDIS_URL: services.redis.url }
 }
 
-/** Another database, with nothing in it, where there is one already. */
+/** Variables for another, empty database; none for an embedded store. */
 export const otherVariables = async (dataDir: string): Promise<Readonly<Record<string, string>>> =>
   folders.has(dataDir) ? { DATABASE_URL: await freshDatabase() } : {}
 
-/** Every row of every table, bytes as they are, and the folder of the database's files with all of it written there. */
+/** The text of every row of every table, and the folder of the database files, to which everything has been written. */
 const rowsOf = async (url: string) => {
   const client = new Pg.Client({ connectionString: url })
   await client.connect()
@@ -76,6 +77,7 @@ const rowsOf = async (url: string) => {
   }
 }
 
+/** All keys and values in Redis. */
 const valuesOf = async (client: Redis) => {
   // Compressed values could not be searched.
   await client.config("SET", "rdbcompression", "no")
@@ -88,22 +90,22 @@ const valuesOf = async (client: Redis) => {
 }
 
 /**
- * Listens to every command that the folder's Redis is given from now on. `held` answers them, what Redis holds, all rows of
- * the database and the folder of its files. Null where an embedded store is all there is.
+ * Records every command that the folder's Redis gets from now on. `stop` returns them, the contents of Redis, all rows of
+ * the database and the folder of its files. Null for an embedded store.
  */
-export const overhear = async (dataDir: string) => {
-  const kept = folders.get(dataDir)
-  if (kept === undefined) return null
-  const client = new Redis(kept.redis.url)
+export const recordCommands = async (dataDir: string) => {
+  const services = folders.get(dataDir)
+  if (services === undefined) return null
+  const client = new Redis(services.redis.url)
   const monitor = await client.monitor()
   const commands: Array<string> = []
   monitor.on("monitor", (_time: string, given: ReadonlyArray<string>) => commands.push(given.join(" ")))
   return {
-    held: async () => {
+    stop: async () => {
       monitor.disconnect()
       const values = await valuesOf(client)
       client.disconnect()
-      const { folder, text } = await rowsOf(kept.databaseUrl)
+      const { folder, text } = await rowsOf(services.databaseUrl)
       return { commands: commands.join("\n"), values, rows: text, folder }
     }
   }
@@ -117,7 +119,7 @@ const documentation = (names: ReadonlyArray<string>): Blob => {
 
 const allPages = Fs.readdirSync(Path.join(root, "docs")).filter((name) => name.endsWith(".md"))
 
-/** What the first start of an embedded server makes by itself: tenant, owner, agent, key, and `pages` read in. */
+/** Makes what the first start of an embedded server makes by itself: an agent, a key, and a source with `pages`. */
 const firstStart = async (
   spoke: Spoke,
   variables: Readonly<Record<string, string>>,
@@ -135,8 +137,8 @@ const firstStart = async (
     return answer
   }
   const csrf = { "x-spoke-csrf": "1" }
-  const entered = await good("POST", "/api/auth/login", csrf, { email, password })
-  const session = { ...csrf, cookie: entered.headers.get("set-cookie")?.split(";")[0] ?? "" }
+  const login = await good("POST", "/api/auth/login", csrf, { email, password })
+  const session = { ...csrf, cookie: login.headers.get("set-cookie")?.split(";")[0] ?? "" }
   const agent = (await good("POST", "/api/agents", session, { name: "Spoke guide" })).body.data.agent
   const key = { name: "First key", permissions: ["*"] }
   const { secret } = (await good("POST", `/api/agents/${agent.id}/keys`, session, key)).body.data
@@ -157,7 +159,7 @@ const firstStart = async (
 
 const template = "prepared"
 
-/** A database that a first start has filled, to be copied, and its key. One for each worker. */
+/** A template database that a first start has filled, and its key. There is one for each worker. */
 const prepared = () =>
   oncePerWorker("prepared database", async () => {
     const folder = temporaryFolder()
@@ -174,8 +176,8 @@ const prepared = () =>
   })
 
 /**
- * As `start` of a single server is: the address is the balancer's, and kill and stop are of all four. `isWhole`: the first
- * start reads the whole documentation.
+ * Behaves as `start` of a single server: the address is that of the balancer, and `kill` and `stop` end all four processes.
+ * `isWhole`: the first start reads the whole documentation.
  */
 export const startProduction = async (
   dataDir: string,
@@ -203,7 +205,7 @@ export const startProduction = async (
   if (first === undefined) throw new Error("The fleet is empty.")
   const credentials = Path.join(dataDir, "credentials.json")
   const anonymous = { ...first, url, request: requester(url, "") }
-  // Where the database is named, as where the embedded one has its tenant, nothing is made.
+  // An existing database already has its tenant.
   if (isNew) {
     const apiKey = copied?.apiKey ?? (await firstStart(anonymous, variables, allPages))
     Fs.writeFileSync(credentials, JSON.stringify({ url, apiKey }))
@@ -215,7 +217,7 @@ export const startProduction = async (
     : ""
   const answering = fleet.processes.slice(0, 2)
   let ended = false
-  /** Both have had their share, or the suite has shown nothing. */
+  /** Fails if one of the two servers got no request, because then the suite has tested one server only. */
   const end = async (how: () => Promise<ReadonlyArray<unknown>>) => {
     if (ended) return []
     ended = true
@@ -223,7 +225,7 @@ export const startProduction = async (
     const results = await how()
     await fleet.close()
     if (shares.some((share) => share === 0) && shares.some((share) => share > 1))
-      throw new Error(`One process was asked nothing: ${shares.join()}`)
+      throw new Error(`One process got no request: ${shares.join()}`)
     return results
   }
   return {

@@ -1,7 +1,7 @@
 /**
- * What a first start leaves, made once a run: the built program beside two pages of the documentation, and the data
- * directory that its first start makes of them. To read and embed the whole documentation takes most of a minute of CPU
- * time, which each suite would spend beside its tests. Runs before the tests, outside of their workers.
+ * The data of a first start, made once for all tests: a copy of the built program with two pages of the documentation, and
+ * the data directory of its first start. Reading and embedding the whole documentation takes most of a minute of CPU time,
+ * which each suite would spend again. Runs before the tests, outside of their workers.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -11,16 +11,16 @@ import { setTimeout as delay } from "node:timers/promises"
 
 const root = Path.resolve(import.meta.dirname, "../..")
 
-/** Whoever owns what is made. */
+/** The login of the owner. */
 export const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 
 /** The pages that are read. They answer the question that the first start proposes. */
 export const pages = ["getting-started.md", "sources.md"]
 
-/** Milliseconds. A loaded machine may take its time. */
+/** Milliseconds; long, because the machine may be loaded. */
 const timeoutMs = 300_000
 
-/** Copies the built program to `folder`, beside {@link pages} alone; answers its main file. */
+/** Copies the built program to `folder`, with only {@link pages} as documentation. Returns its main file. */
 const makeProgram = (folder: string): string => {
   for (const name of ["dist", "migrations", "package.json"]) {
     Fs.cpSync(Path.join(root, name), Path.join(folder, name), { recursive: true })
@@ -78,11 +78,11 @@ const makeData = async (program: string, dataDir: string): Promise<void> => {
 
 export interface FirstStart {
   readonly program: string
-  /** None where few suites would copy it. */
+  /** Null if too few suites would copy it. */
   readonly data: string | null
 }
 
-/** In the new `folder`, for a run of `suites` suites with servers. */
+/** Makes both in the new `folder`. `suites` is the number of suites that start servers. */
 export const make = async (folder: string, suites: number): Promise<FirstStart> => {
   const program = makeProgram(Path.join(folder, "package"))
   if (suites < 3) return { program, data: null }

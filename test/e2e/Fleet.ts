@@ -1,4 +1,4 @@
-/** Four real processes, two for requests and two for work, on one PostgreSQL and one Redis, behind a balancer. */
+/** Four real processes behind a load balancer, with one PostgreSQL and one Redis: two API servers and two workers. */
 import { randomUUID } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -8,7 +8,7 @@ import { serverUrl } from "../TestDatabase.ts"
 import { type RoundRobin, startRoundRobin } from "./RoundRobin.ts"
 import { type Spoke, start } from "./Spoke.ts"
 
-/** A database of its own on the worker's PostgreSQL server: empty, or a copy of `template`, which nobody may be using. */
+/** A new database on the worker's PostgreSQL server: empty, or a copy of `template`, which must have no connections. */
 export const freshDatabase = async (
   name = `fleet_${randomUUID().replaceAll("-", "")}`,
   template = "template1"
@@ -24,7 +24,7 @@ export const freshDatabase = async (
 
 const roles = ["api", "api", "worker", "worker"] as const
 
-/** What all processes of a fleet are told. */
+/** Variables of all processes of a fleet. */
 export const fleetVariables = {
   SPOKE_DATABASE_POOL: "6",
   SPOKE_SECRET: "a secret of these tests, thirty-two bytes",
@@ -32,17 +32,17 @@ export const fleetVariables = {
 }
 
 export interface Fleet {
-  /** The two that answer, then the two that work. */
+  /** The two API servers, then the two workers. */
   readonly processes: Array<Spoke>
   readonly balancer: RoundRobin
   readonly databaseUrl: string
   readonly redis: Awaited<ReturnType<typeof startRedis>>
-  /** A process of this place's role; the caller puts it into {@link processes}. */
-  readonly open: (place: number) => Promise<Spoke>
+  /** Starts a process with the role at `index`. The caller puts it into {@link processes}. */
+  readonly open: (index: number) => Promise<Spoke>
   readonly close: () => Promise<void>
 }
 
-/** On the Redis `given`, which then outlives the fleet, or on one of its own. */
+/** Uses the Redis `given`, which outlives the fleet, or starts its own. */
 export const startFleet = async (
   folder: string,
   variables: Readonly<Record<string, string>> = {},
@@ -54,14 +54,14 @@ export const startFleet = async (
   const databaseUrl = variables["DATABASE_URL"] ?? (await freshDatabase())
   const shared = {
     ...fleetVariables,
-    // As behind any balancer: what they say of themselves is where it is.
+    // As behind any load balancer, the servers give its address as their own.
     APP_URL: balancer.url,
     ...variables,
     DATABASE_URL: databaseUrl,
     REDIS_URL: redis.url
   }
-  const open = (place: number) => start(folder, shared, ["--role", roles[place] ?? "api"])
-  processes.push(...(await Promise.all(roles.map((_, place) => open(place)))))
+  const open = (index: number) => start(folder, shared, ["--role", roles[index] ?? "api"])
+  processes.push(...(await Promise.all(roles.map((_, index) => open(index)))))
   return {
     processes,
     balancer,

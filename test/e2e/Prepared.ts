@@ -1,11 +1,11 @@
-/** Data directories as a first start leaves them (FirstStart.ts). */
+/** Fills data directories with the data of a first start (FirstStart.ts). */
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { inject } from "vitest"
 import { owner } from "./FirstStart.ts"
 import { command, requester, type Spoke, until } from "./Spoke.ts"
 
-/** Waits until all that the key's agent has is read and embedded. */
+/** Waits until all sources of the key's agent are read and embedded. */
 export const waitUntilEmbedded = async (spoke: Spoke, apiKey = spoke.apiKey): Promise<void> => {
   const request = requester(spoke.url, apiKey)
   const { body } = await request("GET", "/v1/sources")
@@ -17,14 +17,14 @@ export const waitUntilEmbedded = async (spoke: Spoke, apiKey = spoke.apiKey): Pr
   }
 }
 
-/** Whether a first start with `variables` would leave the same. */
+/** Whether a first start with `variables` would make the same data. */
 export const usesDefaults = (variables: Readonly<Record<string, string>>): boolean =>
   !["DATABASE_URL", "SPOKE_SECRET", "SPOKE_ARTIFACTS"].some((name) => name in variables) &&
   Object.entries(owner).every(([name, value]) => (variables[name] ?? value) === value)
 
 /**
- * Gives an empty data directory what a first start would leave. Where `variables` ask for something else, answers the
- * program that makes it with the same short sample source.
+ * Fills an empty data directory with the data of a first start, and returns `program`. If `variables` require other data,
+ * returns a program that makes it with the same short sample source.
  */
 export const prepare = (
   dataDir: string,

@@ -1,22 +1,22 @@
-/** A balancer in front of several servers: each request goes to the next one, and past those that do not listen. */
+/** A load balancer: each request goes to the next server. Servers that do not listen are skipped. */
 import * as Http from "node:http"
 import * as Net from "node:net"
 
 export interface RoundRobin {
   readonly url: string
-  /** How many requests each of the servers was given, by address. */
+  /** Number of requests that each server got, by address. */
   readonly given: ReadonlyMap<string, number>
   readonly close: () => void
 }
 
-/** `targets` is asked at each request, so that servers may come and go. */
+/** `targets` is called for each request, so that servers may be added and removed. */
 export const startRoundRobin = async (targets: () => ReadonlyArray<string>): Promise<RoundRobin> => {
   let turn = 0
   const given = new Map<string, number>()
   const next = () => {
     const all = targets()
     const target = all[turn++ % all.length]
-    if (target === undefined) throw new Error("There is no server to ask.")
+    if (target === undefined) throw new Error("There is no server.")
     return target
   }
 
@@ -26,7 +26,7 @@ export const startRoundRobin = async (targets: () => ReadonlyArray<string>): Pro
     const outgoing = Http.request({
       hostname,
       port,
-      // A connection for each: none is reused that the server is about to close.
+      // A new connection for each request. A reused one might be closed by the server at that moment.
       agent: false,
       method: request.method ?? "GET",
       path: request.url ?? "/",
@@ -45,12 +45,13 @@ export const startRoundRobin = async (targets: () => ReadonlyArray<string>): Pro
       incoming.pipe(response)
     })
     outgoing.on("error", (error) => {
-      // Nothing was sent: this alone may be tried again.
+      // Nothing was sent, so only this error may be retried.
       if ("code" in error && error.code === "ECONNREFUSED" && attempts > 0) {
         setTimeout(() => forward(request, response, attempts - 1), 25)
       } else if (!response.headersSent) response.destroy()
     })
-    // Answered before it was whole: the client's connection carries its next request once the rest is taken.
+    // The server answered before the whole request had arrived. The rest is read, so that the client's connection can be
+    // used for its next request.
     response.once("finish", () => {
       if (request.complete) return
       request.unpipe(outgoing)
@@ -63,7 +64,7 @@ export const startRoundRobin = async (targets: () => ReadonlyArray<string>): Pro
   }
 
   const server = Http.createServer((request, response) => forward(request, response))
-  // Longer than clients keep theirs: none is closed that is about to be used.
+  // Longer than the keep-alive of clients, so that no connection is closed that a client is about to use.
   server.keepAliveTimeout = 75_000
   server.on("upgrade", (request, socket, head) => {
     const target = next()

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { search } from "../../src/testing/SecretScanner.ts"
 import { filesBelow } from "../Archives.ts"
 import * as ModelStub from "../servers/ModelStub.ts"
-import { otherVariables, overhear, variablesOf } from "./Engines.ts"
+import { otherVariables, recordCommands, variablesOf } from "./Engines.ts"
 import { ask, csrf, makeTenant, type Received, type Sent, signIn } from "./routes/RouteWorld.ts"
 import { command, removeFolder, run, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
@@ -67,7 +67,7 @@ describe("No secret of the operator or of a tenant", () => {
   let stub: ModelStub.ModelStub
   let spoke: Spoke
   let environment: Readonly<Record<string, string>> = {}
-  let servers: Awaited<ReturnType<typeof overhear>> = null
+  let servers: Awaited<ReturnType<typeof recordCommands>> = null
   let key = ""
   let token = ""
   let webhook = { id: "", secret: "" }
@@ -112,7 +112,7 @@ describe("No secret of the operator or of a tenant", () => {
       LOG_LEVEL: "trace"
     }
     spoke = await start(dataDir, environment)
-    servers = await overhear(dataDir)
+    servers = await recordCommands(dataDir)
     environment = { ...environment, ...variablesOf(dataDir) }
     const owner = (await makeTenant(spoke, "canaries")).cookie
     const user = { email: "canaries@people.example", role: "owner", password: theirs.password }
@@ -282,7 +282,7 @@ describe("No secret of the operator or of a tenant", () => {
     expect(unopened.code).toBe(1)
 
     // In an embedded store all is in the data directory.
-    const held = await servers?.held()
+    const held = await servers?.stop()
     const places: ReadonlyArray<readonly [string, string]> = [
       ["answers", answers.join("\n")],
       ["output", spoke.output()],

@@ -1,4 +1,4 @@
-/** A real `spoke serve` in a process of its own, on a free port and a data directory of its own. */
+/** Starts `spoke serve` in its own process, on a free port and with its own data directory. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import * as Fs from "node:fs"
@@ -12,7 +12,7 @@ import { accountsUrl } from "../servers/Accounts.ts"
 export const root = Path.resolve(import.meta.dirname, "../..")
 export const command = Path.join(root, "dist/main.js")
 
-/** False where printed shell lines cannot be run: a visible skip, but a failure in CI. */
+/** Whether printed shell commands can be run. Without a shell such tests are skipped visibly; in CI they fail. */
 export const hasShell =
   process.env["CI"] === "true" ||
   spawnSync("bash", ["-c", "command -v curl"], { stdio: "ignore" }).status === 0
@@ -22,11 +22,11 @@ export const temporaryFolder = (): string => Fs.mkdtempSync(Path.join(Os.tmpdir(
 export const removeFolder = (folder: string): void =>
   Fs.rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
 
-/** Variables of the machine that would change what is tested. */
-const ours = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_)/
+/** Environment variables of the machine that would change what is tested. */
+const serviceVariables = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_)/
 
 export const environment = (variables: Readonly<Record<string, string>>) => ({
-  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !serviceVariables.test(name))),
   // Suites that ask for it run under row level security.
   ...(process.env["SPOKE_TEST_TENANT_ROLE"] === undefined
     ? {}
@@ -44,13 +44,13 @@ export interface Answer {
 
 export interface Spoke {
   readonly url: string
-  /** The addresses of all that answer at {@link url}. */
+  /** The addresses of all processes that answer at {@link url}. */
   readonly each: ReadonlyArray<string>
   readonly dataDir: string
   readonly apiKey: string
   readonly operatorToken: string
   readonly process: ChildProcess
-  /** What it has printed so far. */
+  /** The output so far. */
   readonly output: () => string
   readonly request: (method: string, path: string, options?: RequestOptions) => Promise<Answer>
   /** SIGTERM; resolves to the exit code. */
@@ -69,13 +69,13 @@ export interface RequestOptions {
 const readJson = (file: string): Readonly<Record<string, string>> =>
   Fs.existsSync(file) ? JSON.parse(Fs.readFileSync(file, "utf8")) : {}
 
-/** A request that is not answered by then fails, so that a test says which. */
+/** A request without an answer fails after this time, so that the test's error names it. */
 const maxAnswerMs = 120_000
 
-/** Likewise a start. */
+/** A start fails after this time. */
 const maxStartMs = 180_000
 
-/** Requests to `url`, with `apiKey` unless they name another. */
+/** Sends requests to `url`, with `apiKey` unless a request has its own key. */
 export const requester =
   (url: string, apiKey: string): Spoke["request"] =>
   async (method, path, options = {}) => {
@@ -92,7 +92,7 @@ export const requester =
     })
     const text = await response.text()
     const body = text === "" ? null : JSON.parse(text)
-    // Whatever a suite is about: what was answered is what is documented.
+    // Every suite also checks that the answer conforms to the API description.
     expect(
       conformanceProblems(method, path, { status: response.status, headers: response.headers, json: body })
     ).toEqual([])
@@ -100,12 +100,12 @@ export const requester =
   }
 
 /**
- * `SPOKE_TEST_ENGINES=production`: whatever a suite asks of a server is asked of two in turn, with two workers, on one
- * PostgreSQL and one Redis. What it asks of an embedded store alone is not run this way (.ci/run names the suites).
+ * `SPOKE_TEST_ENGINES=production`: a suite's requests go to two servers in turn, with two workers, one PostgreSQL and one
+ * Redis. Suites about the embedded store do not run this way (.ci/run lists the others).
  */
 export const production = process.env["SPOKE_TEST_ENGINES"] === "production"
 
-/** What is printed is where the proxy is; the server itself is at a port of ours. */
+/** For a server that prints the address of a proxy (`APP_URL`), so its own port cannot be read from the output. */
 const freePort = () =>
   new Promise<number>((resolve, reject) => {
     const probe = Net.createServer().once("error", reject)
@@ -115,7 +115,7 @@ const freePort = () =>
     })
   })
 
-/** Starts one process and resolves when it prints that it listens. */
+/** Starts one process and resolves once it prints that it listens. */
 const startProcess = async (
   dataDir: string,
   variables: Readonly<Record<string, string>>,
@@ -177,7 +177,7 @@ const startProcess = async (
 }
 
 /**
- * Starts a server. An empty data directory gets what a first start would leave, with a short sample source (FirstStart.ts).
+ * Starts a server. An empty data directory first gets the data of a first start, with a short sample source (FirstStart.ts).
  * `program` is its main file.
  */
 export const start = async (
@@ -194,7 +194,7 @@ export const start = async (
   return startProcess(dataDir, variables, args, prepare(dataDir, variables, program))
 }
 
-/** As {@link start}, but the first start on an empty data directory is a real one: it reads the whole documentation. */
+/** As {@link start}, but with a real first start on an empty data directory, which reads the whole documentation. */
 export const startFresh = async (
   dataDir: string,
   variables: Readonly<Record<string, string>> = {},
@@ -228,25 +228,25 @@ export const run = async (
   return { code: child.exitCode, stdout, stderr }
 }
 
-/** A command that goes on until it is stopped, with what it has said so far. */
+/** Starts a command that runs until it is stopped. `output` is what it has printed so far. */
 export const startCommand = (args: ReadonlyArray<string>, variables: Readonly<Record<string, string>>) => {
   const child = spawn(process.execPath, [command, ...args], {
     cwd: root,
     env: environment(variables),
     stdio: ["ignore", "pipe", "pipe"]
   })
-  const said = { stdout: "", stderr: "" }
-  child.stdout.on("data", (chunk: Buffer) => (said.stdout += chunk.toString()))
-  child.stderr.on("data", (chunk: Buffer) => (said.stderr += chunk.toString()))
+  const output = { stdout: "", stderr: "" }
+  child.stdout.on("data", (chunk: Buffer) => (output.stdout += chunk.toString()))
+  child.stderr.on("data", (chunk: Buffer) => (output.stderr += chunk.toString()))
   const closed = once(child, "close")
   const stop = async () => {
     child.kill("SIGINT")
     await closed
   }
-  return { said, stop }
+  return { output, stop }
 }
 
-/** Asks until `done` says so. */
+/** Repeats `ask` until `done` accepts the answer. */
 export const until = async <A>(
   ask: () => Promise<A>,
   done: (answer: A) => boolean,
@@ -256,12 +256,12 @@ export const until = async <A>(
   for (;;) {
     const answer = await ask()
     if (done(answer)) return answer
-    if (Date.now() > end) throw new Error(`Still not so: ${JSON.stringify(answer)}`)
+    if (Date.now() > end) throw new Error(`Timed out; the last answer: ${JSON.stringify(answer)}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
 
-/** Waits for the job's end. */
+/** Waits until the ingestion job has ended. */
 export const waitForJob = (spoke: Spoke, jobId: string, timeoutMillis?: number): Promise<Answer> =>
   until(
     () => spoke.request("GET", `/v1/ingestion-jobs/${jobId}`),

@@ -1,4 +1,4 @@
-/** A tenant of its own on a running server, made over HTTP as an operator and an owner make it. */
+/** A new tenant on a running server, made over HTTP by an operator and an owner. */
 import type { Answer, RequestOptions, Spoke } from "./Spoke.ts"
 
 export interface Entitlements {
@@ -30,11 +30,12 @@ export interface Team {
     readonly expiresAt?: string
     readonly agentId?: string
   }) => Promise<{ readonly id: string; readonly secret: string }>
-  /** Sets the tenant's entitlements: generous ones but for those given. */
+  /** Sets the tenant's entitlements. Omitted ones are generous. */
   readonly entitle: (entitlements: Partial<Entitlements>) => Promise<Answer>
 }
 
-const good = ({ status, body }: Answer) => {
+/** The data of a successful answer; throws for any other. */
+const dataOf = ({ status, body }: Answer) => {
   if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`)
   return body.data
 }
@@ -46,19 +47,19 @@ export const makeTeam = async (spoke: Spoke): Promise<Team> => {
   const login = { email: `owner-${++teams}@example.com`, password: "correct horse battery" }
   const asOperator = (method: string, path: string, body: unknown) =>
     spoke.request(method, path, { key: null, headers: operator, body })
-  const { tenant } = good(
+  const { tenant } = dataOf(
     await asOperator("POST", "/api/operator/tenants", { name: `Team ${teams}`, owner: login })
   )
   const csrf = { "x-spoke-csrf": "1" }
-  const entered = await spoke.request("POST", "/api/auth/login", { key: null, headers: csrf, body: login })
-  good(entered)
-  const headers = { ...csrf, cookie: entered.headers.get("set-cookie")?.split(";")[0] ?? "" }
+  const loggedIn = await spoke.request("POST", "/api/auth/login", { key: null, headers: csrf, body: login })
+  dataOf(loggedIn)
+  const headers = { ...csrf, cookie: loggedIn.headers.get("set-cookie")?.split(";")[0] ?? "" }
   const owner = (method: string, path: string, body?: unknown) => {
     const options: RequestOptions = { key: null, headers, ...(body === undefined ? {} : { body }) }
     return spoke.request(method, path, options)
   }
   const agent = async (name: string): Promise<string> =>
-    good(await owner("POST", "/api/agents", { name })).agent.id
+    dataOf(await owner("POST", "/api/agents", { name })).agent.id
   const agentId = await agent("Shop")
   return {
     tenantId: tenant.id,
@@ -67,7 +68,7 @@ export const makeTeam = async (spoke: Spoke): Promise<Team> => {
     agent,
     key: async ({ agentId: other = agentId, permissions = ["chat", "retrieve", "ingest"], ...rest } = {}) => {
       const made = await owner("POST", `/api/agents/${other}/keys`, { name: "Key", permissions, ...rest })
-      const { key, secret } = good(made)
+      const { key, secret } = dataOf(made)
       return { id: key.id, secret }
     },
     entitle: (entitlements) =>

@@ -1,4 +1,4 @@
-/** Providers of channels for one suite over all of them: how each delivers a text, and what it was given for whom. */
+/** Stubs of all channel providers with one interface: how each delivers a text, and which messages it got. */
 import { createHash, createHmac } from "node:crypto"
 import { startGraph } from "../../servers/GraphStub.ts"
 import { startSmtp } from "../../servers/SmtpStub.ts"
@@ -6,8 +6,8 @@ import { startSlack } from "../../servers/SlackStub.ts"
 import { startTelegram } from "../../servers/TelegramStub.ts"
 import * as Deliveries from "../Deliveries.ts"
 
-/** What becomes of the first call for a contact whose name begins with it; everything else is taken. */
-const fates = ["limited", "refused", "lost"] as const
+/** Outcomes of calls for a contact, by the last digit of its number. Otherwise calls are accepted. */
+const outcomes = ["limited", "refused", "lost"] as const
 
 export interface Delivery {
   readonly path: string
@@ -17,26 +17,26 @@ export interface Delivery {
 
 export interface Provider {
   readonly channel: string
-  /** What the agent's channel is made of. */
+  /** The body that creates the agent's channel. */
   readonly account: object
-  /** One text of `contact`, a number; `id` is the provider's, a number too. */
+  /** The delivery of one text of `contact`, a number; `id` is the provider's id of the message. */
   readonly text: (contact: string, id: number, text: string) => Delivery
-  /** The body, signed with the secret. */
+  /** The delivery of a body, signed with the secret. */
   readonly signed: (body: string) => Delivery
-  /** Texts that it took for a contact, in order. */
+  /** Texts that it accepted for a contact, in order. */
   readonly sent: (contact: string) => ReadonlyArray<string>
-  /** The alias of a contact, where it is not their name alone. */
+  /** The alias of a contact, if it differs from the number. */
   readonly alias?: (contact: string) => string
 }
 
-/** What becomes of the first call for a contact: its number ends in the place of the fate. */
-export const contactOf = (fate: (typeof fates)[number] | "taken", name: number): string =>
-  `49170${String(name).padStart(5, "0")}${fates.findIndex((one) => one === fate) + 1}`
+/** The number of a contact whose calls have this outcome: "limited" and "lost" for the first call, "refused" for all. */
+export const contactOf = (outcome: (typeof outcomes)[number] | "taken", name: number): string =>
+  `49170${String(name).padStart(5, "0")}${outcomes.findIndex((one) => one === outcome) + 1}`
 
-const fateOf = (contact: string, call: number) => {
-  const fate = fates[Number(contact.at(-1)) - 1]
-  if (fate === undefined) return "taken"
-  return fate === "refused" || call === 1 ? fate : "taken"
+const outcomeOf = (contact: string, call: number) => {
+  const outcome = outcomes[Number(contact.at(-1)) - 1]
+  if (outcome === undefined) return "taken"
+  return outcome === "refused" || call === 1 ? outcome : "taken"
 }
 
 const secret = "app-secret-of-all-channels"
@@ -49,38 +49,38 @@ const mailPassword = "password-of-the-mailbox"
 
 const seconds = () => Math.floor(Date.now() / 1_000)
 
-/** All of them at once, and the settings of a service that speaks to them. */
+/** Starts all stubs. `variables` are the settings of a service that uses them. */
 export const startProviders = async () => {
-  const graph = await startGraph((_, call, to) => fateOf(to, call))
-  const telegram = await startTelegram(fateOf)
+  const graph = await startGraph((_, call, to) => outcomeOf(to, call))
+  const telegram = await startTelegram(outcomeOf)
   telegram.bots.set(bot, "helper_bot")
-  const slack = await startSlack(fateOf)
+  const slack = await startSlack(outcomeOf)
   slack.apps.set(app, { team: "T1", user: "U1" })
   const slackSigned: Provider["signed"] = (body) => {
-    const stamp = String(seconds())
-    const signature = createHmac("sha256", signingSecret).update(`v0:${stamp}:${body}`).digest("hex")
+    const timestamp = String(seconds())
+    const signature = createHmac("sha256", signingSecret).update(`v0:${timestamp}:${body}`).digest("hex")
     return {
       path: "/api/webhooks/slack/T1.U1",
-      headers: { "x-slack-request-timestamp": stamp, "x-slack-signature": `v0=${signature}` },
+      headers: { "x-slack-request-timestamp": timestamp, "x-slack-signature": `v0=${signature}` },
       body
     }
   }
-  const smtp = await startSmtp((recipient, call) => fateOf(recipient.split("@", 1).join(""), call))
+  const smtp = await startSmtp((recipient, call) => outcomeOf(recipient.split("@", 1).join(""), call))
   smtp.users.set(mailbox, mailPassword)
   const mailAccount = createHash("sha256")
     .update(JSON.stringify(["127.0.0.1", mailbox, mailbox]))
     .digest("hex")
     .slice(0, 12)
   const emailSigned: Provider["signed"] = (body) => {
-    const stamp = String(seconds())
-    const signature = createHmac("sha256", signingSecret).update(`${stamp}.${body}`).digest("hex")
+    const timestamp = String(seconds())
+    const signature = createHmac("sha256", signingSecret).update(`${timestamp}.${body}`).digest("hex")
     return {
       path: `/api/webhooks/email/support_example.com.${mailAccount}`,
-      headers: { "x-spoke-timestamp": stamp, "x-spoke-signature": `v1=${signature}` },
+      headers: { "x-spoke-timestamp": timestamp, "x-spoke-signature": `v1=${signature}` },
       body
     }
   }
-  const hook = createHmac("sha256", bot).update("spoke telegram webhook").digest("hex")
+  const webhookSecret = createHmac("sha256", bot).update("spoke telegram webhook").digest("hex")
 
   const meta = (channel: "whatsapp" | "messenger", account: string): Pick<Provider, "signed" | "sent"> => ({
     signed: (body) => ({
@@ -95,7 +95,7 @@ export const startProviders = async () => {
   const messenger = meta("messenger", page)
   const telegramSigned: Provider["signed"] = (body) => ({
     path: "/api/webhooks/telegram/4711",
-    headers: { "x-telegram-bot-api-secret-token": hook },
+    headers: { "x-telegram-bot-api-secret-token": webhookSecret },
     body
   })
 

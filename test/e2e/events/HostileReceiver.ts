@@ -1,4 +1,4 @@
-/** A receiver of events that misbehaves by a seed: it remembers everything that it was sent, and what it took. */
+/** A receiver of events that misbehaves at random, by a seed. It records every call, and whether it accepted it. */
 import { execFileSync } from "node:child_process"
 import * as Http from "node:http"
 import * as Https from "node:https"
@@ -29,8 +29,8 @@ export interface Call {
   readonly taken: boolean
 }
 
-/** What becomes of one call. */
-const fates = [
+/** Behaviours with their weights. */
+const behaviours = [
   [60, "taken"],
   [6, "error"],
   [4, "busy"],
@@ -42,17 +42,17 @@ const fates = [
   [3, "half"]
 ] as const
 
-/** Calls by the path of the address that they came to. */
+/** Records calls by the path of their address. */
 export const startReceiver = async (
   random: Random,
   certificate: { readonly key: string; readonly cert: string }
 ) => {
   const calls = new Map<string, Array<Call>>()
-  const state = { isHostile: true, strayed: 0, trusted: 0 }
-  const fateOf = (path: string) => {
+  const state = { isHostile: true, followedRedirects: 0, callsWithWrongCertificate: 0 }
+  const behaviourOf = (path: string) => {
     if (!state.isHostile) return "taken"
     if (path === "/gone") return random.next() < 0.05 ? "gone" : "taken"
-    return random.weighed(fates)
+    return random.weighed(behaviours)
   }
 
   const server = Http.createServer((request, response) => {
@@ -60,9 +60,9 @@ export const startReceiver = async (
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => {
       const path = request.url ?? ""
-      if (path === "/elsewhere") state.strayed++
+      if (path === "/elsewhere") state.followedRedirects++
       const { data, type } = JSON.parse(Buffer.concat(chunks).toString())
-      const fate = fateOf(path)
+      const behaviour = behaviourOf(path)
       const all = calls.get(path) ?? []
       calls.set(path, all)
       all.push({
@@ -70,27 +70,27 @@ export const startReceiver = async (
         type,
         conversationId: data.conversationId,
         runId: data.runId,
-        taken: fate === "taken"
+        taken: behaviour === "taken"
       })
-      if (fate === "taken") response.writeHead(204).end()
-      else if (fate === "gone") response.writeHead(410).end()
-      else if (fate === "error") response.writeHead(500).end("Down for maintenance")
-      else if (fate === "busy") response.writeHead(503, { "retry-after": "1" }).end()
-      else if (fate === "redirect") response.writeHead(307, { location: "/elsewhere" }).end()
-      else if (fate === "cut") request.socket.destroy()
-      else if (fate === "large") response.writeHead(200).end(Buffer.alloc(200_000, "x"))
-      else if (fate === "half") request.socket.end("HTTP/1.1 200 OK\r\ncontent-le")
-      else if (fate === "slow") {
+      if (behaviour === "taken") response.writeHead(204).end()
+      else if (behaviour === "gone") response.writeHead(410).end()
+      else if (behaviour === "error") response.writeHead(500).end("Down for maintenance")
+      else if (behaviour === "busy") response.writeHead(503, { "retry-after": "1" }).end()
+      else if (behaviour === "redirect") response.writeHead(307, { location: "/elsewhere" }).end()
+      else if (behaviour === "cut") request.socket.destroy()
+      else if (behaviour === "large") response.writeHead(200).end(Buffer.alloc(200_000, "x"))
+      else if (behaviour === "half") request.socket.end("HTTP/1.1 200 OK\r\ncontent-le")
+      else if (behaviour === "slow") {
         response.writeHead(200)
         const drip = setInterval(() => response.write("."), 200)
         response.on("close", () => clearInterval(drip))
       }
-      // A silent one never answers.
+      // "silent" never answers.
     })
   })
-  // Nobody who checks certificates sends anything here.
+  // A client that verifies certificates sends nothing here.
   const wrong = Https.createServer(certificate, (_, response) => {
-    state.trusted++
+    state.callsWithWrongCertificate++
     response.writeHead(204).end()
   })
   const listening = async (one: Http.Server | Https.Server) => {

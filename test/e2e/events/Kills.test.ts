@@ -236,7 +236,7 @@ describe.skipIf(production || binaries === undefined || certificate === null)(
         for (const call of all) ids.set(nameOf(call), (ids.get(nameOf(call)) ?? new Set()).add(call.id))
         expect([...ids.values()].filter((of) => of.size > 1)).toEqual([])
         expect(new Set(all.map(({ id }) => id)).size).toBe(ids.size)
-        expect([receiver.state.strayed, receiver.state.trusted]).toEqual([0, 0])
+        expect([receiver.state.followedRedirects, receiver.state.callsWithWrongCertificate]).toEqual([0, 0])
         expect(killed.api + killed.worker).toBe(maxKills)
         const first = ["/hook", "/gone", "/late"].map(
           (path) => new Set(receiver.callsTo(path).map(({ id }) => id)).size

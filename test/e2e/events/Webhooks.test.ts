@@ -220,10 +220,10 @@ describe("Webhooks of a tenant", () => {
       SPOKE_TOKEN: String(token.body.data.secret),
       SPOKE_DATA_DIR: dataDir
     }
-    const heard = startCommand(["listen", "--event", "handoff.taken", "--forward-to", `${address}/local`], variables)
+    const listener = startCommand(["listen", "--event", "handoff.taken", "--forward-to", `${address}/local`], variables)
     try {
       const signing = await until(
-        async () => /whsec_\S+/.exec(heard.said.stderr)?.[0],
+        async () => /whsec_\S+/.exec(listener.output.stderr)?.[0],
         (secret) => secret !== undefined
       )
       const triggered = await run(["trigger", "handoff.taken"], variables)
@@ -232,11 +232,11 @@ describe("Webhooks of a tenant", () => {
         "An example of handoff.taken was sent to a webhook."
       ])
       await until(
-        async () => heard.said.stderr,
+        async () => listener.output.stderr,
         (text) => text.includes("/local: ")
       )
       const { id = "" } = seen.find(({ path }) => path === "/local") ?? {}
-      expect(heard.said.stdout).toContain(`handoff.taken ${id} {`)
+      expect(listener.output.stdout).toContain(`handoff.taken ${id} {`)
       const sent = headersOf.get(id)
       expect(
         new Verifier(signing ?? "").verify(bodies.get(id) ?? "", {
@@ -246,7 +246,7 @@ describe("Webhooks of a tenant", () => {
         })
       ).toMatchObject({ type: "handoff.taken", data: { conversationId: "cnv_example", example: true } })
     } finally {
-      await heard.stop()
+      await listener.stop()
     }
     const none = await run(["trigger", "handoff.taken"], variables)
     expect(none.stderr.trim()).toBe("No active webhook asks for handoff.taken.")

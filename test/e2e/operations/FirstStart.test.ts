@@ -159,19 +159,19 @@ describe("A first start that is interrupted while it reads the documentation", (
   afterAll(() => removeFolder(dataDir))
 
   it("has shown the password, and drains like any other", async () => {
-    const { said, stop } = startCommand(["serve"], {
+    const { output, stop } = startCommand(["serve"], {
       SPOKE_DATA_DIR: dataDir,
       PORT: "0",
       SPOKE_DRAIN_DELAY: "50 millis"
     })
     await until(
-      async () => said.stderr,
+      async () => output.stderr,
       (text) => text.includes("Reading the documentation")
     )
-    expect(said.stdout).not.toContain("is listening")
-    const [, password = ""] = /Password {3}(\S{16})/u.exec(said.stdout) ?? []
+    expect(output.stdout).not.toContain("is listening")
+    const [, password = ""] = /Password {3}(\S{16})/u.exec(output.stdout) ?? []
     await stop()
-    expect(said.stderr).toContain("Draining")
+    expect(output.stderr).toContain("Draining")
     const spoke = await startFresh(dataDir)
     try {
       const { status } = await spoke.request("POST", "/api/auth/login", {

@@ -1,4 +1,4 @@
-/** Installations of these suites: a database each, what is in it, and the running server. */
+/** Installations for these suites: the database of each, its rows, and the running server. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import * as Path from "node:path"
@@ -23,7 +23,7 @@ export const embedded = (folder: string, name: string, more: Variables = {}): Va
   ...more
 })
 
-/** An installation on the PostgreSQL server, with a master secret of its own. */
+/** An installation on the PostgreSQL server, with its own master secret. */
 export const onServer = async (folder: string, name: string, more: Variables = {}): Promise<Variables> => ({
   ...embedded(folder, name),
   SPOKE_SECRET: `the master secret of ${name}, long enough`,
@@ -31,7 +31,7 @@ export const onServer = async (folder: string, name: string, more: Variables = {
   ...more
 })
 
-/** Runs on the database; an embedded one must not be served. */
+/** Runs `work` on the database. No server may run on an embedded one. */
 export const withDatabase = <A, E>(variables: Variables, work: Effect.Effect<A, E, SqlClient.SqlClient>) => {
   const url = variables["DATABASE_URL"]
   const database =
@@ -49,7 +49,7 @@ export const query = (variables: Variables, text: string) =>
 
 export type Contents = Readonly<Record<string, ReadonlyArray<string>>>
 
-/** Every row of the tenant as text, by table. What is sealed is left out: it differs at each installation. */
+/** Every row of the tenant as text, by table. Sealed values are left out, because they differ at each installation. */
 export const rowsOf = (variables: Variables, tenantId: string): Promise<Contents> =>
   withDatabase(
     variables,
@@ -67,7 +67,7 @@ export const rowsOf = (variables: Variables, tenantId: string): Promise<Contents
         )
         all[name] = rows
           .map(({ row }) => row)
-          // What these commands note of themselves.
+          // Audit entries of the commands themselves.
           .filter((row) => !/"operator", "operator", "tenant\./u.test(row))
           .toSorted()
       }
@@ -75,7 +75,7 @@ export const rowsOf = (variables: Variables, tenantId: string): Promise<Contents
     })
   )
 
-/** Leaves out what a running server writes by itself: when something was last used, and how much is stored. */
+/** Leaves out tables that a running server updates by itself: times of last use, and the amount of storage. */
 export const withoutUsageRows = (contents: Contents): Contents => {
   const { api_keys: _, tenant_storage: __, user_sessions: ___, widget_sessions: ____, ...rest } = contents
   return rest
@@ -93,42 +93,42 @@ export const whileServing = async <A>(variables: Variables, use: (spoke: Spoke) 
   }
 }
 
-/** Runs the command to its end; its output is the error where it fails. */
+/** Runs the command to its end. Throws its output if it fails. */
 export const runSuccessfully = async (args: ReadonlyArray<string>, variables: Variables) => {
   const done = await run(args, variables)
   if (done.code !== 0) throw new Error(`spoke ${args.join(" ")} ended with ${done.code}:\n${done.stderr}`)
   return done
 }
 
-/** A command that a test ends by itself, with what it has printed so far. */
+/** Starts a command that the test ends. `output` is what it has printed so far. */
 export const spawnCommand = (args: ReadonlyArray<string>, variables: Variables) => {
   const child: ChildProcess = spawn(process.execPath, [command, ...args], {
     env: environment(variables),
     stdio: ["ignore", "pipe", "pipe"]
   })
-  let said = ""
+  let output = ""
   const ended = once(child, "close")
   const listeners = new Set<() => void>()
   const read = (chunk: Buffer) => {
-    said += chunk.toString()
+    output += chunk.toString()
     for (const listener of listeners) listener()
   }
   child.stdout?.on("data", read)
   child.stderr?.on("data", read)
   return {
     child,
-    said: () => said,
+    output: () => output,
     ended: async () => {
       await ended
       return child.exitCode
     },
-    /** Kills it (-9) as soon as `words` are in what it prints. Returns the signal, or null where it ended before. */
+    /** Kills it (-9) once its output contains `words`. Returns the signal; null if the command ended before. */
     killAt: async (words: string) => {
-      const look = () => {
-        if (said.includes(words)) child.kill("SIGKILL")
+      const killIfPrinted = () => {
+        if (output.includes(words)) child.kill("SIGKILL")
       }
-      listeners.add(look)
-      look()
+      listeners.add(killIfPrinted)
+      killIfPrinted()
       await ended
       return child.signalCode
     }

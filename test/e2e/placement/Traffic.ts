@@ -1,50 +1,50 @@
-/** Turns of one tenant at a steady pace, as far as the server keeps up, and what became of each. */
+/** Sends turns of one tenant at a steady rate, as far as the server keeps up, and records the result of each. */
 import { randomUUID } from "node:crypto"
 import { type Contents, query, type Variables } from "./Installation.ts"
 
-export interface Asked {
-  /** The message; no other turn has it. */
+export interface SentTurn {
+  /** The message, which is unique. */
   readonly text: string
-  /** The reply was reported. */
+  /** Whether the client got the reply. */
   readonly acknowledged: boolean
-  /** Statuses and connection errors before that, or at all. */
+  /** Statuses and connection errors of failed attempts. */
   readonly refusals: ReadonlyArray<string>
   /** Milliseconds from the first request to the answer. */
-  readonly took: number
+  readonly millis: number
 }
 
 export interface Traffic {
-  /** Ends it, and waits for the turns under way. */
-  readonly stop: () => Promise<ReadonlyArray<Asked>>
-  /** How many turns were acknowledged so far. */
+  /** Stops sending, and waits for running turns. */
+  readonly stop: () => Promise<ReadonlyArray<SentTurn>>
+  /** Number of acknowledged turns so far. */
   readonly acknowledged: () => number
-  /** Where the next turn goes, and the latest refusal, for messages. */
+  /** The address of the next turn and the latest refusal, for error messages. */
   readonly state: () => { readonly address: string; readonly refusal: string; readonly givenUp: number }
 }
 
 interface Options {
   readonly key: string
   readonly name: string
-  /** Where callers begin; a 503 that says where the account is served sends them there. */
+  /** The first address. A 503 with `servedAt` changes it. */
   readonly url: string
   readonly everyMillis: number
-  /** Also asks again when a request is refused or the connection fails, as clients do with an Idempotency-Key. */
+  /** Whether refused requests and failed connections are retried, as by clients with an Idempotency-Key. */
   readonly retries: boolean
 }
 
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
-const attempts = 400
-/** Turns under way; a server with more to do than it can would only get slower. */
-const atOnce = 8
+const maxAttempts = 400
+/** Maximum number of running turns. More would only make an overloaded server slower. */
+const maxRunningTurns = 8
 
 export const startTraffic = ({ everyMillis, key, name, retries, url }: Options): Traffic => {
   let address = url
-  let running = true
+  let isStopped = false
   let acknowledged = 0
   let givenUp = 0
   let refusal = ""
-  const turns: Array<Promise<Asked>> = []
+  const turns: Array<Promise<SentTurn>> = []
 
   const once = async (text: string, idempotencyKey: string) => {
     const response = await fetch(`${address}/v1/chat`, {
@@ -59,38 +59,38 @@ export const startTraffic = ({ everyMillis, key, name, retries, url }: Options):
     return { status: response.status, code: String(body.error?.code ?? "") }
   }
 
-  const ask = async (text: string): Promise<Asked> => {
-    const began = performance.now()
+  const ask = async (text: string): Promise<SentTurn> => {
+    const startedAt = performance.now()
     const idempotencyKey = randomUUID()
     const refusals: Array<string> = []
-    for (let attempt = 0; attempt < (retries ? attempts : 1); attempt++) {
+    for (let attempt = 0; attempt < (retries ? maxAttempts : 1); attempt++) {
       const answer = await once(text, idempotencyKey).catch((error: unknown) => ({
         status: 0,
         code: String(error)
       }))
       if (answer.status === 200) {
         acknowledged += 1
-        return { text, acknowledged: true, refusals, took: performance.now() - began }
+        return { text, acknowledged: true, refusals, millis: performance.now() - startedAt }
       }
       refusal = `${answer.status} ${answer.code}`
       refusals.push(refusal)
-      // A failed turn has its own answer under this key.
+      // The answer of a failed turn is stored under this key, so another attempt would get it again.
       if (answer.status === 500) break
       await pause(100)
     }
     givenUp += 1
-    return { text, acknowledged: false, refusals, took: performance.now() - began }
+    return { text, acknowledged: false, refusals, millis: performance.now() - startedAt }
   }
 
   const loop = (async () => {
-    const underWay = new Set<Promise<unknown>>()
-    for (let turn = 0; running; turn++) {
+    const running = new Set<Promise<unknown>>()
+    for (let turn = 0; !isStopped; turn++) {
       const asked = ask(`${name} ${turn} says ${randomUUID()}`)
       turns.push(asked)
-      underWay.add(asked)
-      void asked.finally(() => underWay.delete(asked))
+      running.add(asked)
+      void asked.finally(() => running.delete(asked))
       await pause(everyMillis)
-      if (underWay.size >= atOnce) await Promise.race(underWay)
+      if (running.size >= maxRunningTurns) await Promise.race(running)
     }
   })()
 
@@ -98,15 +98,15 @@ export const startTraffic = ({ everyMillis, key, name, retries, url }: Options):
     acknowledged: () => acknowledged,
     state: () => ({ address, refusal, givenUp }),
     stop: async () => {
-      running = false
+      isStopped = true
       await loop
       return Promise.all(turns)
     }
   }
 }
 
-/** Turns whose reply was reported and is not stored exactly once, and turns that are stored twice. */
-export const lostOrDoubled = async (variables: Variables, tenantId: string, asked: ReadonlyArray<Asked>) => {
+/** Acknowledged turns that are not stored exactly once (`lost`), and turns that are stored twice (`doubled`). */
+export const lostOrDoubled = async (variables: Variables, tenantId: string, asked: ReadonlyArray<SentTurn>) => {
   const rows = await query(
     variables,
     `select m.content as text, count(*)::int as messages,
@@ -128,6 +128,6 @@ export const lostOrDoubled = async (variables: Variables, tenantId: string, aske
 
 export const nothingLost = { lost: [], doubled: [] }
 
-/** How many rows there are in all. */
+/** The number of rows in all tables. */
 export const rowCount = (contents: Contents) =>
   Object.values(contents).reduce((total, rows) => total + rows.length, 0)

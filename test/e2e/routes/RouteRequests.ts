@@ -1,4 +1,4 @@
-/** Requests made from the declarations of routes: each id that a route takes, and each of them once as another owner's. */
+/** Requests made from the declarations of the routes: with a caller's own ids, and with ids of another owner. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
@@ -59,7 +59,7 @@ export const files: Readonly<Record<string, Kind>> = {
   "POST /api/manage/v1/conversations/:id/read :id": "conversation"
 }
 
-/** Names that callers choose themselves, and so no ids of anything. */
+/** Names that callers choose themselves. They are not ids of resources. */
 const chosenByCallers = new Set(["ExternalEndUserId", "ChatId"])
 
 export const brandOf = (ast: AST.AST): string | undefined => {
@@ -84,23 +84,23 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
   const fields = new Map<string, Field>()
   for (const { isOptional, name, type } of schema === undefined ? [] : propertiesOf(schema.ast)) {
     const brand = files[`${route} :${String(name)}`] ?? brandOf(type)
-    const looksLikeOne = place === "path" || /(^id|Ids?)$/.test(String(name))
-    if (brand === undefined ? !looksLikeOne : chosenByCallers.has(brand) || !/Ids?$|^[a-z]+$/.test(brand)) continue
+    const looksLikeId = place === "path" || /(^id|Ids?)$/.test(String(name))
+    if (brand === undefined ? !looksLikeId : chosenByCallers.has(brand) || !/Ids?$|^[a-z]+$/.test(brand)) continue
     if (route.includes("/api/operator/")) continue
     if (brand === undefined) {
-      if (foreignIds.has(String(name)) || counted.test(`:${String(name)}`)) continue
-      throw new Error(`${route}: nobody knows what ${place} ${String(name)} is the id of.`)
+      if (foreignIds.has(String(name)) || numberParameter.test(`:${String(name)}`)) continue
+      throw new Error(`${route}: the kind of the id ${String(name)} in the ${place} is not known.`)
     }
-    if (!isKind(brand)) throw new Error(`${route}: there is no real ${brand} for ${place} ${String(name)}.`)
+    if (!isKind(brand)) throw new Error(`${route}: RouteWorld.ts has no ${brand} for ${String(name)} in the ${place}.`)
     fields.set(String(name), { place, name: String(name), kind: brand, required: !isOptional })
   }
   return [...fields.values()]
 }
 
-/** Path parameters that count within what another id of the path names. */
-const counted = /:version\b/u
+/** Path parameters that are numbers within the resource of another id, such as versions. */
+const numberParameter = /:version\b/u
 
-/** Ids at a provider of messages, and ours at one of identities; what was found within an agent, which the path names too. */
+/** Ids that are no resources of their own: ids at other providers, and findings of the agent in the path. */
 const foreignIds = new Set(["finding", "externalId", "messageId", "channel", "account", "clientId"])
 
 /** Bodies that are decoded by their handlers. */
@@ -121,7 +121,7 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
         ...fieldsOf(route, "body", payload)
       ]
       const inPath = found.filter(({ place }) => place === "path").map(({ name }) => `:${name}`)
-      const pattern = endpoint.path.replace(counted, "1").match(/:\w+/g) ?? []
+      const pattern = endpoint.path.replace(numberParameter, "1").match(/:\w+/g) ?? []
       const isOperators = endpoint.path.startsWith("/api/operator/")
       if (
         !isOperators &&
@@ -130,7 +130,7 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
         throw new Error(`${route} does not declare its path.`)
       }
       if (found.length > 0 && payload !== undefined && bodies[twinOf(route)] === undefined) {
-        throw new Error(`${route} takes ids, and nobody knows a body for it.`)
+        throw new Error(`${route} takes ids, but "bodies" has no body for it.`)
       }
       fields.set(route, found)
     }
@@ -138,13 +138,13 @@ const declaredFields = (): ReadonlyMap<string, ReadonlyArray<Field>> => {
   return fields
 }
 
-/** A route of the management interface takes what its twin of the dashboard takes. */
+/** The route of the dashboard that takes the same as this route of the management interface. */
 export const twinOf = (route: string) =>
   route.replace(" /api/manage/v1/webhooks", " /api/webhook-endpoints").replace(" /api/manage/v1/", " /api/")
 
 const file = () => ({ file: new File(["Some text."], "some.txt", { type: "text/plain" }) })
 
-/** What each of these routes needs beside ids. */
+/** The fields that each of these routes needs besides ids. */
 export const bodies: Readonly<Record<string, () => Readonly<Record<string, unknown>>>> = {
   "POST /v1/chat": () => ({ message: "Hello" }),
   "POST /v1/chat/stream": () => ({ message: "Hello" }),
@@ -213,13 +213,13 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "PUT /api/inbox/replies/:id": () => ({ shortcut: "taken", content: "Taken." })
 }
 
-/** Optional ids that mean something beside another alone. */
+/** Optional ids that are valid only together with another one. */
 const companions: ReadonlyMap<string, string> = new Map([["retryOf", "sessionId"]])
 
-/** Optional ids without which a request has to name something else: they are always sent. */
+/** Optional ids that are always sent, because a request without them would need other fields. */
 const alwaysSent = new Set(["POST /api/agents/:id/corrections runIds"])
 
-/** Optional ids of agents that another id excludes: they are sent alone. */
+/** Optional ids of agents that exclude another id, so they are sent alone. */
 const sentAlone = new Set(["POST /api/budgets agentId"])
 
 const declared = declaredFields()
@@ -241,13 +241,13 @@ const bodyOf = (fields: Readonly<Record<string, unknown>>) => {
   return form
 }
 
-/** A request of `route` whose ids are what `of` says; undefined leaves an id out. */
-const requestOf = (route: Route, of: (field: Field) => string | undefined): RouteRequest => {
-  let path = route.path.replace(counted, "1").replace(":chatId", "chat-1")
+/** A request of `route` with the ids that `idOf` returns; undefined leaves an id out. */
+const requestOf = (route: Route, idOf: (field: Field) => string | undefined): RouteRequest => {
+  let path = route.path.replace(numberParameter, "1").replace(":chatId", "chat-1")
   const query = new URLSearchParams()
   const ids: Record<string, string | ReadonlyArray<string>> = {}
   for (const field of idsOf(route)) {
-    const id = of(field)
+    const id = idOf(field)
     if (id === undefined) continue
     if (field.place === "path") path = path.replace(`:${field.name}`, encodeURIComponent(id))
     else if (field.place === "query") query.set(field.name, id)
@@ -260,10 +260,10 @@ const requestOf = (route: Route, of: (field: Field) => string | undefined): Rout
   }
 }
 
-/** Who asks: a key stands for its agent, whatever `agentId` says; a session and a token have to name one. */
+/** The kind of credential. A key is for one agent, regardless of `agentId`. With a session or a token, `agentId` is needed. */
 export type Credential = "key" | "session" | "token"
 
-/** The request that `by` makes about what is its own. */
+/** The request with the caller's own ids. */
 export const ownRequest = (route: Route, by: Credential, world: World): RouteRequest =>
   requestOf(route, ({ kind, required }) =>
     required || (by !== "key" && kind === "AgentId" && route.permission !== undefined)
@@ -271,14 +271,14 @@ export const ownRequest = (route: Route, by: Credential, world: World): RouteReq
       : undefined
   )
 
-/** Requests with one id of `victim` each, and with all of them. */
+/** Requests of `mine`, each with one id of `victim`, and one with all of them. */
 export const foreignRequests = (route: Route, by: Credential, mine: World, victim: World): ReadonlyArray<RouteRequest> => {
   const isRefused = ({ kind, place }: Field) => {
     if (by === "key" && kind === "AgentId" && place !== "path") return false
-    // A person is the tenant's: every agent of it may begin a conversation with them.
+    // An end user belongs to the tenant, so each of its agents may begin a conversation with them.
     return !(kind === "EndUserId" && place === "body" && mine.tenantId === victim.tenantId)
   }
-  // Keys are refused the field itself, whatever it names.
+  // Keys may not send the field at all, whatever its value.
   const fields = idsOf(route).filter(
     (field) => isRefused(field) && !(by === "key" && field.name === "replaces")
   )
@@ -287,17 +287,17 @@ export const foreignRequests = (route: Route, by: Credential, mine: World, victi
     const isOfAgent = by !== "key" && kind === "AgentId" && !sentAlone.has(field)
     return required || isOfAgent || alwaysSent.has(field)
   }
-  const one = fields.map((taken) =>
+  const withOneForeignId = fields.map((foreign) =>
     requestOf(route, (field) => {
-      const is = field.place === taken.place && field.name === taken.name
-      if (is) return victim.ids[field.kind]
-      return needed(field) || companions.get(taken.name) === field.name ? mine.ids[field.kind] : undefined
+      const isForeign = field.place === foreign.place && field.name === foreign.name
+      if (isForeign) return victim.ids[field.kind]
+      return needed(field) || companions.get(foreign.name) === field.name ? mine.ids[field.kind] : undefined
     })
   )
-  const all = requestOf(route, (field) => (needed(field) ? victim.ids[field.kind] : undefined))
-  return idsOf(route).filter(needed).length > 1 ? [...one, all] : one
+  const withAllForeignIds = requestOf(route, (field) => (needed(field) ? victim.ids[field.kind] : undefined))
+  return idsOf(route).filter(needed).length > 1 ? [...withOneForeignId, withAllForeignIds] : withOneForeignId
 }
 
-/** A request of `route` about things that are not there. */
+/** The path of `route` with ids that do not exist. */
 export const unknownResourcePath = (route: Route): string =>
-  route.path.replace(counted, "1").replace(/:\w+/g, "none_1")
+  route.path.replace(numberParameter, "1").replace(/:\w+/g, "none_1")

@@ -2,7 +2,10 @@
 import { softAuthenticator } from "../../SoftAuthenticator.ts"
 import { type Spoke, until } from "../Spoke.ts"
 
-/** What a route may be asked about, under the brand of its id; `attachment` is a stored file's, `artifact` its content address, `conversation` the one it is in. */
+/**
+ * Kinds of ids, by their brands. `attachment` is the id of a stored file, `artifact` its content address, and `conversation`
+ * the id of its conversation.
+ */
 export type Kind =
   | "AgentId"
   | "KeyId"
@@ -37,11 +40,11 @@ export type Kind =
 export interface World {
   readonly tenantId: string
   readonly ids: Readonly<Record<Kind, string>>
-  /** Stands in every text and name that it has, and nowhere else. */
+  /** A word that is in every text and name of these resources, and nowhere else. */
   readonly mark: string
-  /** Of the agent, with every permission. */
+  /** A key of the agent, with every permission. */
   readonly key: string
-  /** Of the tenant's owner, with every scope. */
+  /** An access token of the tenant's owner, with every scope. */
   readonly token: string
 }
 
@@ -58,7 +61,7 @@ export interface Received {
   readonly text: string
 }
 
-/** One request; a form goes as a form, everything else as JSON. */
+/** Sends one request. A form is sent as it is, every other body as JSON. */
 export const ask = async (
   spoke: Spoke,
   method: string,
@@ -81,11 +84,12 @@ export const ask = async (
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
-/** What requests of no page carry. */
+/** The header of requests that no page of the dashboard sends. */
 export const csrf = { "x-spoke-csrf": "1" }
 export const password = "correct horse battery"
 
-const good = async (received: Promise<Received>) => {
+/** A successful answer and its data; throws for any other. */
+const expectSuccess = async (received: Promise<Received>) => {
   const { headers, status, text } = await received
   if (status >= 300) throw new Error(`${status} ${text}`)
   return { data: text.startsWith("{") ? JSON.parse(text).data : null, headers, text }
@@ -93,14 +97,14 @@ const good = async (received: Promise<Received>) => {
 
 export const signIn = async (spoke: Spoke, email: string, secret = password): Promise<string> => {
   const body = { email, password: secret }
-  const entered = await good(ask(spoke, "POST", "/api/auth/login", { headers: csrf, body }))
-  return entered.headers.get("set-cookie")?.split(";")[0] ?? ""
+  const loggedIn = await expectSuccess(ask(spoke, "POST", "/api/auth/login", { headers: csrf, body }))
+  return loggedIn.headers.get("set-cookie")?.split(";")[0] ?? ""
 }
 
 /** A tenant with a session of its owner. */
 export const makeTenant = async (spoke: Spoke, name: string) => {
   const email = `${name}@example.com`
-  const { data } = await good(
+  const { data } = await expectSuccess(
     ask(spoke, "POST", "/api/operator/tenants", {
       headers: { authorization: `Bearer ${spoke.operatorToken}` },
       body: { name, owner: { email, password } }
@@ -114,14 +118,14 @@ export type Owner = Awaited<ReturnType<typeof makeTenant>>
 
 /** A session of a new user of the tenant. */
 export const makeUser = async (spoke: Spoke, { cookie }: Owner, email: string, role: string) => {
-  const { data } = await good(
+  const { data } = await expectSuccess(
     ask(spoke, "POST", "/api/users", { cookie, headers: csrf, body: { email, role, password } })
   )
   const id: string = data.user.id
   return { id, email, cookie: await signIn(spoke, email) }
 }
 
-/** Each has one of its own: equal bytes are stored once. */
+/** The file of each world is made unique with its mark, because equal bytes are stored once. */
 const picture = Uint8Array.from(Buffer.from("R0lGODlhAQABAAAAACwAAAAAAQABAAACAkQBADs=", "base64"))
 
 const formOf = (name: string, file: Blob, title: string, fields: Readonly<Record<string, string>>) => {
@@ -133,27 +137,27 @@ const formOf = (name: string, file: Blob, title: string, fields: Readonly<Record
 
 let channels = 0
 
-/** A passkey of whose session it is. */
+/** The id of a new passkey of the user of the session. */
 const passkeyOf = async (spoke: Spoke, cookie: string, mark: string): Promise<string> => {
   const path = "/api/auth/passkeys"
-  const begun = await good(ask(spoke, "POST", `${path}/challenge`, { cookie, headers: csrf }))
+  const begun = await expectSuccess(ask(spoke, "POST", `${path}/challenge`, { cookie, headers: csrf }))
   const [flow = ""] = begun.headers.get("set-cookie")?.match(/spoke_passkey=[^;]+/) ?? []
   const { credential } = softAuthenticator(spoke.url).create(begun.data.options)
   const body = { name: mark, credential }
-  const made = await good(ask(spoke, "POST", path, { cookie: `${cookie}; ${flow}`, headers: csrf, body }))
+  const made = await expectSuccess(ask(spoke, "POST", path, { cookie: `${cookie}; ${flow}`, headers: csrf, body }))
   return made.data.passkey.id
 }
 
-/** An agent of the tenant that has one of everything. */
+/** A new agent of the tenant with one resource of each kind. */
 export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promise<World> => {
   const { cookie, tenantId } = owner
   const own = async (path: string, body: unknown, method = "POST") =>
-    (await good(ask(spoke, method, path, { cookie, headers: csrf, body }))).data
+    (await expectSuccess(ask(spoke, method, path, { cookie, headers: csrf, body }))).data
   const agentId: string = (await own("/api/agents", { name: mark, instructions: mark })).agent.id
   const made = await own(`/api/agents/${agentId}/keys`, { name: mark, permissions: ["*"] })
   const key: string = made.secret
   const byKey = (method: string, path: string, body?: unknown) =>
-    good(ask(spoke, method, path, { key, ...(body === undefined ? {} : { body }) }))
+    expectSuccess(ask(spoke, method, path, { key, ...(body === undefined ? {} : { body }) }))
 
   const access = await own("/api/tokens", { name: mark, scopes: ["*"] })
   const token: string = access.secret
@@ -187,14 +191,14 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
   )
 
   const sourcePath = `/api/sources/${source.id}`
-  const read = async (path: string) => (await good(ask(spoke, "GET", path, { cookie }))).data
+  const read = async (path: string) => (await expectSuccess(ask(spoke, "GET", path, { cookie }))).data
   const [document] = (await read(`${sourcePath}/documents`)).documents
   const [passage] = (await read(`${sourcePath}/documents/${document.id}`)).passages
 
   const { experiment } = await own(`/api/agents/${agentId}/experiments`, {})
   await own(`/api/agents/${agentId}/threshold`, { minPass: null, noRegression: false }, "PUT")
   await until(
-    () => good(ask(spoke, "GET", `/api/experiments/${experiment.id}`, { cookie })),
+    () => expectSuccess(ask(spoke, "GET", `/api/experiments/${experiment.id}`, { cookie })),
     ({ data }) => data.experiment.status === "complete"
   )
 
@@ -221,7 +225,7 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
   const { conversation } = (await byKey("GET", `/api/sdk/conversation?sessionId=${sessionId}`)).data
   const [file = ""] = /[^/]+(?=\?|$)/.exec(messages[0].media[0].url) ?? []
   const spare = await signIn(spoke, owner.email)
-  const open = await good(ask(spoke, "GET", "/api/auth/sessions", { cookie: spare }))
+  const open = await expectSuccess(ask(spoke, "GET", "/api/auth/sessions", { cookie: spare }))
   const signInId: string = open.data.sessions.find(({ current }: { readonly current: boolean }) => current).id
   const { label } = await own("/api/inbox/labels", { name: mark, tone: "good" })
   const { view } = await own("/api/inbox/views", { name: mark, filter: { q: mark } })

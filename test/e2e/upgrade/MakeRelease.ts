@@ -1,4 +1,4 @@
-/** Fills a database of today's version over HTTP, and writes it as a fixture (Releases.ts). */
+/** Fills a database of the current version over HTTP, and writes it as a fixture (Releases.ts). */
 import { execFileSync } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
@@ -20,35 +20,37 @@ const turns = 4
 const secret = "a secret of these tests, thirty-two bytes"
 const operatorToken = "operator"
 
-const good = async (asked: ReturnType<typeof ask>) => {
-  const { status, text } = await asked
+/** The data of a successful answer; throws for any other. */
+const dataOf = async (answer: ReturnType<typeof ask>) => {
+  const { status, text } = await answer
   if (status >= 300) throw new Error(`${status} ${text}`)
   return JSON.parse(text).data
 }
 
-/** A few pages of documentation, with vectors. */
-const feed = async (spoke: Spoke, { key }: World) => {
+/** Uploads a few pages of documentation, and waits for their vectors. */
+const uploadGuides = async (spoke: Spoke, { key }: World) => {
   for (const name of guides) {
     const form = new FormData()
     form.append("file", new Blob([Fs.readFileSync(Path.join(root, "docs", name))]), name)
-    const { source } = await good(ask(spoke, "POST", "/v1/sources/upload", { key, body: form }))
+    const { source } = await dataOf(ask(spoke, "POST", "/v1/sources/upload", { key, body: form }))
     await until(
-      () => good(ask(spoke, "GET", `/v1/sources/${source.id}/embedding`, { key })),
+      () => dataOf(ask(spoke, "GET", `/v1/sources/${source.id}/embedding`, { key })),
       ({ chunks, embedded }) => chunks > 0 && embedded === chunks,
       120_000
     )
   }
 }
 
-const talk = async (spoke: Spoke, { key, mark }: World) => {
+/** Several conversations of several turns. */
+const haveConversations = async (spoke: Spoke, { key, mark }: World) => {
   for (let person = 0; person < conversations; person++) {
     let conversationId: string | undefined
     for (let turn = 0; turn < turns; turn++) {
       const message = turn % 2 === 0 ? `What is the secret of ${mark}?` : "How do I add a tool?"
-      const whose =
+      const identity =
         conversationId === undefined ? { externalEndUserId: `${mark}-${person}` } : { conversationId }
-      const body = { message, ...whose }
-      conversationId = (await good(ask(spoke, "POST", "/v1/chat", { key, body }))).conversationId
+      const body = { message, ...identity }
+      conversationId = (await dataOf(ask(spoke, "POST", "/v1/chat", { key, body }))).conversationId
     }
   }
 }
@@ -73,10 +75,10 @@ const originalsOf = (dataDir: string): Record<string, string> => {
   )
 }
 
-/** The folder `into` has the fixture afterwards. `dataDir`: a folder for the server that fills it. */
+/** Writes the fixture to the folder `into`. `dataDir` is for the server that fills the database. */
 export const makeRelease = async (stub: ModelStub, dataDir: string, into: string): Promise<void> => {
   const url = await freshDatabase()
-  const served = async <A>(use: (spoke: Spoke) => Promise<A>): Promise<A> => {
+  const withServer = async <A>(use: (spoke: Spoke) => Promise<A>): Promise<A> => {
     const spoke = await start(dataDir, {
       DATABASE_URL: url,
       SPOKE_SECRET: secret,
@@ -94,11 +96,11 @@ export const makeRelease = async (stub: ModelStub, dataDir: string, into: string
     }
   }
   const worlds: Array<World> = []
-  await served(async (spoke) => {
+  await withServer(async (spoke) => {
     for (const mark of marks) {
       const world = await makeWorld(spoke, await makeTenant(spoke, mark), mark)
-      await feed(spoke, world)
-      await talk(spoke, world)
+      await uploadGuides(spoke, world)
+      await haveConversations(spoke, world)
       worlds.push(world)
     }
   })
@@ -112,7 +114,7 @@ export const makeRelease = async (stub: ModelStub, dataDir: string, into: string
   const options = ["--no-owner", "--no-privileges", "--rows-per-insert=20", "--dbname", url]
   const dump = execFileSync(Path.join(binaries ?? "", "pg_dump"), options, { maxBuffer: 64 * 1_048_576 })
   // What clients see of exactly these rows.
-  const clients = await served(async (spoke) => {
+  const clients = await withServer(async (spoke) => {
     const all: Array<Client> = []
     for (const world of worlds) all.push(await clientOf(spoke, world))
     return all

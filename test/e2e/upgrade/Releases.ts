@@ -1,7 +1,7 @@
 /**
  * The databases of released versions: `test/fixtures/releases/VERSION` holds a dump of one that was filled by that version
- * (`database.sql.gz`), and what its clients were answered (`world.json`). scripts/release-fixture.mjs makes them; afterwards they
- * stay as they are.
+ * (`database.sql.gz`), and the answers that its clients got (`world.json`). scripts/release-fixture.mjs makes them. They are
+ * never changed afterwards.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -19,7 +19,7 @@ export const releases = Path.join(root, "test/fixtures/releases")
 
 export const versions: ReadonlyArray<string> = Fs.readdirSync(releases)
 
-/** What clients of one tenant are answered: by path, the `data` of the body. */
+/** The answers that a client gets: the `data` of the body, by path. */
 export type Seen = Readonly<Record<string, unknown>>
 
 export interface Client {
@@ -39,18 +39,18 @@ export interface Release {
   readonly originals: Readonly<Record<string, string>>
 }
 
-/** Where a store is, as a server takes it. */
+/** The variables with which a server uses a store. */
 export type StoreLocation = Readonly<Record<"SPOKE_DATA_DIR" | "SPOKE_SECRET" | "SPOKE_OPERATOR_TOKEN", string>> & {
   readonly DATABASE_URL?: string
 }
 
-/** Without the lines that are commands of psql. */
+/** The dump, without commands of psql. */
 const statements = (version: string): string =>
   gunzipSync(Fs.readFileSync(Path.join(releases, version, "database.sql.gz")))
     .toString("utf8")
     .replaceAll(/^\\(?:un)?restrict .*$/gmu, "")
 
-/** The files that made it, each with its checksum. */
+/** The migrations that the version had applied, each with its checksum. */
 export const migrationsOf = (version: string): ReadonlyArray<readonly [file: string, checksum: string]> => {
   const rows = statements(version).matchAll(/^\t\((\d+), '[^']+', '(\w+)', '([0-9a-f]{64})'\)/gmu)
   return [...rows].map(([, id = "", name = "", checksum = ""]) => [
@@ -62,7 +62,7 @@ export const migrationsOf = (version: string): ReadonlyArray<readonly [file: str
 export const releaseOf = (version: string): Release =>
   JSON.parse(Fs.readFileSync(Path.join(releases, version, "world.json"), "utf8"))
 
-/** What `work` does with the database of a place that no server has open. */
+/** Runs `work` on the database of a store that no server has open. */
 export const withDatabase = <A, E>(
   { DATABASE_URL: url, SPOKE_DATA_DIR: dataDir }: StoreLocation,
   work: Effect.Effect<A, E, SqlClient.SqlClient>
@@ -76,7 +76,7 @@ export const withDatabase = <A, E>(
     )
   )
 
-/** A new store that is as the version has left it; on a server in the empty database at `address`, or in a new one. */
+/** A new store with the data of the version. On a server it uses the empty database at `address`, or a new one. */
 export const restore = async (
   version: string,
   engine: "embedded" | "server",
@@ -114,12 +114,12 @@ export interface Contents {
   readonly rows: Readonly<Record<string, ReadonlyArray<string>>>
 }
 
-/** Members that migrations after a release have added to documents of JSON, by table and column: they are not compared. */
+/** Members that later migrations add to JSON documents, by table and column. They are not compared. */
 const addedMembers: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
   agent_versions: { settings: ["streamReasoning", "length", "tone"] }
 }
 
-/** Every row of every table, as text; of the tables and columns of `before` where that is given. */
+/** Every row of every table, as text. With `before`, only its tables and columns. */
 export const contents = (before?: Contents) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -161,7 +161,7 @@ const answered = async (spoke: Spoke, key: string, path: string): Promise<unknow
   return JSON.parse(text).data
 }
 
-/** What a client sees of a conversation, the trace of a turn and a source. */
+/** What a client reads: a conversation, the trace of a turn and a source. */
 export const readAsClient = async (
   spoke: Spoke,
   key: string,
@@ -173,14 +173,14 @@ export const readAsClient = async (
   return seen
 }
 
-/** {@link readAsClient} at the same again. */
+/** Reads the same paths again as {@link readAsClient}. */
 export const readAgain = async (spoke: Spoke, { key, seen }: Client): Promise<Seen> => {
   const again: Record<string, unknown> = {}
   for (const path of Object.keys(seen)) again[path] = await answered(spoke, key, path)
   return again
 }
 
-/** The text of the passage that is found first; empty where nothing is. */
+/** The text of the first passage that is found; empty if none is. */
 export const retrieve = async (spoke: Spoke, key: string, question: string): Promise<string> => {
   const { status, text } = await ask(spoke, "POST", "/v1/retrieve", { key, body: { query: question } })
   if (status !== 200) throw new Error(`${status} ${text}`)
