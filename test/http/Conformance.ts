@@ -1,11 +1,11 @@
-/** Answers checked against `/openapi.json`: a small reader of the JSON Schema that the document is written in. */
+/** Checks answers against `/openapi.json`, with a small validator for the parts of JSON Schema that the document uses. */
 import { publicDescription } from "../../src/http/Description.ts"
 
 type Json = ReturnType<typeof JSON.parse>
 
 const document: Json = JSON.parse(JSON.stringify(publicDescription()))
 
-/** What the reader understands; a document that says more must teach it first. */
+/** Keywords that the validator supports. A document with another keyword is an error. */
 const supportedKeywords = new Set([
   "$ref",
   "additionalProperties",
@@ -48,11 +48,11 @@ const named = (ref: string): Json =>
     .split("/")
     .reduce((node: Json, name) => node[name], document)
 
-/** What is wrong with `value`, each complaint with its place; nothing when it fits. */
+/** The problems of `value`, each with its path; empty if it matches the schema. */
 export const schemaProblems = (schema: Json, value: Json, at = "$"): ReadonlyArray<string> => {
   if (schema === true || schema === undefined) return []
-  const strange = Object.keys(schema).filter((keyword) => !supportedKeywords.has(keyword))
-  if (strange.length > 0) return [`${at}: the reader does not understand ${strange.join(", ")}`]
+  const unsupported = Object.keys(schema).filter((keyword) => !supportedKeywords.has(keyword))
+  if (unsupported.length > 0) return [`${at}: unsupported keywords ${unsupported.join(", ")}`]
   if (schema.$ref !== undefined) return schemaProblems(named(schema.$ref), value, at)
   const wrong: Array<string> = []
   for (const member of schema.allOf ?? []) wrong.push(...schemaProblems(member, value, at))
@@ -118,7 +118,7 @@ const matchers = operations
 const operationOf = (method: string, pathname: string) =>
   matchers.find((one) => one.method === method && one.pattern.test(pathname))?.operation
 
-/** What is wrong with an answer of a documented operation. */
+/** The problems of an answer; empty for a path that is not documented. */
 export const conformanceProblems = (
   method: string,
   url: string,

@@ -1,4 +1,4 @@
-/** A strict reader of Prometheus' text format, with the rules of its linter and some of our own. */
+/** A strict parser of Prometheus' text format. It also checks the rules of Prometheus' linter and some of this project. */
 
 export interface Sample {
   readonly name: string
@@ -13,17 +13,17 @@ export interface Family {
   readonly samples: ReadonlyArray<Sample>
 }
 
-interface Reading {
+interface ParsedMetrics {
   readonly families: ReadonlyMap<string, Family>
-  /** Empty for a text that is as it should be. */
+  /** Empty for a correct text. */
   readonly problems: ReadonlyArray<string>
 }
 
 const types: ReadonlyArray<string> = ["counter", "gauge", "histogram"]
 const sampleLine = /^([a-z_:][a-z0-9_:]*)(?:\{(.*)\})? (\S+)$/u
 const label = /^([a-z_][a-z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/u
-/** What is no base unit, or no unit at all. */
-const otherUnits = /_(?:ms|millis|milliseconds|minutes|hours|kb|mb|kilobytes|megabytes|percent)(?:_|$)/u
+/** Suffixes of units that are not base units, or not units. */
+const wrongUnits = /_(?:ms|millis|milliseconds|minutes|hours|kb|mb|kilobytes|megabytes|percent)(?:_|$)/u
 
 const labelsOf = (text: string): Readonly<Record<string, string>> | null => {
   const labels: Record<string, string> = {}
@@ -57,11 +57,11 @@ const histogramProblems = ({ name, samples }: Family): ReadonlyArray<string> => 
       all.every((one, at) => at === 0 || one >= (all[at - 1] ?? 0))
     return [
       ...(bounds.some(Number.isNaN) || !isOrdered(bounds) || new Set(bounds).size < bounds.length
-        ? [`${key}: its buckets are in no order`]
+        ? [`${key}: its buckets are not in order`]
         : []),
-      ...(bounds.at(-1) === Infinity ? [] : [`${key}: no bucket for everything`]),
+      ...(bounds.at(-1) === Infinity ? [] : [`${key}: no bucket +Inf`]),
       ...(isOrdered(values) ? [] : [`${key}: its buckets do not add up`]),
-      ...(counts.get(key) === values.at(-1) ? [] : [`${key}: another count than its last bucket`]),
+      ...(counts.get(key) === values.at(-1) ? [] : [`${key}: its count differs from its last bucket`]),
       ...(counts.has(key.replace("_count ", "_sum ")) ? [] : [`${key}: no sum`])
     ]
   })
@@ -69,33 +69,33 @@ const histogramProblems = ({ name, samples }: Family): ReadonlyArray<string> => 
 
 const familyProblems = (family: Family): ReadonlyArray<string> => {
   const { help, name, samples, type } = family
-  const of = (wrong: boolean, words: string) => (wrong ? [`${name}: ${words}`] : [])
+  const problemIf = (isWrong: boolean, problem: string) => (isWrong ? [`${name}: ${problem}`] : [])
   const suffixes = type === "histogram" ? ["_bucket", "_sum", "_count"] : [""]
   const keys = samples.map((sample) => keyOf(sample))
   return [
-    ...of(!types.includes(type), `type ${type}`),
-    ...of(help.trim() === "", "no help"),
-    ...of(samples.length === 0, "no sample"),
-    ...of(type === "counter" && !name.endsWith("_total"), "a counter has to end in _total"),
-    ...of(type !== "counter" && /_(?:total|count|sum|bucket)$/u.test(name), "the name of a counter"),
-    ...of(type === "histogram" && !/_(?:seconds|bytes|recall)$/u.test(name), "a histogram without a unit"),
-    ...of(otherUnits.test(name), "another unit than seconds and bytes"),
-    ...of(
+    ...problemIf(!types.includes(type), `type ${type}`),
+    ...problemIf(help.trim() === "", "no help"),
+    ...problemIf(samples.length === 0, "no sample"),
+    ...problemIf(type === "counter" && !name.endsWith("_total"), "a counter has to end in _total"),
+    ...problemIf(type !== "counter" && /_(?:total|count|sum|bucket)$/u.test(name), "the name of a counter"),
+    ...problemIf(type === "histogram" && !/_(?:seconds|bytes|recall)$/u.test(name), "a histogram without a unit"),
+    ...problemIf(wrongUnits.test(name), "a unit other than seconds and bytes"),
+    ...problemIf(
       samples.some((one) => !suffixes.some((end) => one.name === name + end)),
       "samples of another name"
     ),
-    ...of(new Set(keys).size < keys.length, "the same sample twice"),
-    ...of(type !== "histogram" && samples.some(({ labels }) => "le" in labels), "a label le"),
-    ...of(
+    ...problemIf(new Set(keys).size < keys.length, "the same sample twice"),
+    ...problemIf(type !== "histogram" && samples.some(({ labels }) => "le" in labels), "a label le"),
+    ...problemIf(
       samples.some(({ labels }) => "quantile" in labels),
       "a label quantile, which is for summaries"
     ),
-    ...of(
+    ...problemIf(
       samples.some(({ value }) => Number.isNaN(value)),
       "a value that is no number"
     ),
-    ...of(type === "counter" && samples.some(({ value }) => value < 0), "a counter below 0"),
-    ...of(
+    ...problemIf(type === "counter" && samples.some(({ value }) => value < 0), "a counter below 0"),
+    ...problemIf(
       new Set(
         samples.map(({ labels }) =>
           Object.keys(labels)
@@ -110,14 +110,14 @@ const familyProblems = (family: Family): ReadonlyArray<string> => {
   ]
 }
 
-export const read = (text: string): Reading => {
+export const read = (text: string): ParsedMetrics => {
   const problems: Array<string> = text.endsWith("\n") ? [] : ["the last line does not end"]
   const families = new Map<string, { name: string; type: string; help: string; samples: Array<Sample> }>()
   let current: { name: string; type: string; help: string; samples: Array<Sample> } | null = null
   for (const line of text.slice(0, -1).split("\n")) {
     const [, kind, name = "", words = ""] = /^# (HELP|TYPE) (\S+) (.*)$/u.exec(line) ?? []
     if (kind === "HELP") {
-      if (families.has(name)) problems.push(`${name}: told of twice`)
+      if (families.has(name)) problems.push(`${name}: described twice`)
       current = { name, type: "", help: words, samples: [] }
       families.set(name, current)
       continue

@@ -1,4 +1,4 @@
-/** Clients of several addresses that keep to no manners, over plain sockets. Every address of 127.0.0.0/8 is this machine. */
+/** Misbehaving clients with several addresses, over plain sockets. Every address of 127.0.0.0/8 is this machine. */
 import * as Http from "node:http"
 import { createConnection, type Socket } from "node:net"
 import * as HttpServer from "@effect/platform/HttpServer"
@@ -12,10 +12,10 @@ export const portOf = Effect.map(HttpServer.HttpServer, ({ address }) => {
 export interface Client {
   readonly socket: Socket
   readonly send: (text: string | Uint8Array) => void
-  /** All that has come. */
-  readonly heard: () => string
+  /** Everything received so far. */
+  readonly received: () => string
   readonly isClosed: () => boolean
-  /** With all that has come. */
+  /** Resolves to everything received. */
   readonly closed: Promise<string>
 }
 
@@ -23,20 +23,20 @@ export interface Client {
 export const connect = (port: number, from = "127.0.0.1"): Promise<Client> =>
   new Promise((resolve, reject) => {
     const socket = createConnection({ port, host: "127.0.0.1", localAddress: from, allowHalfOpen: false })
-    let heard = ""
+    let received = ""
     let closed = false
     const whenClosed = new Promise<string>((end) => {
       socket.once("close", () => {
         closed = true
-        end(heard)
+        end(received)
       })
     })
-    socket.setEncoding("latin1").on("data", (text) => (heard += String(text)))
+    socket.setEncoding("latin1").on("data", (text) => (received += String(text)))
     socket.once("connect", () =>
       resolve({
         socket,
         send: (text) => void socket.write(text),
-        heard: () => heard,
+        received: () => received,
         isClosed: () => closed,
         closed: whenClosed
       })
@@ -94,11 +94,11 @@ export const metric = async (port: number, name: string): Promise<number> => {
 export const limitMetric = (port: number, what: string, limit: string) =>
   metric(port, `spoke_limit_${what}{limit="${limit}"}`)
 
-/** Until `check` holds, half a minute at most. */
+/** Waits until `check` holds, at most half a minute. `what` is for the error. */
 export const eventually = async (what: string, check: () => boolean | Promise<boolean>): Promise<void> => {
   const end = Date.now() + 30_000
   while (!(await check())) {
-    if (Date.now() > end) throw new Error(`It did not come about: ${what}`)
+    if (Date.now() > end) throw new Error(`Timed out: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }

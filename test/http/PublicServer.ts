@@ -69,7 +69,7 @@ export const liveKey = (changes: Partial<LiveKey> = {}): LiveKey => ({
   ...changes
 })
 
-/** Each has a key `spk_only_<permission>` that holds it alone. */
+/** For each permission there is a key `spk_only_<permission>` with only that permission. */
 export const everyPermission = [
   "chat",
   "chat:write",
@@ -89,7 +89,7 @@ export const everyPermission = [
   "*"
 ] as const satisfies ReadonlyArray<Permission>
 
-/** Keys, by secret. */
+/** Keys by their secrets. */
 const keys: Readonly<Record<string, LiveKey>> = {
   ...Object.fromEntries(
     everyPermission.map((held) => [`spk_only_${held}`, liveKey({ permissions: [held] })])
@@ -115,7 +115,7 @@ const keyStore = Layer.succeed(KeyStore, {
   invalidate: () => Effect.void
 })
 
-/** No visitor is known. */
+/** Accepts no visitor token. */
 export const noVisitors = Layer.mock(VisitorTokens, {
   _tag: "usecases/chat/widget/VisitorTokens",
   verify: () => Effect.succeed(Option.none()),
@@ -211,7 +211,7 @@ export const job = IngestionJob.make({
   completedAt: null
 })
 
-const absent = new NotFound({ message: "There is no such source." })
+const noSuchSource = new NotFound({ message: "There is no such source." })
 
 /** Result of the removal of each source. */
 const removals: Readonly<
@@ -224,39 +224,39 @@ const removals: Readonly<
 
 const useCases = Layer.unwrapEffect(
   Effect.map(Script, ({ asked, start }) => {
-    const note = (use: string, ...args: ReadonlyArray<unknown>) =>
+    const record = (use: string, ...args: ReadonlyArray<unknown>) =>
       Ref.update(asked, (all) => [...all, { use, args }])
     const sources = Sources.make({
       readers: [],
       get: (scope, id) =>
-        note("get", scope, id).pipe(
-          Effect.zipRight(id === "src_1" ? Effect.succeed(source(id)) : Effect.fail(absent))
+        record("get", scope, id).pipe(
+          Effect.zipRight(id === "src_1" ? Effect.succeed(source(id)) : Effect.fail(noSuchSource))
         ),
       list: (scope, filter) =>
-        Effect.as(note("list", scope, filter), {
+        Effect.as(record("list", scope, filter), {
           rows: [source(filter.after === undefined ? "src_2" : "src_1")],
           next: filter.after === undefined ? "src_2" : null
         }),
       job: (scope, id) =>
-        note("job", scope, id).pipe(
-          Effect.zipRight(id === "job_1" ? Effect.succeed(job) : Effect.fail(absent))
+        record("job", scope, id).pipe(
+          Effect.zipRight(id === "job_1" ? Effect.succeed(job) : Effect.fail(noSuchSource))
         ),
       create: (key, input, idempotencyKey) =>
-        Effect.as(note("create", key, input, idempotencyKey), {
+        Effect.as(record("create", key, input, idempotencyKey), {
           source: source("src_1"),
           ingestionJob: input.autoSync === false ? null : job
         }),
       jobOf: () => Effect.succeed(job),
       add: (scope, input) =>
-        Effect.as(note("add", scope, input), { source: source("src_1"), ingestionJob: job }),
+        Effect.as(record("add", scope, input), { source: source("src_1"), ingestionJob: job }),
       patch: (scope, id, change) =>
-        note("patch", scope, id, change).pipe(
-          Effect.zipRight(id === "src_1" ? Effect.succeed(source(id)) : Effect.fail(absent))
+        record("patch", scope, id, change).pipe(
+          Effect.zipRight(id === "src_1" ? Effect.succeed(source(id)) : Effect.fail(noSuchSource))
         ),
       remove: (scope, id) =>
         Effect.gen(function* () {
-          yield* note("remove", scope, id)
-          yield* removals[id] ?? absent
+          yield* record("remove", scope, id)
+          yield* removals[id] ?? noSuchSource
         }),
       stage: (content) =>
         Effect.map(
@@ -269,14 +269,14 @@ const useCases = Layer.unwrapEffect(
         ),
       upload: (key, type, upload) =>
         Effect.as(
-          note("upload", key, type, {
+          record("upload", key, type, {
             ...upload,
             bytes: "size" in upload.bytes ? upload.bytes.size : upload.bytes.length
           }),
           { source: source("src_1"), ingestionJob: job }
         ),
       sync: (scope, id, options) =>
-        Effect.as(note("sync", scope, id, options), {
+        Effect.as(record("sync", scope, id, options), {
           jobId: job.id,
           status: "QUEUED" as const,
           sourceId: id
@@ -285,16 +285,16 @@ const useCases = Layer.unwrapEffect(
     const crawls = Crawls.make({
       report: (scope, id, filter) =>
         Effect.zipRight(
-          note("crawl", scope, id, filter),
+          record("crawl", scope, id, filter),
           id === "src_1"
             ? Effect.succeed({ job: null, entries: [], next: filter.after === undefined ? "7:9" : null })
-            : Effect.fail(absent)
+            : Effect.fail(noSuchSource)
         ),
-      dryRun: (request) => Effect.as(note("dryRun", request), { urls: [], complete: true, error: null })
+      dryRun: (request) => Effect.as(record("dryRun", request), { urls: [], complete: true, error: null })
     })
     const retrieve = Retrieve.make({
       run: (scope, request) =>
-        Effect.as(note("retrieve", scope, request), {
+        Effect.as(record("retrieve", scope, request), {
           chunks: [
             {
               id: ChunkId.make("chk_1"),
@@ -308,13 +308,13 @@ const useCases = Layer.unwrapEffect(
           ]
         })
     })
-    const mine = (key: { readonly agentId: string }, id: string) =>
+    const requireOwnRun = (key: { readonly agentId: string }, id: string) =>
       id === "run_1" && key.agentId === "agt_1"
         ? Effect.void
         : Effect.fail(new NotFound({ message: "The run does not exist for this agent." }))
     const runs = AgentRuns.make({
       read: (key, id, page, requestId) =>
-        Effect.as(Effect.zipRight(note("trace", key, id, page, requestId), mine(key, id)), {
+        Effect.as(Effect.zipRight(record("trace", key, id, page, requestId), requireOwnRun(key, id)), {
           id,
           status: "running",
           conversationId: null,
@@ -328,10 +328,10 @@ const useCases = Layer.unwrapEffect(
           hasMore: false,
           nextCursor: null
         } as const),
-      stop: (key, id) => Effect.as(mine(key, id), { id, status: "complete" } as const),
+      stop: (key, id) => Effect.as(requireOwnRun(key, id), { id, status: "complete" } as const),
       follow: (key, id) =>
         Effect.zipRight(
-          mine(key, id),
+          requireOwnRun(key, id),
           Effect.flatMap(Ref.get(start), (begin) => Effect.orDie(begin(key, { message: "", persist: true })))
         ),
       followChat: (key, id) =>
@@ -345,7 +345,7 @@ const useCases = Layer.unwrapEffect(
       start: (...request: Parameters<ChatTurn["start"]>) =>
         Effect.flatMap(Ref.get(start), (begin) => begin(...request)),
       complete: (...request: Parameters<ChatTurn["complete"]>) =>
-        Effect.as(note("complete", ...request), { reply: "Hello", citations: [], media: [], runId: null }),
+        Effect.as(record("complete", ...request), { reply: "Hello", citations: [], media: [], runId: null }),
       startOnce: (key, request) => Effect.flatMap(Ref.get(start), (begin) => begin(key, request)),
       completeOnce: () => Effect.succeed({ reply: "Hello", citations: [], media: [], runId: null }),
       completeReply: (_key, _request, runId, result) => Effect.succeed({ ...result, runId }),
@@ -389,7 +389,7 @@ const useCases = Layer.unwrapEffect(
       tokens: { input: 1_200, output: 300 }
     }
     const report = UsageReport.make({
-      ofAgent: (scope) => Effect.as(note("usage", scope), used),
+      ofAgent: (scope) => Effect.as(record("usage", scope), used),
       ofTenant: () =>
         Effect.succeed({
           ...used,
@@ -435,7 +435,7 @@ const readiness = Layer.effect(
   }))
 )
 
-/** Routes that fail in ways that no declared error covers, and one that repeats its query. */
+/** Routes that fail with undeclared errors, and one that returns its query. */
 export const BrokenApi = HttpApiGroup.make("broken")
   .add(
     HttpApiEndpoint.get("echo", "/test/echo")
@@ -452,7 +452,7 @@ export const BrokenApi = HttpApiGroup.make("broken")
       success(Schema.Struct({ n: Schema.Number }))
     )
   )
-  .annotateEndpoints(Open, "They exist in tests alone.")
+  .annotateEndpoints(Open, "They exist only in tests.")
 
 export const TestApi = HttpApi.make("spoke").addHttpApi(PublicApi).add(SystemApi).add(BrokenApi)
 
@@ -460,7 +460,7 @@ const broken = HttpApiBuilder.group(TestApi, "broken", (handlers) =>
   handlers
     .handle("defect", () => Effect.die(new Error("internal detail: spk_secret")))
     .handle("outage", () => Effect.die(new SqlError({ cause: new Error("Connection terminated") })))
-    .handle("documentedDefect", () => Effect.die(absent))
+    .handle("documentedDefect", () => Effect.die(noSuchSource))
     .handle("echo", ({ urlParams }) => Effect.succeed(urlParams))
     .handle("unencodable", () => Effect.succeed({ n: "internal detail" } as never))
 )
@@ -490,5 +490,5 @@ export const layer = TestServer.layer(api).pipe(Layer.provideMerge(script))
 
 export { script }
 
-/** The header of a key. */
+/** The header with a key. */
 export const keyHeader = (secret: string) => ({ "x-api-key": secret })

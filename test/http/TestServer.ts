@@ -21,7 +21,7 @@ export class TestServer extends Context.Tag("test/TestServer")<
   TestServer,
   {
     readonly url: string
-    /** A request that is answered as a whole. `body` other than text, bytes and forms is sent as JSON. */
+    /** Sends a request and reads the whole answer. A `body` other than text, bytes and forms is sent as JSON. */
     readonly call: (method: string, path: string, options?: Options) => Effect.Effect<Answer>
   }
 >() {}
@@ -60,12 +60,12 @@ const call =
       })
       const text = await response.text()
       const answer = { status: response.status, headers: response.headers, text, json: parsed(text) }
-      // Whatever a suite is about: what was answered is what is documented.
+      // Every suite also checks that the answer conforms to the API description.
       expect(conformanceProblems(method, path, answer)).toEqual([])
       return answer
     })
 
-/** Serves `api` (`HttpApiBuilder.api(…)` with its handlers and all that they need). */
+/** Serves `api`: `HttpApiBuilder.api(…)` with its handlers and their dependencies. */
 export const layer = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
   Layer.effect(
     TestServer,

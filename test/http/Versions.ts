@@ -1,11 +1,11 @@
-/** The contract of versions, for every form that replaces a whole resource. */
+/** The contract of `If-Match` and versions, for every route that changes a resource. */
 import * as Effect from "effect/Effect"
 import { expect } from "vitest"
 import { call } from "./accounts/AccountsServer.ts"
 
 /**
- * Changes made from the newest version pass, one made from an older version is 409 and changes nothing, and of those that
- * come at the same time from one version a single one passes. `name` is where the answer has the thing.
+ * Changes of the newest version succeed. A change of an older version is 409 and changes nothing. Of concurrent changes of
+ * one version exactly one succeeds. `name` is the field of the answer with the resource.
  */
 export const expectVersioned = (
   path: string,

@@ -72,7 +72,7 @@ describe("SIGTERM while 600 requests wait", () => {
           `content-length: ${body.length}\r\n\r\n${body}`
       )
     await until(
-      async () => clients.filter((client) => client.heard() !== "").length,
+      async () => clients.filter((client) => client.received() !== "").length,
       (count) => count > 0
     )
     expect(await spoke.stop()).toBe(0)

@@ -7,7 +7,7 @@ import { april, charge, checkout, event, invoice, may, subscription } from "./Bi
 import {
   billingServer,
   free,
-  ledger,
+  storedEventIds,
   makeTenant,
   type Options,
   pro,
@@ -43,7 +43,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
             header: "stripe-signature"
           })
         )
-        expect(yield* ledger).toEqual(["evt_a", "evt_b"])
+        expect(yield* storedEventIds).toEqual(["evt_a", "evt_b"])
       })
     )
   )
@@ -143,7 +143,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         for (const body of bodies) expectTaken(yield* send(body))
         const broken = yield* send("not JSON at all")
         expect([broken.status, broken.error.code]).toEqual([400, "VALIDATION_ERROR"])
-        expect(yield* ledger).toEqual([])
+        expect(yield* storedEventIds).toEqual([])
         expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject(untouched)
       })
     )
@@ -167,7 +167,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
             )
           )
           expectTaken(yield* send(event("checkout.session.completed", 10, checkout("ten_x", "5"))))
-          expect(yield* ledger).toEqual([])
+          expect(yield* storedEventIds).toEqual([])
           expect(yield* subscriptionOf(tenantId)).toMatchObject({
             subscription: untouched,
             credits: { granted: 0, used: 0 }
@@ -357,7 +357,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
           { concurrency: "unbounded" }
         )
         answers.forEach(expectTaken)
-        expect(yield* ledger).toEqual(["evt_once"])
+        expect(yield* storedEventIds).toEqual(["evt_once"])
         expect((yield* subscriptionOf(tenantId)).credits).toEqual({ granted: 5, used: 0 })
         // Different events of one tenant at the same time see each other.
         yield* Effect.all(
@@ -402,7 +402,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
             Effect.ensuring(Effect.orDie(sql`alter table subscriptions rename column gone to plan`))
           )
           expect([failed.status, failed.error.code]).toEqual([503, "SERVICE_UNAVAILABLE"])
-          expect(yield* ledger).toEqual([])
+          expect(yield* storedEventIds).toEqual([])
           expectTaken(yield* send(sold))
           expect((yield* subscriptionOf(tenantId)).subscription.plan).toBe("pro")
         })

@@ -1,4 +1,4 @@
-/** Events as the provider sends them, cut to what is looked at and a little more. */
+/** Events as the provider sends them, reduced to the fields that are read and a few others. */
 let made = 0
 
 /** `created` in seconds. */
@@ -23,7 +23,7 @@ export const event = (
 export const april = { start: 1_901_232_000, end: 1_903_824_000 }
 export const may = { start: 1_903_824_000, end: 1_906_502_400 }
 
-export interface Sold {
+export interface SubscriptionFields {
   readonly id?: string
   readonly tenantId?: string
   readonly plan?: string
@@ -32,7 +32,7 @@ export interface Sold {
   readonly begun?: number
 }
 
-/** The shape since 2025: the period is on the items. */
+/** A subscription in the form since 2025, in which the items have the period. */
 export const subscription = ({
   id = "sub_1",
   tenantId,
@@ -40,7 +40,7 @@ export const subscription = ({
   status = "active",
   period = april,
   begun = 1_000
-}: Sold) => ({
+}: SubscriptionFields) => ({
   id,
   object: "subscription",
   customer: "cus_1",
@@ -60,7 +60,7 @@ export const subscription = ({
   }
 })
 
-/** Where the subscription is named changed in 2025. */
+/** An invoice in the form since 2025, in which `parent` names the subscription. */
 export const invoice = (subscribed = "sub_1", id = "in_1") => ({
   id,
   object: "invoice",

@@ -1,4 +1,4 @@
-/** The webhooks of billing and e-mail beside the operator's routes, over real HTTP, signed by the provider's own package. */
+/** The webhooks of billing and e-mail, and the operator's routes, over real HTTP. The provider's own package signs events. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -73,7 +73,7 @@ export const planTable = Layer.succeed(PlanTable, {
 const scrypt = layerScrypt({ log2N: 10, r: 8, p: 1 })
 const keys = Layer.provide(SqlKeys.layerSql, scrypt)
 
-/** The use-case with everything below it, on the database of the context. */
+/** The use-case with its dependencies, with the database of the context. */
 export const billing = (given: string | null = secret) =>
   Billing.Default.pipe(
     Layer.provide(planTable),
@@ -108,7 +108,7 @@ const useCases = Layer.mergeAll(
 )
 
 export interface Options {
-  /** Null: unset. */
+  /** Null: no secret is configured. */
   readonly secret?: string | null
   readonly billing?: Layer.Layer<Billing, never, Database>
 }
@@ -138,11 +138,11 @@ export const billingServer = (options: Options = {}) =>
     Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
   )
 
-/** The header as the provider makes it; `at` in seconds. */
+/** The signature header of the provider; `at` is in seconds. */
 export const signatureOf = (payload: string, key = secret, at = Math.floor(Date.now() / 1_000)) =>
   Stripe.webhooks.generateTestHeaderString({ payload, secret: key, timestamp: at })
 
-/** One signed event; the header has its documented name unless told otherwise. */
+/** Sends one signed event, by default with the documented name of the header. */
 export const send = (
   event: unknown,
   options: { readonly header?: string; readonly signature?: string } = {}
@@ -166,8 +166,8 @@ export const makeTenant = (email = "owner@example.com") =>
 export const subscriptionOf = (tenantId: string) =>
   Effect.map(operate("GET", `/api/operator/tenants/${tenantId}/subscription`), ({ data }) => data)
 
-/** Rows of the ledger. */
-export const ledger = Effect.flatMap(
+/** The ids of stored events. */
+export const storedEventIds = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<{ readonly id: string }>`select id from billing_events order by id`
 ).pipe(Effect.map((rows) => rows.map(({ id }) => id)))

@@ -1,4 +1,4 @@
-/** Configurations of channels over real HTTP, with providers that are told what they know. */
+/** Configurations of channels over real HTTP, with stubs of the providers whose accounts a test sets. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -127,9 +127,9 @@ const mails: typeof MailSubmission.Service = {
   submit: () => Effect.dieMessage("Nothing is sent here.")
 }
 
-/** What the provider knows: the account of each token. A token that it has forgotten is refused. */
+/** The account of each token at the provider. An empty account refuses the token. */
 export const accounts = new Map<string, string>()
-/** How the next calls go; then the provider answers. */
+/** Errors of the next calls. After them the provider answers. */
 export const outages: Array<ChannelError> = []
 
 const graph = Layer.succeed(Graph, {
@@ -164,10 +164,10 @@ export const start = Effect.gen(function* () {
   return { cookie, channels: `/api/agents/${agent.data.agent.id}/channels`, agentId: agent.data.agent.id }
 })
 
-/** Telegram, while a test runs. */
+/** The stub of Telegram, while a test runs. */
 let stub: Awaited<ReturnType<typeof startTelegram>> | undefined
 export const telegram = () => {
-  if (stub === undefined) throw new Error("Telegram is not there.")
+  if (stub === undefined) throw new Error("The stub of Telegram is not running.")
   return stub
 }
 

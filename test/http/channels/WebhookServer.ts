@@ -1,4 +1,4 @@
-/** The webhooks of messaging providers over real HTTP on a free port, on the database of the context. */
+/** The webhooks of messaging providers over real HTTP on a free port, with the database of the context. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServer from "@effect/platform/HttpServer"
@@ -33,10 +33,10 @@ const Surface = HttpApi.make("spoke").add(MessagingApi)
 export interface Options {
   readonly verifyToken?: string | null
   readonly appSecret?: string | null
-  /** Recognizes echoes of what was sent. */
-  readonly ours?: (echo: InboundMessage) => boolean
-  readonly delivered?: (status: DeliveryStatus) => Effect.Effect<void>
-  /** Deliveries are answered raw, and nothing is traced; else through the router. */
+  /** Whether an echo is of a message that this service sent. */
+  readonly isOwn?: (echo: InboundMessage) => boolean
+  readonly recordDelivery?: (status: DeliveryStatus) => Effect.Effect<void>
+  /** Whether deliveries are handled before the router, without tracing. */
   readonly raw?: boolean
   readonly inbox?: Layer.Layer<InboundEvents, never, Database>
 }
@@ -55,8 +55,8 @@ export const webhookServer = (options: Options = {}) =>
     Layer.provideMerge(options.inbox ?? InboundEvents.Default.pipe(Layer.provideMerge(layerTable))),
     Layer.provide(
       Layer.succeed(DeliveryReceipts, {
-        isOwn: (echo) => Effect.sync(() => options.ours?.(echo) ?? false),
-        recordDelivery: (status) => options.delivered?.(status) ?? Effect.void
+        isOwn: (echo) => Effect.sync(() => options.isOwn?.(echo) ?? false),
+        recordDelivery: (status) => options.recordDelivery?.(status) ?? Effect.void
       })
     ),
     Layer.provide(channelSettings({ verifyToken: secret(options.verifyToken, verifyToken) })),
@@ -75,14 +75,14 @@ export const webhookServer = (options: Options = {}) =>
     Layer.provideMerge(listen({ host: "127.0.0.1", port: 0, grace: "1 second" }))
   )
 
-/** Whatever was sent: the assertions say what it has to be. */
+/** Any JSON. The tests assert its fields. */
 type Json = ReturnType<typeof JSON.parse>
 
 export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** Undefined when it is no JSON. */
+  /** Undefined if the body is not JSON. */
   readonly json: Json
 }
 
@@ -110,7 +110,7 @@ export const signatureOf = (body: string | Uint8Array, key = appSecret) =>
 export const challenge = (channel: string, query: Readonly<Record<string, string>>) =>
   request(`/api/webhooks/${channel}?${new URLSearchParams(query).toString()}`, {})
 
-/** As the provider does it: signed over its bytes. A `signature` of null is not sent. */
+/** Delivers `body` as the provider does, with the signature of its bytes. A `signature` of null is not sent. */
 export const deliver = (
   channel: string,
   body: unknown,
@@ -131,7 +131,7 @@ export const deliver = (
   })
 }
 
-/** Text messages of `from` under these ids. */
+/** A delivery of text messages from `from` with these ids. */
 export const whatsapp = (ids: ReadonlyArray<string>, from = "491700000001") => ({
   object: "whatsapp_business_account",
   entry: [

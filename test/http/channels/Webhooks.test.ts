@@ -322,7 +322,7 @@ for (const raw of [true, false])
           expectFailure(yield* deliver("whatsapp", both), 503, "SERVICE_UNAVAILABLE")
           expect(yield* stored).toEqual({ inbox: [], jobs: [], keys: [] })
         }),
-        { delivered: () => Effect.die(new Error("the database is gone")) }
+        { recordDelivery: () => Effect.die(new Error("the database is gone")) }
       )
     )
 
@@ -362,7 +362,7 @@ for (const raw of [true, false])
           ])
           expect(yield* stored).toEqual({ inbox: [], jobs: [], keys: [] })
         }),
-        { delivered: (status) => Effect.sync(() => noted.push(status)) }
+        { recordDelivery: (status) => Effect.sync(() => noted.push(status)) }
       )
     )
 
@@ -380,7 +380,7 @@ for (const raw of [true, false])
           expect(dataOf(answer)).toEqual(result(1))
           expect((yield* stored).inbox.map(({ messageId }) => messageId)).toEqual(["m_human"])
         }),
-        { ours: ({ origin }) => origin?.outboxId !== undefined }
+        { isOwn: ({ origin }) => origin?.outboxId !== undefined }
       )
     )
 

@@ -1,4 +1,4 @@
-/** Parts of a turn, and what the real AI SDK client makes of the stream that they become. */
+/** Parts of a turn, and the chunks of its stream, validated by the real AI SDK client. */
 import { uiMessageChunkSchema } from "ai"
 import * as DateTime from "effect/DateTime"
 import type * as Stream from "effect/Stream"
@@ -74,7 +74,7 @@ const dataOf = (text: string): ReadonlyArray<string> =>
     .filter((frame) => frame.startsWith("data: "))
     .map((frame) => frame.slice("data: ".length))
 
-/** The chunks of a whole stream, which must end in `[DONE]` and hold nothing but what the real schema takes. */
+/** The chunks of a whole stream. It must end with `[DONE]`, and every chunk must match the schema of the AI SDK. */
 export const chunksOf = async (text: string): Promise<ReadonlyArray<Read>> => {
   const frames = dataOf(text)
   expect(frames.at(-1)).toBe("[DONE]")
@@ -82,14 +82,14 @@ export const chunksOf = async (text: string): Promise<ReadonlyArray<Read>> => {
   const validate = (await uiMessageChunkSchema()).validate
   for (const chunk of chunks) {
     expect(await validate?.(chunk)).toMatchObject({ success: true })
-    const strange = Object.keys(chunk).filter((field) => !allowed[chunk.type]?.includes(field))
-    expect([chunk.type, ...strange]).toEqual([chunk.type, "type"])
+    const unexpected = Object.keys(chunk).filter((field) => !allowedFields[chunk.type]?.includes(field))
+    expect([chunk.type, ...unexpected]).toEqual([chunk.type, "type"])
   }
   return chunks
 }
 
-/** The dialect that clients 5, 6 (strict) and 7 share. */
-const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
+/** The fields of each chunk type that versions 5, 6 (strict) and 7 of the client accept. */
+const allowedFields: Readonly<Record<string, ReadonlyArray<string>>> = {
   start: [],
   "start-step": [],
   "finish-step": [],

@@ -1,4 +1,4 @@
-/** The hosted stream and the widget's routes on the suite's database: keys, cookies and the model are scripted. */
+/** The hosted stream and the widget's routes with the suite's database. Keys, cookies and the model are scripted. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -54,7 +54,7 @@ import { openGate } from "../OpenGate.ts"
 
 export const appUrl = "https://app.example"
 
-/** Keys by their secret; the tenant's plan has no public API, which restricts `/v1` alone. */
+/** Keys by their secrets. A plan without the public API restricts only `/v1`. */
 const keys: Readonly<Record<string, LiveKey>> = {
   spk_chat: liveKey({ permissions: ["chat"], publicApi: false }),
   spk_traced: liveKey({ permissions: ["chat", "trace_read"] }),
@@ -71,7 +71,7 @@ const keyStore = Layer.succeed(KeyStore, {
 
 const roles: Readonly<Record<string, Role>> = { owner: "owner", agent: "agent", viewer: "viewer" }
 
-/** The session of a user is their role. */
+/** The token of a session is the role of its user. */
 const accounts = Layer.mock(Accounts, {
   _tag: "usecases/accounts/Accounts",
   authenticate: (token: Redacted.Redacted) => {
@@ -128,7 +128,7 @@ const useCases = (artifacts: Layer.Layer<ArtifactStore>) =>
     Layer.provideMerge(turnLayer())
   )
 
-/** `TestServer`, the use-cases it stands on, and the script of the model. */
+/** `TestServer`, its use-cases, and the script of the model. */
 export const layer = (artifacts: Layer.Layer<ArtifactStore> = layerMemory) =>
   Layer.suspend(() =>
     TestServer.layer(
@@ -141,7 +141,7 @@ export const layer = (artifacts: Layer.Layer<ArtifactStore> = layerMemory) =>
     ).pipe(Layer.provideMerge(useCases(artifacts)))
   )
 
-/** An empty database but for a tenant with two agents, and one of another tenant. */
+/** Empties the database, and adds a tenant with two agents and another tenant with one. */
 export const seedDatabase = Effect.gen(function* () {
   yield* reset
   const sql = yield* SqlClient.SqlClient

@@ -19,7 +19,7 @@ import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
 import { InboxView } from "../../../src/usecases/conversations/InboxView.ts"
 import { settings } from "../../usecases/chat/TurnHarness.ts"
 
-/** The channels that there are; none of their providers is asked. */
+/** The built-in channels. None of their providers is called. */
 export const channels = BuiltIn.layerHttp({
   appSecret: null,
   graphUrl: "http://127.0.0.1:9",

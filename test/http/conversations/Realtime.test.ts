@@ -356,7 +356,7 @@ layer(served(), live)("The realtime socket", (it) => {
                 const client = yield* Realtime.connect(`?token=${yield* tokenFor(id)}&lastMessageId=${last}`)
                 const speaking = yield* Effect.fork(speak(together, silent))
                 yield* client.until((frames) => contents(frames).length >= Math.min(1, said - seen.length))
-                client.leave()
+                client.close()
                 yield* client.closed
                 const frames = ofType(client.frames, "message.created")
                 last = frames.at(-1)?.message.id ?? last
@@ -391,7 +391,7 @@ layer(served({ sockets: 1 }), live)("A server without a place left", (it) => {
       const client = yield* follower(id)
       const refused = yield* Realtime.connect(`?token=${yield* tokenFor(id)}`)
       expect(yield* refused.opened).toBe(false)
-      client.leave()
+      client.close()
       yield* client.closed
       const again = Effect.flatMap(tokenFor(id), (token) => Realtime.connect(`?token=${token}`)).pipe(
         Effect.flatMap(({ opened }) => opened)
@@ -449,7 +449,7 @@ describe("The connection", () => {
       Effect.gen(function* () {
         const { id } = yield* Realtime.conversation
         const client = yield* follower(id)
-        client.leave()
+        client.close()
         yield* client.closed
         const url = `http://${yield* Realtime.address}`
         yield* Effect.promise(() => fetch(`${url}/elsewhere`))

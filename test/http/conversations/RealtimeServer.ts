@@ -1,4 +1,4 @@
-/** The realtime socket on a free port over the worker's database, and clients that speak to it. */
+/** The realtime socket on a free port with the worker's database, and clients for it. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServer from "@effect/platform/HttpServer"
@@ -39,7 +39,7 @@ const useCases = Layer.mergeAll(RealtimeAccess.Default, RealtimeFeed.Default).pi
   )
 )
 
-/** `HttpServer`, and what the socket stands on. */
+/** `HttpServer`, and the use-cases of the socket. */
 export const layer = (limits: Partial<RealtimeSocket.Limits> = {}) =>
   Server.serve(
     HttpApiBuilder.api(HttpApi.make("none")).pipe(
@@ -63,7 +63,7 @@ export const address = Effect.map(
   (context) => `127.0.0.1:${portOf(context)}/api/realtime`
 )
 
-/** What the server sent, as it came. */
+/** A frame as the server sent it. */
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into it field by field
 export type Json = any
 export type Frames = ReadonlyArray<Json>
@@ -72,9 +72,9 @@ export interface Client {
   readonly frames: Array<Json>
   readonly protocol: () => string
   readonly send: (text: string) => void
-  /** Ends the connection from this side. */
-  readonly leave: () => void
-  /** Returns once `done` holds for what came. */
+  /** Closes the connection. */
+  readonly close: () => void
+  /** Returns once `done` holds for the frames so far. */
   readonly until: (done: (frames: Frames) => boolean) => Effect.Effect<void>
   /** The code that the socket was closed with. */
   readonly closed: Effect.Effect<number>
@@ -103,16 +103,16 @@ export const connect = (query: string, protocols: ReadonlyArray<string> = []) =>
     yield* Effect.addFinalizer(() => Effect.sync(() => socket.close()))
     const until: Client["until"] = (done) =>
       Effect.async<void>((resume) => {
-        const look = () => {
+        const check = () => {
           if (done(frames)) resume(Effect.void)
         }
-        listeners.add(look)
-        look()
-        return Effect.sync(() => listeners.delete(look))
+        listeners.add(check)
+        check()
+        return Effect.sync(() => listeners.delete(check))
       }).pipe(
         Effect.timeoutFail({
           duration: "15 seconds",
-          onTimeout: () => new Error(`Only this came: ${JSON.stringify(frames)}`)
+          onTimeout: () => new Error(`Timed out; the frames so far: ${JSON.stringify(frames)}`)
         }),
         Effect.orDie
       )
@@ -120,7 +120,7 @@ export const connect = (query: string, protocols: ReadonlyArray<string> = []) =>
       frames,
       protocol: () => socket.protocol,
       send: (text) => socket.send(text),
-      leave: () => socket.close(),
+      close: () => socket.close(),
       until,
       closed: Effect.promise(() => closed).pipe(Effect.timeout("15 seconds"), Effect.orDie),
       opened: Effect.promise(() => opened)
@@ -128,7 +128,7 @@ export const connect = (query: string, protocols: ReadonlyArray<string> = []) =>
     return client
   })
 
-/** A client that upgrades by hand and then neither answers pings nor closes. */
+/** A client that upgrades by itself and then neither answers pings nor closes. */
 export const connectUnresponsive = (port: number, query: string) =>
   Effect.gen(function* () {
     const socket = yield* Effect.acquireRelease(
@@ -168,7 +168,7 @@ export const conversation = Effect.gen(function* () {
   return { ...scope, id }
 }).pipe(Effect.orDie)
 
-/** Adds a message as a settled turn does, and says so unless `silent`. */
+/** Adds a message as a settled turn does, and signals it unless `silent`. */
 export const addMessage = (conversationId: ConversationId, content: string, silent = false) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -112,7 +112,7 @@ describe("Connections", () => {
         const refused = await connect(port, "127.0.1.1")
         refused.send("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n")
         expect(await refused.closed).toMatch(/^HTTP\/1\.1 503 /u)
-        expect(refused.heard()).toMatch(/^retry-after: \d+\r$/mu)
+        expect(refused.received()).toMatch(/^retry-after: \d+\r$/mu)
       })
       yield* ended.open
       const texts = yield* Effect.promise(() => Promise.all(streams))

@@ -64,14 +64,14 @@ describe("Bodies of requests", () => {
         const hostile = await Promise.all(
           Array.from({ length: 40 }, () => half(port, "/v1/chat", 100 * KiB, "127.0.0.2", key))
         )
-        const answered = () => hostile.filter((client) => client.heard() !== "")
+        const answered = () => hostile.filter((client) => client.received() !== "")
         await eventually("what is too much is refused", () => answered().length >= 25)
         expect(await limitMetric(port, "held", "request-body-bytes")).toBeLessThanOrEqual(1_024 * KiB)
         for (const client of answered()) {
-          expect(statusOf(client.heard())).toBe(503)
-          expect(client.heard()).toMatch(/^retry-after: 1\r$/imu)
-          expect(client.heard()).toMatch(/^connection: close\r$/imu)
-          expect(client.heard()).toContain("SERVICE_UNAVAILABLE")
+          expect(statusOf(client.received())).toBe(503)
+          expect(client.received()).toMatch(/^retry-after: 1\r$/imu)
+          expect(client.received()).toMatch(/^connection: close\r$/imu)
+          expect(client.received()).toContain("SERVICE_UNAVAILABLE")
         }
         // Others have their bodies read: large ones, too.
         const large = JSON.stringify({ message: "Hi", ignored: "x".repeat(300 * KiB) })
@@ -136,7 +136,7 @@ describe("Bodies of requests", () => {
               Array.from({ length: 20 }, () => half(port, "/api/webhooks/whatsapp", 500 * KiB, "127.0.0.2"))
             )
             await eventually("what is too much is refused", () => {
-              const refused = hostile.filter((client) => statusOf(client.heard()) === 503)
+              const refused = hostile.filter((client) => statusOf(client.received()) === 503)
               return refused.length >= 15
             })
             const body = JSON.stringify(whatsapp([`wamid.${raw}`]))
@@ -172,11 +172,11 @@ describe("Bodies of requests", () => {
         }
         for (const client of [stopped, slow]) {
           expect(statusOf(await client.closed)).toBe(400)
-          expect(client.heard()).toContain("too slowly")
+          expect(client.received()).toContain("too slowly")
         }
         clearInterval(dripping)
-        await eventually("the fast one is answered", () => fast.heard() !== "")
-        expect(statusOf(fast.heard())).toBe(200)
+        await eventually("the fast one is answered", () => fast.received() !== "")
+        expect(statusOf(fast.received())).toBe(200)
         fast.socket.destroy()
       })
     }).pipe(Effect.provide(publicServer({ graceMillis: 1_000, minBytesPerSecond: 8_000 })))
@@ -245,7 +245,7 @@ describe("Bodies in thousands of pieces", () => {
     for (const path of ["/now", "/later"]) {
       const client = await connect(server.port)
       client.send(head(path, "", "chunked") + chunked)
-      await eventually("it is answered", () => client.heard().endsWith(String(pieces)))
+      await eventually("it is answered", () => client.received().endsWith(String(pieces)))
       client.socket.destroy()
     }
     server.close()
@@ -272,7 +272,7 @@ describe("Bodies in thousands of pieces", () => {
       for (const piece of text) client.send(`${piece.length.toString(16)}\r\n${piece}\r\n`)
       client.send("0\r\n\r\n")
       const whole = text.join("")
-      await eventually("all of it comes back", () => client.heard().includes(whole))
+      await eventually("all of it comes back", () => client.received().includes(whole))
       client.socket.destroy()
     }
     server.close()
