@@ -106,7 +106,7 @@ describe.skipIf(!hasBrowser)("A tool with OAuth in a browser", () => {
     await page.getByRole("button", { name: "Connect again: handbook" }).click()
     await page.getByRole("button", { name: "Continue" }).click()
     await page.getByRole("status").getByText("The tool is connected.").waitFor()
-    mcp.conduct.demands = () => ["mcp:write"]
+    mcp.behaviour.requiredScopes = () => ["mcp:write"]
     await ask()
     await page.goto(`${spoke.url}/app/agents/${agentId}/tools`)
     await page.getByText("more scopes needed").waitFor()
@@ -124,7 +124,7 @@ describe.skipIf(!hasBrowser)("A tool with OAuth in a browser", () => {
   }, 120_000)
 
   it("says in German on a phone what to do, and that the server refused the sign-in", async () => {
-    mcp.conduct.demands = () => ["mcp:admin"]
+    mcp.behaviour.requiredScopes = () => ["mcp:admin"]
     const { context, page, wrong } = await opened({ ...phone, locale: "de-DE" })
     await page.getByText("verbunden", { exact: true }).waitFor()
     await page.getByRole("button", { name: "Neu verbinden: handbook" }).click()

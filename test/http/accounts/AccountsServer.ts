@@ -1,4 +1,4 @@
-/** The operator's and the dashboard's routes over real HTTP on a free port, on the worker's database. */
+/** The operator's and the dashboard's routes over real HTTP on a free port, with the worker's database. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServer from "@effect/platform/HttpServer"
@@ -240,7 +240,7 @@ export interface Options {
   readonly token?: Option.Option<Redacted.Redacted>
   readonly appUrl?: string
   readonly credentials?: Layer.Layer<Credentials>
-  /** Whose `x-forwarded-for` is believed. */
+  /** Proxies whose `x-forwarded-for` is used. */
   readonly trustedProxies?: BlockList
 }
 
@@ -300,7 +300,7 @@ export const accountsServer = (options: Options = {}) => {
   )
 }
 
-/** Whatever was sent: the assertions say what it has to be. */
+/** Any JSON. The tests assert its fields. */
 type Json = ReturnType<typeof JSON.parse>
 
 export interface Answer {
@@ -322,7 +322,7 @@ export interface Call {
   readonly cookie?: string
 }
 
-/** One request as the app's own pages make it: with their origin, unless `headers` say otherwise; an empty header is not sent. */
+/** Sends a request as the dashboard does, with its origin unless `headers` has another. An empty header is not sent. */
 export const call = (method: string, path: string, { body, raw, headers = {}, cookie }: Call = {}) =>
   Effect.flatMap(HttpServer.HttpServer, ({ address }) =>
     Effect.promise(async (signal): Promise<Answer> => {
@@ -354,7 +354,7 @@ export const call = (method: string, path: string, { body, raw, headers = {}, co
     })
   )
 
-/** As the operator. */
+/** Sends a request with the operator's token. */
 export const operate = (method: string, path: string, options: Call = {}) =>
   call(method, path, {
     ...options,

@@ -85,10 +85,10 @@ live("A client that is known by its metadata document", (it) => {
     () =>
       Effect.gen(function* () {
         const made = yield* documentWorld
-        made.authorization.conduct.isSupported = false
+        made.authorization.behaviour.isSupported = false
         const page = yield* made.connect
         expect(page.searchParams.get("client_id")).toBe("client-0")
-        made.authorization.conduct.isSupported = true
+        made.authorization.behaviour.isSupported = true
         const auth = client(made.authorization.issuer)
         yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth } })
         const begun = yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })

@@ -1,4 +1,4 @@
-/** A tool of an agent with OAuth, a person who connects it, and turns that use it. */
+/** An agent's tool with OAuth: how a person connects it, and how turns use it. */
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -44,7 +44,7 @@ export const returnFromServer = (query: URLSearchParams, cookie: string) =>
     return headers.get("location")
   })
 
-/** All that a person does. */
+/** Connects the tool as a person does. */
 export const connect = (world: World) =>
   Effect.gen(function* () {
     const page = yield* beginConnection(world)
@@ -67,7 +67,7 @@ export const toolsInTurn = ({ agentId, tenantId }: Pick<World, "agentId" | "tena
     return yield* tools.forTurn(scope, request, { hasTools: true, sourceTools: [] }, turn)
   }).pipe(Effect.scoped)
 
-/** What the model gets of a call, or why the tool is not there. */
+/** The answer of a tool call as the model gets it, or why the tool is not available. */
 export const callTool = (world: Pick<World, "agentId" | "tenantId">) =>
   Effect.gen(function* () {
     const { call, declarations, unavailable } = yield* toolsInTurn(world)

@@ -46,10 +46,10 @@ live("Connections of tools", (it) => {
       yield* connect(made)
       expect(yield* callTool(made)).toBe(toolAnswer)
       const other = yield* authorizationServer(redirectUri)
-      made.mcp.conduct.metadata = (document) => ({ ...document, authorization_servers: [other.issuer] })
+      made.mcp.behaviour.metadata = (document) => ({ ...document, authorization_servers: [other.issuer] })
       const refused = yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })
       expect([refused.status, refused.error.code]).toEqual([400, "VALIDATION_ERROR"])
-      expect(other.asked).toEqual([])
+      expect(other.tokenRequests).toEqual([])
       const elsewhere = { ...client(other.issuer), secret: undefined }
       const moved = yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: elsewhere } })
       expect(moved.status).toBe(400)
@@ -69,12 +69,12 @@ live("Connections of tools", (it) => {
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth } })
       expect(yield* callTool(made)).toBe(toolAnswer)
       expect(yield* callTool(made)).toBe(toolAnswer)
-      expect(made.asked.length).toBe(1)
-      made.conduct.lasts = 30
+      expect(made.tokenRequests.length).toBe(1)
+      made.behaviour.tokenSeconds = 30
       const begun = yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })
       expect([begun.status, begun.data]).toEqual([200, { url: null }])
       expect(yield* callTool(made)).toBe(toolAnswer)
-      expect(made.asked.length).toBe(3)
+      expect(made.tokenRequests.length).toBe(3)
       const wrong = { ...auth, secret: "another-secret" }
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: wrong } })
       const refused = yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })
@@ -86,21 +86,21 @@ live("Connections of tools", (it) => {
   it.scoped("a token that ends is renewed, also in the middle of a turn, and the new one is hidden too", () =>
     Effect.gen(function* () {
       const made = yield* world()
-      made.conduct.lasts = 3
+      made.behaviour.tokenSeconds = 3
       yield* connect(made)
-      made.conduct.lasts = 3_600
+      made.behaviour.tokenSeconds = 3_600
       const turn = yield* toolsInTurn(made)
-      expect(made.asked.length).toBe(2)
+      expect(made.tokenRequests.length).toBe(2)
       const ask = turn.call("docs_find", {}, () => Effect.void)
       expect(yield* ask).toBe(toolAnswer)
       const [last] = made.mcp.tokens.slice(-1)
-      made.mcp.conduct.refuses = (token) => token === last
+      made.mcp.behaviour.refuses = (token) => token === last
       expect(yield* ask).toBe(toolAnswer)
-      expect(made.asked.length).toBe(3)
-      made.mcp.conduct.refuses = () => true
+      expect(made.tokenRequests.length).toBe(3)
+      made.mcp.behaviour.refuses = () => true
       expect((yield* Effect.flip(ask)).code).toBe("TOOL_CONNECTION_REQUIRED")
       expect(yield* shownConnection(made)).toMatchObject({ state: "refused" })
-      made.mcp.conduct.refuses = () => false
+      made.mcp.behaviour.refuses = () => false
       expect(yield* callTool(made)).toEqual(connectionRequired)
       yield* connect(made)
       expect(yield* callTool(made)).toBe(toolAnswer)
@@ -111,11 +111,11 @@ live("Connections of tools", (it) => {
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
-      made.conduct.delay = 300
+      made.behaviour.delay = 300
       const sql = yield* SqlClient.SqlClient
       for (let round = 0; round < 3; round++) {
         yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
-        const before = made.asked.length
+        const before = made.tokenRequests.length
         const all = yield* Effect.all(
           [
             callTool(made),
@@ -126,7 +126,7 @@ live("Connections of tools", (it) => {
           { concurrency: "unbounded" }
         )
         expect(all).toEqual([toolAnswer, toolAnswer, toolAnswer, toolAnswer])
-        expect(made.asked.length - before).toBe(1)
+        expect(made.tokenRequests.length - before).toBe(1)
       }
     })
   )
@@ -135,12 +135,12 @@ live("Connections of tools", (it) => {
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
-      made.conduct.delay = 500
+      made.behaviour.delay = 500
       const sql = yield* SqlClient.SqlClient
       yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
       yield* Effect.timeoutOption(callTool(made), "200 millis")
       expect(yield* callTool(made)).toBe(toolAnswer)
-      expect(made.asked.filter((path) => path === "/token").length).toBe(2)
+      expect(made.tokenRequests.filter((path) => path === "/token").length).toBe(2)
     })
   )
 
@@ -148,12 +148,12 @@ live("Connections of tools", (it) => {
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
-      made.conduct.delay = 500
+      made.behaviour.delay = 500
       const sql = yield* SqlClient.SqlClient
       yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
       yield* Effect.provide(Effect.timeoutOption(callTool(made), "200 millis"), process())
       expect(yield* callTool(made)).toBe(toolAnswer)
-      expect(made.asked.filter((path) => path === "/token").length).toBe(2)
+      expect(made.tokenRequests.filter((path) => path === "/token").length).toBe(2)
     })
   )
 
@@ -170,7 +170,7 @@ live("Connections of tools", (it) => {
       yield* sql`drop function refuse_tokens cascade`.pipe(Effect.delay("1500 millis"), Effect.fork)
       expect(yield* callTool(made)).toBe(toolAnswer)
       expect(yield* callTool(made)).toBe(toolAnswer)
-      expect(made.asked.filter((path) => path === "/token").length).toBe(2)
+      expect(made.tokenRequests.filter((path) => path === "/token").length).toBe(2)
     })
   )
 
@@ -180,12 +180,12 @@ live("Connections of tools", (it) => {
       yield* connect(made)
       const sql = yield* SqlClient.SqlClient
       yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
-      made.conduct.isDown = true
+      made.behaviour.isDown = true
       expect(yield* callTool(made)).toEqual(["TOOL_FAILED"])
       expect(yield* shownConnection(made)).toMatchObject({ state: "connected" })
       yield* sql`update tool_connections set expires_at = now() + interval '30 seconds'`
       expect(yield* callTool(made)).toBe(toolAnswer)
-      made.conduct.isDown = false
+      made.behaviour.isDown = false
       expect(yield* callTool(made)).toBe(toolAnswer)
       const [row] = yield* sql<{ readonly tokens: string }>`select tokens from tool_connections`
       yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
@@ -204,13 +204,13 @@ live("Connections of tools", (it) => {
       yield* connect(made)
       const gone = yield* call("DELETE", `${made.path}/connection`, { cookie: made.cookie })
       expect(gone.status).toBe(200)
-      expect(made.asked).toContain("/token/revocation")
+      expect(made.tokenRequests).toContain("/token/revocation")
       expect(yield* shownConnection(made)).toBe(null)
       expect(yield* callTool(made)).toEqual(connectionRequired)
       expect((yield* call("DELETE", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(404)
       yield* connect(made)
       yield* call("DELETE", made.path, { cookie: made.cookie })
-      expect(made.asked.filter((path) => path === "/token/revocation").length).toBe(2)
+      expect(made.tokenRequests.filter((path) => path === "/token/revocation").length).toBe(2)
     })
   )
 
@@ -222,12 +222,12 @@ live("Connections of tools", (it) => {
       const moved = { cookie: made.cookie, body: { auth: client(other.issuer) } }
       expect((yield* call("PATCH", made.path, moved)).status).toBe(200)
       expect((yield* call("DELETE", made.path, { cookie: made.cookie })).status).toBe(200)
-      expect(made.revokers.length).toBe(1)
-      const sent = made.revokers.map((header) =>
+      expect(made.revocationCredentials.length).toBe(1)
+      const sent = made.revocationCredentials.map((header) =>
         Buffer.from(header.replace("Basic ", ""), "base64").toString()
       )
       for (const text of sent) expect(text).not.toContain(registeredClient.secret)
-      expect(other.asked).toEqual([])
+      expect(other.tokenRequests).toEqual([])
     })
   )
 
@@ -242,10 +242,10 @@ live("Connections of tools", (it) => {
       if (tool === undefined) return yield* Effect.dieMessage("There is no tool.")
       const removed = tokens.disconnect(scope, tool)
       yield* Effect.flip(withCommit(sql.withTransaction(Effect.zipRight(removed, Effect.fail("refused")))))
-      expect(made.asked).not.toContain("/token/revocation")
+      expect(made.tokenRequests).not.toContain("/token/revocation")
       expect(yield* callTool(made)).toBe(toolAnswer)
       yield* withCommit(sql.withTransaction(removed))
-      expect(made.asked).toContain("/token/revocation")
+      expect(made.tokenRequests).toContain("/token/revocation")
     }).pipe(Effect.provide(ToolStore.Default))
   )
 
@@ -259,16 +259,16 @@ live("Connections of tools", (it) => {
       const agent = `/api/agents/${made.agentId}`
       const gone = yield* call("DELETE", agent, { cookie: made.cookie })
       expect(gone.status).toBe(200)
-      expect(made.asked.filter((path) => path === "/token/revocation").length).toBe(2)
+      expect(made.tokenRequests.filter((path) => path === "/token/revocation").length).toBe(2)
       const sql = yield* SqlClient.SqlClient
       expect(yield* sql`select tool_id from tool_connections`).toEqual([])
       const again = yield* call("DELETE", agent, { cookie: made.cookie })
       expect(again.status).toBe(404)
 
-      for (const conduct of [{ isDown: true }, { delay: 60_000 }]) {
+      for (const behaviour of [{ isDown: true }, { delay: 60_000 }]) {
         const next = yield* world()
         yield* connect(next)
-        Object.assign(next.conduct, conduct)
+        Object.assign(next.behaviour, behaviour)
         const deleted = yield* call("DELETE", `/api/agents/${next.agentId}`, { cookie: next.cookie })
         expect(deleted.status).toBe(200)
       }

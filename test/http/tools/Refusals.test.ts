@@ -35,10 +35,10 @@ live("A sign-in for a tool", (it) => {
       const wrong = new URLSearchParams(searchParams)
       wrong.set("state", "another")
       expect(yield* returnFromServer(wrong, made.cookie)).toBe(agents)
-      expect(made.asked).toEqual([])
+      expect(made.tokenRequests).toEqual([])
       expect(yield* returnFromServer(searchParams, made.cookie)).toContain("connection=made")
       expect(yield* returnFromServer(searchParams, made.cookie)).toBe(agents)
-      expect(made.asked).toEqual(["/token"])
+      expect(made.tokenRequests).toEqual(["/token"])
     })
   )
 
@@ -98,9 +98,9 @@ live("A sign-in for a tool", (it) => {
         `${tools}?connection=provider`
       )
       expect(yield* answered((answer) => answer.delete("iss"))).toBe(`${tools}?connection=provider`)
-      made.conduct.isDown = false
+      made.behaviour.isDown = false
       const down = yield* answered(() => {
-        made.conduct.isDown = true
+        made.behaviour.isDown = true
       })
       expect(down).toBe(`${tools}?connection=provider`)
       expect(yield* shownConnection(made)).toBe(null)
@@ -110,11 +110,11 @@ live("A sign-in for a tool", (it) => {
   it.scoped("gives nothing to a server that the token is not for", () =>
     Effect.gen(function* () {
       const made = yield* world()
-      made.conduct.audience = "https://other.example/mcp"
+      made.behaviour.audience = "https://other.example/mcp"
       yield* connect(made)
       expect(yield* callTool(made)).toEqual(connectionRequired)
       expect(yield* shownConnection(made)).toMatchObject({ state: "refused" })
-      made.conduct.audience = null
+      made.behaviour.audience = null
       yield* connect(made)
       const sent = made.mcp.tokens.length
       const elsewhere = yield* listen((_, response) => response.end())
@@ -171,8 +171,8 @@ live("Metadata", (it) => {
   it.scoped("of an MCP server that cannot be followed is refused", () =>
     Effect.gen(function* () {
       const made = yield* world()
-      const { conduct } = made.mcp
-      const usual = conduct.metadata
+      const { behaviour } = made.mcp
+      const usual = behaviour.metadata
       const cases: ReadonlyArray<readonly [Record<string, unknown> | null, RegExp]> = [
         [null, /does not say which authorization server/],
         [{ resource: "https://other.example/mcp" }, /another resource/],
@@ -185,16 +185,16 @@ live("Metadata", (it) => {
         [{ padding: "x".repeat(300_000) }, /more than/]
       ]
       for (const [change, sentence] of cases) {
-        conduct.metadata = (document) => (change === null ? null : { ...usual(document), ...change })
+        behaviour.metadata = (document) => (change === null ? null : { ...usual(document), ...change })
         const [status, message] = yield* refusal(made)
         expect([status, message]).toEqual([400, expect.stringMatching(sentence)])
       }
-      conduct.metadata = usual
+      behaviour.metadata = usual
       for (const place of ["http://id.example/metadata", "file:///etc/passwd", "https://10.0.0.1/metadata"]) {
-        conduct.place = () => place
+        behaviour.metadataUrl = () => place
         expect((yield* refusal(made))[0]).toBe(400)
       }
-      conduct.place = () => null
+      behaviour.metadataUrl = () => null
       expect((yield* refusal(made))[0]).toBe(200)
     })
   )
@@ -216,13 +216,13 @@ live("Metadata", (it) => {
         [{ token_endpoint: 7 }, /cannot be read/]
       ]
       for (const [change, sentence] of cases) {
-        made.conduct.metadata = (document) => ({ ...document, ...change })
+        made.behaviour.metadata = (document) => ({ ...document, ...change })
         const [status, message] = yield* refusal(made)
         expect([status, message]).toEqual([400, expect.stringMatching(sentence)])
       }
-      made.conduct.isDown = true
+      made.behaviour.isDown = true
       expect((yield* refusal(made))[0]).toBe(503)
-      made.conduct.isDown = false
+      made.behaviour.isDown = false
     })
   )
 
@@ -237,10 +237,10 @@ live("Metadata", (it) => {
       const moving = yield* listen((_, response) => {
         response.writeHead(307, { location: `${other.issuer}/stolen` }).end()
       })
-      made.mcp.conduct.place = () => `${moving.issuer}/metadata`
+      made.mcp.behaviour.metadataUrl = () => `${moving.issuer}/metadata`
       expect((yield* refusal(made))[0]).toBe(400)
-      made.mcp.conduct.place = (address) => address
-      made.conduct.metadata = (document) => ({ ...document, token_endpoint: `${moving.issuer}/token` })
+      made.mcp.behaviour.metadataUrl = (address) => address
+      made.behaviour.metadata = (document) => ({ ...document, token_endpoint: `${moving.issuer}/token` })
       expect(yield* connect(made)).toContain("connection=provider")
       expect(seen).toEqual([])
       expect(redirectUri).toBe("https://app.example/api/tool-sign-ins/callback")

@@ -27,7 +27,7 @@ live("Scopes that an MCP server demands in addition", (it) => {
       const made = yield* world()
       yield* connect(made)
       expect(yield* shownConnection(made)).toMatchObject({ state: "connected", missingScopes: [] })
-      made.mcp.conduct.demands = toWrite
+      made.mcp.behaviour.requiredScopes = toWrite
       const turn = yield* toolsInTurn(made)
       const ask = turn.call("docs_find", {}, () => Effect.void)
       const before = made.mcp.tokens.length
@@ -38,13 +38,13 @@ live("Scopes that an MCP server demands in addition", (it) => {
           "TOOL_SCOPE_REQUIRED: the MCP server demands more scopes, so an admin has to connect the tool again: mcp:write"
       })
       expect(made.mcp.tokens.length - before).toBe(1)
-      expect(made.asked).toEqual(["/token"])
+      expect(made.tokenRequests).toEqual(["/token"])
       expect(yield* shownConnection(made)).toMatchObject({ state: "insufficient", missingScopes: ["mcp:write"] })
-      made.mcp.conduct.demands = () => []
+      made.mcp.behaviour.requiredScopes = () => []
       expect(yield* callTool(made)).toBe(toolAnswer)
       expect(yield* shownConnection(made)).toMatchObject({ state: "insufficient" })
 
-      made.mcp.conduct.demands = toWrite
+      made.mcp.behaviour.requiredScopes = toWrite
       const page = new URL(yield* beginConnection(made))
       const requested = page.searchParams.get("scope")?.split(" ") ?? []
       expect(requested.toSorted()).toEqual(["mcp:tools", "mcp:write", "offline_access"])
@@ -59,10 +59,10 @@ live("Scopes that an MCP server demands in addition", (it) => {
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
-      made.mcp.conduct.demands = (method) => (method === "tools/call" ? [""] : [])
+      made.mcp.behaviour.requiredScopes = (method) => (method === "tools/call" ? [""] : [])
       expect(yield* callTool(made)).toEqual(lacking)
       expect(yield* shownConnection(made)).toMatchObject({ state: "connected" })
-      made.mcp.conduct.demands = toWrite
+      made.mcp.behaviour.requiredScopes = toWrite
       expect(yield* callTool(made)).toEqual(lacking)
       const body = { auth: { kind: "oauth", scopes: ["mcp:tools"] } }
       yield* call("PATCH", made.path, { cookie: made.cookie, body })
@@ -76,7 +76,7 @@ live("Scopes that an MCP server demands in addition", (it) => {
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
-      made.mcp.conduct.demands = () => ["mcp:write"]
+      made.mcp.behaviour.requiredScopes = () => ["mcp:write"]
       const { declarations, unavailable } = yield* toolsInTurn(made)
       expect(declarations).toEqual([])
       expect(unavailable.map(({ failure }) => failure.code)).toEqual(lacking)
@@ -88,15 +88,15 @@ live("Scopes that an MCP server demands in addition", (it) => {
       const made = yield* world()
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
       expect(yield* callTool(made)).toBe(toolAnswer)
-      made.mcp.conduct.demands = toWrite
-      made.conduct.delay = 200
+      made.mcp.behaviour.requiredScopes = toWrite
+      made.behaviour.delay = 200
       const all = yield* Effect.all([callTool(made), callTool(made), Effect.provide(callTool(made), process())], {
         concurrency: "unbounded"
       })
       expect(all).toEqual([toolAnswer, toolAnswer, toolAnswer])
-      expect(made.asked.length).toBe(2)
+      expect(made.tokenRequests.length).toBe(2)
       expect(made.scopesOf(made.mcp.tokens.at(-1) ?? "")).toEqual(["mcp:tools", "mcp:write"])
-      made.mcp.conduct.refuses = (
+      made.mcp.behaviour.refuses = (
         (first) => (token: string) =>
           token === first
       )(made.mcp.tokens.at(-1))
@@ -109,29 +109,29 @@ live("Scopes that an MCP server demands in addition", (it) => {
   it.scoped("that a machine is not granted are requested once, and the tool's other calls still work", () =>
     Effect.gen(function* () {
       const made = yield* world()
-      made.conduct.scopes = "mcp:tools"
+      made.behaviour.scopes = "mcp:tools"
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
       expect(yield* callTool(made)).toBe(toolAnswer)
-      made.mcp.conduct.demands = toWrite
+      made.mcp.behaviour.requiredScopes = toWrite
       expect(yield* callTool(made)).toEqual(lacking)
-      const asked = made.asked.length
+      const asked = made.tokenRequests.length
       expect(asked).toBe(2)
       for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
-      expect(made.asked.length).toBe(asked)
-      made.conduct.error = "invalid_scope"
-      made.mcp.conduct.demands = (method) => (method === "tools/call" ? ["mcp:other"] : [])
+      expect(made.tokenRequests.length).toBe(asked)
+      made.behaviour.error = "invalid_scope"
+      made.mcp.behaviour.requiredScopes = (method) => (method === "tools/call" ? ["mcp:other"] : [])
       for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
-      expect(made.asked.length).toBe(asked + 1)
-      made.conduct.error = null
+      expect(made.tokenRequests.length).toBe(asked + 1)
+      made.behaviour.error = null
       expect(yield* shownConnection(made)).toMatchObject({
         state: "insufficient",
         missingScopes: ["mcp:write", "mcp:other"]
       })
-      made.mcp.conduct.demands = () => []
+      made.mcp.behaviour.requiredScopes = () => []
       expect(yield* callTool(made)).toBe(toolAnswer)
       // Granted there meanwhile, and connected again by hand.
-      made.conduct.scopes = "mcp:tools mcp:write"
-      made.mcp.conduct.demands = toWrite
+      made.behaviour.scopes = "mcp:tools mcp:write"
+      made.mcp.behaviour.requiredScopes = toWrite
       expect((yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(200)
       expect(yield* callTool(made)).toBe(toolAnswer)
       expect(yield* shownConnection(made)).toMatchObject({ state: "connected", missingScopes: [] })
@@ -143,9 +143,9 @@ live("Scopes that an MCP server demands in addition", (it) => {
       const made = yield* world()
       const auth = { ...byMachine(made.issuer), scopes: ["mcp:tools"] }
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth } })
-      made.mcp.conduct.demands = toWrite
+      made.mcp.behaviour.requiredScopes = toWrite
       expect(yield* callTool(made)).toEqual(lacking)
-      expect(made.asked.length).toBe(1)
+      expect(made.tokenRequests.length).toBe(1)
       expect(yield* shownConnection(made)).toMatchObject({ state: "insufficient" })
     })
   )
@@ -157,22 +157,22 @@ live("Scopes that an MCP server demands in addition", (it) => {
       let next = 0
       const others = (method: string) =>
         method === "tools/call" ? Array.from({ length: 20 }, () => `mcp:${next++}`) : []
-      made.conduct.scopes = `mcp:tools ${Array.from({ length: 300 }, (_, place) => `mcp:${place}`).join(" ")}`
-      made.mcp.conduct.demands = others
+      made.behaviour.scopes = `mcp:tools ${Array.from({ length: 300 }, (_, place) => `mcp:${place}`).join(" ")}`
+      made.mcp.behaviour.requiredScopes = others
       const requests: Array<number> = []
       for (let round = 0; round < 5; round++) {
         expect(yield* callTool(made)).toEqual(lacking)
-        requests.push(made.asked.length)
+        requests.push(made.tokenRequests.length)
       }
       expect(requests).toEqual([3, 5, 5, 5, 5])
 
       const other = yield* world()
       yield* call("PATCH", other.path, { cookie: other.cookie, body: { auth: byMachine(other.issuer) } })
       expect(yield* callTool(other)).toBe(toolAnswer)
-      other.conduct.error = "invalid_scope"
-      other.mcp.conduct.demands = others
+      other.behaviour.error = "invalid_scope"
+      other.mcp.behaviour.requiredScopes = others
       for (let round = 0; round < 8; round++) expect(yield* callTool(other)).toEqual(lacking)
-      expect(other.asked.length).toBe(6)
+      expect(other.tokenRequests.length).toBe(6)
     })
   )
 })

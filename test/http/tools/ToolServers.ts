@@ -1,4 +1,4 @@
-/** An authorization server, and an MCP server that takes its tokens alone. */
+/** An authorization server, and an MCP server that accepts only its tokens. */
 import * as Effect from "effect/Effect"
 import { createHash, createPublicKey, generateKeyPairSync, randomUUID, verify } from "node:crypto"
 import type * as Http from "node:http"
@@ -8,16 +8,16 @@ import { listen } from "../accounts/sso/Providers.ts"
 export const registeredClient = { clientId: "by-hand", secret: "a-client-secret-of-the-tests-by-hand" }
 export const machineClient = { clientId: "machine", secret: "a-client-secret-of-the-tests-machine" }
 
-/** What the authorization server does; a test changes it. */
-interface Conduct {
-  /** Seconds that an access token lasts. */
-  lasts: number
+/** The behaviour of the authorization server. Tests change it. */
+interface Behaviour {
+  /** Validity of an access token, in seconds. */
+  tokenSeconds: number
   isDown: boolean
-  /** The error of every answer of the token endpoint. */
+  /** The error that the token endpoint returns for every request; null for none. */
   error: string | null
-  /** Names another resource in every token. */
+  /** The audience of every token; null for the requested resource. */
   audience: string | null
-  /** The scopes that it grants. A request for others is refused, or gets what it may have. */
+  /** The scopes that it grants at most. A request for others is refused, or gets these. */
   scopes: string
   /** Milliseconds before each answer of the token endpoint. */
   delay: number
@@ -32,11 +32,11 @@ interface Claims {
 
 const pathsOfMetadata = /^\/\.well-known\/(?:openid-configuration|oauth-authorization-server)$/
 
-/** `oidc-provider` with everything that MCP asks for. */
+/** `oidc-provider` with the features that MCP requires. */
 export const authorizationServer = (redirectUri: string) =>
   Effect.gen(function* () {
-    const conduct: Conduct = {
-      lasts: 3_600,
+    const behaviour: Behaviour = {
+      tokenSeconds: 3_600,
       isDown: false,
       error: null,
       audience: null,
@@ -44,11 +44,11 @@ export const authorizationServer = (redirectUri: string) =>
       delay: 0,
       metadata: (document) => document
     }
-    /** The grant of each request for a token, and each request to revoke one. */
-    const asked: Array<string> = []
-    /** Who asked for each revocation: the header `authorization`. */
-    const revokers: Array<string> = []
-    let provided: Http.RequestListener = (_, response) => response.end()
+    /** The path of each request for a token and to revoke one. */
+    const tokenRequests: Array<string> = []
+    /** The header `authorization` of each revocation. */
+    const revocationCredentials: Array<string> = []
+    let providerListener: Http.RequestListener = (_, response) => response.end()
     const answer = (request: Http.IncomingMessage, response: Http.ServerResponse) => {
       const path = request.url?.split("?")[0] ?? ""
       if (pathsOfMetadata.test(path)) {
@@ -56,24 +56,24 @@ export const authorizationServer = (redirectUri: string) =>
         Object.assign(response, {
           end: (body: unknown) => {
             const document: Record<string, unknown> = JSON.parse(String(body))
-            const changed = Buffer.from(JSON.stringify(conduct.metadata(document)))
+            const changed = Buffer.from(JSON.stringify(behaviour.metadata(document)))
             response.setHeader("content-length", changed.length)
             return end(changed)
           }
         })
       }
-      if (path.startsWith("/token")) asked.push(path)
-      if (path === "/token/revocation") revokers.push(request.headers.authorization ?? "")
-      if (path === "/token" && conduct.error !== null) {
+      if (path.startsWith("/token")) tokenRequests.push(path)
+      if (path === "/token/revocation") revocationCredentials.push(request.headers.authorization ?? "")
+      if (path === "/token" && behaviour.error !== null) {
         response.writeHead(400, { "content-type": "application/json" })
-        return void response.end(JSON.stringify({ error: conduct.error }))
+        return void response.end(JSON.stringify({ error: behaviour.error }))
       }
-      return provided(request, response)
+      return providerListener(request, response)
     }
     const { issuer } = yield* listen((request, response) => {
-      if (conduct.isDown) return void response.writeHead(503).end("down")
+      if (behaviour.isDown) return void response.writeHead(503).end("down")
       const isToken = request.url?.startsWith("/token") === true
-      if (isToken && conduct.delay > 0) return void setTimeout(() => answer(request, response), conduct.delay)
+      if (isToken && behaviour.delay > 0) return void setTimeout(() => answer(request, response), behaviour.delay)
       return answer(request, response)
     })
     const pair = generateKeyPairSync("ec", { namedCurve: "P-256" })
@@ -108,18 +108,18 @@ export const authorizationServer = (redirectUri: string) =>
           enabled: true,
           useGrantedResource: () => true,
           getResourceServerInfo: (_: unknown, resource: string) => ({
-            scope: conduct.scopes,
-            audience: conduct.audience ?? resource,
-            accessTokenTTL: conduct.lasts,
+            scope: behaviour.scopes,
+            audience: behaviour.audience ?? resource,
+            accessTokenTTL: behaviour.tokenSeconds,
             accessTokenFormat: "jwt",
             jwt: { sign: { alg: "ES256" } }
           })
         }
       }
     })
-    provided = provider.callback()
+    providerListener = provider.callback()
     const key = createPublicKey(pair.privateKey)
-    /** What a token says that it has given and that has not ended. */
+    /** The claims of a token that this server has issued and that has not expired; null for any other. */
     const claimsOf = (token: string): Claims | null => {
       const [head = "", body = "", signature = ""] = token.split(".")
       const isSigned = verify(
@@ -134,19 +134,19 @@ export const authorizationServer = (redirectUri: string) =>
     }
     const audienceOf = (token: string): string | null => claimsOf(token)?.aud ?? null
     const scopesOf = (token: string): ReadonlyArray<string> => claimsOf(token)?.scope?.split(" ") ?? []
-    return { issuer, conduct, asked, revokers, audienceOf, scopesOf }
+    return { issuer, behaviour, tokenRequests, revocationCredentials, audienceOf, scopesOf }
   })
 
-/** Reads what a client's id leads to. */
+/** Reads the metadata document at the address that is a client's id. */
 type ReadDocument = (clientId: string) => Promise<Readonly<Record<string, unknown>>>
 
 /**
- * A server that knows clients by their metadata documents; `oidc-provider` does not. Its sign-in page sends the browser
- * back at once.
+ * An authorization server with support for metadata documents of clients, which `oidc-provider` lacks. Its sign-in page
+ * redirects the browser back at once.
  */
 export const documentServer = (read: ReadDocument) =>
   Effect.gen(function* () {
-    const conduct = { isSupported: true }
+    const behaviour = { isSupported: true }
     /** The bodies of requests for tokens, and the ids of clients that were registered. */
     const requests: Array<Readonly<Record<string, string>>> = []
     const registered: Array<string> = []
@@ -167,7 +167,7 @@ export const documentServer = (read: ReadDocument) =>
           registration_endpoint: `${own}/register`,
           token_endpoint_auth_methods_supported: ["none"],
           code_challenge_methods_supported: ["S256"],
-          ...(conduct.isSupported ? { client_id_metadata_document_supported: true } : {})
+          ...(behaviour.isSupported ? { client_id_metadata_document_supported: true } : {})
         })
       }
       if (pathname === "/authorize") {
@@ -209,7 +209,7 @@ export const documentServer = (read: ReadDocument) =>
     })
     const audienceOf = (token: string): string | null => given.get(token) ?? null
     const scopesOf = (): ReadonlyArray<string> => []
-    return { issuer, conduct, requests, registered, audienceOf, scopesOf }
+    return { issuer, behaviour, requests, registered, audienceOf, scopesOf }
   })
 
 type AuthorizationServer = Pick<
@@ -217,26 +217,26 @@ type AuthorizationServer = Pick<
   "audienceOf" | "issuer" | "scopesOf"
 >
 
-/** How the MCP server names its authorization server; a test changes it. */
-interface McpConduct {
-  /** Its metadata; null: there is none. */
+/** The behaviour of the MCP server. Tests change it. */
+interface McpBehaviour {
+  /** Changes its metadata; null for none. */
   metadata: (document: Record<string, unknown>) => Record<string, unknown> | null
-  /** The address of the metadata in the challenge; null: it is not named. */
-  place: (address: string) => string | null
-  /** Whether it refuses a token that is right. */
+  /** The address of the metadata in the challenge; null to omit it. */
+  metadataUrl: (address: string) => string | null
+  /** Whether it refuses a valid token. */
   refuses: (token: string) => boolean
-  /** The scopes that a method needs; none by default. */
-  demands: (method: string) => ReadonlyArray<string>
+  /** The scopes that a method requires; none by default. */
+  requiredScopes: (method: string) => ReadonlyArray<string>
 }
 
-/** It echoes the token that it got, as a careless server would. */
+/** An MCP server whose tool returns the token that it got, as a careless server might. */
 export const mcpServer = ({ audienceOf, issuer, scopesOf }: AuthorizationServer) =>
   Effect.gen(function* () {
-    const conduct: McpConduct = {
+    const behaviour: McpBehaviour = {
       metadata: (document) => document,
-      place: (address) => address,
+      metadataUrl: (address) => address,
       refuses: () => false,
-      demands: () => []
+      requiredScopes: () => []
     }
     const tokens: Array<string> = []
     const server = yield* listen((request, response) => {
@@ -246,7 +246,7 @@ export const mcpServer = ({ audienceOf, issuer, scopesOf }: AuthorizationServer)
         response.end(JSON.stringify(body))
       }
       if (request.url?.startsWith("/.well-known/oauth-protected-resource") === true) {
-        const document = conduct.metadata({
+        const document = behaviour.metadata({
           resource: `${origin}/mcp`,
           authorization_servers: [issuer],
           scopes_supported: ["mcp:tools"]
@@ -255,21 +255,21 @@ export const mcpServer = ({ audienceOf, issuer, scopesOf }: AuthorizationServer)
       }
       const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1]
       const isAccepted =
-        token !== undefined && !conduct.refuses(token) && audienceOf(token) === `${origin}/mcp`
+        token !== undefined && !behaviour.refuses(token) && audienceOf(token) === `${origin}/mcp`
       if (token !== undefined) tokens.push(token)
       if (!isAccepted) {
-        const place = conduct.place(`${origin}/.well-known/oauth-protected-resource/mcp`)
-        const named = place === null ? "" : ` resource_metadata="${place}",`
-        return json(401, {}, { "www-authenticate": `Bearer${named} error="invalid_token"` })
+        const metadataUrl = behaviour.metadataUrl(`${origin}/.well-known/oauth-protected-resource/mcp`)
+        const parameter = metadataUrl === null ? "" : ` resource_metadata="${metadataUrl}",`
+        return json(401, {}, { "www-authenticate": `Bearer${parameter} error="invalid_token"` })
       }
       let body = ""
       request.on("data", (chunk) => (body += String(chunk)))
       request.on("end", () => {
         const { id, method } = JSON.parse(body)
         if (id === undefined) return void response.writeHead(202).end()
-        const demanded = conduct.demands(method)
-        if (!demanded.every((scope) => scopesOf(token).includes(scope))) {
-          const challenge = `Bearer error="insufficient_scope", error_description="Not scope=this", scope="${demanded.join(" ")}"`
+        const required = behaviour.requiredScopes(method)
+        if (!required.every((scope) => scopesOf(token).includes(scope))) {
+          const challenge = `Bearer error="insufficient_scope", error_description="Not scope=this", scope="${required.join(" ")}"`
           return json(403, {}, { "www-authenticate": challenge })
         }
         const results: Readonly<Record<string, unknown>> = {
@@ -287,5 +287,5 @@ export const mcpServer = ({ audienceOf, issuer, scopesOf }: AuthorizationServer)
       })
       return undefined
     })
-    return { url: `${server.issuer}/mcp`, conduct, tokens }
+    return { url: `${server.issuer}/mcp`, behaviour, tokens }
   })

@@ -1,4 +1,4 @@
-/** The dashboard's routes of tools over real HTTP, and turns of the same agents. */
+/** The dashboard's routes for tools over real HTTP, and the tools of turns. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -72,11 +72,11 @@ export const stores = Layer.mergeAll(
   UserStore.Default
 )
 
-/** The servers of the tests live on this machine; nothing else is allowed. */
+/** Only the tests' servers on this machine may be reached. */
 const allowed = { allow: Either.getOrThrow(parseAllow("127.0.0.1/32")) }
 const secretBox = layerSecretBox([Redacted.make("a master secret of the tests, long enough")])
 
-/** What one process has for turns: each call makes another one. */
+/** The services for turns of one process. Each call makes those of another process. */
 export const process = () =>
   ToolTrials.Default.pipe(
     Layer.provideMerge(ChatTools.Default),
@@ -87,7 +87,7 @@ export const process = () =>
     Layer.provide([stores, secretBox])
   )
 
-/** `HttpServer`, and what turns need of tools. */
+/** `HttpServer`, and the services for turns. */
 export const server = Layer.suspend(() => {
   const handlers = Layer.mergeAll(
     TenantsHandlers,

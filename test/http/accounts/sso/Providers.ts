@@ -1,4 +1,4 @@
-/** Providers for single sign-on on loopback: a real one, and one that answers what a test says. */
+/** Identity providers for single sign-on on loopback: a real one, and a fake one whose answers a test sets. */
 import * as Effect from "effect/Effect"
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomUUID } from "node:crypto"
 import * as Http from "node:http"
@@ -79,7 +79,7 @@ const step = async (jar: Jar, url: URL, form?: Readonly<Record<string, string>>)
   return { location: response.headers.get("location"), text: await response.text() }
 }
 
-/** What a person does at the real provider: the address that their browser is sent back to. */
+/** Signs a person in at the real provider. Returns the address that the browser is redirected to. */
 export const signInAt = async (page: string, login: string): Promise<URL> => {
   const jar: Jar = new Map()
   const origin = new URL(page).origin
@@ -94,12 +94,12 @@ export const signInAt = async (page: string, login: string): Promise<URL> => {
     } else url = new URL(location, origin)
     if (url.origin !== origin) return url
   }
-  throw new Error("The provider goes round in circles.")
+  throw new Error("The provider redirects endlessly.")
 }
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url")
 
-/** A token of `claims`, signed by RS256 unless the header says otherwise. */
+/** A token with `claims`, signed with RS256 unless `alg` is "none". */
 export const jwt = (
   claims: Readonly<Record<string, unknown>>,
   { alg = "RS256", key, kid }: { readonly alg?: string; readonly key: KeyObject; readonly kid: string }
@@ -111,19 +111,19 @@ export const jwt = (
 
 const pair = () => generateKeyPairSync("rsa", { modulusLength: 2048 })
 
-/** What the false provider answers; a test changes it. */
+/** The answers of the fake provider. Tests change them. */
 export interface Answers {
   /** Changes the claims of the id token. */
   claims: (claims: Record<string, unknown>) => Record<string, unknown>
   alg: string
-  /** Signs with another key than the one that is listed. */
+  /** Whether it signs with a key that it does not publish. */
   forged: boolean
   discovery: (document: Record<string, unknown>) => Record<string, unknown>
-  /** Runs before a token is given. */
-  meanwhile: () => Promise<unknown>
+  /** Runs before a token is returned. */
+  beforeToken: () => Promise<unknown>
 }
 
-/** A provider that makes its tokens as the test says: it shows no sign-in page, and each code works once. */
+/** A provider whose tokens the test defines. It has no sign-in page, and each code works once. */
 export const fakeProvider = Effect.gen(function* () {
   const state = { ...pair(), kid: "first" }
   const foreign = pair()
@@ -132,13 +132,13 @@ export const fakeProvider = Effect.gen(function* () {
     alg: "RS256",
     forged: false,
     discovery: (document) => document,
-    meanwhile: () => Promise.resolve()
+    beforeToken: () => Promise.resolve()
   }
   const codes = new Map<string, { readonly nonce: string; readonly challenge: string }>()
-  const seen: Array<string> = []
+  const requests: Array<string> = []
   const { issuer } = yield* listen((request, response) => {
     const url = new URL(request.url ?? "/", "http://127.0.0.1")
-    seen.push(`${request.method} ${url.pathname}`)
+    requests.push(`${request.method} ${url.pathname}`)
     const origin = `http://${request.headers.host}`
     const json = (body: unknown, status = 200) => {
       response.writeHead(status, { "content-type": "application/json" })
@@ -188,11 +188,11 @@ export const fakeProvider = Effect.gen(function* () {
         token_type: "Bearer",
         id_token: jwt(claims, { alg: answers.alg, key, kid: state.kid })
       }
-      void answers.meanwhile().then(() => json(given))
+      void answers.beforeToken().then(() => json(given))
     })
     return undefined
   })
-  /** What the browser would come back with from that page. */
+  /** The parameters with which the browser returns from the sign-in page. */
   const approve = (page: string): Record<string, string> => {
     const { searchParams } = new URL(page)
     const code = randomUUID()
@@ -203,5 +203,5 @@ export const fakeProvider = Effect.gen(function* () {
     return { code, state: searchParams.get("state") ?? "", iss: issuer }
   }
   const rotate = (kid: string) => Object.assign(state, pair(), { kid })
-  return { issuer, answers, approve, rotate, seen }
+  return { issuer, answers, approve, rotate, requests }
 })

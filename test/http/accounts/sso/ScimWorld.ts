@@ -1,4 +1,4 @@
-/** A tenant that is provisioned by SCIM: requests as the documentation of Entra ID and of Okta writes them. */
+/** A tenant with provisioning by SCIM, and requests in the forms that Entra ID and Okta document. */
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { call } from "../AccountsServer.ts"
@@ -11,7 +11,7 @@ export const errorSchema = "urn:ietf:params:scim:api:messages:2.0:Error"
 
 export type Body = Readonly<Record<string, unknown>>
 
-/** A tenant with a token, and requests with it. `data` of an answer is its whole body. */
+/** A tenant with a SCIM token. `ask` sends a request with it, and `body` is the whole body of the answer. */
 export const provisionedTenant = (changes: Body = {}, issuer = "https://accounts.example") =>
   Effect.gen(function* () {
     const made = yield* connectedTenant(issuer, changes)
@@ -33,7 +33,7 @@ export const provisionedTenant = (changes: Body = {}, issuer = "https://accounts
     return { ...made, secret, ask }
   })
 
-/** As Entra ID makes one. */
+/** A user as Entra ID creates it. */
 export const entraUser = (userName: string) => ({
   schemas: [userSchema, "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User"],
   externalId: `ext-${userName}`,
@@ -44,7 +44,7 @@ export const entraUser = (userName: string) => ({
   name: { formatted: "Ada L", familyName: "L", givenName: "Ada" },
   roles: []
 })
-/** As Okta makes one. */
+/** A user as Okta creates it. */
 export const oktaUser = (userName: string) => ({
   schemas: [userSchema],
   userName,

@@ -228,7 +228,7 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
       expect(yield* once).toBe("/app")
       expect(yield* once).toBe("/app")
       // The description and the keys are kept.
-      expect(provider.seen.filter((line) => line === "GET /keys")).toHaveLength(1)
+      expect(provider.requests.filter((line) => line === "GET /keys")).toHaveLength(1)
       provider.rotate("second")
       expect(yield* once).toBe("/app")
     })
@@ -280,7 +280,7 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
         const { cookie } = yield* connectedTenant(provider.issuer)
         const { flow, page } = yield* beginSignOn()
         const running = yield* Effect.runtime<Effect.Effect.Context<ReturnType<typeof call>>>()
-        provider.answers.meanwhile = () =>
+        provider.answers.beforeToken = () =>
           Runtime.runPromise(running)(call("DELETE", "/api/single-sign-on", { cookie }))
         const { location } = yield* returnFromProvider(new URLSearchParams(provider.approve(page)), flow)
         expect(location).toBe("/app?sso=retry")

@@ -1,4 +1,4 @@
-/** A tenant with a connection, and a browser that signs in at its provider. */
+/** A tenant with a connection to an identity provider, and a browser that signs in there. */
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { reset } from "../../../TestDatabase.ts"
