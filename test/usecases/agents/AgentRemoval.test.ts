@@ -89,7 +89,7 @@ const queued = Effect.gen(function* () {
 })
 
 eachEngineLive("The removal of an agent", (it) => {
-  it.scoped("queues that of each file of its sources and conversations, once, and of no other agent's", () =>
+  it.scoped("queues the removal of each file of its sources and conversations once, and of no other agent's files", () =>
     Effect.gen(function* () {
       yield* reset
       const agents = yield* Agents
@@ -107,7 +107,7 @@ eachEngineLive("The removal of an agent", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("removes what receivers of events answered about it, and nothing about another agent", () =>
+  it.scoped("removes the stored answers of webhooks about it, and none about another agent", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -126,7 +126,7 @@ eachEngineLive("The removal of an agent", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("is SERVICE_UNAVAILABLE and changes nothing when that cannot be queued", () =>
+  it.scoped("is SERVICE_UNAVAILABLE and changes nothing when the removal cannot be queued", () =>
     Effect.gen(function* () {
       yield* reset
       const agents = yield* Agents

@@ -169,7 +169,7 @@ const config = FastCheck.record({
 })
 
 eachEngineLive("A file of agents", (it, engine) => {
-  it.effect("is what is read after it has been applied, whatever there was, and a second plan is empty", () =>
+  it.effect("equals the file that is read back after it was applied, and a second plan is empty", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations
@@ -183,7 +183,7 @@ eachEngineLive("A file of agents", (it, engine) => {
   )
 
   it.effect(
-    "brings its sources and tools with an address, and takes those away that it no longer names",
+    "creates its sources and remote tools, and removes those that it no longer names",
     () =>
       Effect.gen(function* () {
         const scope = yield* empty
@@ -203,7 +203,7 @@ eachEngineLive("A file of agents", (it, engine) => {
       }).pipe(Effect.provide(live))
   )
 
-  it.effect("says which cases come and go, and leaves those of turns alone", () =>
+  it.effect("lists added and removed cases, and keeps those made from turns", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations
@@ -247,7 +247,7 @@ eachEngineLive("A file of agents", (it, engine) => {
   )
 
   it.effect(
-    "publishes nothing that does not reach what an agent asks for, and then changes nothing at all",
+    "publishes no version below an agent's threshold, and then changes nothing",
     () =>
       Effect.gen(function* () {
         const scope = yield* empty
@@ -272,7 +272,7 @@ eachEngineLive("A file of agents", (it, engine) => {
       }).pipe(Effect.provide(live))
   )
 
-  it.effect("revokes the tokens of removed agents when all of it is applied, and none when it fails", () =>
+  it.effect("revokes the tokens of removed agents after it was applied, and none when it fails", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations
@@ -320,7 +320,7 @@ eachEngineLive("A file of agents", (it, engine) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("keeps a tool's secret that it does not say, and never shows one in a plan or a file", () =>
+  it.effect("keeps a tool's secret that it omits, and never shows one in a plan or a file", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations
@@ -357,7 +357,7 @@ eachEngineLive("A file of agents", (it, engine) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("deletes the agents that it names when it is to be destroyed, and no other", () =>
+  it.effect("deletes exactly the agents that it names when it is destroyed", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations
@@ -369,7 +369,7 @@ eachEngineLive("A file of agents", (it, engine) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("leaves agents alone that it does not name, and says what each field was and is to be", () =>
+  it.effect("does not change agents that it does not name, and lists each field before and after", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations
@@ -419,7 +419,7 @@ eachEngineLive("A file of agents", (it, engine) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("changes nothing when any of it cannot be done, or when the plan is out of date", () =>
+  it.effect("changes nothing when a part of it fails, or when the plan is outdated", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations
@@ -484,7 +484,7 @@ eachEngineLive("A file of agents", (it, engine) => {
       }).pipe(Effect.provide(live))
     )
 
-  it.effect("names who applied it as the author of the versions that it makes", () =>
+  it.effect("makes its caller the author of the new versions", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations
@@ -498,7 +498,7 @@ eachEngineLive("A file of agents", (it, engine) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("has one winner of those that apply one plan at once, and a conflict for every other", () =>
+  it.effect("is applied by one of several concurrent requests; the others get a conflict", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations
@@ -525,7 +525,7 @@ eachEngineLive("A file of agents", (it, engine) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("is refused while two agents have one name", () =>
+  it.effect("is refused while two agents have the same name", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const agents = yield* Agents

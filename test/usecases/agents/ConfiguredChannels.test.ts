@@ -22,7 +22,7 @@ const stored = Effect.flatMap(
 )
 
 eachEngineLive("Channels of a file of agents", (it) => {
-  it.effect("are made, changed and removed; what is read says no secret, and plans nothing", () =>
+  it.effect("are created, changed and removed; the file that is read back has no secrets and an empty plan", () =>
     Effect.gen(function* () {
       const by = yield* empty
       const configurations = yield* Configurations
@@ -62,7 +62,7 @@ eachEngineLive("Channels of a file of agents", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("tell of another secret without showing it, and keep those that a file leaves out", () =>
+  it.effect("show that a secret changes without showing it, and keep secrets that the file omits", () =>
     Effect.gen(function* () {
       const by = yield* empty
       const configurations = yield* Configurations
@@ -99,7 +99,7 @@ eachEngineLive("Channels of a file of agents", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("name the whole place of what is wrong, of tools and settings too", () =>
+  it.effect("report the full path of every error, also for tools and settings", () =>
     Effect.gen(function* () {
       const by = yield* empty
       const configurations = yield* Configurations
@@ -130,7 +130,7 @@ eachEngineLive("Channels of a file of agents", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("name the account that is taken, and the agent that asks for it", () =>
+  it.effect("report an account that is already used, and the agent that requests it", () =>
     Effect.gen(function* () {
       const by = yield* empty
       const configurations = yield* Configurations
@@ -145,7 +145,7 @@ eachEngineLive("Channels of a file of agents", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("are asked for eight at a time over all agents", () =>
+  it.effect("are verified at most eight at a time over all agents", () =>
     Effect.gen(function* () {
       const by = yield* empty
       const configurations = yield* Configurations
@@ -162,7 +162,7 @@ eachEngineLive("Channels of a file of agents", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("whose provider does not answer are named after a minute in all, and nothing is changed", () =>
+  it.effect("whose provider does not answer are reported after one minute in total, and nothing is changed", () =>
     Effect.gen(function* () {
       const by = yield* empty
       const configurations = yield* Configurations
@@ -197,7 +197,7 @@ eachEngineLive("Channels of a file of agents", (it) => {
     }).pipe(Effect.provide(live), Effect.provide(TestContext.TestContext))
   )
 
-  it.effect("ask no provider in a plan, and none for what stays as it is", () =>
+  it.effect("call no provider for a plan, and none for unchanged accounts", () =>
     Effect.gen(function* () {
       const by = yield* empty
       const configurations = yield* Configurations
@@ -212,7 +212,7 @@ eachEngineLive("Channels of a file of agents", (it) => {
   )
 
   it.effect(
-    "are refused by the channel alone where there are several, and as two entries of one account",
+    "are refused if the name is ambiguous, and if two entries name one account",
     () =>
       Effect.gen(function* () {
         const by = yield* empty
@@ -237,7 +237,7 @@ eachEngineLive("Channels of a file of agents", (it) => {
       }).pipe(Effect.provide(live))
   )
 
-  it.effect("make a plan out of date when somebody changes one in the dashboard", () =>
+  it.effect("make a plan outdated when a channel is changed in the dashboard", () =>
     Effect.gen(function* () {
       const by = yield* empty
       const configurations = yield* Configurations
@@ -260,7 +260,7 @@ eachEngineLive("Channels of a file of agents", (it) => {
 })
 
 eachEngineLive("The widget of a file of agents", (it) => {
-  it.effect("gets its public name once, keeps it, and stays as it is where the file says nothing of it", () =>
+  it.effect("gets its public name once, keeps it, and is unchanged if the file omits it", () =>
     Effect.gen(function* () {
       const by = yield* empty
       const configurations = yield* Configurations

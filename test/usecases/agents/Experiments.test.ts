@@ -173,7 +173,7 @@ const threshold = (scope: AgentScope, minPass: number | null, noRegression: bool
   Effect.flatMap(PublishGate, (gate) => gate.set(scope, scope.agentId, { minPass, noRegression }))
 
 eachEngineLive("An experiment", (it) => {
-  it.scoped("keeps what came of each case, and nothing of a turn", () =>
+  it.scoped("stores the result of each case, and stores no turn", () =>
     Effect.gen(function* () {
       const { made, scope } = yield* prepared(both, { question: "Who won?", expectRefusal: true })
       const before = yield* untouched
@@ -217,7 +217,7 @@ eachEngineLive("An experiment", (it) => {
   )
 
   it.scoped(
-    "goes on behind the last case that is stored when its worker was ended, and asks none twice",
+    "continues after the last stored case when its worker was killed, and asks no case twice",
     () =>
       Effect.gen(function* () {
         const { scope, script } = yield* prepared(...eight(both))
@@ -256,7 +256,7 @@ eachEngineLive("An experiment", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("stops where it was cancelled or its tokens are used up, and keeps what was asked", () =>
+  it.scoped("stops when it is cancelled or its tokens are used up, and keeps the results so far", () =>
     Effect.gen(function* () {
       const { scope, script } = yield* prepared(...eight(both))
       const spent = yield* ran(scope, { maxTokens: 30 })
@@ -278,7 +278,7 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("counts the tokens of replies that fail, also toward what it may use", () =>
+  it.scoped("counts the tokens of failed replies toward its token limit", () =>
     Effect.gen(function* () {
       const responseSchema = { type: "object", properties: { a: { type: "integer" } }, required: ["a"] }
       const { scope, script } = yield* prepared(...eight({ responseSchema }))
@@ -304,7 +304,7 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("fails when its last attempt ends unexpectedly, and waits for another one before", () =>
+  it.scoped("fails when its last attempt ends unexpectedly, and is retried before", () =>
     Effect.gen(function* () {
       const { scope, script } = yield* prepared(both)
       const { id } = yield* start(scope)
@@ -322,7 +322,7 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is listed with its sums, without a look at its results", () =>
+  it.scoped("is listed with its sums, without reading its results", () =>
     Effect.gen(function* () {
       const { scope } = yield* prepared(both, { question: "Who won?", expectRefusal: true })
       yield* ran(scope)
@@ -358,7 +358,7 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("compares cases that ask the same with their own results, in any order", () =>
+  it.scoped("compares cases with the same question with their own results, in any order", () =>
     Effect.gen(function* () {
       const { scope } = yield* prepared()
       const passes = { ...both, note: "The first." }
@@ -377,7 +377,7 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("of a draft names tools that the process offers, as the agent does", () =>
+  it.scoped("of a draft may use the tools of the process, as the agent may", () =>
     Effect.gen(function* () {
       const { scope } = yield* prepared(both)
       expect(yield* Effect.flip(start(scope, { settings: { tools: ["nowhere"] } }))).toMatchObject({
@@ -387,7 +387,7 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is of one's own agent, has something to ask, and waits with nine others at most", () =>
+  it.scoped("needs the tenant's own agent and at least one case, and at most ten wait", () =>
     Effect.gen(function* () {
       const { scope } = yield* prepared()
       const other = yield* agent
@@ -408,7 +408,7 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("of stored turns tells which are answered as they were", () =>
+  it.scoped("of stored turns reports which get the same answer", () =>
     Effect.gen(function* () {
       const { scope, script } = yield* prepared()
       const chat = yield* ChatTurn
@@ -434,7 +434,7 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("calls no tool: a case of a turn has what was recorded, and any other call fails the case", () =>
+  it.scoped("calls no tool: a case of a turn uses the recorded answers, and any other call fails the case", () =>
     Effect.gen(function* () {
       const { scope, script } = yield* prepared(both)
       const call: ModelPart = { _tag: "ToolCall", id: "call_1", name: "refund", input: {}, rawInput: "" }
@@ -447,7 +447,7 @@ eachEngineLive("An experiment", (it) => {
   )
 
   it.scoped(
-    "asks with the schema of a case: a reply that does not fit fails the case, and the run goes on",
+    "uses the response schema of a case: a reply that does not match fails the case, and the run continues",
     () =>
       Effect.gen(function* () {
         // The longer name first: jsonb would store it last.
@@ -489,7 +489,7 @@ eachEngineLive("An experiment", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("loses a case that is deleted and what was asked by a person that is erased", () =>
+  it.scoped("loses deleted cases and the questions of erased end users", () =>
     Effect.gen(function* () {
       const { made, scope } = yield* prepared(both)
       const sql = yield* SqlClient.SqlClient
@@ -554,7 +554,7 @@ eachEngineLive("A planted regression is found at the first run", (it) => {
 eachEngineLive("A version is published", (it) => {
   const refusal = (scope: AgentScope, version: number) => Effect.flip(publish(scope, version))
 
-  it.scoped("as before where nothing is asked of it", () =>
+  it.scoped("without conditions if the agent has no threshold", () =>
     Effect.gen(function* () {
       const { scope } = yield* prepared(both)
       const { version } = yield* draft(scope, "Give the first step alone.")
@@ -619,7 +619,7 @@ eachEngineLive("A version is published", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("only when it is not clearly worse than the one that another publish has just made current", () =>
+  it.scoped("only when it is not clearly worse than a version that was published in the meantime", () =>
     Effect.gen(function* () {
       const { scope } = yield* prepared(...eight(both))
       const { version: worse } = yield* draft(scope, "Give the first step alone.")
@@ -638,7 +638,7 @@ eachEngineLive("A version is published", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("only when the sources support the replies, where a case expects it", () =>
+  it.scoped("only when the sources support the replies of cases that expect it", () =>
     Effect.gen(function* () {
       const { scope, script } = yield* prepared({ question: "Which number?", expectGrounding: true })
       yield* threshold(scope, 1, false)
@@ -671,7 +671,7 @@ eachEngineLive("A version is published", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("when exactly the share passes that is asked for", () =>
+  it.scoped("when exactly the required share of cases passes", () =>
     Effect.gen(function* () {
       const missed = { ...both, expectFacts: ["call us"] }
       const { scope } = yield* prepared(
@@ -685,7 +685,7 @@ eachEngineLive("A version is published", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("only when it is not clearly worse than what is published", () =>
+  it.scoped("only when it is not clearly worse than the published version", () =>
     Effect.gen(function* () {
       const { scope } = yield* prepared(...eight(both))
       yield* threshold(scope, null, true)
@@ -712,7 +712,7 @@ eachEngineLive("A version is published", (it) => {
   )
 })
 
-test("What asks the questions is given nothing that could act on the world", () => {
+test("The code that asks the questions gets no service with side effects", () => {
   type Needs =
     Layer.Layer.Context<typeof ExperimentWork.Default> | Layer.Layer.Context<typeof Replays.Default>
   type Acting =

@@ -48,7 +48,7 @@ const known = (
   })
 
 eachEngineLive("The guided start", (it) => {
-  it.effect("is derived from what the newest agent has, apart from the sample", () =>
+  it.effect("is derived from the newest agent other than the sample", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -96,7 +96,7 @@ eachEngineLive("The guided start", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("is dismissed for one tenant, and taken up again", () =>
+  it.effect("is dismissed and resumed for one tenant", () =>
     Effect.gen(function* () {
       yield* reset
       const starts = yield* Starts
@@ -111,7 +111,7 @@ eachEngineLive("The guided start", (it) => {
   )
 
   it.effect(
-    "asks what the live content of the agent answers, and nothing of other tenants or of labelled sources",
+    "proposes questions that the agent's live content answers, without other tenants and labelled sources",
     () =>
       Effect.gen(function* () {
         yield* reset

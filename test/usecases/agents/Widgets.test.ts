@@ -94,7 +94,7 @@ eachEngineLive("The widget of an agent", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("makes one key, however many set it up at once", () =>
+  it.effect("creates one key for concurrent first changes", () =>
     Effect.gen(function* () {
       const { scope, widgets } = yield* begin
       const set = (avatar: string) => widgets.patch(scope, scope.agentId, decode({ avatar }))
@@ -105,7 +105,7 @@ eachEngineLive("The widget of an agent", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("lets visitors read what has no labels, until it is told otherwise", () =>
+  it.effect("lets visitors read sources without labels by default", () =>
     Effect.gen(function* () {
       const { scope, widgets } = yield* begin
       const first = yield* widgets.patch(scope, scope.agentId, decode({ avatar: "S" }))
@@ -120,7 +120,7 @@ eachEngineLive("The widget of an agent", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("gets another public name once its key was revoked, and keeps its look and its scope", () =>
+  it.effect("gets a new public name after its key was revoked, and keeps its look and its scope", () =>
     Effect.gen(function* () {
       const { scope, widgets } = yield* begin
       const sourceScope = { labels: ["staff"] }
@@ -166,7 +166,7 @@ eachEngineLive("The widget of an agent", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("takes no colour by name, no link without https, no long avatar, no fifth suggestion", () =>
+  it.effect("refuses a named colour, a link without https, a long avatar and a fifth suggestion", () =>
     Effect.sync(() => {
       for (const wrong of [
         { color: "red" },

@@ -27,7 +27,7 @@ const arrival = (messageId: string): Arrival => ({
 const allNew = (arrivals: ReadonlyArray<Arrival>) => Effect.succeed(arrivals.map(() => true))
 
 describe("Deliveries", () => {
-  it.scoped("that one look at the sockets brings share a transaction", () =>
+  it.scoped("that arrive in one poll of the sockets share a transaction", () =>
     Effect.gen(function* () {
       const sizes: Array<number> = []
       const { add } = yield* GroupCommit.make((arrivals) => {
@@ -47,7 +47,7 @@ describe("Deliveries", () => {
     })
   )
 
-  it.scoped("have whoever works on earlier ones wait, a fifth of a second at most", () =>
+  it.scoped("delay the processing of earlier ones by at most a fifth of a second", () =>
     Effect.gen(function* () {
       const { add, quietPeriod } = yield* GroupCommit.make(() => Effect.never)
       yield* quietPeriod
@@ -60,7 +60,7 @@ describe("Deliveries", () => {
     })
   )
 
-  it.scoped("that have been answered hold nobody up once no other follows", () =>
+  it.scoped("no longer delay anything once they are answered and no other follows", () =>
     Effect.gen(function* () {
       const { add, quietPeriod } = yield* GroupCommit.make(allNew)
       yield* Effect.async<void>((resume) => add([arrival("a")], 100, () => resume(Effect.void)))

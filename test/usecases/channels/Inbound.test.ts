@@ -74,7 +74,7 @@ const asksForHuman = (reason: string, ...then: ReadonlyArray<string>) => {
 }
 
 eachEngineLive("A message of a channel", (it) => {
-  it.scoped("is stored and answered in the conversation of its contact, once however often it comes", () =>
+  it.scoped("is stored and answered once in the conversation of its contact, even if it is delivered repeatedly", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       const inbound = yield* Inbound
@@ -117,7 +117,7 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("of a burst shares one reply with the others", () =>
+  it.scoped("shares one reply with other messages that arrive at the same time", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(
@@ -164,7 +164,7 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("older than 15 minutes is stored, not answered, and put before a human", () =>
+  it.scoped("older than 15 minutes is stored, not answered, and handed to a human", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       const now = yield* DateTime.now
@@ -188,7 +188,7 @@ eachEngineLive("A message of a channel", (it) => {
   )
 
   it.scoped(
-    "of a contact whom nobody knows makes one person and one conversation, twenty at once included",
+    "of an unknown contact creates one person and one conversation, also for twenty concurrent messages",
     () =>
       Effect.gen(function* () {
         yield* channelOf(yield* Fixtures.agent())
@@ -225,7 +225,7 @@ eachEngineLive("A message of a channel", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("that cannot be routed fails at once with the reason, and is processed after the repair", () =>
+  it.scoped("that cannot be routed fails at once with the reason, and is processed after the cause is fixed", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const inbound = yield* Inbound
@@ -271,7 +271,7 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("to an account that is another tenant's by now is read by that tenant alone", () =>
+  it.scoped("to an account that now belongs to another tenant is visible only to that tenant", () =>
     Effect.gen(function* () {
       const former = yield* Fixtures.agent()
       const old = yield* channelOf(former)
@@ -307,7 +307,7 @@ eachEngineLive("A message of a channel", (it) => {
   )
 
   it.scoped(
-    "whose turn fails is tried again; after the last attempt a human is asked for, and the customer told",
+    "whose turn fails is retried; after the last attempt a human is requested and the customer is notified",
     () =>
       Effect.gen(function* () {
         yield* channelOf(yield* Fixtures.agent())
@@ -389,7 +389,7 @@ eachEngineLive("A conversation of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("gets a human when its contact and the agent answer each other without end", () =>
+  it.scoped("is handed to a human when the contact and the agent answer each other in a loop", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(yield* message())
@@ -418,7 +418,7 @@ eachEngineLive("A delivery", (it) => {
         )
       )
 
-  it.scoped("that was settled is forgotten thirty days after it came, and one that waits is not", () =>
+  it.scoped("is deleted thirty days after its arrival if it is processed, and kept if it waits", () =>
     Effect.gen(function* () {
       const inbox = yield* InboundEvents
       const now = yield* Clock.currentTimeMillis
@@ -447,7 +447,7 @@ eachEngineLive("A contact", (it) => {
       timestamp
     }))
 
-  it.scoped("known by two names that meet is one person: the older, with everything of both", () =>
+  it.scoped("whose two aliases are linked becomes one person: the older one, with the data of both", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(yield* message({ from: [phone("49")] }))
@@ -469,7 +469,7 @@ eachEngineLive("A contact", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is answered while nothing but a new name of theirs waits", () =>
+  it.scoped("is answered while only an alias update waits", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       const [first] = yield* accept(
@@ -482,7 +482,7 @@ eachEngineLive("A contact", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("who was never heard of is not made by a new name alone", () =>
+  it.scoped("is not created by an alias update alone", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(yield* update([user("U1"), user("U2")]))
@@ -490,7 +490,7 @@ eachEngineLive("A contact", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("keeps the tenant's own id through a merge, and two that the tenant tells apart stay two", () =>
+  it.scoped("keeps the tenant's own id in a merge, and two persons with different ids stay separate", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(yield* message({ from: [phone("49")] }))
@@ -510,7 +510,7 @@ eachEngineLive("A contact", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("of ten names that meet in any order at once is one person", () =>
+  it.scoped("whose ten aliases are linked concurrently in any order is one person", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       const names = Array.from({ length: 10 }, (_, place) => user(`U${place}`))
@@ -532,7 +532,7 @@ eachEngineLive("A contact", (it) => {
 })
 
 eachEngineLive("A human", (it) => {
-  it.scoped("who wrote from the account elsewhere has taken over; an echo of our own is nothing new", () =>
+  it.scoped("who writes from the provider's app takes over; an echo of our own message changes nothing", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(yield* message({ kind: "echo", origin: ours, text: "Hello" }))
@@ -548,7 +548,7 @@ eachEngineLive("A human", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("who takes over while the agent writes is not talked over", () =>
+  it.scoped("who takes over while the agent writes prevents the agent's reply", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       yield* channelOf(scope)
@@ -584,7 +584,7 @@ eachEngineLive("A human", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("and the agent never both answer one message, on whichever processes they are (first 4)", () =>
+  it.scoped("and the agent never both answer one message, on any processes (first 4)", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       yield* channelOf(scope)
@@ -641,7 +641,7 @@ eachEngineLive("A human", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("gives the conversation back, and the agent sees nothing of what was before", () =>
+  it.scoped("releases the conversation, and the agent sees nothing from before", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       yield* channelOf(scope)
@@ -675,7 +675,7 @@ eachEngineLive("A human", (it) => {
 
 eachEngineLive("A handoff", (it) => {
   it.scoped(
-    "is a tool call of the model; the customer is told in the same message, or by a sentence of ours",
+    "is a tool call of the model; the customer is notified in the same message, or by a fixed sentence",
     () =>
       Effect.gen(function* () {
         yield* channelOf(yield* Fixtures.agent())
@@ -725,7 +725,7 @@ eachEngineLive("A handoff", (it) => {
 })
 
 eachEngineLive("A message whose turn takes too long", (it) => {
-  it.scoped("keeps the text that was streamed before, once a human was asked for", () =>
+  it.scoped("keeps the text that was streamed before the human was requested", () =>
     Effect.gen(function* () {
       yield* reset
       yield* channelOf(yield* Fixtures.agent())
@@ -746,7 +746,7 @@ eachEngineLive("A message whose turn takes too long", (it) => {
 
 eachEngineLive("A stored message whose job has died", (it) => {
   it.scoped(
-    "with its process is answered by the next attempt, as soon as the dead turn's lease is over",
+    "with its process is answered by the next attempt, once the lease of the dead turn has expired",
     () =>
       Effect.gen(function* () {
         yield* channelOf(yield* Fixtures.agent())
@@ -781,7 +781,7 @@ eachEngineLive("A stored message whose job has died", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("is found and answered, and is left to a human once it is too old", () =>
+  it.scoped("is found and answered; a human is requested if it is too old", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       const { reply } = yield* Script

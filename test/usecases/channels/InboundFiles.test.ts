@@ -59,7 +59,7 @@ const kept = Effect.map(
 )
 
 eachEngineLive("A file of a channel's message", (it) => {
-  it.scoped("is accepted whatever is in its name: NUL and halves of characters go", () =>
+  it.scoped("is accepted with any name: NUL and lone surrogates are removed", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       const media = [
@@ -76,7 +76,7 @@ eachEngineLive("A file of a channel's message", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is kept with the message, and put to a model that can read it", () =>
+  it.scoped("is stored with the message, and passed to a model that can read it", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(
@@ -110,7 +110,7 @@ eachEngineLive("A file of a channel's message", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is what its bytes say, and nothing that a browser would run", () =>
+  it.scoped("has the type of its bytes, and none that a browser would execute", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(
@@ -128,7 +128,7 @@ eachEngineLive("A file of a channel's message", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is fetched again when the provider fails for a moment", () =>
+  it.scoped("is fetched again after a temporary failure of the provider", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       failures.push(new ChannelError({ reason: "Unknown", message: "Lost.", retryable: true }))
@@ -137,7 +137,7 @@ eachEngineLive("A file of a channel's message", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("that cannot be had, or leads into this network, leaves message and answer as they are", () =>
+  it.scoped("that cannot be fetched, or is at an internal address, does not affect message and answer", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       yield* receive(
@@ -162,7 +162,7 @@ eachEngineLive("A file of a channel's message", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("that is too large is not kept (10 MB of a picture)", () =>
+  it.scoped("that is too large is not stored (10 MB for a picture)", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
       const large = new Uint8Array(10 * 1_048_576 + 1)

@@ -166,8 +166,8 @@ const told = Effect.flatMap(
     select type, ids from webhook_deliveries where type like 'channel.%' order by seq`
 )
 
-eachEngine("What goes out through channels", (it) => {
-  it.effect("is sent with the channel's token, once, however often its job runs", () =>
+eachEngine("A message sent through a channel", (it) => {
+  it.effect("is sent once with the channel's token, even if its job runs repeatedly", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -191,7 +191,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("is reported once while the provider takes nothing, and when it takes something again", () =>
+  it.effect("reports a failing provider once, and its recovery once", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -221,7 +221,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("goes on by the new configuration of an account, but never by another tenant's", () =>
+  it.effect("is sent with the new configuration of an account, but never with another tenant's", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -252,7 +252,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("is nothing where the conversation has no channel", () =>
+  it.effect("is not made if the conversation has no channel", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -265,7 +265,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("is taken back when a human has taken over in between, and a human's own message is not", () =>
+  it.effect("is cancelled after a takeover by a human, unless the human wrote it", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -284,7 +284,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("reads as the channel shows text when it tells of a human, who may have come before it", () =>
+  it.effect("is formatted for the channel, and an announcement of a human is sent even after a takeover", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -297,7 +297,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("is sent again when the provider refused it for now, and given up with the reason for good", () =>
+  it.effect("is retried after a temporary refusal, and failed with the reason after a permanent one", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -321,7 +321,7 @@ eachEngine("What goes out through channels", (it) => {
   )
 
   it.effect(
-    "puts the conversation before a human when it is refused for good, not when it is refused for now",
+    "requests a human after a permanent refusal, and not after a temporary one",
     () =>
       onFreshData(
         Effect.gen(function* () {
@@ -346,7 +346,7 @@ eachEngine("What goes out through channels", (it) => {
       )
   )
 
-  it.effect("is sent a second time when an answer was lost, marked so, and never a third time", () =>
+  it.effect("is sent a second time if an answer was lost, is marked as resent, and is never sent a third time", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -366,7 +366,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("is not sent again when a status has told meanwhile that it was taken", () =>
+  it.effect("is not sent again when a status shows that it was accepted", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -382,7 +382,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("only moves forward, whatever order statuses come in", () =>
+  it.effect("only moves forward in status, regardless of the order of the provider's statuses", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -400,7 +400,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("requests a human, once, when a status tells that it could not be delivered", () =>
+  it.effect("requests a human once when a status reports that it could not be delivered", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -422,7 +422,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("is known when it comes back as an echo", () =>
+  it.effect("is recognized as an echo", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -445,7 +445,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("goes part by part in order; what follows a part that cannot be sent is not sent", () =>
+  it.effect("is sent part by part in order; parts after a failed part are not sent", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -484,7 +484,7 @@ eachEngine("What goes out through channels", (it) => {
       yield* (yield* Outbound).post(message)
     })
 
-  it.effect("carries one file with its text beside it where that fits, by an upload of its own", () =>
+  it.effect("contains one uploaded file with the text as its caption, if the text fits", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -513,7 +513,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("carries several files, or a long text, each by itself, the text first", () =>
+  it.effect("sends several files, or a file with a long text, as separate messages, the text first", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -582,7 +582,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("is given up with the reason when its file is gone, or of a type that nobody carries", () =>
+  it.effect("is failed with the reason when its file is missing, or its type is not supported", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -602,7 +602,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("shows that a message was read and is being answered, and a failure of that is nobody's", () =>
+  it.effect("marks the customer's message as read with a typing indicator, and ignores failures of that", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation
@@ -619,7 +619,7 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("tells by a watermark of Messenger how far everything before it has come", () =>
+  it.effect("gets its status from a later watermark of Messenger", () =>
     onFreshData(
       Effect.gen(function* () {
         yield* conversation

@@ -123,7 +123,7 @@ eachEngineLive("A run's trace", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is audited at each successful read, and at no other", () =>
+  it.scoped("is audited at every successful read only", () =>
     Effect.gen(function* () {
       const { chat, key, runs } = yield* start
       const turn = yield* chat.start(key, request())
@@ -158,7 +158,7 @@ eachEngineLive("A run's trace", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is not shown when its reading cannot be audited", () =>
+  it.scoped("is not returned when the read cannot be audited", () =>
     Effect.gen(function* () {
       const { chat, key } = yield* start
       const turn = yield* chat.start(key, request())
@@ -176,7 +176,7 @@ eachEngineLive("A run's trace", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("of a turn that takes long is readable while it runs, and holds each event once at the end", () =>
+  it.scoped("of a long turn is readable while it runs, and has each event once at the end", () =>
     Effect.gen(function* () {
       const { chat, key, runs, script } = yield* start
       const { gate, reply } = yield* held("Half")
@@ -215,7 +215,7 @@ eachEngineLive("A run's trace", (it) => {
 })
 
 eachEngineLive("A turn that is stopped", (it) => {
-  it.scoped("aborts the model's request and keeps what was said as the reply", () =>
+  it.scoped("aborts the model's request and stores the text so far as the reply", () =>
     Effect.gen(function* () {
       const { chat, key, runs, script } = yield* start
       const { aborted, reply } = yield* held("Half of")
@@ -242,7 +242,7 @@ eachEngineLive("A turn that is stopped", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("before anything was said has failed", () =>
+  it.scoped("before any text is a failed run", () =>
     Effect.gen(function* () {
       const { chat, key, runs, script } = yield* start
       const { aborted, reply } = yield* held("")
@@ -263,7 +263,7 @@ eachEngineLive("A turn that is stopped", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("while it waits for the turn before it gives up its place", () =>
+  it.scoped("while it waits for the turn before leaves the queue", () =>
     Effect.gen(function* () {
       const { chat, key, runs, script } = yield* start
       const { conversationId } = yield* chat.complete(key, request())
@@ -285,7 +285,7 @@ eachEngineLive("A turn that is stopped", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("on another process stops all the same", () =>
+  it.scoped("on another process is stopped too", () =>
     Effect.gen(function* () {
       const { chat, key, script } = yield* start
       const { reply } = yield* held("Half")
@@ -300,7 +300,7 @@ eachEngineLive("A turn that is stopped", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is one of the key's agent: any other is not found and runs on", () =>
+  it.scoped("is found only for the key's agent: another one is not found and continues", () =>
     Effect.gen(function* () {
       const { chat, key, runs, script } = yield* start
       const { gate, reply } = yield* held("Half ")
@@ -317,7 +317,7 @@ eachEngineLive("A turn that is stopped", (it) => {
 })
 
 eachEngineLive("A turn that is followed", (it) => {
-  it.scoped("is replayed from its start and tailed to its end, and told again once it is settled", () =>
+  it.scoped("is streamed from its start to its end, and again after it is settled", () =>
     Effect.gen(function* () {
       const { chat, key, runs, script } = yield* start
       const { gate, reply } = yield* held("Half, ")
@@ -340,7 +340,7 @@ eachEngineLive("A turn that is followed", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("and says more than is kept of it is told to its end all the same", () =>
+  it.scoped("with more text than the buffer holds is still streamed to its end", () =>
     Effect.gen(function* () {
       const { chat, key, runs, script } = yield* start
       const { gate, reply } = yield* held("Half ".repeat(1_000))
@@ -368,7 +368,7 @@ eachEngineLive("A turn that is followed", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("from another process is told as soon as it is settled", () =>
+  it.scoped("in another process is streamed as soon as it is settled", () =>
     Effect.gen(function* () {
       const { chat, key, script } = yield* start
       const { gate, reply } = yield* held("Half, ")
@@ -383,7 +383,7 @@ eachEngineLive("A turn that is followed", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("and has failed ends with the failure, and one that stored nothing is not found", () =>
+  it.scoped("and has failed ends with the failure; one that stored nothing is not found", () =>
     Effect.gen(function* () {
       const { chat, key, runs, script } = yield* start
       yield* Ref.set(script.reply, () =>

@@ -109,7 +109,7 @@ eachEngineLive("A turn and the versions of its agent", (it) => {
     )
   )
 
-  it.effect("does not see a draft, but when it is a trial of one", () =>
+  it.effect("uses no draft, unless it is a trial of one", () =>
     onFreshData(
       Effect.gen(function* () {
         const world = yield* begun
@@ -123,7 +123,7 @@ eachEngineLive("A turn and the versions of its agent", (it) => {
     )
   )
 
-  it.effect("keeps what it began with when another version is published meanwhile", () =>
+  it.effect("keeps its version when another one is published meanwhile", () =>
     onFreshData(
       Effect.gen(function* () {
         const world = yield* begun
@@ -151,7 +151,7 @@ eachEngineLive("A turn and the versions of its agent", (it) => {
     )
   )
 
-  it.effect("that stores nothing uses the published version and leaves nothing", () =>
+  it.effect("that stores nothing uses the published version", () =>
     onFreshData(
       Effect.gen(function* () {
         const world = yield* begun
@@ -163,7 +163,7 @@ eachEngineLive("A turn and the versions of its agent", (it) => {
     )
   )
 
-  it.effect("from before there were versions names none", () =>
+  it.effect("from before versions existed names none", () =>
     onFreshData(
       Effect.gen(function* () {
         const world = yield* begun
@@ -245,7 +245,7 @@ const lives = FastCheck.array(
 const storable = (settings: Partial<AgentSettings>) => !JSON.stringify(settings).includes("\\u0000")
 
 eachEngineLive("Publishing a version", (it) => {
-  it.effect("gives exactly the settings that the version recorded, whatever came before", () =>
+  it.effect("restores exactly the settings of the version", () =>
     onFreshData(
       Effect.gen(function* () {
         for (const life of FastCheck.sample(lives, { numRuns: 25, seed: 14 })) {
@@ -278,7 +278,7 @@ eachEngineLive("Publishing a version", (it) => {
     )
   )
 
-  it.effect("at the same time as changes leaves one version with all of its settings", () =>
+  it.effect("concurrent with changes leaves one version with all of its settings", () =>
     onFreshData(
       Effect.gen(function* () {
         const world = yield* begun
@@ -301,7 +301,7 @@ eachEngineLive("Publishing a version", (it) => {
     )
   )
 
-  it.effect("of another tenant's agent does nothing", () =>
+  it.effect("of another tenant's agent changes nothing", () =>
     onFreshData(
       Effect.gen(function* () {
         const world = yield* begun

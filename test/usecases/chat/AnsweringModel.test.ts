@@ -16,7 +16,7 @@ import { request, says, Script, turnLayer } from "./TurnHarness.ts"
 const processLayer = AgentRuns.Default.pipe(Layer.provideMerge(turnLayer()), Layer.provideMerge(layerSql))
 
 eachEngineLive("A run's trace", (it) => {
-  it.scoped("names the model that answered, and the agent's own where that one did", () =>
+  it.scoped("names the model that answered: a fallback, or the agent's own", () =>
     Effect.gen(function* () {
       const key = yield* Fixtures.key(yield* Fixtures.agent())
       const chat = yield* ChatTurn

@@ -44,7 +44,7 @@ const withoutToken = <A extends { realtimeToken?: string | undefined }>({ realti
   rest
 
 eachEngineLive("A turn that is asked for with an Idempotency-Key", (it) => {
-  it.effect("is run once: a repeat gets the same answer, and the model is not asked again", () =>
+  it.effect("runs once: a repeat gets the same answer without another model call", () =>
     onFreshData(
       Effect.gen(function* () {
         const { asked, chat, key, script } = yield* start
@@ -102,7 +102,7 @@ eachEngineLive("A turn that is asked for with an Idempotency-Key", (it) => {
     )
   )
 
-  it.effect("begins once for ten requests at the same moment", () =>
+  it.effect("begins once for ten concurrent requests", () =>
     onFreshData(
       Effect.gen(function* () {
         const { asked, chat, key } = yield* start
@@ -116,7 +116,7 @@ eachEngineLive("A turn that is asked for with an Idempotency-Key", (it) => {
     )
   )
 
-  it.effect("is a conflict for another request, however it is written, and not for fresh credentials", () =>
+  it.effect("is a conflict for a different request, and not for new formatting or credentials", () =>
     onFreshData(
       Effect.gen(function* () {
         const { asked, chat, key } = yield* start
@@ -133,7 +133,7 @@ eachEngineLive("A turn that is asked for with an Idempotency-Key", (it) => {
     )
   )
 
-  it.effect("belongs to its API key, and to nobody after 24 hours", () =>
+  it.effect("belongs to its API key, for 24 hours", () =>
     onFreshData(
       Effect.gen(function* () {
         const { asked, chat, key, scope } = yield* start
@@ -161,7 +161,7 @@ eachEngineLive("A turn that is asked for with an Idempotency-Key", (it) => {
     )
   )
 
-  it.effect("fails for repeats as it failed, and says so where its process has died", () =>
+  it.effect("fails for repeats with the same error, also after its process has died", () =>
     onFreshData(
       Effect.gen(function* () {
         const { asked, chat, key, script } = yield* start

@@ -122,7 +122,7 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("with persist false stores nothing but that it happened", () =>
+  it.scoped("with persist false stores only that it happened", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -142,7 +142,7 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("resolves one externalEndUserId to one end user, fifty first turns at once included", () =>
+  it.scoped("resolves one externalEndUserId to one end user, also for fifty concurrent first turns", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -183,7 +183,7 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("for the last place of the quota has one winner", () =>
+  it.scoped("for the last place of the quota succeeds once", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent({ turns: 3 })
       const chat = yield* ChatTurn
@@ -196,7 +196,7 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("goes past the limit, and counts, when overage is on", () =>
+  it.scoped("exceeds the limit, and is counted, when overage is enabled", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent({ turns: 0, overage: true })
       const chat = yield* ChatTurn
@@ -205,7 +205,7 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("with runtime data while forwarding is off is refused, an empty object included", () =>
+  it.scoped("with runtime data, even an empty object, is refused while forwarding is off", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -237,7 +237,7 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("that its provider refused says why to operators, and to nobody else", () =>
+  it.scoped("that its provider refused shows the reason only to operators", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -270,7 +270,7 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("is repeated at the model only when nothing of the answer had arrived", () =>
+  it.scoped("retries the model only if nothing of the answer has arrived", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -301,7 +301,7 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer("300 millis")))
   )
 
-  it.scoped("whose client goes away still settles and is persisted", () =>
+  it.scoped("whose client disconnects still settles and is stored", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -355,7 +355,7 @@ eachEngineLive("A chat turn", (it) => {
     )
 
   it.scoped.prop(
-    "settles whole wherever among its parts the client leaves",
+    "settles completely when the client disconnects after any of its parts",
     { taken: FastCheck.integer({ min: 0, max: 9 }) },
     ({ taken }) =>
       Effect.gen(function* () {
@@ -374,7 +374,7 @@ eachEngineLive("A chat turn", (it) => {
   )
 
   it.scoped(
-    "streams what it stores: the parts' text is the stored reply, the events are the stored trace",
+    "streams what it stores: the text of the parts is the stored reply, the events are the stored trace",
     () =>
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
@@ -438,7 +438,7 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("that still runs when the time of a drain is over is ended and settled", () =>
+  it.scoped("that still runs at the end of a drain is ended and settled", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const sql = yield* SqlClient.SqlClient
@@ -456,7 +456,7 @@ eachEngineLive("A chat turn", (it) => {
   )
 
   it.scoped(
-    "searches with its agent's minimum, or its model's, which is lower where words alone decide",
+    "searches with the minimum score of its agent, or of the embedding model, which is lower for words alone",
     () => {
       const asked: Array<readonly [minScore: number, minWordScore: number | undefined]> = []
       const search: typeof VectorSearch.Service.search = (_, { minScore, minWordScore }) =>
@@ -519,7 +519,7 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("of a process that died is ended by the next turn, which reads what was asked there", () =>
+  it.scoped("of a dead process is ended by the next turn, which reads its message", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -552,7 +552,7 @@ eachEngineLive("A chat turn", (it) => {
   )
 
   it.scoped(
-    "of a process that was held up past its lease is not ended by the next turn of the same process",
+    "of a process that was paused past its lease is not ended by the next turn of the same process",
     () =>
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
@@ -592,7 +592,7 @@ eachEngineLive("A chat turn", (it) => {
       }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("of a conversation that gives up waiting lets no later one past the one that still runs", () =>
+  it.scoped("that stops waiting for an earlier one does not let later turns overtake the running one", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -623,7 +623,7 @@ eachEngineLive("A chat turn", (it) => {
   )
 
   it.scoped.prop(
-    "follows the identity and persistence table for every target",
+    "follows the table of identities and persistence for every target",
     {
       target: FastCheck.constantFrom("none", "endUserId", "externalEndUserId", "conversationId"),
       persist: FastCheck.boolean()

@@ -52,11 +52,11 @@ describe("The statements that marks stand for", () => {
     expect(shown("According to [1], it costs 10 euros.")).toEqual([["According to, it costs 10 euros.", 1]])
   })
 
-  it("are what stands before marks on a line of their own, and never code", () => {
+  it("are the text before marks on their own line, and never code", () => {
     expect(shown("Run this:\n\n```\nlist[1]\n```\n\nIt is done.\n\n[2]")).toEqual([["It is done.", 2]])
   })
 
-  it("have their places in the reply", () => {
+  it("have their positions in the reply", () => {
     const reply = "First 🙂. It costs 10 euros [1]. Then."
     const [claim] = claimsOf(reply, numbers)
     expect(reply.slice(claim?.start, claim?.end)).toBe("It costs 10 euros [1].")

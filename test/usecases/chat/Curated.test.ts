@@ -87,8 +87,8 @@ plain("Without a model the reply is the answer alone, with every row of its tabl
   expect(reply).not.toContain("Fact number 2")
 })
 
-eachEngineLive("A question that somebody has answered beforehand", (it) => {
-  it.scoped("is the first passage of a model, is cited, and stands in the trace with how alike it is", () =>
+eachEngineLive("A question with a curated answer", (it) => {
+  it.scoped("is the first passage for the model, is cited, and is in the trace with its similarity", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const sql = yield* SqlClient.SqlClient

@@ -140,7 +140,7 @@ const refusing = (table: string, condition: string, code: string) =>
   )
 
 eachEngineLive("Content", (it) => {
-  it.scoped("of a tool's answer is told as it can be stored, or fails the call alone; the turn settles", () =>
+  it.scoped("of a tool's answer is made storable, or fails only the call; the turn settles", () =>
     Effect.gen(function* () {
       const { reply } = yield* Script
       const server = yield* toolServer
@@ -159,7 +159,7 @@ eachEngineLive("Content", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("of an MCP server is told as it can be stored, or fails the call alone; the turn settles", () =>
+  it.scoped("of an MCP server is made storable, or fails only the call; the turn settles", () =>
     Effect.gen(function* () {
       const { reply } = yield* Script
       const server = yield* toolServer
@@ -177,7 +177,7 @@ eachEngineLive("Content", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("that is cut to its limit is not cut within a character", () =>
+  it.scoped("that is truncated is not cut within a character", () =>
     Effect.gen(function* () {
       const { reply } = yield* Script
       const server = yield* toolServer
@@ -196,7 +196,7 @@ eachEngineLive("Content", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("that counts more tokens than a column holds does not keep the turn from settling", () =>
+  it.scoped("with more tokens than a column can hold does not prevent the turn from settling", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const { reply } = yield* Script
@@ -213,7 +213,7 @@ eachEngineLive("Content", (it) => {
   )
 
   for (const code of ["22P05", "22003", "54000", "23514", "XX000"]) {
-    it.scoped(`that the database refuses (${code}) fails its turn alone, and the conversation goes on`, () =>
+    it.scoped(`that the database refuses (${code}) fails only its turn, and the conversation continues`, () =>
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
         const { reply } = yield* Script
@@ -251,7 +251,7 @@ eachEngineLive("Content", (it) => {
     )
   }
 
-  it.scoped("of a message that the database refuses ends the run all the same, and gives the turn back", () =>
+  it.scoped("of a message that the database refuses still ends the run, and returns the turn to the quota", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -274,7 +274,7 @@ eachEngineLive("Content", (it) => {
     }).pipe(Effect.scoped, onFreshData(turnLayer()))
   )
 
-  it.scoped("of one running turn does not keep the events of others from being stored", () =>
+  it.scoped("of one running turn does not prevent the events of others from being stored", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const { reply } = yield* Script
@@ -321,7 +321,7 @@ const leftRunning = (
   })
 
 eachEngineLive("A run that was left running", (it) => {
-  it.scoped("with content that the database refuses is ended, and keeps no other from being ended", () =>
+  it.scoped("with content that the database refuses is ended, and does not prevent the end of others", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -342,7 +342,7 @@ eachEngineLive("A run that was left running", (it) => {
     }).pipe(Effect.scoped, onFreshData(turnLayer()))
   )
 
-  it.scoped("by a process that lives is ended once its time is up, and not before", () =>
+  it.scoped("by a living process is ended after its time limit, and not before", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -360,7 +360,7 @@ eachEngineLive("A run that was left running", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("is given as long as its turn may take, whatever clock its process has", () =>
+  it.scoped("has the full time limit of its turn, regardless of its process's clock", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const { reply } = yield* Script

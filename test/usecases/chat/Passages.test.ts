@@ -31,7 +31,7 @@ const section = (document: number, length: number) =>
   )
 
 describe("The passages that a model is shown", () => {
-  it("are one for each section, in reading order, with the section's start and the neighbours", () => {
+  it("are one for each section, in reading order, with the start of the section and neighbouring chunks", () => {
     const passages = fitPassages(
       [hit(1, 4, "Piece 4 of document 1."), hit(2, 0, "Other."), hit(1, 2, "Piece 2 of document 1.")],
       [...section(1, 6), stored(2, 0, "Other.")],
@@ -45,7 +45,7 @@ describe("The passages that a model is shown", () => {
     expect(passages[0]?.readAt).toEqual(readAt)
   })
 
-  it("keep within the tokens that they may take, what was found before what stands around it", () => {
+  it("stay within their token limit; found chunks take precedence over neighbours", () => {
     const text = (place: number) => `${place} `.padEnd(400, "word ")
     const around = Array.from({ length: 12 }, (_, ordinal) => stored(1, ordinal, text(ordinal)))
     const shown = fitPassages([hit(1, 6, text(6))], around, 310)[0]?.text ?? ""
@@ -56,7 +56,7 @@ describe("The passages that a model is shown", () => {
 
   const titled = (document: number, title: string, text: string) => ({ ...hit(document, 0, text), title })
 
-  it("show no text twice: a short one under one title, a long one under any", () => {
+  it("contain no text twice: a short one per title, a long one over all titles", () => {
     const texts = (one: string, other: string, title: string) =>
       fitPassages([titled(1, "Guide", one), titled(2, title, other)], [], 1_000).map(({ text }) => text)
     expect(texts("The same text.", "the same\ntext.", "Guide")).toEqual(["The same text."])
@@ -64,7 +64,7 @@ describe("The passages that a model is shown", () => {
     expect(texts(long, long, "Copy")).toEqual([long])
   })
 
-  it("show equal short answers to different questions, also those of a second search", () => {
+  it("contain equal short answers to different questions, also of a second search", () => {
     const answers = [
       titled(1, "Do you ship to France?", "Yes."),
       titled(2, "Do you ship to Japan?", "Yes."),
@@ -76,12 +76,12 @@ describe("The passages that a model is shown", () => {
     expect(second).toMatchObject([{ index: 4, text: "Yes." }])
   })
 
-  it("show an amount that is the end of another amount", () => {
+  it("contain an amount that is the end of another amount", () => {
     const first = fitPassages([titled(1, "Price", "It costs 110 EUR")], [], 1_000)
     expect(fitPassages([titled(2, "Price", "10 EUR")], [], 1_000, first)).toHaveLength(1)
   })
 
-  it("are what was found where nothing else is known", () => {
+  it("are the found chunks if nothing else is known", () => {
     expect(fitPassages([hit(1, 3, "Alone.")], [], 1_000)).toMatchObject([
       { index: 1, text: "Alone.", readAt: null }
     ])
@@ -112,7 +112,7 @@ describe("The passages that a model is shown", () => {
     expect(short?.text).toBe("Basic costs 10 euros.")
   })
 
-  it("are chunk by chunk for a runtime that quotes them, without the parent section", () => {
+  it("are single chunks without the parent section for a runtime that quotes them", () => {
     const around = [
       stored(1, 0, "About this page.", ""),
       ...[1, 2, 3].map((at) => stored(1, at, `Piece ${at} of document 1.`))
@@ -128,7 +128,7 @@ describe("The passages that a model is shown", () => {
     ])
   })
 
-  it("take a quarter of a small window at most, and the same for every agent without a model", () => {
+  it("take at most a quarter of a small context window, and the same for every agent without a model", () => {
     const window = (contextWindow: number, readsPassages = false) => ({ contextWindow, readsPassages })
     expect(budgetOf(window(128_000), { contextTokens: 6_000 })).toBe(6_000)
     expect(budgetOf(window(8_000), { contextTokens: 6_000 })).toBe(2_000)

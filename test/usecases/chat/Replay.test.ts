@@ -11,8 +11,8 @@ const delta = (text: string): TurnPart => ({ _tag: "TextDelta", delta: text })
 const textOf = (parts: Iterable<TurnPart>) =>
   Array.from(parts, (part) => (part._tag === "TextDelta" ? part.delta : "")).join("")
 
-describe("What is kept of a running turn", () => {
-  it.effect("is text in blocks, so that who follows it copies a block for each piece and not the whole", () =>
+describe("The buffer of a running turn's parts", () => {
+  it.effect("stores text in blocks, so that a follower copies one block per piece and not the whole text", () =>
     Effect.gen(function* () {
       const replay = new Replay()
       const words = Array.from({ length: 20_000 }, (_, at) => `word ${at} `)
@@ -25,7 +25,7 @@ describe("What is kept of a running turn", () => {
     })
   )
 
-  it.effect("reads on where a follower stopped, whatever comes between", () =>
+  it.effect("continues where a follower stopped, with any parts in between", () =>
     Effect.gen(function* () {
       const replay = new Replay()
       replay.append(delta("a".repeat(4_000)))
@@ -43,7 +43,7 @@ describe("What is kept of a running turn", () => {
     })
   )
 
-  it.effect("ends with the result also when the follower has had more parts than the stored turn has", () =>
+  it.effect("ends with the result also if the follower has read more parts than the stored turn has", () =>
     Effect.gen(function* () {
       const replay = new Replay()
       const progress: TurnPart = { _tag: "ToolProgress", id: "call_1", text: "working" }

@@ -82,7 +82,7 @@ const stored = Effect.gen(function* () {
 })
 
 eachEngineLive("A replay", (it) => {
-  it.scoped("with the history as it was gives the same reply, and asks the model for the same", () =>
+  it.scoped("with an unchanged history sends the model the same request and gives the same reply", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const { chunks, reply, requests } = yield* Script
@@ -106,7 +106,7 @@ eachEngineLive("A replay", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("tells what is said now beside what was said then", () =>
+  it.scoped("returns the new reply next to the stored one", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const { reply } = yield* Script
@@ -121,7 +121,7 @@ eachEngineLive("A replay", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("has its tools answer what they answered then, and reaches no server", () =>
+  it.scoped("uses the recorded answers of tools, and calls no server", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const server = yield* toolServer
@@ -155,7 +155,7 @@ eachEngineLive("A replay", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("offers the tools of the version that answers, and no other that was called then", () =>
+  it.scoped("offers the tools of the replaying version, and no others that were called originally", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const sql = yield* SqlClient.SqlClient
@@ -175,7 +175,7 @@ eachEngineLive("A replay", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is of one's own runs alone, and of the version that is kept", () =>
+  it.scoped("accepts only the tenant's own runs and existing versions", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const other = yield* Fixtures.agent()
@@ -191,7 +191,7 @@ eachEngineLive("A replay", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("of a turn that failed is the same while it fails, and changed once it is answered", () =>
+  it.scoped("of a failed turn is the same while it fails, and changed once it is answered", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const sql = yield* SqlClient.SqlClient
@@ -220,7 +220,7 @@ eachEngineLive("A replay", (it) => {
 })
 
 eachEngineLive("Replays of two tenants", (it) => {
-  it.scoped("take turns: many of one keep no other's waiting", () =>
+  it.scoped("are scheduled fairly: many replays of one tenant do not delay another's", () =>
     Effect.gen(function* () {
       const busy = yield* Fixtures.agent()
       const other = yield* Fixtures.agent()
@@ -250,7 +250,7 @@ eachEngineLive("Replays of two tenants", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("that are too many are refused, and say when to try again", () =>
+  it.scoped("beyond the limit are refused with a time to retry", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const { reply } = yield* Script
@@ -276,7 +276,7 @@ const offline = Replays.Default.pipe(
 )
 
 eachEngineLive("Replays of the runtime without a model", (it) => {
-  it.scoped("are the same byte for byte while nothing that is known has changed", () =>
+  it.scoped("are identical byte for byte while the knowledge is unchanged", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const { chunks } = yield* Script
@@ -297,7 +297,7 @@ eachEngineLive("Replays of the runtime without a model", (it) => {
   )
 })
 
-test("A replay is given nothing that could act on the world", () => {
+test("A replay gets no service with side effects", () => {
   type Needs = Layer.Layer.Context<typeof Replays.Default>
   type Acting =
     | AuditLog

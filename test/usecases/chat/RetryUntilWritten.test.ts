@@ -6,7 +6,7 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { retryUntilWritten } from "../../../src/usecases/chat/RetryUntilWritten.ts"
 
-it.scoped("A failed turn is settled once the database is back, and nobody waits for it", () =>
+it.scoped("A failed turn is settled once the database is available again, without blocking its caller", () =>
   Effect.gen(function* () {
     const attempts = yield* Ref.make(0)
     const ending = Effect.flatMap(
@@ -20,7 +20,7 @@ it.scoped("A failed turn is settled once the database is back, and nobody waits 
   })
 )
 
-it.effect("A failed turn is given up with the scope of the service", () =>
+it.effect("The retries of a failed turn end with the scope of the service", () =>
   Effect.gen(function* () {
     const attempts = yield* Ref.make(0)
     const scope = yield* Scope.make()

@@ -64,8 +64,8 @@ const texts = Effect.gen(function* () {
   return rows.map(({ content }) => content)
 })
 
-eachEngineLive("What a turn's model was shown of the sources", (it, engine) => {
-  it.scoped("is in its trace as it was, with its number, title, address and score", () =>
+eachEngineLive("A passage that a turn's model was shown", (it, engine) => {
+  it.scoped("is in the trace unchanged, with its number, title, address and score", () =>
     Effect.gen(function* () {
       const key = yield* agent
       yield* shows(1, 2)
@@ -91,7 +91,7 @@ eachEngineLive("What a turn's model was shown of the sources", (it, engine) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is kept of a turn that failed once the model was asked", () =>
+  it.scoped("is stored for a turn that failed after the model was called", () =>
     Effect.gen(function* () {
       const key = yield* agent
       yield* shows(1)
@@ -104,7 +104,7 @@ eachEngineLive("What a turn's model was shown of the sources", (it, engine) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is stored once, however many turns were shown it, and anew once it has changed", () =>
+  it.scoped("is stored once for any number of turns, and again after it has changed", () =>
     Effect.gen(function* () {
       const key = yield* agent
       yield* shows(1, 2)
@@ -141,7 +141,7 @@ eachEngineLive("What a turn's model was shown of the sources", (it, engine) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("is stored again where it was removed since, also beside one that was not", () =>
+  it.scoped("is stored again after it was removed, also together with others that were not", () =>
     Effect.gen(function* () {
       const key = yield* agent
       yield* shows(1, 2)
@@ -162,7 +162,7 @@ eachEngineLive("What a turn's model was shown of the sources", (it, engine) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("belongs to one tenant: the same text of another one is another row, and stays with it", () =>
+  it.scoped("belongs to one tenant: the same text of another tenant is another row", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* agent, yield* agent]
       yield* shows(1)
@@ -181,7 +181,7 @@ eachEngineLive("What a turn's model was shown of the sources", (it, engine) => {
   )
 
   it.scoped(
-    "is freed with the last run that was shown it: a run, a conversation or an agent that is deleted",
+    "is removed with the last run that was shown it: with a deleted run, conversation or agent",
     () =>
       Effect.gen(function* () {
         const key = yield* agent
@@ -202,7 +202,7 @@ eachEngineLive("What a turn's model was shown of the sources", (it, engine) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("goes with the person whom it was shown for, unless somebody else was shown it too", () =>
+  it.scoped("is erased with its end user, unless another one's turn was shown it too", () =>
     Effect.gen(function* () {
       const key = yield* agent
       yield* shows(1, 2)
@@ -229,7 +229,7 @@ eachEngineLive("What a turn's model was shown of the sources", (it, engine) => {
   )
 
   if (engine === "server") {
-    it.scoped("is whole when runs settle while others with the same passages are deleted", () =>
+    it.scoped("stays complete when runs settle while others with the same passages are deleted", () =>
       Effect.gen(function* () {
         const key = yield* agent
         const sql = yield* SqlClient.SqlClient

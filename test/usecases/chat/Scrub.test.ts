@@ -7,7 +7,7 @@ const value = FastCheck.string({ minLength: 6, maxLength: 40, unit: "grapheme-as
 
 describe("Scrubbing", () => {
   it.prop(
-    "finds a value in every common encoding, wherever it stands",
+    "finds a value in every common encoding, at any position",
     [value, FastCheck.string()],
     ([secret, around]) => {
       const scrubber = new Scrubber([secret])
@@ -32,7 +32,7 @@ describe("Scrubbing", () => {
   )
 
   it.prop(
-    "of text in pieces is the same as of the whole, however it is cut",
+    "of text in chunks gives the same result as of the whole text, for any chunks",
     [value, FastCheck.array(FastCheck.nat(12)), FastCheck.string()],
     ([secret, cuts, noise]) => {
       const scrubber = new Scrubber([secret, secret.slice(0, 4), "42"])
@@ -50,7 +50,7 @@ describe("Scrubbing", () => {
     }
   )
 
-  it("holds nothing back that cannot become a value", () => {
+  it("does not delay text that cannot become a value", () => {
     const stream = new Scrubber(["secret-value"]).streaming()
     expect(stream.push("Hello ")).toBe("Hello ")
     expect(stream.push("se")).toBe("")
@@ -60,7 +60,7 @@ describe("Scrubbing", () => {
     expect(stream.flush()).toBe("")
   })
 
-  it("leaves words alone that a short value is part of", () => {
+  it("does not change words that contain a short value", () => {
     const scrubber = new Scrubber(["42"])
     expect(scrubber.json({ a: "42 of 421", b: 42, c: 421 })).toEqual({
       a: "[redacted] of 421",
@@ -69,7 +69,7 @@ describe("Scrubbing", () => {
     })
   })
 
-  it("leaves the marks of citations and the numbers of schemas alone", () => {
+  it("does not change citation marks and numbers in schemas", () => {
     const scrubber = new Scrubber(["1", "pro"])
     expect(scrubber.text("It takes 14 days [1]. It is store 1 [12][1]")).toBe(
       "It takes 14 days [1]. It is store [redacted] [12][1]"

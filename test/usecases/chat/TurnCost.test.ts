@@ -80,7 +80,7 @@ eachEngineLive("A turn's cost", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("is unknown, not nothing, for a model without a price and a call that broke off", () =>
+  it.scoped("is unknown, not 0, for a model without a price and for an interrupted call", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn
@@ -101,7 +101,7 @@ eachEngineLive("A turn's cost", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("is nothing where the provider refused, and what was spent before stays spent", () =>
+  it.scoped("is 0 for a refused call, and earlier calls still count", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const chat = yield* ChatTurn

@@ -19,7 +19,7 @@ const tooMany = Array.from({ length: TurnParts.maxUnreadParts + 1 }, () => delta
 
 describe("The parts of a turn", () => {
   it.effect.prop(
-    "are read in order, each once, however writer and reader take turns",
+    "are read in order, each once, for any interleaving of writer and reader",
     {
       texts: FastCheck.array(FastCheck.string(), { maxLength: 40 }),
       breaths: FastCheck.uniqueArray(FastCheck.nat(40))
@@ -37,7 +37,7 @@ describe("The parts of a turn", () => {
       })
   )
 
-  it.effect("that come together are one chunk", () =>
+  it.effect("that arrive together are one chunk", () =>
     Effect.gen(function* () {
       const parts = yield* TurnParts.make
       yield* parts.addAndWait(["a", "b", "c"].map(delta))
@@ -58,7 +58,7 @@ describe("The parts of a turn", () => {
     })
   )
 
-  it.effect("make text wait for a reader who is far behind, until that reader goes on", () =>
+  it.effect("apply backpressure to text while a reader is far behind", () =>
     Effect.gen(function* () {
       const parts = yield* TurnParts.make
       const writer = yield* Effect.fork(parts.addAndWait(tooMany))
@@ -69,7 +69,7 @@ describe("The parts of a turn", () => {
     })
   )
 
-  it.effect("never make an event wait, or the end", () =>
+  it.effect("never delay an event or the end", () =>
     Effect.gen(function* () {
       const parts = yield* TurnParts.make
       const writer = yield* Effect.fork(parts.addAndWait(tooMany))
@@ -81,7 +81,7 @@ describe("The parts of a turn", () => {
     })
   )
 
-  it.effect("are dropped once the reader has left, and nobody waits", () =>
+  it.effect("are dropped once the reader has left, without waiting", () =>
     Effect.gen(function* () {
       const parts = yield* TurnParts.make
       const writer = yield* Effect.fork(parts.addAndWait(tooMany))

@@ -101,7 +101,7 @@ const only = (scope: ReadScope) =>
   })
 
 eachEngineLive("An import", (it) => {
-  it.effect("stores conversations as they were, and a repetition stores nothing twice", () =>
+  it.effect("stores conversations unchanged, and a repeated import stores nothing twice", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       const text = [line("a", ["Hi", "Hello", "Bye"]), line("b", ["One"])].join("\n")
@@ -122,7 +122,7 @@ eachEngineLive("An import", (it) => {
   )
 
   it.effect(
-    "knows a line without an id by its text, and a line twice in one import is one conversation",
+    "identifies a line without an id by its text, and imports a repeated line once",
     () =>
       Effect.gen(function* () {
         const scope = yield* agent()
@@ -136,7 +136,7 @@ eachEngineLive("An import", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.effect("at the same time as another of the same lines stores each once", () =>
+  it.effect("stores each line once when the same lines are imported concurrently", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       const text = Array.from({ length: 30 }, (_, place) =>
@@ -153,7 +153,7 @@ eachEngineLive("An import", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("names every line it refuses, stores nothing of it, and repeats nothing that was given", () =>
+  it.effect("reports every refused line without its content, and stores nothing of it", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       const bad = [
@@ -209,7 +209,7 @@ eachEngineLive("An import", (it) => {
 })
 
 eachEngineLive("Messages that came without a key", (it, engine) => {
-  it.effect("make reading wait, are in the prompt meanwhile, and come before all that were said since", () =>
+  it.effect("delay the pages until they have a position, are in the prompt meanwhile, and come before later messages", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       yield* imported(scope, line("a", ["1", "2", "3"]))
@@ -236,7 +236,7 @@ eachEngineLive("Messages that came without a key", (it, engine) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("leave the cursor of a walk good that began before they came", () =>
+  it.effect("do not invalidate a cursor from before they came", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       yield* imported(scope, line("a", ["1", "2"]))
@@ -259,7 +259,7 @@ eachEngineLive("Messages that came without a key", (it, engine) => {
 
   // The embedded database has one connection, on which a batch is as short as any other statement.
   if (engine === "server")
-    it.effect("are given them while turns go on: a batch that is not committed yet holds no turn up", () =>
+    it.effect("get positions while turns continue: an uncommitted batch blocks no turn", () =>
       Effect.gen(function* () {
         const scope = yield* agent()
         yield* imported(scope, line("a", ["1", "2", "3"]))
@@ -287,7 +287,7 @@ eachEngineLive("Messages that came without a key", (it, engine) => {
       }).pipe(onFreshData)
     )
 
-  it.effect("are read while the thread serves requests", () =>
+  it.effect("are read without blocking other requests", () =>
     Effect.gen(function* () {
       const contents = Array.from({ length: 50 }, (_, place) => String(place))
       // Its last message has no such role.
@@ -305,7 +305,7 @@ eachEngineLive("Messages that came without a key", (it, engine) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("are given keys once, however many processes try", () =>
+  it.effect("get positions once, even if several processes try", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       const text = Array.from({ length: 40 }, (_, place) => line(`c${place}`, ["1", "2", "3", "4", "5"]))
@@ -351,7 +351,7 @@ eachEngineLive("Conversations", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("are told whole, as they were when reading began, while turns go on", () =>
+  it.effect("are read completely, as of the beginning, while turns continue", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       const contents = Array.from({ length: 950 }, (_, place) => String(place))
@@ -376,7 +376,7 @@ eachEngineLive("Conversations", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("that vanish while they are told are not taken for whole", () =>
+  it.effect("that are deleted during the reading fail it, so that a part is not taken for the whole", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       yield* imported(
@@ -396,7 +396,7 @@ eachEngineLive("Conversations", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("can be walked while turns of them settle: nothing is lost or doubled", () =>
+  it.effect("can be paged while turns settle, without lost or repeated messages", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       yield* imported(scope, line("a", ["1", "2", "3"]))
@@ -570,7 +570,7 @@ const run = (steps: ReadonlyArray<Step>) =>
 
 eachEngineLive("Whatever is said, imported and put in order meanwhile", (it) => {
   it.effect(
-    "pages are those of the order that a conversation has, and nothing is lost or doubled",
+    "pages follow the order of the conversation, without lost or repeated messages",
     () =>
       Effect.gen(function* () {
         const runtime = yield* Effect.runtime<

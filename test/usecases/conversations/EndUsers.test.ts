@@ -140,7 +140,7 @@ const leftInInbox = Effect.gen(function* () {
 })
 
 eachEngineLive("what is stored about a person", (it) => {
-  it.effect("is erased everywhere when the person is, and nobody else's is", () =>
+  it.effect("is erased everywhere with the end user, and nobody else's is", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -165,7 +165,7 @@ eachEngineLive("what is stored about a person", (it) => {
   )
 
   it.effect(
-    "takes along what providers delivered of them, and nothing that came from or to anybody else",
+    "includes the providers' deliveries of their messages, and nothing from or to anybody else",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -203,7 +203,7 @@ eachEngineLive("what is stored about a person", (it) => {
       }).pipe(Effect.provide(Live))
   )
 
-  it.effect("takes the files along that they sent, but none that somebody else sent too", () =>
+  it.effect("includes the files that they sent, except those that somebody else sent too", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -249,7 +249,7 @@ eachEngineLive("what is stored about a person", (it) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("stays while a turn of theirs runs, which would write again: CONFLICT", () =>
+  it.effect("is not erased while one of their turns runs: CONFLICT", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -266,7 +266,7 @@ eachEngineLive("what is stored about a person", (it) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("is exported whole, ends with its count, and is found by the caller's own id", () =>
+  it.effect("is exported completely, ends with its count, and is found by the caller's own id", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

@@ -87,7 +87,7 @@ eachEngineLive("The search for questions without an answer", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("forgets a group that is gone, and reports it when it comes again", () =>
+  it.scoped("forgets a group that has disappeared, and reports it when it reappears", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const scope = yield* agent
@@ -102,7 +102,7 @@ eachEngineLive("The search for questions without an answer", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is made for tenants that want to be told alone, once an hour, by one process", () =>
+  it.scoped("runs only for tenants that subscribe to it, once an hour, in one process", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const scope = yield* agent

@@ -5,7 +5,7 @@ import * as Fiber from "effect/Fiber"
 import { withOwner } from "../../../src/concurrency/CurrentOwner.ts"
 import { ReportPermits } from "../../../src/usecases/conversations/ReportPermits.ts"
 
-it.live("One tenant's reports run one at a time and keep no other tenant's waiting", () =>
+it.live("One tenant's reports run one at a time and do not delay another tenant's", () =>
   Effect.gen(function* () {
     const { withPermit } = yield* ReportPermits
     const end = yield* Deferred.make<void>()

@@ -18,8 +18,8 @@ interface Counts {
 
 const labels = /\{(email|phone|card)\|([^}]*)\}/g
 
-describe("What is found", () => {
-  it("has the precision and the recall that docs/privacy.md tells, on the examples of ours", () => {
+describe("The detection of personal data", () => {
+  it("has the precision and the recall in docs/privacy.md, for our examples", () => {
     const counts = new Map<string, Counts>()
     const misses: Array<string> = []
     for (const example of examples) {
@@ -154,7 +154,7 @@ describe("What is found", () => {
     { fastCheck: { numRuns: 3_000, seed: 1 } }
   )
 
-  it("takes time that grows with the text alone, of hostile texts too", () => {
+  it("takes time linear in the text, also for hostile texts", () => {
     const hostile = [
       "@",
       "a@",
@@ -202,7 +202,7 @@ describe("Learning from a long text", () => {
     }
   })
 
-  it("finds what reading it at once finds", () => {
+  it("finds the same as reading it at once", () => {
     const said = `${"1 ".repeat(5_000)}Telefon 1234567, ${"0171 2345678, ".repeat(2_000)}`
     for (const read of [
       (masked: Masking) => masked.learn(said),
@@ -215,7 +215,7 @@ describe("Learning from a long text", () => {
     }
   })
 
-  it("reads no character of an address again and again", () => {
+  it("reads no character of an address repeatedly", () => {
     const said = "%40".repeat(10_000)
     expect(counting(() => masking().text(said))).toBeLessThan(20 * said.length)
   })

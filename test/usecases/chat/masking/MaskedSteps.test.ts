@@ -14,7 +14,7 @@ import { request } from "../TurnHarness.ts"
 const address = "canary.person@mail.example"
 
 describe("Masking in a turn", () => {
-  it.effect("lets other turns run while it learns from a long history, and from a long context", () =>
+  it.effect("does not block other turns while it reads a long history or a long context", () =>
     Effect.gen(function* () {
       const long = "1 ".repeat(8_000)
       const masking = new Masking(Schema.decodeUnknownSync(MaskingInput)({}))
@@ -35,7 +35,7 @@ describe("Masking in a turn", () => {
     })
   )
 
-  it.live("lets other turns run while the prompt of a long history is masked", () =>
+  it.live("does not block other turns while the prompt of a long history is masked", () =>
     Effect.gen(function* () {
       const masking = new Masking(Schema.decodeUnknownSync(MaskingInput)({}))
       let others = 0

@@ -128,7 +128,7 @@ const addTool = (scope: Scope, url: string) =>
   })
 
 eachEngineLive("A turn of an agent that masks personal data", (it) => {
-  it.scoped("tells the model placeholders, and the customer the values, streamed and stored alike", () =>
+  it.scoped("shows the model placeholders and the customer the values, both streamed and stored", () =>
     Effect.gen(function* () {
       const scope = yield* masked()
       const { reply } = yield* Script
@@ -153,7 +153,7 @@ eachEngineLive("A turn of an agent that masks personal data", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("reveals no value to who writes a placeholder, in any turn", () =>
+  it.scoped("reveals no value to a customer who writes a placeholder, in any turn", () =>
     Effect.gen(function* () {
       const scope = yield* masked()
       const { reply } = yield* Script
@@ -201,7 +201,7 @@ eachEngineLive("A turn of an agent that masks personal data", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("searches without the values, at first and again", () =>
+  it.scoped("searches without the values, in the first and in later searches", () =>
     Effect.gen(function* () {
       const scope = yield* masked()
       const sql = yield* SqlClient.SqlClient
@@ -223,7 +223,7 @@ eachEngineLive("A turn of an agent that masks personal data", (it) => {
   )
 
   it.scoped(
-    "restores the values of an object, and tells neither model nor trace of one that does not fit",
+    "restores the values of an object, and shows neither model nor trace an object that does not match",
     () =>
       Effect.gen(function* () {
         const scope = yield* masked({ patterns: [{ name: "quoted", pattern: '"\\w{3,20}"' }] })
@@ -244,7 +244,7 @@ eachEngineLive("A turn of an agent that masks personal data", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("that fails keeps the values out of logs, spans and the trace, and counts them there", () =>
+  it.scoped("that fails has only the numbers of values, not the values, in logs, spans and the trace", () =>
     Effect.gen(function* () {
       const scope = yield* masked()
       const { reply } = yield* Script
@@ -297,7 +297,7 @@ eachEngineLive("A turn of an agent that masks personal data", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("keeps what it says to the team whole when it hands over", () =>
+  it.scoped("shows the team the values when it hands over", () =>
     Effect.gen(function* () {
       const scope = yield* masked()
       const { reply } = yield* Script
@@ -315,7 +315,7 @@ eachEngineLive("A turn of an agent that masks personal data", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is replayed with the placeholders of then, and is the same", () =>
+  it.scoped("is replayed with the original placeholders, with the same result", () =>
     Effect.gen(function* () {
       const server = yield* toolServer
       const scope = yield* masked()
@@ -341,7 +341,7 @@ eachEngineLive("A turn of an agent that masks personal data", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is not touched where the agent masks nothing", () =>
+  it.scoped("is not changed if the agent masks nothing", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const { reply, requests } = yield* Script

@@ -115,7 +115,7 @@ const stateless =
 const environment = layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
 
 layer(environment, { excludeTestServices: true })("A remote MCP server", (it) => {
-  it.scoped("of version 2026-07-28 gets whole requests, and neither handshake nor session", () =>
+  it.scoped("of version 2026-07-28 gets complete requests without handshake and session", () =>
     Effect.gen(function* () {
       const { asked, url } = yield* served(stateless([plain], { ttlMs: 300_000 }))
       const source = yield* mcpSource
@@ -142,7 +142,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
     })
   )
 
-  it.scoped("has parameters repeated in headers as its schema says, and no tool that says it wrongly", () =>
+  it.scoped("gets parameters in headers as its schema requires, and its tools with invalid requirements are not offered", () =>
     Effect.gen(function* () {
       const inputSchema: JsonObject = {
         type: "object",
@@ -189,7 +189,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
     })
   )
 
-  it.scoped("that asks for what an agent cannot enter fails the call", () =>
+  it.scoped("that requests input from a person fails the call", () =>
     Effect.gen(function* () {
       const asking = { result: { resultType: "input_required", inputRequests: {} } }
       const { url } = yield* served(stateless([plain], {}, asking))
@@ -198,7 +198,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
     })
   )
 
-  it.scoped("may ask something itself before it answers, with any id", () =>
+  it.scoped("may send its own requests before it answers, with any id", () =>
     Effect.gen(function* () {
       const { url } = yield* served((asked) => ({
         ...stateless([plain])(asked),
@@ -213,7 +213,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
   )
 
   it.scoped(
-    "may keep the stream of its answer open: the answer counts at once, and the stream is closed",
+    "may keep the stream of its answer open: the answer is used at once, and the stream is closed",
     () =>
       Effect.gen(function* () {
         const { left, url } = yield* served((asked) => ({
@@ -230,7 +230,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
 
   for (const status of [200, 405]) {
     it.scoped(
-      `is told that its session ends, after the turn, which does not wait; it may answer ${status}`,
+      `is informed of the end of its session after the turn, which does not wait; it may answer ${status}`,
       () =>
         Effect.gen(function* () {
           const { asked, url } = yield* served(({ body, method }) => {
@@ -274,7 +274,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
     })
   )
 
-  it.scoped("says how long its list is believed: not at all, where that is 0", () =>
+  it.scoped("sets how long its list is cached: not at all for 0", () =>
     Effect.gen(function* () {
       const { asked, url } = yield* served(stateless([plain], { ttlMs: 0 }))
       const source = yield* mcpSource
@@ -320,7 +320,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
     )
   }
 
-  it.scoped("is reached through the guarded client alone", () =>
+  it.scoped("is reached only through the guarded client", () =>
     Effect.gen(function* () {
       const seen: Array<string> = []
       const guarded = yield* OutboundHttp

@@ -67,8 +67,8 @@ const thoughtOf = (parts: Effect.Effect.Success<ReturnType<typeof turn>>) =>
 
 const masking = JSON.stringify({ kinds: ["email"], patterns: [], sources: false, tools: [] })
 
-layer(TestDatabase, { excludeTestServices: true })("What a model thinks", (it) => {
-  it.scoped("is told to nobody by default, and goes back to its provider with the calls that follow it", () =>
+layer(TestDatabase, { excludeTestServices: true })("A model's reasoning", (it) => {
+  it.scoped("is not streamed by default, and is sent back to its provider with the following calls", () =>
     Effect.gen(function* () {
       const scope = yield* agent({})
       const parts = yield* turn(scope)
@@ -85,7 +85,7 @@ layer(TestDatabase, { excludeTestServices: true })("What a model thinks", (it) =
     }).pipe(Effect.provide(turnLayer()))
   )
 
-  it.scoped("is streamed where the agent says so, scrubbed, restored, never cited, and stored nowhere", () =>
+  it.scoped("is streamed if the agent enables it, scrubbed and restored, and is neither cited nor stored", () =>
     Effect.gen(function* () {
       const scope = yield* agent({ stream_reasoning: true, masking })
       const { chunks } = yield* Script
@@ -117,7 +117,7 @@ layer(TestDatabase, { excludeTestServices: true })("What a model thinks", (it) =
     }).pipe(Effect.provide(turnLayer()))
   )
 
-  it.scoped("is never told to visitors, to the team's trials and to customers of channels", () =>
+  it.scoped("is never streamed to visitors, the team's trials and customers of channels", () =>
     Effect.gen(function* () {
       const scope = yield* agent({ stream_reasoning: true })
       for (const channel of ["widget", "test", "whatsapp"]) {
@@ -126,7 +126,7 @@ layer(TestDatabase, { excludeTestServices: true })("What a model thinks", (it) =
     }).pipe(Effect.provide(turnLayer()))
   )
 
-  it.scoped("waits for the reply where that may be withheld, and then goes with it", () =>
+  it.scoped("is delayed until the reply if that may be withheld", () =>
     Effect.gen(function* () {
       const scope = yield* agent({ stream_reasoning: true, unsupported: "withhold" })
       const { chunks } = yield* Script

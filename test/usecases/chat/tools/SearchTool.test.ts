@@ -13,7 +13,7 @@ const turnOf = (admission: object) => ({ admission, opening: { runId: "run_1" },
 const called = (search: Parameters<typeof SearchTool.added>[2], input: JsonObject | null) =>
   SearchTool.added(turnOf({ maxSearches: 1 }), none, search).call("search_sources", input, () => Effect.void)
 
-it.effect("A search that takes longer than ten seconds is given up, which the model is told", () =>
+it.effect("A search that takes longer than ten seconds is ended, and the model is informed", () =>
   Effect.gen(function* () {
     const fiber = yield* Effect.fork(Effect.exit(called(() => Effect.never, { query: "seats" })))
     yield* TestClock.adjust("9 seconds")
@@ -34,7 +34,7 @@ it.effect("A query has to be a text of at most a thousand characters", () =>
   })
 )
 
-it("It is offered where the agent has sources and allows searches, and the runtime calls tools", () => {
+it("It is offered if the agent has sources and allows searches, and the runtime supports tools", () => {
   const model = { readsPassages: false }
   expect(SearchTool.isOffered(turnOf({ hasSources: true, maxSearches: 2 }), model)).toBe(true)
   expect(SearchTool.isOffered(turnOf({ hasSources: false, maxSearches: 2 }), model)).toBe(false)

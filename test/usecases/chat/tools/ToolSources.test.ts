@@ -139,7 +139,7 @@ for (const name of names) {
       }).pipe(onFreshData(process(names)))
     )
 
-    it.scoped("get arguments that fit what they declare, and nothing else", () =>
+    it.scoped("get only arguments that match their declared schema", () =>
       Effect.gen(function* () {
         const scope = yield* shop
         const { reply } = yield* Script
@@ -164,7 +164,7 @@ for (const name of names) {
       }).pipe(onFreshData(process(names)))
     )
 
-    it.scoped("are interrupted when their time is up, and run beside others", () =>
+    it.scoped("are interrupted at their time limit, and run concurrently", () =>
       Effect.gen(function* () {
         aborted = 0
         const scope = yield* shop
@@ -182,7 +182,7 @@ for (const name of names) {
   })
 
   layer(TestDatabase, { excludeTestServices: true })(`Without the source ${name}`, (it) => {
-    it.scoped("its tools are not offered, the trace says so, and all others answer", () =>
+    it.scoped("its tools are not offered, which the trace records, and all other tools answer", () =>
       Effect.gen(function* () {
         const others = names.filter((other) => other !== name)
         yield* Effect.gen(function* () {
