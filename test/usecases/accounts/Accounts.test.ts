@@ -81,7 +81,7 @@ const failTimes = (times: number, address: string) =>
 
 describe("Accounts", () => {
   eachEngine("in SQL", (it) => {
-    it.effect("make a tenant on plan self-hosted with its owner, who can sign in and out", () =>
+    it.effect("create a tenant on plan self-hosted with its owner, who can sign in and out", () =>
       Effect.gen(function* () {
         yield* reset
         const accounts = yield* Accounts
@@ -121,7 +121,7 @@ describe("Accounts", () => {
       }).pipe(Effect.provide(UseCases))
     )
 
-    it.effect("refuse a second user of one e-mail address and leave no tenant behind", () =>
+    it.effect("refuse a second user with the same e-mail address, and leave no tenant behind", () =>
       Effect.gen(function* () {
         yield* reset
         const accounts = yield* Accounts
@@ -209,7 +209,7 @@ describe("Accounts", () => {
         }).pipe(Effect.provide(UseCases))
     )
 
-    it.effect("count a failure whose client has left", () =>
+    it.effect("count a failure whose client has disconnected", () =>
       Effect.gen(function* () {
         yield* reset
         yield* tenant.pipe(Effect.provide(UseCases))
@@ -225,7 +225,7 @@ describe("Accounts", () => {
       })
     )
 
-    it.effect("throttle guesses that run side by side: at most ten are told that they are wrong", () =>
+    it.effect("throttle concurrent guesses: at most ten get the answer that they are wrong", () =>
       Effect.gen(function* () {
         yield* reset
         yield* tenant

@@ -61,8 +61,8 @@ const swept = Effect.gen(function* () {
   while (yield* limits.sweep) continue
 })
 
-eachEngineLive("What a tenant keeps no longer", (it) => {
-  it.effect("is nothing until it says so", () =>
+eachEngineLive("The expired data of a tenant", (it) => {
+  it.effect("is empty until the tenant sets a limit", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -76,7 +76,7 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("is its own conversations past the limit, but for those that a human or a run is at", () =>
+  it.effect("contains its conversations past the limit, except those with an active human or run", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -116,7 +116,7 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("is its runs, entries, mails, deliveries and jobs past their own limits", () =>
+  it.effect("contains its runs, audit entries, mails, deliveries and jobs past their own limits", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -179,7 +179,7 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("goes in batches, tenants in turns, each of one process at a time", () =>
+  it.effect("is deleted in batches, for tenants in turn, in one process at a time", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -219,7 +219,7 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("is found past any number of conversations that stay", () =>
+  it.effect("is found behind any number of conversations that are kept", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -237,7 +237,7 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("is people without an id, with their last conversation and after a time of their own", () =>
+  it.effect("contains people without an id, with their last conversation and by their own limit", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -272,7 +272,7 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("is what the installation keeps no longer, unless it keeps that for a shorter time itself", () =>
+  it.effect("follows the limits of the installation, unless the tenant's are shorter", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()

@@ -129,8 +129,8 @@ const tenant = Effect.gen(function* () {
   return (yield* Fixtures.agent()).tenantId
 })
 
-eachEngineLive("What billing events add up to", (it) => {
-  it.effect("is the same whatever their order and however often each comes", () =>
+eachEngineLive("The state that follows from billing events", (it) => {
+  it.effect("does not depend on their order and repeats", () =>
     Effect.gen(function* () {
       for (const { length, order } of FastCheck.sample(deliveries, { numRuns: 40, seed: 34 })) {
         const first = yield* tenant
@@ -147,7 +147,7 @@ eachEngineLive("What billing events add up to", (it) => {
     }).pipe(provided)
   )
 
-  it.effect("is the same whatever is told, of whichever tenant, in whatever order and however often", () =>
+  it.effect("is the same for random events of several tenants in any order with repeats", () =>
     Effect.gen(function* () {
       for (const { again, order, told } of FastCheck.sample(lives, { numRuns: 60, seed: 6 })) {
         const outcomeOf = (places: ReadonlyArray<number>) =>
@@ -166,7 +166,7 @@ eachEngineLive("What billing events add up to", (it) => {
   )
 
   it.effect(
-    "takes the plan from a tenant whose subscription becomes another's, whichever is told first",
+    "ends the plan of a tenant whose subscription is moved to another, in any order of events",
     () =>
       Effect.gen(function* () {
         for (const order of [
@@ -190,7 +190,7 @@ eachEngineLive("What billing events add up to", (it) => {
       }).pipe(provided)
   )
 
-  it.effect("is the same when all of them come at the same time", () =>
+  it.effect("is the same when all of them arrive at the same time", () =>
     Effect.gen(function* () {
       const expected = yield* Effect.gen(function* () {
         const tenantId = yield* tenant
@@ -206,7 +206,7 @@ eachEngineLive("What billing events add up to", (it) => {
     }).pipe(provided)
   )
 
-  it.effect("is whole when deliveries are cut off, and come again", () =>
+  it.effect("is complete when deliveries are interrupted and repeated", () =>
     Effect.gen(function* () {
       const calm = yield* tenant
       yield* Effect.forEach(life(calm), deliver)
@@ -222,7 +222,7 @@ eachEngineLive("What billing events add up to", (it) => {
     }).pipe(provided)
   )
 
-  it.effect("leaves no tenant on a plan that nobody pays for", () =>
+  it.effect("leaves no tenant with a plan that is not paid for", () =>
     Effect.gen(function* () {
       const tenantId = yield* tenant
       yield* Effect.forEach(life(tenantId).slice(0, 9), deliver)

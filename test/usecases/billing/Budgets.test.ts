@@ -27,7 +27,7 @@ const costing = (cost: number) => () =>
   )
 
 eachEngineLive("A chat turn of a tenant with a budget", (it) => {
-  it.scoped("spends what it costs, stored or not, and is refused with 429 once that is spent", () =>
+  it.scoped("counts against the budget, stored or not, and is refused with 429 once the budget is exhausted", () =>
     Effect.zipRight(
       reset,
       Effect.gen(function* () {

@@ -75,7 +75,7 @@ const about = (found: number | undefined, expected: number) => {
 }
 
 eachEngineLive("The storage of a tenant", (it) => {
-  it.effect("is nothing known before the first count, and nothing when there is no data", () =>
+  it.effect("is unknown before the first count, and 0 without data", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -92,7 +92,7 @@ eachEngineLive("The storage of a tenant", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("is every row once, however many batches that takes, and no other tenant's", () =>
+  it.effect("counts every row once in any number of batches, and no other tenant's", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -123,7 +123,7 @@ eachEngineLive("The storage of a tenant", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("is counted anew a day later, and from where a count stopped", () =>
+  it.effect("is counted again a day later, and continues an interrupted count", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

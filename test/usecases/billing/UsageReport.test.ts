@@ -78,7 +78,7 @@ const secondAgent = (scope: ReadScope) =>
   })
 
 eachEngineLive("usage", (it) => {
-  it.effect("reports the key's agent alone, and limits as limits", () =>
+  it.effect("reports only the key's agent, and limits as entitlements", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent({ turns: 7, sources: 3, ingestionJobs: 5 })
@@ -114,7 +114,7 @@ eachEngineLive("usage", (it) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("adds up what models cost by agent, model and day, and says how much of it is not known", () =>
+  it.effect("sums the costs by agent, model and day, and counts calls of unknown price", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent({ turns: 7, sources: 3, ingestionJobs: 5 })
@@ -148,7 +148,7 @@ eachEngineLive("usage", (it) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("takes no statement more for what models cost", () =>
+  it.effect("needs no further statement for the costs of models", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent({ turns: 7, sources: 3, ingestionJobs: 5 })
@@ -164,7 +164,7 @@ eachEngineLive("usage", (it) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("counts jobs, which the deletion of their source does not take back", () =>
+  it.effect("counts jobs even after the deletion of their source", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -205,7 +205,7 @@ eachEngineLive("usage", (it) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("gives a spent quota back once its period is over", () =>
+  it.effect("restores a used quota at the end of its period", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent({ turns: 1 })
@@ -232,7 +232,7 @@ eachEngineLive("usage", (it) => {
   )
 
   it.effect(
-    "follows a period that is over with the next of the same length, in whole months where it is some",
+    "continues an ended period with the next one of the same length, in whole months if it has whole months",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -280,7 +280,7 @@ eachEngineLive("usage", (it) => {
       })
   )
 
-  it.effect("fails closed when the agent is missing", () =>
+  it.effect("fails when the agent is missing", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()

@@ -30,14 +30,14 @@ const told = (pieces: ReadonlyArray<string>, marks: "removed" | "kept" | "none" 
 }
 
 describe("The citations of a reply", () => {
-  it("are told before the bracket that ends their first mark, and only those that there are", () => {
+  it("are sent before the bracket that ends their first mark, and only for existing passages", () => {
     expect(told(["So [1] and [9] and [2], again [1]."])).toBe("So [1{1}] and and [2{2}], again [1].")
     expect(told(["So [1] and [9]."], "kept")).toBe("So [1{1}] and [9].")
     expect(told(["So [1] and [9]."], "none")).toBe("So [1] and [9].")
     expect(told(["So [", "1", "] and [", "2]", "["])).toBe("So [1{1}] and [2{2}][")
   })
 
-  it("are told at the same place however the text comes in pieces", () => {
+  it("are sent at the same position for any chunks of the text", () => {
     const text = FastCheck.array(
       FastCheck.constantFrom("[1]", "[2]", "[3]", "[9]", "[", "]", "1", "12", "word ", "[1", "2]"),
       { maxLength: 20 }
@@ -57,7 +57,7 @@ describe("The citations of a reply", () => {
     )
   })
 
-  it("are told afterwards where nothing marks them", () => {
+  it("are sent after the text if nothing marks them", () => {
     const citationStream = new CitationStream([1, 2].map(citation), "kept")
     citationStream.addText("As it is [2].")
     expect(written(citationStream.rest([1, 2].map(citation)))).toBe("{1}")

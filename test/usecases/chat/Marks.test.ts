@@ -14,7 +14,7 @@ const scanned = (pieces: ReadonlyArray<string>, numbers: ReadonlyArray<number> =
 const plain = (text: string) => text.replaceAll("{", "[").replaceAll("}", "]")
 
 describe("The marks of a text", () => {
-  it("of no passage are removed with the blank before them", () => {
+  it("of no passage are removed with the space before them", () => {
     for (const [text, seen] of [
       ["It is so [9].", "It is so."],
       ["It is [9] so [1].", "It is so {1}."],
@@ -28,12 +28,12 @@ describe("The marks of a text", () => {
       expect(scanned([text])).toBe(seen)
   })
 
-  it("in a list become one each, and a list with any other number is no list of marks", () => {
+  it("in a list become separate marks, and a list with any other number is not a list of marks", () => {
     expect(scanned(["So [1, 2] and [3,1]."])).toBe("So {1}{2} and {3}{1}.")
     expect(scanned(["From the interval [0, 100]."])).toBe("From the interval [0, 100].")
   })
 
-  it("are none in code, where brackets are what they are", () => {
+  it("do not exist in code, where brackets are unchanged", () => {
     for (const text of ["Write `list[9]` here", "```js\nlist[9] = list[1]\n```", "~~~~\n[9]\n~~~\n[1]\n~~~~"])
       expect(scanned([text])).toBe(text)
     expect(scanned(["`a` [1] and\n```\nx[1]\n```\nthen [2], it's ` open\nand [3]"])).toBe(
@@ -41,18 +41,18 @@ describe("The marks of a text", () => {
     )
   })
 
-  it("are no texts of links", () => {
+  it("are not the texts of links", () => {
     const text = "See [404](https://example.com/404) and [7](https://example.com/7)."
     expect(scanned([text])).toBe(text)
     expect(scanned(["So [9] (as said)."])).toBe("So (as said).")
   })
 
-  it("are no links, notes or empty brackets", () => {
+  it("are not links, notes or empty brackets", () => {
     const text = "A [link](https://example.com/), a [x] box, a note[^1] and []."
     expect(scanned([text])).toBe(text)
   })
 
-  it("are the same however the text comes in pieces, and nothing is left to remove afterwards", () => {
+  it("are the same for any chunks of the text, and none remains to be removed afterwards", () => {
     const text = FastCheck.array(
       FastCheck.constantFrom(
         "[1]",
@@ -92,7 +92,7 @@ describe("The marks of a text", () => {
     )
   })
 
-  it("are gone from a text that has to be without them", () => {
+  it("are removed from a text that must not have them", () => {
     expect(withoutMarks("It is so [1][2]. And so [3].")).toBe("It is so. And so.")
   })
 })

@@ -67,7 +67,7 @@ const failures = (parts: ReadonlyArray<{ readonly _tag: string; readonly message
   parts.flatMap(({ _tag, message }) => (_tag === "ToolFailure" ? [message] : []))
 
 layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
-  it.scoped("are called with what the model, the tool and the caller each give, and the model goes on", () =>
+  it.scoped("are called with the values of the model, the tool and the caller, and the model continues", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const server = yield* toolServer
@@ -119,7 +119,7 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("that fail tell the model so, and the turn goes on", () =>
+  it.scoped("that fail report it to the model, and the turn continues", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const server = yield* toolServer
@@ -182,7 +182,7 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("that have run are a reason not to repeat the model's request", () =>
+  it.scoped("that have run prevent a retry of the model's request", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const server = yield* toolServer
@@ -200,7 +200,7 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
-  it.scoped("of a remote MCP server carry its names, and its list is remembered", () =>
+  it.scoped("of a remote MCP server have its names, and its list is cached", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const server = yield* toolServer

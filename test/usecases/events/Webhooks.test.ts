@@ -200,8 +200,8 @@ const attemptAll = Effect.flatMap(jobs, (found) =>
 
 const bodyOf = (call: OutboundRequest | undefined) => JSON.parse(String(call?.body))
 
-eachEngineLive("Events out", (it) => {
-  it.effect("are written with the turn that they report, under one id at all endpoints", () =>
+eachEngineLive("Webhook events", (it) => {
+  it.effect("are written with the turn that they report, with the same id at all endpoints", () =>
     onFreshData(
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
@@ -227,7 +227,7 @@ eachEngineLive("Events out", (it) => {
   )
 
   it.effect(
-    "are not written where nobody asks: no endpoint, another type, a disabled one, an undone transaction",
+    "are not written without a subscriber: no endpoint, another type, a disabled one, a rolled back transaction",
     () =>
       onFreshData(
         Effect.gen(function* () {
@@ -246,7 +246,7 @@ eachEngineLive("Events out", (it) => {
       )
   )
 
-  it.effect("tell of a hand-over after its turn, of who takes over and what they write, and of sources", () =>
+  it.effect("report a handoff after its turn, a takeover, a human's messages, and sources", () =>
     onFreshData(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -289,7 +289,7 @@ eachEngineLive("Events out", (it) => {
     )
   )
 
-  it.effect("tell of each rating of a reply, with its comment where the endpoint asks for it", () =>
+  it.effect("report each rating of a reply, with its comment if the endpoint wants full payloads", () =>
     onFreshData(
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
@@ -318,7 +318,7 @@ eachEngineLive("Events out", (it) => {
     )
   )
 
-  it.effect("tell of each version that turns use from then on, and of no draft", () =>
+  it.effect("report each published version, and no draft", () =>
     onFreshData(
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
@@ -341,7 +341,7 @@ eachEngineLive("Events out", (it) => {
     )
   )
 
-  it.effect("tell of a turn whose process died", () =>
+  it.effect("report a turn whose process died", () =>
     onFreshData(
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
@@ -393,7 +393,7 @@ eachEngineLive("Events out", (it) => {
   )
 
   it.effect(
-    "are thin by choice or full, and full ones say nothing of somebody who was erased while they waited",
+    "are thin or full as configured, and full ones contain nothing of an erased end user",
     () =>
       onFreshData(
         Effect.gen(function* () {
@@ -420,7 +420,7 @@ eachEngineLive("Events out", (it) => {
       )
   )
 
-  it.effect("are sent again under the same id after every kind of failure, until they are taken", () =>
+  it.effect("are sent again with the same id after every kind of failure, until they are accepted", () =>
     onFreshData(
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
@@ -447,7 +447,7 @@ eachEngineLive("Events out", (it) => {
     )
   )
 
-  it.effect("of an attempt that is interrupted before, within and after its call are sent, never lost", () =>
+  it.effect("of an attempt that is interrupted before, during or after its call are not lost", () =>
     onFreshData(
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
@@ -595,7 +595,7 @@ eachEngineLive("Events out", (it) => {
   )
 
   it.effect(
-    "an endpoint that has failed for three days is disabled; what failed is sent by a replay under its id",
+    "an endpoint that has failed for three days is disabled; a replay sends failed events with their ids",
     () =>
       onFreshData(
         Effect.gen(function* () {
@@ -630,7 +630,7 @@ eachEngineLive("Events out", (it) => {
       )
   )
 
-  it.effect("a dead endpoint is called by one delivery at a time, and by all of them when it is back", () =>
+  it.effect("a failing endpoint is called by one delivery at a time, and by all after it has recovered", () =>
     onFreshData(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -657,7 +657,7 @@ eachEngineLive("Events out", (it) => {
   )
 
   it.effect(
-    "are forgotten after a week, unless they still wait; a test event is for one endpoint alone",
+    "are deleted after a week unless they still wait; a test event is for one endpoint only",
     () =>
       onFreshData(
         Effect.gen(function* () {
@@ -684,7 +684,7 @@ eachEngineLive("Events out", (it) => {
       )
   )
 
-  it.effect("wait for a listener until it has received them, in order and signed, and call nobody", () =>
+  it.effect("wait for a listener until it has received them, in order and signed, without any call", () =>
     onFreshData(
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
@@ -728,7 +728,7 @@ eachEngineLive("Events out", (it) => {
     )
   )
 
-  it.effect("end for a listener that nobody asks for, which is no webhook", () =>
+  it.effect("end for a listener without requests, which is not listed as a webhook", () =>
     onFreshData(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -753,7 +753,7 @@ eachEngineLive("Events out", (it) => {
     )
   )
 
-  it.effect("wait in so many requests of one customer at most, and others get theirs", () =>
+  it.effect("of one customer wait in a limited number of requests, and others still get theirs", () =>
     onFreshData(
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()
@@ -781,7 +781,7 @@ eachEngineLive("Events out", (it) => {
     )
   )
 
-  it.effect("are sent as examples of a type to those who ask for it, under one id", () =>
+  it.effect("are sent as examples of a type to its subscribers, with one id", () =>
     onFreshData(
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent()

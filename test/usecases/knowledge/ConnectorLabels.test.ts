@@ -63,7 +63,7 @@ const prepared = Effect.gen(function* () {
 })
 
 eachEngineLive("Labels of a connector", (it) => {
-  it.scoped("take effect at once where fewer may read it, else with the documents chosen for them", () =>
+  it.scoped("take effect at once if fewer keys may read the source, else together with the documents for them", () =>
     Effect.gen(function* () {
       const { control, scope, services } = yield* prepared
       yield* Effect.gen(function* () {
@@ -94,7 +94,7 @@ eachEngineLive("Labels of a connector", (it) => {
     }).pipe(Effect.provide(layerReaders))
   )
 
-  it.scoped("that are changed during a sync never show its documents to others", () =>
+  it.scoped("that are changed during a sync never reveal its documents to others", () =>
     Effect.gen(function* () {
       const { control, scope, services } = yield* prepared
       yield* Effect.gen(function* () {
@@ -127,7 +127,7 @@ eachEngineLive("Labels of a connector", (it) => {
     }).pipe(Effect.provide(layerReaders))
   )
 
-  it.scoped("that are changed keep what a reader no longer names, where they may", () =>
+  it.scoped("that are changed keep documents that a reader no longer names, if the labels allow it", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()

@@ -57,7 +57,7 @@ const settings = {
 }
 
 eachEngineLive("A source of a registered reader", (it) => {
-  it.effect("names what is wrong with its settings by their places", () =>
+  it.effect("reports the errors of its settings with their paths", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -74,7 +74,7 @@ eachEngineLive("A source of a registered reader", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("keeps its secrets sealed, apart, and for the address that they were given for", () =>
+  it.effect("stores its secrets sealed and separately, and uses them only for their address", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -112,7 +112,7 @@ eachEngineLive("A source of a registered reader", (it) => {
   )
 })
 
-it("Settings of built-in readers stand for these values where they are missing", () => {
+it("Omitted settings of built-in readers have these values", () => {
   expect(feed.defaults?.({ url: "https://example.com/feed" })).toEqual({ keep: "all" })
   expect(repository.defaults?.({ url: "https://github.com/acme/docs" })).toEqual({
     provider: "github",
@@ -126,7 +126,7 @@ it("Settings of built-in readers stand for these values where they are missing",
 })
 
 eachEngineLive("A pass of a reader", (it) => {
-  it.scoped("goes on from the last one when a setting is written at its default, and only then", () =>
+  it.scoped("continues from the last cursor only if the settings are the same, with defaults", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()

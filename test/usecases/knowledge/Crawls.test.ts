@@ -29,7 +29,7 @@ const serve = serveSite(
 )
 
 eachEngineLive("The crawl report", (it) => {
-  it.scoped("is read page by page in the order of the crawl, by outcome, of one's own sources alone", () =>
+  it.scoped("is read page by page in the order of the crawl, by outcome, for the tenant's own sources only", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -68,7 +68,7 @@ eachEngineLive("The crawl report", (it) => {
   )
 
   it.scoped(
-    "of the latest job alone is kept, beside that of the documents that answer; it goes with its source",
+    "is kept for the latest job and for the live documents, and is deleted with its source",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -99,7 +99,7 @@ eachEngineLive("The crawl report", (it) => {
       }).pipe(Effect.provide(live))
   )
 
-  it.scoped("tells the error of each attempt, with its code; the last is the source's", () =>
+  it.scoped("contains the error of each attempt with its code; the last one is the source's", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -127,7 +127,7 @@ eachEngineLive("The crawl report", (it) => {
 })
 
 eachEngineLive("The dry run", (it) => {
-  it.scoped("with urls judges by patterns alone, names the pattern, and fetches nothing", () =>
+  it.scoped("with urls applies only the patterns, names the pattern, and fetches nothing", () =>
     Effect.gen(function* () {
       const crawls = yield* Crawls
       const config = {
@@ -152,7 +152,7 @@ eachEngineLive("The dry run", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("lets others be served while it compares, and says of which addresses it has compared none", () =>
+  it.scoped("does not block other requests while it compares, and lists addresses that were not compared", () =>
     Effect.gen(function* () {
       const crawls = yield* Crawls
       const excludePatterns = Array.from({ length: 100 }, () => `*${"a".repeat(1_015)}?b1*`)
@@ -196,7 +196,7 @@ eachEngineLive("The dry run", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("without urls crawls a little, says why each page is in or out, and keeps nothing", () =>
+  it.scoped("without urls crawls a few pages, gives the reason for each, and stores nothing", () =>
     Effect.gen(function* () {
       yield* reset
       const site = yield* serve
@@ -230,7 +230,7 @@ eachEngineLive("The dry run", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("fetches at most fifty pages, and says that there were more", () =>
+  it.scoped("fetches at most fifty pages, and reports that there are more", () =>
     Effect.gen(function* () {
       const links = Array.from({ length: 80 }, (_, at) => `/p${at}`)
       const site = yield* serveSite(() => (path) => (path === "/robots.txt" ? undefined : page(path, links)))
@@ -246,7 +246,7 @@ eachEngineLive("The dry run", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("of a source that cannot be read says why", () =>
+  it.scoped("of an unreadable source gives the reason", () =>
     Effect.gen(function* () {
       const site = yield* serveSite(() => ({}))
       const crawls = yield* Crawls

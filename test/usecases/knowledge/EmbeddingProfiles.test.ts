@@ -120,7 +120,7 @@ const before = (texts: ReadonlyArray<string>) =>
 
 eachEngineLive("Changing the embedding model", (it) => {
   it.scoped(
-    "answers with the old vectors until all new ones are there, then moves in one step, and back at once",
+    "uses the old vectors until all new ones are stored, then switches at once, and can switch back at once",
     () =>
       Effect.gen(function* () {
         const { scope } = yield* before(["restoring a backup", "renewing a passport"])
@@ -162,7 +162,7 @@ eachEngineLive("Changing the embedding model", (it) => {
       })
   )
 
-  it.scoped("answers by words alone, and says so, while nothing can embed queries for the old vectors", () =>
+  it.scoped("searches by words alone and reports it while no model can embed queries for the old vectors", () =>
     Effect.gen(function* () {
       const { scope } = yield* before(["restoring a backup"])
       yield* Effect.gen(function* () {
@@ -226,7 +226,7 @@ eachEngineLive("Changing the embedding model", (it) => {
     })
   )
 
-  it.scoped("goes on where it stopped after a restart, and a process of the old model does not undo it", () =>
+  it.scoped("continues after a restart, and a process with the old model does not undo it", () =>
     Effect.gen(function* () {
       const { scope } = yield* before(["one", "two", "three"])
       yield* Effect.gen(function* () {
@@ -289,7 +289,7 @@ eachEngineLive("Embedding jobs", (it) => {
   }
 
   it.scoped(
-    "a provider that asks for a pause costs a job that got somewhere no attempt, and the rest is done later",
+    "a provider's pause costs no attempt of a job that made progress, and the rest is done later",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -332,7 +332,7 @@ eachEngineLive("Embedding jobs", (it) => {
     return { asked, embedder }
   }
 
-  it.scoped("a text that is too long for the model is shortened, and keeps no other from its vector", () => {
+  it.scoped("a text that is too long for the model is shortened, and does not block others", () => {
     const { embedder } = picky(500, "nothing of this kind")
     return Effect.gen(function* () {
       yield* reset
@@ -347,7 +347,7 @@ eachEngineLive("Embedding jobs", (it) => {
   })
 
   it.scoped(
-    "a text that the provider refuses however short keeps no other from its vector, which is told",
+    "a text that is refused at any length does not block others, and is reported",
     () => {
       const { asked, embedder } = picky(10_000, "number 3")
       return Effect.gen(function* () {
@@ -364,7 +364,7 @@ eachEngineLive("Embedding jobs", (it) => {
     }
   )
 
-  it.scoped("many refused texts side by side keep no other from its vector", () => {
+  it.scoped("many adjacent refused texts do not block others", () => {
     const { embedder } = picky(10_000, "number 3")
     return Effect.gen(function* () {
       yield* reset
@@ -401,7 +401,7 @@ eachEngineLive("Embedding jobs", (it) => {
     }
   )
 
-  it.scoped("a provider that refuses every text is not asked for each of them", () => {
+  it.scoped("a provider that refuses every text is not called for each of them", () => {
     const { asked, embedder } = picky(10_000, "")
     return Effect.gen(function* () {
       yield* reset
@@ -417,7 +417,7 @@ eachEngineLive("Embedding jobs", (it) => {
     }).pipe(Effect.provide(Layer.fresh(started(embedder))))
   })
 
-  it.scoped("a job that breaks, or whose workers die, is told to the source's owner and tried again", () =>
+  it.scoped("a job that fails, or whose workers die, is reported at the source and retried", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -435,7 +435,7 @@ eachEngineLive("Embedding jobs", (it) => {
     }).pipe(Effect.provide(Layer.fresh(started({ ...small, embedAll: () => Effect.die("broken") }))))
   )
 
-  it.scoped("a refusal is final, told to the source's owner, and tried again after an hour", () =>
+  it.scoped("a refusal ends the job, is reported at the source, and is retried after an hour", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

@@ -202,7 +202,7 @@ layer(TestDatabase, { timeout: "60 seconds", excludeTestServices: true })(
       90_000
     )
 
-    it.scoped("behind a redirect is refused as well, class by class", () =>
+    it.scoped("behind a redirect is refused too, for every class of addresses", () =>
       Effect.gen(function* () {
         yield* reset
         const targets = [
@@ -240,7 +240,7 @@ layer(TestDatabase, { timeout: "60 seconds", excludeTestServices: true })(
     )
 
     it.scoped(
-      "whose name is rebound after the check is refused with the next look-up, never connected to",
+      "whose name resolves differently after the check is refused, and never connected to",
       () =>
         Effect.gen(function* () {
           yield* reset

@@ -40,7 +40,7 @@ const seen = (scope: AgentScope, source: SourceId) =>
   })
 
 eachEngineLive("An ingestion job", (it) => {
-  it.scoped("that takes longer than two hours fails and says so, whatever it waits for", () =>
+  it.scoped("that takes longer than two hours fails with this reason, whatever it waits for", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -66,7 +66,7 @@ eachEngineLive("An ingestion job", (it) => {
   )
 
   it.scoped(
-    "that ended in the queue without a word ends as failed as well, and no job that waits or runs does",
+    "that has ended in the queue without a result is marked as failed; waiting and running jobs are not",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -116,7 +116,7 @@ eachEngineLive("An ingestion job", (it) => {
       }).pipe(Effect.provide(live))
   )
 
-  it.scoped("whose worker has lost it to another neither adds nor removes nor ends anything", () =>
+  it.scoped("whose worker has lost its lease adds, removes and ends nothing", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -161,7 +161,7 @@ eachEngineLive("An ingestion job", (it) => {
   )
 
   it.scoped(
-    "whose worker died each time ends as failed with a reason, and what was read before answers",
+    "whose worker died in every attempt ends as failed with a reason, and earlier content stays searchable",
     () =>
       Effect.gen(function* () {
         yield* reset

@@ -44,7 +44,7 @@ const embed = (source: SourceId) =>
 
 eachEngineLive("Chunks whose text has not changed", (it) => {
   it.scoped(
-    "keep their vectors where others of their document change, move, come or go; a new title changes all",
+    "keep their vectors when other chunks of the document change; a new title changes all",
     () =>
       Effect.gen(function* () {
         yield* reset

@@ -70,7 +70,7 @@ eachEngineLive("A page that was read the last time", (it) => {
   )
 
   it.scoped(
-    "and is not to be had for a reason that may pass keeps its document, and those found through it; one that is gone does not",
+    "keeps its document and those found through it after a temporary failure, but not when it is gone",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -143,7 +143,7 @@ eachEngineLive("A page that was read the last time", (it) => {
   )
 
   it.scoped(
-    "stays while the sitemap that lists it is not to be had, and while none of the pages is",
+    "stays while the sitemap that lists it, or every page, is unavailable",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -193,7 +193,7 @@ eachEngineLive("A page that was read the last time", (it) => {
 })
 
 eachEngineLive("A ZIP of documents", (it) => {
-  it.scoped("keeps what was read of a file while the service has no memory to read it", () =>
+  it.scoped("keeps the earlier content of a file while the service has no memory to read it", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -230,7 +230,7 @@ eachEngineLive("A ZIP of documents", (it) => {
   )
 
   it.scoped(
-    "is read whole, however many of the 2,000 it may hold there are, and the report says which files were left out",
+    "is read completely up to 2,000 files, and the report lists the files that were left out",
     () =>
       Effect.gen(function* () {
         yield* reset

@@ -114,7 +114,7 @@ eachEngine("Scheduled reading of sources", (it) => {
     }).pipe(Effect.provide(started()))
   )
 
-  it.scoped("many processes queue one job for a source, and none while it has one", () =>
+  it.scoped("several processes queue one job for a source, and none while it has one", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -130,7 +130,7 @@ eachEngine("Scheduled reading of sources", (it) => {
     }).pipe(Effect.provide(started()))
   )
 
-  it.scoped("a source that failed is tried again after the same time", () =>
+  it.scoped("a failed source is tried again after the same time", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()
@@ -145,7 +145,7 @@ eachEngine("Scheduled reading of sources", (it) => {
     }).pipe(Effect.provide(started()))
   )
 
-  it.scoped("a sync is asked for by its tenant, so that tenants share the workers", () =>
+  it.scoped("a sync is queued for its tenant, so that tenants share the workers", () =>
     Effect.gen(function* () {
       yield* reset
       owners = []
@@ -157,7 +157,7 @@ eachEngine("Scheduled reading of sources", (it) => {
     }).pipe(Effect.provide(started()))
   )
 
-  it.scoped("a tenant without ingestion jobs is told, and keeps nobody else from being read", () =>
+  it.scoped("a tenant whose ingestion jobs are used up is informed, and does not block others", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

@@ -55,7 +55,7 @@ const found = (scope: ReadScope, text: string) =>
 
 eachEngineLive("Stored chunks", (it) => {
   it.scoped(
-    "of an earlier version have an index, so that looking for them does not read every document",
+    "of an earlier version have a database index, so that finding them does not read every document",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -65,7 +65,7 @@ eachEngineLive("Stored chunks", (it) => {
       }).pipe(Effect.provide(services))
   )
 
-  it.scoped("of an earlier version are found as they were, and by their word forms once indexed anew", () =>
+  it.scoped("of an earlier version are found as before, and by their word forms once reindexed", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

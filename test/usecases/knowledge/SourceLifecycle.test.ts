@@ -111,7 +111,7 @@ const cleanUp = Effect.gen(function* () {
 const kept = Effect.flatMap(ArtifactStore, (store) => Effect.map(store.get(refOf(hello)), Option.isSome))
 
 eachEngineLive("A source's life", (it) => {
-  it.scoped("ends with its jobs, documents, chunks and counts, and every index is told by its version", () =>
+  it.scoped("ends with its jobs, documents, chunks and counts, and increments the version of the index", () =>
     Effect.gen(function* () {
       const key = yield* started
       const sources = yield* Sources
@@ -129,7 +129,7 @@ eachEngineLive("A source's life", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("goes on while a job of it runs: ARTIFACT_DELETE_CONFLICT, and nothing has changed", () =>
+  it.scoped("is not deleted while one of its jobs runs: ARTIFACT_DELETE_CONFLICT, and nothing has changed", () =>
     Effect.gen(function* () {
       const key = yield* started
       const sources = yield* Sources
@@ -148,7 +148,7 @@ eachEngineLive("A source's life", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("is not ended when the removal cannot be queued: ARTIFACT_DELETE_UNAVAILABLE", () =>
+  it.scoped("is not deleted when the removal cannot be queued: ARTIFACT_DELETE_UNAVAILABLE", () =>
     Effect.gen(function* () {
       const key = yield* started
       const refuse = yield* Ref.make(false)
@@ -172,7 +172,7 @@ eachEngineLive("A source's life", (it) => {
   )
 
   it.scoped(
-    "and the start of its job never both win: the job runs and the source stays, or both are gone",
+    "deleted while its job starts either stays with the running job, or is gone with it",
     () =>
       Effect.gen(function* () {
         const key = yield* started
@@ -202,7 +202,7 @@ eachEngineLive("A source's life", (it) => {
       }).pipe(Effect.provide(live))
   )
 
-  it.scoped("and a sync of it at the same time end in a source with a job, or in neither", () =>
+  it.scoped("deleted and synced at the same time either keeps its job or is gone without one", () =>
     Effect.gen(function* () {
       const key = yield* started
       const sources = yield* Sources
@@ -222,7 +222,7 @@ eachEngineLive("A source's life", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("leaves an original that another source still needs", () =>
+  it.scoped("keeps an original that another source still needs", () =>
     Effect.gen(function* () {
       const key = yield* started
       const sources = yield* Sources
@@ -238,7 +238,7 @@ eachEngineLive("A source's life", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("changes name and whole config, checked against its type", () =>
+  it.scoped("changes its name and its whole config, checked against its type", () =>
     Effect.gen(function* () {
       const key = yield* started
       const sources = yield* Sources
@@ -265,7 +265,7 @@ eachEngineLive("A source's life", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("keeps the document that was uploaded, whatever its config is changed to", () =>
+  it.scoped("keeps the uploaded document after any change of its config", () =>
     Effect.gen(function* () {
       const key = yield* started
       const sources = yield* Sources
@@ -292,7 +292,7 @@ const scripted = (remove: ArtifactStore["Type"]["remove"]) =>
   ).pipe(Layer.provide(layerMemory))
 
 eachEngineLive("An uploaded original", (it) => {
-  it.scoped("that is stored again while it is being removed is there when the new source is", () =>
+  it.scoped("that is stored again during its removal exists for the new source", () =>
     Effect.gen(function* () {
       const key = yield* started
       const begun = yield* Deferred.make<void>()
@@ -315,7 +315,7 @@ eachEngineLive("An uploaded original", (it) => {
     })
   )
 
-  it.scoped("is not removed between being stored and belonging to its source", () =>
+  it.scoped("is not removed after it was stored and before its source exists", () =>
     Effect.gen(function* () {
       const key = yield* started
       const artifacts = yield* Artifacts
@@ -332,7 +332,7 @@ eachEngineLive("An uploaded original", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("whose source was refused leaves nothing", () =>
+  it.scoped("of a refused source is removed", () =>
     Effect.gen(function* () {
       yield* reset
       const key = yield* Fixtures.key(yield* Fixtures.agent({ ingestionJobs: 0 }))
@@ -346,7 +346,7 @@ eachEngineLive("An uploaded original", (it) => {
   )
 
   it.scoped(
-    "that could not be removed is removed by a later attempt, and by the sweep when all have failed",
+    "that could not be removed is removed by a later attempt, or by the sweep after all attempts have failed",
     () =>
       Effect.gen(function* () {
         const key = yield* started

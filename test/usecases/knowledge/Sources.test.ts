@@ -75,7 +75,7 @@ eachEngineLive("Knowledge sources", (it) => {
   )
 
   it.scoped(
-    "are created once for ten concurrent repeats with one Idempotency-Key, which all get the same answer",
+    "are created once for ten concurrent requests with one Idempotency-Key, which all get the same answer",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -99,7 +99,7 @@ eachEngineLive("Knowledge sources", (it) => {
   )
 
   it.scoped(
-    "past the entitlement are refused, the last place has one winner, and a refusal does not use the key up",
+    "beyond the entitlement are refused, also concurrently, and a refusal does not use up the key",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -119,7 +119,7 @@ eachEngineLive("Knowledge sources", (it) => {
       }).pipe(Effect.provide(live))
   )
 
-  it.scoped("whose ingestion jobs of the period are used up are refused whole", () =>
+  it.scoped("are refused if the ingestion jobs of the period are used up", () =>
     Effect.gen(function* () {
       yield* reset
       const key = yield* Fixtures.key(yield* Fixtures.agent({ ingestionJobs: 1 }))
@@ -130,7 +130,7 @@ eachEngineLive("Knowledge sources", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("of questions are read again for other questions, and not for other metadata", () =>
+  it.scoped("of questions are read again after a change of the questions, and not of metadata", () =>
     Effect.gen(function* () {
       yield* reset
       const key = yield* Fixtures.key(yield* Fixtures.agent())
@@ -169,7 +169,7 @@ eachEngineLive("Knowledge sources", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("synced with force while a job is queued return that job, which then reads everything anew", () =>
+  it.scoped("synced with force while a job is queued return that job, which then reads everything again", () =>
     Effect.gen(function* () {
       yield* reset
       const key = yield* Fixtures.key(yield* Fixtures.agent())

@@ -44,7 +44,7 @@ const logs = Effect.flatMap(
 const later = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`delete from dedupe_keys`)
 
 eachEngineLive("Jobs that failed for good", (it) => {
-  it.scoped("are told of in one mail a queue, by number, and logged", () =>
+  it.scoped("are reported in one mail per queue with their number, and logged", () =>
     Effect.gen(function* () {
       yield* reset
       const { received, url } = yield* mailServer({ answer: "queued as m1" })
@@ -72,7 +72,7 @@ eachEngineLive("Jobs that failed for good", (it) => {
   )
 
   it.scoped(
-    "make at most one mail a queue in five minutes by all processes, which then counts the rest",
+    "cause at most one mail per queue in five minutes over all processes, which then counts the rest",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -96,7 +96,7 @@ eachEngineLive("Jobs that failed for good", (it) => {
       })
   )
 
-  it.scoped("are told of again when the mail could not be sent, and the log says why", () =>
+  it.scoped("are reported again when the mail could not be sent, and the log has the reason", () =>
     Effect.gen(function* () {
       yield* reset
       const { received, url } = yield* mailServer()
@@ -112,7 +112,7 @@ eachEngineLive("Jobs that failed for good", (it) => {
     })
   )
 
-  it.scoped("are told of again under the same id when the server did not answer, unless more failed", () =>
+  it.scoped("are reported again with the same id when the server did not answer, unless more have failed", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -134,7 +134,7 @@ eachEngineLive("Jobs that failed for good", (it) => {
     })
   )
 
-  it.scoped("are told of again when the process that sent the mail ended", () =>
+  it.scoped("are reported again when the process that sent the mail ended", () =>
     Effect.gen(function* () {
       yield* reset
       const { received, url } = yield* mailServer()
@@ -152,7 +152,7 @@ eachEngineLive("Jobs that failed for good", (it) => {
     })
   )
 
-  it.scoped("are kept and make no mail where none is configured", () =>
+  it.scoped("are kept and cause no mail if no mail server is configured", () =>
     Effect.gen(function* () {
       yield* reset
       const { received, url } = yield* mailServer()
@@ -164,7 +164,7 @@ eachEngineLive("Jobs that failed for good", (it) => {
     })
   )
 
-  it.scoped("never wait for the mail server: the worker goes on", () =>
+  it.scoped("do not block the worker while the mail server is slow", () =>
     Effect.gen(function* () {
       yield* reset
       const { url } = yield* mailServer({ silent: true })
