@@ -26,14 +26,14 @@ import {
   OnEngineFailure
 } from "./database/Embedded.ts"
 import type { Engine } from "./database/Engine.ts"
-import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory, refuseUsers } from "./database/Lock.ts"
+import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory, refuseIfInUse } from "./database/DataDirectoryLock.ts"
 import { sqlStateOf } from "./database/Failure.ts"
 import { migrate, pendingFiles } from "./database/Migrations.ts"
 import { plan as planMigrations, type PlannedFile, type PlannedLock } from "./database/MigrationPlan.ts"
 import * as EmbeddedMaintenance from "./database/EmbeddedMaintenance.ts"
 import { addWeeks } from "./Partitions.ts"
-import { isolateTenants, isolation, IsolationUnavailable } from "./Isolation.ts"
-import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
+import { isolateTenants, isolation, IsolationUnavailable } from "./RowLevelSecurity.ts"
+import { prepareVector, VectorUnavailable, vectorVersions } from "./database/PgvectorExtension.ts"
 
 export {
   addWeeks,
@@ -87,7 +87,7 @@ export const layerEmbedded = (
   options: EngineOptions & IsolationOptions & { readonly dataDir: string }
 ): Layer.Layer<Database, DataDirectoryLocked | DataDirectoryUnusable | DatabaseUnavailable> =>
   Effect.flatMap(OnEngineFailure, (tell) => lockDirectory(options.dataDir, tell)).pipe(
-    Effect.zipRight(refuseUsers(options.dataDir)),
+    Effect.zipRight(refuseIfInUse(options.dataDir)),
     Effect.zipRight(openDirectory(options.dataDir, options)),
     clientOf(options.tenantRole),
     Effect.tap(EmbeddedMaintenance.maintain),

@@ -1,6 +1,6 @@
 /**
  * Retrieval by PostgreSQL with the extension pgvector 0.8 or later, whose migrations have been applied (see
- * store/database/Vector.ts). Agents of up to 20,000 chunks are searched exactly. A larger one has an index of its own,
+ * store/database/PgvectorExtension.ts). Agents of up to 20,000 chunks are searched exactly. A larger one has an index of its own,
  * which returns the candidates by meaning; an exact search follows when it returned too few. Must not be called inside
  * a transaction.
  *

@@ -2,7 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import { pinned } from "./Rows.ts"
+import { pinned } from "./RowTexts.ts"
 
 /** For a transaction that reads or writes whole tables, and waits for a disk meanwhile. */
 export const withoutTimeLimits = Effect.flatMap(

@@ -14,8 +14,8 @@ import type { Engine } from "./Engine.ts"
 import { EngineSocket } from "./EngineSocket.ts"
 import { listenEmbedded, listenNative, notifyBy } from "./Notifications.ts"
 import * as PoolMetrics from "./PoolMetrics.ts"
-import { Prepared } from "./Prepared.ts"
-import { sqlOver } from "./SqlOver.ts"
+import { PreparedStatements } from "./PreparedStatements.ts"
+import { clientOfPool } from "./PoolClient.ts"
 import { sessionName, sessionText } from "./TenantQuery.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
@@ -80,7 +80,7 @@ export const embeddedClient = (engine: Engine, tenantRole: string | null = null)
       idleTimeoutMillis: 0,
       ...(tenantRole === null ? {} : { verify: withSession })
     })
-    const client = yield* sqlOver(pool, new Prepared(true), tenantRole)
+    const client = yield* clientOfPool(pool, new PreparedStatements(true), tenantRole)
     return Object.assign(client, { listen: listenEmbedded(client, pool), notify: notifyBy(client) })
   })
 
@@ -154,7 +154,7 @@ export const serverClient = (options: ServerOptions): Client<DatabaseUnavailable
         verify: tenantRole === null || pooled ? withoutJit : prepareConnection
       }).pipe(
         // A pooler gives each statement another connection.
-        Effect.flatMap((pool) => sqlOver(pool, new Prepared(!pooled), tenantRole)),
+        Effect.flatMap((pool) => clientOfPool(pool, new PreparedStatements(!pooled), tenantRole)),
         Effect.tap((made) => forEveryTenant("migration")(refuseOld(made)))
       )
     const limits = {

@@ -11,7 +11,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Pg from "pg"
 import { sqlErrorOf } from "./Failure.ts"
-import type { Prepared } from "./Prepared.ts"
+import type { PreparedStatements } from "./PreparedStatements.ts"
 import { TenantQuery } from "./TenantQuery.ts"
 import { everyTenant, sessionOf } from "../../concurrency/TenantSession.ts"
 
@@ -119,11 +119,11 @@ abstract class Statements implements Connection {
 /** Runs each statement on any free connection. */
 export class PooledStatements extends Statements {
   readonly #pool: Pg.Pool
-  readonly #prepared: Prepared
+  readonly #prepared: PreparedStatements
   readonly #tenantRole: string | null
 
   /** `tenantRole`: statements run as it where they are a tenant's; null: all run as whom the connection is. */
-  constructor(pool: Pg.Pool, prepared: Prepared, tenantRole: string | null) {
+  constructor(pool: Pg.Pool, prepared: PreparedStatements, tenantRole: string | null) {
     super()
     this.#pool = pool
     this.#prepared = prepared

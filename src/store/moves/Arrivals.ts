@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { RowKey, type TablePart } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
-import * as Rows from "../archive/Rows.ts"
+import * as RowTexts from "../archive/RowTexts.ts"
 import type { Table } from "../archive/Tables.ts"
 import { DatabaseFailure, sqlStateOf } from "../database/Failure.ts"
 import { MoveStore } from "./Moves.ts"
@@ -97,7 +97,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
             })
           }
           yield* sql`select set_config('spoke.applying', ${tenantId}, true)`
-          yield* stored(Rows.pinned)
+          yield* stored(RowTexts.pinned)
           return yield* write
         })
       )
@@ -105,7 +105,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
     /** Fails unless the rows are stored as they were given. */
     const verifyRows = (tenantId: TenantId, table: Table, rows: ReadonlyArray<string>) =>
       Effect.gen(function* () {
-        const seen = Rows.digesting()
+        const seen = RowTexts.digesting()
         seen.add(rows)
         const expected = seen.digest()
         const found = yield* RowSets.digestOfRows(tenantId, table, rows)
@@ -125,7 +125,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
     ) {
       if (rows.length === 0) return
       const write = Effect.zipRight(
-        Rows.write(table, rows, "keep", tenantId),
+        RowTexts.write(table, rows, "keep", tenantId),
         RowSets.raiseSequences(table, rows)
       )
       yield* Effect.catchTag(applying(tenantId, driver, ["away"], stored(write)), "SqlError", explainFailure)
@@ -136,7 +136,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         for (const { gone, table } of given.toReversed())
           if (gone.length > 0) yield* RowSets.remove(tenantId, table, gone)
         for (const { rows, table } of given)
-          if (rows.length > 0) yield* Rows.write(table, rows, "replace", tenantId)
+          if (rows.length > 0) yield* RowTexts.write(table, rows, "replace", tenantId)
       })
 
     /** Each row by itself, again and again, until all are stored or none of the rest can be. */
@@ -147,7 +147,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
             .toReversed()
             .flatMap(({ gone, table }) => gone.map((key) => RowSets.remove(tenantId, table, [key]))),
           ...given.flatMap(({ rows, table }) =>
-            rows.map((row) => Rows.write(table, [row], "replace", tenantId))
+            rows.map((row) => RowTexts.write(table, [row], "replace", tenantId))
           )
         ]
         while (left.length > 0) {

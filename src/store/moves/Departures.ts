@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { TenantId } from "../../domain/Ids.ts"
 import type { ChangedRows, ChangeSet, RowKey } from "../../domain/accounts/TenantMove.ts"
-import * as Rows from "../archive/Rows.ts"
+import * as RowTexts from "../archive/RowTexts.ts"
 import { type Table, withoutSealed } from "../archive/Tables.ts"
 import * as RowSets from "./RowSets.ts"
 import { refsIn } from "../knowledge/ArtifactRows.ts"
@@ -33,7 +33,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
         .withTransaction(
           Effect.zipRight(
             sql`set transaction isolation level repeatable read`,
-            Effect.zipRight(Rows.pinned, read)
+            Effect.zipRight(RowTexts.pinned, read)
           )
         )
         .pipe(Effect.provideService(SqlClient.SqlClient, sql), Effect.orDie)
@@ -60,16 +60,16 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
 
     /** The end of a part that begins behind `after`; null when it is the last one. */
     const boundary = (tenantId: TenantId, table: Table, after: RowKey | null, rows: number) =>
-      atOnce(Rows.boundary(table, { tenantId, after, upTo: null }, rows))
+      atOnce(RowTexts.boundary(table, { tenantId, after, upTo: null }, rows))
 
-    const pageOf = (tenantId: TenantId, table: Table, range: Omit<Rows.Range, "tenantId">) =>
+    const pageOf = (tenantId: TenantId, table: Table, range: Omit<RowTexts.Range, "tenantId">) =>
       Effect.gen(function* () {
         const order = sql.csv(table.key.map((column) => sql`t.${sql(column)}`))
         const found = yield* sql<{ readonly line: string; readonly key: RowKey; readonly more: boolean }>`
             select line, key, nth = ${pageRows}::int or total > ${pageCharacters}::int as more from (
               select line, key, nth, sum(length(line)) over (order by nth) as total from (
-                select ${Rows.lineOf(sql, table)} as line, ${Rows.keyOf(sql, table)} as key, row_number() over (order by ${order}) as nth
-                from ${sql(table.table)} t where ${Rows.inRange(sql, table, { ...range, tenantId })} order by ${order} limit ${pageRows}::int
+                select ${RowTexts.lineOf(sql, table)} as line, ${RowTexts.keyOf(sql, table)} as key, row_number() over (order by ${order}) as nth
+                from ${sql(table.table)} t where ${RowTexts.inRange(sql, table, { ...range, tenantId })} order by ${order} limit ${pageRows}::int
               ) read
             ) sized where nth = 1 or total - length(line) <= ${pageCharacters}::int order by nth`
         const last = found.at(-1)
@@ -126,7 +126,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
         return result
       })
 
-    const page = (tenantId: TenantId, table: Table, range: Omit<Rows.Range, "tenantId">) =>
+    const page = (tenantId: TenantId, table: Table, range: Omit<RowTexts.Range, "tenantId">) =>
       atOnce(pageOf(tenantId, table, range))
 
     const changes = (tenantId: TenantId, tables: ReadonlyArray<Table>, limit: number) =>
@@ -136,7 +136,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
     const pageWithChanges = (
       tenantId: TenantId,
       table: Table,
-      range: Omit<Rows.Range, "tenantId">,
+      range: Omit<RowTexts.Range, "tenantId">,
       tables: ReadonlyArray<Table>,
       limit: number
     ) =>
@@ -159,8 +159,8 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
           const table = withoutSealed(whole)
           const order = sql.csv(table.key.map((column) => sql`t.${sql(column)}`))
           const found = yield* sql<{ readonly key: RowKey }>`
-            select ${Rows.keyOf(sql, table)} as key from ${sql(table.table)} t
-            where ${Rows.inRange(sql, table, { tenantId, after, upTo: null })} order by ${order} limit ${rows}::int`
+            select ${RowTexts.keyOf(sql, table)} as key from ${sql(table.table)} t
+            where ${RowTexts.inRange(sql, table, { tenantId, after, upTo: null })} order by ${order} limit ${rows}::int`
           const left = yield* RowSets.without(
             table,
             found.map(({ key }) => key),

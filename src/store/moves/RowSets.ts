@@ -6,7 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { RowKey } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
-import { digestOf, lineOf } from "../archive/Rows.ts"
+import { digestOf, lineOf } from "../archive/RowTexts.ts"
 import type { Table } from "../archive/Tables.ts"
 import { toJsonb } from "../Jsonb.ts"
 

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { forEveryTenant } from "../../../src/concurrency/TenantSession.ts"
 import { encodeFloat32 } from "../../../src/domain/knowledge/StoredVector.ts"
-import * as Rows from "../../../src/store/archive/Rows.ts"
+import * as RowTexts from "../../../src/store/archive/RowTexts.ts"
 import * as Tables from "../../../src/store/archive/Tables.ts"
 import { sqlStateOf } from "../../../src/store/Database.ts"
 import { start, VectorEncodingStore } from "../../../src/store/knowledge/VectorEncoding.ts"
@@ -45,7 +45,7 @@ onEmbeddedPgvector("Vectors of a tenant that moves", (it) => {
       const table = (yield* Tables.ofTenants).find((each) => each.table === "chunk_embeddings")
       if (table === undefined) return yield* Effect.die("There is no such table.")
       const range = { tenantId, after: null, upTo: null }
-      const digest = sql.withTransaction(Effect.zipRight(Rows.pinned, Rows.digestOfRange(table, range)))
+      const digest = sql.withTransaction(Effect.zipRight(RowTexts.pinned, RowTexts.digestOfRange(table, range)))
       const forms = Effect.map(
         sql<{ readonly encoding: number }>`select encoding::int as encoding from chunk_embeddings`,
         (rows) => rows.map(({ encoding }) => encoding)

@@ -24,7 +24,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { codeOf } from "../../domain/Thrown.ts"
 import { makeFolder } from "./Folder.ts"
-import { userOf } from "./Users.ts"
+import { processUsing } from "./OpenFiles.ts"
 
 /** Another process uses the directory; `pid` is its process id (in its own container, if that is another one). */
 export class DataDirectoryLocked extends Schema.TaggedError<DataDirectoryLocked>()("DataDirectoryLocked", {
@@ -175,9 +175,9 @@ const locked = (directory: string, pid: number) =>
   })
 
 /** Fails when a process without our lock has the database in `directory` open. */
-export const refuseUsers = (directory: string) =>
+export const refuseIfInUse = (directory: string) =>
   Effect.suspend(() => {
-    const pid = userOf(Path.join(directory, "database"))
+    const pid = processUsing(Path.join(directory, "database"))
     return pid === undefined ? Effect.void : Effect.fail(locked(directory, pid))
   })
 

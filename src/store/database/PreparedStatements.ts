@@ -13,7 +13,7 @@ const maxCounted = 2_000
 /** The plan is not there, is there already, or does not fit the tables any more: nothing was run. */
 const unusable = new Set(["26000", "42P05", "0A000"])
 
-export class Prepared {
+export class PreparedStatements {
   readonly #counts = new Map<string, number>()
   readonly #names = new Map<string, string>()
   /** Told apart from names that connections still know. */

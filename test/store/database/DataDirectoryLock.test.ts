@@ -7,13 +7,13 @@ import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe } from "vitest"
-import { lockDirectory } from "../../../src/store/database/Lock.ts"
+import { lockDirectory } from "../../../src/store/database/DataDirectoryLock.ts"
 import { bundle, discard, run } from "../../Children.ts"
 
 /** Locks its first argument, says how that went, and stays until killed. */
 const locker = `
   import * as Effect from "effect/Effect"
-  import { lockDirectory } from "../src/store/database/Lock.ts"
+  import { lockDirectory } from "../src/store/database/DataDirectoryLock.ts"
   const program = Effect.gen(function*() {
     yield* lockDirectory(process.argv[2])
     console.log("held")

@@ -16,7 +16,7 @@ import type * as Scope from "effect/Scope"
 import type * as Pg from "pg"
 import { scopedConnection, PooledStatements } from "./Connection.ts"
 import { makeFair } from "./FairConnection.ts"
-import type { Prepared } from "./Prepared.ts"
+import type { PreparedStatements } from "./PreparedStatements.ts"
 
 type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError>
 
@@ -54,9 +54,9 @@ const sentDirectly =
   }
 
 /** The caller closes the pool. `tenantRole`: whom tenants' statements run as, where the policies of rows are on. */
-export const sqlOver = (
+export const clientOfPool = (
   pool: Pg.Pool,
-  prepared: Prepared,
+  prepared: PreparedStatements,
   tenantRole: string | null
 ): Effect.Effect<PgClient.PgClient, SqlError, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function* () {

@@ -9,7 +9,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, inject } from "vitest"
 import { layerEmbedded } from "../../../src/store/Database.ts"
-import { lockDirectory } from "../../../src/store/database/Lock.ts"
+import { lockDirectory } from "../../../src/store/database/DataDirectoryLock.ts"
 import { bundle, discard, run } from "../../Children.ts"
 
 /** Opens the database of its first argument, by us or by the engine's own interface, writes a row, and stays until killed. */

@@ -6,7 +6,7 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 
-const orNone = <A>(read: () => ReadonlyArray<A>): ReadonlyArray<A> => {
+const orEmpty = <A>(read: () => ReadonlyArray<A>): ReadonlyArray<A> => {
   try {
     return read()
   } catch {
@@ -17,19 +17,19 @@ const orNone = <A>(read: () => ReadonlyArray<A>): ReadonlyArray<A> => {
 
 const hasOpen = (pid: string, inside: string): boolean => {
   const descriptors = Path.join("/proc", pid, "fd")
-  return orNone(() => Fs.readdirSync(descriptors)).some((descriptor) =>
-    orNone(() => [Fs.readlinkSync(Path.join(descriptors, descriptor))]).some((target) =>
+  return orEmpty(() => Fs.readdirSync(descriptors)).some((descriptor) =>
+    orEmpty(() => [Fs.readlinkSync(Path.join(descriptors, descriptor))]).some((target) =>
       target.startsWith(inside)
     )
   )
 }
 
 /** Another process with an open file below `directory`; undefined if none is found. */
-export const userOf = (directory: string): number | undefined => {
-  const [real] = orNone(() => [Fs.realpathSync(directory)])
+export const processUsing = (directory: string): number | undefined => {
+  const [real] = orEmpty(() => [Fs.realpathSync(directory)])
   if (real === undefined) return undefined
   const inside = `${real}${Path.sep}`
-  const pid = orNone(() => Fs.readdirSync("/proc")).find(
+  const pid = orEmpty(() => Fs.readdirSync("/proc")).find(
     (name) => /^\d+$/u.test(name) && name !== String(process.pid) && hasOpen(name, inside)
   )
   return pid === undefined ? undefined : Number(pid)
