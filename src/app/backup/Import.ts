@@ -81,7 +81,7 @@ const readPart = (folder: string, table: Tables.Table, { file }: Manifest.Part) 
 /** Fails unless the table has the rows of its parts. */
 const sameRows = (table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
   Effect.gen(function* () {
-    const expected = RowTexts.sumOf(parts)
+    const expected = RowTexts.sumOfDigests(parts)
     const stored = yield* RowTexts.digestOfRange(table, { tenantId: null, after: null, upTo: null })
     if (stored.rows === expected.rows && stored.hash === expected.hash) return stored.rows
     return yield* new ArchiveError({
@@ -129,7 +129,7 @@ export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Se
         // A server started meanwhile either writes first, and the import fails, or waits for this lock.
         yield* sql`lock table tenants in share row exclusive mode`
         yield* withoutTimeLimits
-        yield* RowTexts.pinned
+        yield* RowTexts.useFixedFormats
         yield* mustBeEmpty
         return yield* readRows(folder, manifest)
       })

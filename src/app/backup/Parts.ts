@@ -96,7 +96,7 @@ export const make = (work: Work) =>
     const writePart = ({ finished, range, table }: PlannedPart) =>
       Effect.gen(function* () {
         const file = finished?.file ?? nameOf(table.table)
-        const seen = RowTexts.digesting()
+        const seen = RowTexts.makeDigester()
         const { bytes, sha256 } = yield* PartFile.write(path.join(work.folder, file), (take) =>
           RowTexts.readRange(table, range, (rows) =>
             Effect.gen(function* () {

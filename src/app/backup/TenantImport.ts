@@ -113,10 +113,10 @@ const writePart = (
 const sameRows = (tenantId: TenantId, table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const expected = RowTexts.sumOf(parts)
+    const expected = RowTexts.sumOfDigests(parts)
     const digest = RowTexts.digestOfRange(Tables.withoutSealed(table), { tenantId, after: null, upTo: null })
     const stored = yield* sql.withTransaction(
-      Effect.zipRight(Effect.zipRight(withoutTimeLimits, RowTexts.pinned), digest)
+      Effect.zipRight(Effect.zipRight(withoutTimeLimits, RowTexts.useFixedFormats), digest)
     )
     if (stored.rows === expected.rows && stored.hash === expected.hash) return stored.rows
     return yield* new MoveFailed({

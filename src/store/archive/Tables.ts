@@ -65,7 +65,7 @@ const readTables = Effect.gen(function* () {
     order by c.relname`
 })
 
-/** Sorts tables so that each comes after those it refers to. */
+/** Sorts tables so that each comes after the tables that it refers to. */
 const inOrder = (tables: ReadonlyArray<Table>): Effect.Effect<ReadonlyArray<Table>, ArchiveMismatch> =>
   Effect.suspend(() => {
     const names = new Set(tables.map(({ table }) => table))

@@ -1,7 +1,7 @@
 /**
- * Finds processes that have files of a directory open, by /proc: processes without our lock, such as one that opens the
- * embedded database by the engine's own interface. It finds nothing outside Linux, in other containers, and for other
- * users' processes unless run as root.
+ * Finds processes that have files of a directory open, from /proc. Such a process may not hold our lock, for example if it
+ * opens the embedded database by the engine's own interface. Nothing is found outside Linux, in other containers, and, unless
+ * run as root, of other users' processes.
  */
 import * as Fs from "node:fs"
 import * as Path from "node:path"
@@ -15,22 +15,22 @@ const orEmpty = <A>(read: () => ReadonlyArray<A>): ReadonlyArray<A> => {
   }
 }
 
-const hasOpen = (pid: string, inside: string): boolean => {
+const hasOpenFile = (pid: string, prefix: string): boolean => {
   const descriptors = Path.join("/proc", pid, "fd")
   return orEmpty(() => Fs.readdirSync(descriptors)).some((descriptor) =>
     orEmpty(() => [Fs.readlinkSync(Path.join(descriptors, descriptor))]).some((target) =>
-      target.startsWith(inside)
+      target.startsWith(prefix)
     )
   )
 }
 
-/** Another process with an open file below `directory`; undefined if none is found. */
+/** The id of another process with an open file below `directory`; undefined if none is found. */
 export const processUsing = (directory: string): number | undefined => {
   const [real] = orEmpty(() => [Fs.realpathSync(directory)])
   if (real === undefined) return undefined
-  const inside = `${real}${Path.sep}`
+  const prefix = `${real}${Path.sep}`
   const pid = orEmpty(() => Fs.readdirSync("/proc")).find(
-    (name) => /^\d+$/u.test(name) && name !== String(process.pid) && hasOpen(name, inside)
+    (name) => /^\d+$/u.test(name) && name !== String(process.pid) && hasOpenFile(name, prefix)
   )
   return pid === undefined ? undefined : Number(pid)
 }

@@ -97,7 +97,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
             })
           }
           yield* sql`select set_config('spoke.applying', ${tenantId}, true)`
-          yield* stored(RowTexts.pinned)
+          yield* stored(RowTexts.useFixedFormats)
           return yield* write
         })
       )
@@ -105,7 +105,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
     /** Fails unless the rows are stored as they were given. */
     const verifyRows = (tenantId: TenantId, table: Table, rows: ReadonlyArray<string>) =>
       Effect.gen(function* () {
-        const seen = RowTexts.digesting()
+        const seen = RowTexts.makeDigester()
         seen.add(rows)
         const expected = seen.digest()
         const found = yield* RowSets.digestOfRows(tenantId, table, rows)

@@ -33,7 +33,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
         .withTransaction(
           Effect.zipRight(
             sql`set transaction isolation level repeatable read`,
-            Effect.zipRight(RowTexts.pinned, read)
+            Effect.zipRight(RowTexts.useFixedFormats, read)
           )
         )
         .pipe(Effect.provideService(SqlClient.SqlClient, sql), Effect.orDie)
