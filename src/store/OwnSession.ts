@@ -2,7 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 
-/** A pooler may use another session for each statement, and ignores settings of the connecting client. */
+/** Whether a pooler is in between. It may use another session for each statement, and ignores settings of the client. */
 export const isPooled = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly pooled: boolean }>`

@@ -146,9 +146,9 @@ eachEngine("Traces by weeks", (it, engine) => {
       const old = yield* run(scope, wednesday, "old")
       yield* run(scope, wednesday, "shared")
       const young = yield* run(scope, later(1), "shared")
-      const past = later(3)
+      const emptyBefore = later(3)
       // A moment of the second week: the first one ends before it.
-      yield* dropWeeks({ kept: DateTime.unsafeMake("2040-06-13T00:00:00Z"), past })
+      yield* dropWeeks({ expiredBefore: DateTime.unsafeMake("2040-06-13T00:00:00Z"), emptyBefore })
       for (const table of tables) {
         expect(yield* placeOf(table, old)).toBe(undefined)
         expect(yield* placeOf(table, young)).toBe(`${table}_20400611`)
@@ -159,9 +159,9 @@ eachEngine("Traces by weeks", (it, engine) => {
       }
       expect(yield* passages).toEqual(["old", "shared"])
       expect(yield* freed).toEqual(["shared"])
-      yield* dropWeeks({ kept: null, past })
+      yield* dropWeeks({ expiredBefore: null, emptyBefore })
       expect(yield* placeOf("run_passages", young)).toBe("run_passages_20400611")
-      yield* dropWeeks({ kept: later(3), past })
+      yield* dropWeeks({ expiredBefore: later(3), emptyBefore })
       expect(yield* freed).toEqual([])
     })
   )
@@ -175,7 +175,7 @@ eachEngine("Traces by weeks", (it, engine) => {
       const sql = yield* SqlClient.SqlClient
       yield* sql`
         insert into tenant_moves (tenant, move, role, state, driver) values ('ten_moves', 'move', 'origin', 'serving', 'driver')`
-      const drop = dropWeeks({ kept: later(3), past: later(3) })
+      const drop = dropWeeks({ expiredBefore: later(3), emptyBefore: later(3) })
       yield* drop
       for (const table of tables) expect(yield* placeOf(table, old)).not.toBe(undefined)
       yield* sql`delete from tenant_moves`
@@ -258,7 +258,7 @@ eachEngine("Traces by weeks", (it, engine) => {
           yield* sql`grant select, insert, update, delete on all tables in schema ${schema} to spoke_rows`
           yield* sql`set local role spoke_rows`
           yield* addWeeks
-          yield* dropWeeks({ kept: later(7), past: later(8) })
+          yield* dropWeeks({ expiredBefore: later(7), emptyBefore: later(8) })
           yield* sql`reset role`
           yield* sql`drop owned by spoke_rows`
           yield* sql`drop role spoke_rows`
@@ -286,10 +286,10 @@ eachEngine("Traces by weeks", (it, engine) => {
         return yield* read
       }).pipe(sql.withTransaction, Effect.fork)
       yield* Deferred.await(begun)
-      yield* dropWeeks({ kept: later(2), past: later(3) })
+      yield* dropWeeks({ expiredBefore: later(2), emptyBefore: later(3) })
       yield* Deferred.succeed(over, undefined)
       expect(yield* Fiber.join(reader)).toHaveLength(1)
-      yield* dropWeeks({ kept: later(2), past: later(3) })
+      yield* dropWeeks({ expiredBefore: later(2), emptyBefore: later(3) })
       expect(yield* placeOf("agent_run_events", id)).toBe(undefined)
     })
   )

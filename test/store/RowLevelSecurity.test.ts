@@ -13,7 +13,7 @@ import * as Path from "node:path"
 import * as Pg from "pg"
 import { withOwner } from "../../src/concurrency/CurrentOwner.ts"
 import { forEveryTenant, forTenants } from "../../src/concurrency/TenantSession.ts"
-import { isolateTenants, isolation, layerMemory, layerPostgres, migrate } from "../../src/store/Database.ts"
+import { isolateTenants, rowLevelSecurityState, layerMemory, layerPostgres, migrate } from "../../src/store/Database.ts"
 import { ordinary } from "../servers/OrdinaryRole.ts"
 import { startPgBouncer, withPgBouncer } from "../servers/PgBouncer.ts"
 import { binaries } from "../servers/PostgresServer.ts"
@@ -160,11 +160,11 @@ it.scopedLive.skipIf(skipped)(
       )
       yield* Effect.gen(function* () {
         yield* migrate(migrations)
-        const before = yield* isolation(role)
+        const before = yield* rowLevelSecurityState(role)
         expect(before).toMatchObject({ isOwner: true, unbound: false, open: tenantTables.toSorted() })
         expect((yield* isolateTenants(role)).toSorted()).toEqual(tenantTables.toSorted())
         expect(yield* isolateTenants(role)).toEqual([])
-        expect(yield* isolation(role)).toMatchObject({
+        expect(yield* rowLevelSecurityState(role)).toMatchObject({
           open: [],
           ungranted: [],
           tables: tenantTables.toSorted()
@@ -282,7 +282,7 @@ it.scopedLive.skipIf(skipped)(
         { concurrency: "unbounded" }
       )
       expect(changed.flat().toSorted()).toEqual(tenantTables.toSorted())
-      expect(yield* Effect.provide(isolation(role), first)).toMatchObject({ open: [], ungranted: [] })
+      expect(yield* Effect.provide(rowLevelSecurityState(role), first)).toMatchObject({ open: [], ungranted: [] })
     }),
   120_000
 )
@@ -299,12 +299,12 @@ it.scopedLive.skipIf(skipped)(
         for (const table of ["agents", "agent_runs"])
           yield* sql`create policy tenant_rows on ${sql(table)} using (tenant_id = current_setting('spoke.tenant', true))`
         yield* sql`drop policy own_rows on agents`
-        expect((yield* isolation(role)).open).toEqual(["agent_runs", "agents"])
+        expect((yield* rowLevelSecurityState(role)).open).toEqual(["agent_runs", "agents"])
         expect(yield* isolateTenants(role)).toEqual(["agent_runs", "agents"])
         expect(yield* sql`select distinct policyname::text as name from pg_policies`).toEqual([
           { name: "own_rows" }
         ])
-        expect((yield* isolation(role)).open).toEqual([])
+        expect((yield* rowLevelSecurityState(role)).open).toEqual([])
       }).pipe(Effect.provide(database))
     })
 )

@@ -10,7 +10,7 @@ import type { AgentId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf } from "../Jsonb.ts"
-import { forgetAnswers, published, reported } from "../events/ReportedEvents.ts"
+import { clearAnswers, published, reported } from "../events/ReportedEvents.ts"
 import {
   AgentRow,
   AgentSettings,
@@ -165,7 +165,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
     const remove = ({ tenantId }: TenantScope, id: AgentId) =>
       Effect.asVoid(
         Effect.zipRight(
-          forgetAnswers(sql, tenantId, sql`agent_id = ${id}`),
+          clearAnswers(sql, tenantId, sql`agent_id = ${id}`),
           sql`delete from agents where tenant_id = ${tenantId} and id = ${id}`
         )
       )

@@ -10,7 +10,7 @@ import { EndUser } from "../../domain/conversations/EndUser.ts"
 import { EndUserId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
-import { forgetAnswers } from "../events/ReportedEvents.ts"
+import { clearAnswers } from "../events/ReportedEvents.ts"
 import { passagesOf } from "../chat/RunPassages.ts"
 import { lastChange } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
@@ -214,7 +214,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
         if (running.length > 0) return "busy" as const
         yield* eraseDeliveries({ tenantId }, id)
         const files = yield* filesOf({ tenantId }, id)
-        yield* forgetAnswers(
+        yield* clearAnswers(
           sql,
           tenantId,
           sql`conversation_id in (select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id})`

@@ -3,9 +3,9 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { pendingFiles } from "./Migrations.ts"
 import {
-  type Effect as TableEffect,
   effectsOf,
   type LockMode,
+  type TableEffect,
   unnamed,
   type Work
 } from "./StatementEffects.ts"

@@ -1,36 +1,36 @@
 /**
- * Statements that are run so often that each connection keeps them prepared: to plan one of a turn's takes the database
- * longer than to run it.
+ * Statements that run so often that each connection keeps them prepared: the database takes longer to plan a statement of a
+ * turn than to run it.
  */
 
-/** Runs after which a statement is kept. */
+/** Runs after which a statement is prepared. */
 const minRuns = 8
-/** Statements that are kept; each costs every connection of the pool some of the server's memory. */
+/** Maximum number of prepared statements. Each takes memory of the server, for every connection of the pool. */
 const maxPrepared = 256
-/** Statements that are counted; those with changing texts must not fill the memory. */
+/** Maximum number of statements whose runs are counted, because statements with changing texts would fill the memory. */
 const maxCounted = 2_000
 
-/** The plan is not there, is there already, or does not fit the tables any more: nothing was run. */
-const unusable = new Set(["26000", "42P05", "0A000"])
+/** SQLSTATEs: the plan is missing, exists already, or does not fit the tables any more. Nothing was run. */
+const unusableStates = new Set(["26000", "42P05", "0A000"])
 
 export class PreparedStatements {
   readonly #counts = new Map<string, number>()
   readonly #names = new Map<string, string>()
-  /** Told apart from names that connections still know. */
+  /** Part of the names, so that new names differ from those that connections still know. */
   #generation = 0
   #enabled: boolean
 
-  /** `enabled`: false where connections do not stay with us between statements. */
+  /** `enabled`: false if a pooler may give each statement another connection. */
   constructor(enabled: boolean) {
     this.#enabled = enabled
   }
 
-  /** Whether connections keep statements for us. */
+  /** Whether connections keep statements prepared. */
   get isEnabled(): boolean {
     return this.#enabled
   }
 
-  /** The name under which `text` is kept; undefined when it is not. */
+  /** The name under which `text` is prepared; undefined if it is not. */
   nameOf(text: string): string | undefined {
     if (!this.#enabled) return undefined
     const known = this.#names.get(text)
@@ -47,13 +47,13 @@ export class PreparedStatements {
     return name
   }
 
-  /** True when a prepared statement failed as such: the same one, unprepared, may be run in its place. */
-  failed(error: Error): boolean {
+  /** True when a statement failed only because it was prepared. It can then be run again, unprepared. */
+  forgetIfUnusable(error: Error): boolean {
     const code = "code" in error ? error.code : undefined
-    if (typeof code !== "string" || !unusable.has(code)) return false
+    if (typeof code !== "string" || !unusableStates.has(code)) return false
     this.#names.clear()
     this.#generation += 1
-    // A pooler gives each statement another connection: only tables that have changed are worth another try.
+    // Unless the tables have changed, a pooler gave the statement another connection, and will do so again.
     if (code !== "0A000") this.#enabled = false
     return true
   }

@@ -54,12 +54,12 @@ const row = (sql: SqlClient.SqlClient, report: Report) => sql`
   from ${report.from}`
 
 /**
- * Removes what receivers answered to the events that match `of`, a condition on `webhook_deliveries`, when what they
- * report is deleted: an answer may repeat the event's content.
+ * Removes receivers' answers to the events that match `condition` on `webhook_deliveries`, because an answer may repeat the
+ * content of its event. For when that content is deleted.
  */
-export const forgetAnswers = (sql: SqlClient.SqlClient, tenantId: string, of: Fragment) => sql`
+export const clearAnswers = (sql: SqlClient.SqlClient, tenantId: string, condition: Fragment) => sql`
   update webhook_deliveries set answer_text = null
-  where tenant_id = ${tenantId} and answer_text is not null and ${of}`
+  where tenant_id = ${tenantId} and answer_text is not null and ${condition}`
 
 /** The CTEs `reported` and `reported_jobs`, in this order, for a statement whose CTEs contain the rows of `reports`. */
 export const reported = (sql: SqlClient.SqlClient, first: Report, ...others: ReadonlyArray<Report>) => sql`
