@@ -361,7 +361,7 @@ it("Statements of every tenant say what for, by the list, and are those that lea
       "capabilities/VectorSearch/PgvectorWeights.ts count",
       // Rows of several tenants that a sweep has found.
       "store/chat/ProcessLeases.ts end",
-      "store/chat/UnusedPassages.ts free",
+      "store/chat/UnusedPassages.ts removeUnused",
       "store/chat/UnusedPassages.ts sweep",
       "store/conversations/AnonymousPeople.ts removeUnreachable",
       // A row for each tenant, and the longest limit of all.

@@ -80,8 +80,8 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
       )
 
     /**
-     * The agent, whose settings and published version nobody else changes until the caller's transaction ends. Turns,
-     * which only refer to the agent, do not wait for it.
+     * Locks the agent until the caller's transaction ends: nobody else changes its settings or published version. Turns do
+     * not wait, because they only refer to the agent.
      */
     const lock = (scope: TenantScope, id: AgentId) =>
       sql`

@@ -15,7 +15,7 @@ import { thresholdEvents, readBudgets, settledBudgets } from "../billing/TurnBud
 import { released } from "../billing/TurnQuota.ts"
 import { isActive } from "../conversations/Activity.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
-import { type HashedPassage, keptPassages, type StoredPassages } from "./RunPassages.ts"
+import { type HashedPassage, passageWrites, type StoredPassages } from "./RunPassages.ts"
 
 /** The result of a turn, for reports. */
 export interface TurnSummary {
@@ -92,7 +92,7 @@ const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: S
   }
   const budgets = budgeted === true ? [thresholdEvents(sql)] : []
   if (handoff === undefined) return reported(sql, ended, ...budgets)
-  const asked: Report = {
+  const handoffRequested: Report = {
     ...of,
     type: "handoff.requested",
     key: sql`conversation.id || ':' || conversation.epoch`,
@@ -100,7 +100,7 @@ const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: S
     from: sql`settled, conversation`,
     place: sql`1`
   }
-  return reported(sql, ended, asked, ...budgets)
+  return reported(sql, ended, handoffRequested, ...budgets)
 }
 
 /** Inserts the reply, marks the messages that it answers, and inserts the user's message unless it is stored. */
@@ -196,10 +196,10 @@ const settleStatement = (
             as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
           on conflict (tenant_id, run_id, sequence) do nothing
         ),
-        ${keptPassages(sql, scope, passages, known)}
+        ${passageWrites(sql, scope, passages, known)}
         ${settlement.budgeted === true ? sql`${settledBudgets(sql, bills)},` : sql``}
         ${settledEvents(sql, settlement)},
-        ${settlement.counted ? counters(sql, reply === null ? nothingSaid : settlement, bills) : released(sql, sql`settled`)}
+        ${settlement.counted ? counters(sql, reply === null ? noTokens : settlement, bills) : released(sql, sql`settled`)}
         select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch
           ${settlement.budgeted === true ? sql`, ${readBudgets(sql)}` : sql``}`
 }
@@ -271,11 +271,11 @@ export const settleEmptyStatement = (
   ),
   ${isBudgeted ? sql`${settledBudgets(sql, bills)},` : sql``}
   ${reported(sql, endedWithoutMessageEvents(sql, sql`settled`), ...(isBudgeted ? [thresholdEvents(sql)] : []))},
-  ${counted ? counters(sql, nothingSaid, bills) : released(sql, sql`settled`)}
+  ${counted ? counters(sql, noTokens, bills) : released(sql, sql`settled`)}
   select id ${isBudgeted ? sql`, ${readBudgets(sql)}` : sql``} from settled`
 
 /** For a turn without a reply. Usage counts the tokens of stored replies only. */
-const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const
+const noTokens = { inputTokens: 0, outputTokens: 0 } as const
 
 /**
  * CTEs that add the turn, its tokens and its cost to the agent's usage. They read `settled`. The agent's own row, which
@@ -316,7 +316,7 @@ export const countStatement = (
       ${periodStart}::timestamptz as period_start
   ),
   ${budgeted ? sql`${settledBudgets(sql, bills)}, ${reported(sql, thresholdEvents(sql))},` : sql``}
-  ${counters(sql, nothingSaid, bills)}
+  ${counters(sql, noTokens, bills)}
   select ${budgeted ? readBudgets(sql) : sql`1`}`
 
 /** Reverts a turn of which nothing is stored. */
