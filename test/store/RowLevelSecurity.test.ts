@@ -341,7 +341,7 @@ it("Statements of every tenant say what for, by the list, and are those that lea
   expect([...used].filter((name) => !everyTenantWork.includes(name))).toEqual([])
   // Fragments, whose statements say so.
   const fragments = [
-    "store/conversations/EndUsers.ts ofPerson",
+    "store/conversations/EndUsers.ts isOfPerson",
     "store/knowledge/VectorIndexes.ts largestAgents"
   ]
   const unmarked = Object.keys(exceptions).filter((place) => !places.has(place) && !fragments.includes(place))

@@ -142,7 +142,7 @@ const directory = {
   "store/channels/Outbox.ts isOwn": ["channels h"],
   "store/conversations/ConversationImports.ts insert": ["agents a"],
   // Whose the account is by now.
-  "store/conversations/EndUsers.ts ofPerson": ["channels o"],
+  "store/conversations/EndUsers.ts isOfPerson": ["channels o"],
   "store/conversations/EndUsers.ts deliveries": ["channels o"],
   "store/conversations/EndUsers.ts eraseDeliveries": ["channels o"],
   "store/moves/HeldJobs.ts removeEvents": ["channels o"]
@@ -189,7 +189,7 @@ const everyTenant = {
   "store/knowledge/ArtifactRows.ts beginRemoval": ["sources", "conversation_artifacts"],
   "store/knowledge/ArtifactRows.ts orphans": ["sources s", "conversation_artifacts c"],
   "store/knowledge/EmbeddingProfiles.ts agentsBehind": ["agent_stats"],
-  "store/knowledge/EmbeddingProfiles.ts forget": ["agent_stats stats", "chunk_embeddings"],
+  "store/knowledge/EmbeddingProfiles.ts removeOldVectors": ["agent_stats stats", "chunk_embeddings"],
   "store/knowledge/EmbeddingProfiles.ts sourcesLacking": [
     "agent_stats stats",
     "sources o",
@@ -199,7 +199,7 @@ const everyTenant = {
   "store/knowledge/IngestionJobs.ts withoutQueueJob": ["ingestion_jobs"],
   "store/knowledge/Refreshes.ts claim": ["sources s"],
   "store/knowledge/Reindex.ts outdatedDocuments": ["documents"],
-  "store/knowledge/VectorCopies.ts look": ["chunk_embeddings"],
+  "store/knowledge/VectorCopies.ts findCopies": ["chunk_embeddings"],
   "store/knowledge/VectorEncoding.ts countWaiting": ["chunk_embeddings"],
   "store/knowledge/VectorIndexes.ts largestAgents": ["agent_stats"],
   "store/knowledge/VectorIndexes.ts missingIndexes": ["agent_stats"],

@@ -21,7 +21,7 @@ import {
 } from "../../domain/Ids.ts"
 import { reported, sentByHuman, started } from "../events/ReportedEvents.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { isActive, lastChange } from "../conversations/Activity.ts"
+import { activityAssignments, lastChange } from "../conversations/Activity.ts"
 import * as Rows from "../Rows.ts"
 import { attachmentsJson } from "../conversations/AttachmentsJson.ts"
 
@@ -139,7 +139,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
       const append = ({ agentId, tenantId }: Route, conversationId: ConversationId, message: StoredMessage) =>
         sql`
           with conversation as (
-            update conversations c set message_count = c.message_count + 1, ${isActive(sql)}
+            update conversations c set message_count = c.message_count + 1, ${activityAssignments(sql)}
             where c.tenant_id = ${tenantId} and c.id = ${conversationId}
             returning c.id, c.tenant_id, c.agent_id, c.message_count
           )

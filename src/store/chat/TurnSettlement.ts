@@ -13,7 +13,7 @@ import { jsonbOf } from "../Jsonb.ts"
 import { countedCalls } from "../billing/ModelUsage.ts"
 import { thresholdEvents, readBudgets, settledBudgets } from "../billing/TurnBudget.ts"
 import { released } from "../billing/TurnQuota.ts"
-import { isActive } from "../conversations/Activity.ts"
+import { activityAssignments } from "../conversations/Activity.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
 import { type HashedPassage, passageWrites, type StoredPassages } from "./RunPassages.ts"
 
@@ -171,7 +171,7 @@ const settleStatement = (
             and status = 'running' for update
         ),
         conversation as (
-          update conversations c set served = ${nextServedTicket(sql, sql`run.ticket`)}, ${isActive(sql)},
+          update conversations c set served = ${nextServedTicket(sql, sql`run.ticket`)}, ${activityAssignments(sql)},
             message_count = c.message_count + ${reply === null ? 0 : 1}::int
               + case when run.answers is null then 1 else 0 end
             ${handoff === undefined ? sql`` : sql`, state = 'HUMAN_REQUESTED', epoch = c.epoch + 1, handoff_reason = ${handoff}`}
@@ -258,7 +258,7 @@ export const settleEmptyStatement = (
     returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited
   ),
   conversation as (
-    update conversations c set served = ${nextServedTicket(sql, sql`settled.ticket`)}, ${isActive(sql)}
+    update conversations c set served = ${nextServedTicket(sql, sql`settled.ticket`)}, ${activityAssignments(sql)}
     from settled where c.tenant_id = settled.tenant_id and c.id = settled.conversation_id
     returning c.id
   ),

@@ -122,8 +122,8 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
       })
 
       /**
-       * At most `limit` messages with keys after `after`, or from the first one on. None when the scope has no such
-       * conversation. It is one statement, so that keys assigned concurrently are all seen or none.
+       * At most `limit` messages after the key `after`, or from the first message. None when the scope has no such
+       * conversation. One statement sees either all or none of the keys that are assigned concurrently.
        */
       const messages = (
         scope: ConversationScope,

@@ -8,7 +8,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, ChunkId, type SourceId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { givenVector, vectorForm } from "./VectorEncoding.ts"
+import { vectorParameter, vectorForm } from "./VectorEncoding.ts"
 
 export const UnembeddedChunk = Schema.Struct({
   id: ChunkId,
@@ -73,7 +73,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
             version = stats.version + case when coalesce(stats.profile, ${profile}) = ${profile} then 1 else 0 end
           returning version`
         const { column, encoding } = yield* vectorForm(sql)
-        const rows = vectors.map(({ id, vector }) => ({ id, vector: givenVector(encoding, vector) }))
+        const rows = vectors.map(({ id, vector }) => ({ id, vector: vectorParameter(encoding, vector) }))
         const bytes = encoding === 2 ? sql`null::bytea` : sql`decode(v.vector, 'base64')`
         const native = encoding === 2 ? sql`c.source_id, v.vector::halfvec` : sql`null, null`
         yield* sql`

@@ -1,4 +1,4 @@
-/** Storage for the search for contradicting, repeated and stale passages. */
+/** Stores the findings of the search for contradicting, repeated and stale passages. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -226,7 +226,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         else json_build_array(${passage("f.chunk_id", "f.said")}, ${passage("f.other_chunk_id", "f.other_said")})
       end as passages`
 
-    /** The most important first, starting behind `after`. */
+    /** The most important first, after the finding `after`. */
     const page = (
       { agentId, tenantId }: AgentScope,
       {
@@ -251,7 +251,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
 
     /**
      * Dismisses it, or reverts that. None when the agent has no such finding. If no more findings of its kind could be
-     * stored before, some may have been dropped: the search starts again.
+     * stored before, some may have been dropped, so the search starts again.
      */
     const dismiss = ({ agentId, tenantId }: AgentScope, id: FindingId, isDismissed: boolean) =>
       sql`

@@ -10,7 +10,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChunkId, DocumentId } from "../../domain/Ids.ts"
 import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
 import { holdAttempt, type IngestionTask } from "./IngestionJobs.ts"
-import { restartForRoom } from "./PassageScans.ts"
+import { restartScanIfFull } from "./PassageScans.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { hasVectorColumn } from "./VectorEncoding.ts"
 
@@ -44,7 +44,7 @@ interface ChunkOf {
 }
 
 /** Maximum number of rows of one insert statement. */
-const batch = 500
+const batchSize = 500
 
 export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/knowledge/Knowledge", {
   effect: Effect.gen(function* () {
@@ -79,7 +79,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         for (const { chunks, id: documentId } of documents) {
           for (const chunk of chunks) {
             rows.push({ ...chunk, documentId })
-            if (rows.length < batch) continue
+            if (rows.length < batchSize) continue
             yield* insertChunks(task, rows)
             rows = []
           }
@@ -110,8 +110,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
      * Copies the vectors of old chunks to new ones with the same text. Both are grouped by text instead of joined,
      * because the planner has no statistics of the new rows yet, assumes one row, and would use a nested loop.
      */
-    const carryVectors = (task: IngestionTask, version: string, native: boolean) => {
-      const more = native ? sql`, vector, source_id` : sql``
+    const copyVectors = (task: IngestionTask, version: string, hasColumn: boolean) => {
+      const vectorColumns = hasColumn ? sql`, vector, source_id` : sql``
       return sql`
       with old as (
         select distinct on (c.content_hash, e.profile) c.content_hash, e.profile, e.chunk_id
@@ -134,8 +134,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         ) both_generations
         group by content_hash
       )
-      insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, encoding, embedding ${more})
-      select e.tenant_id, f.id, e.profile, e.agent_id, ${version}::bigint, encoding, embedding ${more}
+      insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, encoding, embedding ${vectorColumns})
+      select e.tenant_id, f.id, e.profile, e.agent_id, ${version}::bigint, encoding, embedding ${vectorColumns}
       from alike
       cross join lateral unnest(alike.fresh) as f (id)
       cross join lateral unnest(alike.chunk_ids, alike.profiles) as o (chunk_id, profile)
@@ -147,7 +147,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
      * Moves documents of the live generation into the new one, with chunks and vectors. All of them must exist;
      * otherwise one removed since the job began would leave an unnoticed gap.
      */
-    const carryDocuments = (task: IngestionTask, uris: ReadonlyArray<string>) =>
+    const moveDocuments = (task: IngestionTask, uris: ReadonlyArray<string>) =>
       Effect.gen(function* () {
         if (uris.length === 0) return
         const moved = yield* sql<{ readonly id: string }>`
@@ -167,8 +167,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
             and (select d.generation from documents d where d.tenant_id = c.tenant_id and d.id = c.document_id) = ${task.generation}`
       })
 
-    /** Marks new chunks whose text is excluded from the source. They go live, but search does not find them. */
-    const leaveOut = (task: IngestionTask) => sql`
+    /** Marks new chunks whose text is excluded in the source. They go live, but search does not find them. */
+    const markExcluded = (task: IngestionTask) => sql`
       update chunks c set excluded = true
       from passage_exclusions x
       where x.tenant_id = ${task.tenantId} and x.source_id = ${task.sourceId}
@@ -182,13 +182,13 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
      */
     const swap = Effect.fn("KnowledgeStore.swap")(
       function* (task: IngestionTask, model: EmbeddingModel, kept: ReadonlyArray<string> = []) {
-        // The agent's index first, as in the removal of a source.
+        // Locks the agent's index first, as the removal of a source does.
         const version = yield* raiseVersion(task)
         yield* holdAttempt(sql, task)
-        yield* leaveOut(task)
-        // Vectors first: what has changed in words alone may find its old neighbour's among documents that stay.
-        if (task.jobType === "INGEST") yield* carryVectors(task, version, yield* hasVectorColumn(sql))
-        yield* carryDocuments(task, kept)
+        yield* markExcluded(task)
+        // Before documents are moved, so that new chunks can also copy vectors of documents that stay.
+        if (task.jobType === "INGEST") yield* copyVectors(task, version, yield* hasVectorColumn(sql))
+        yield* moveDocuments(task, kept)
         yield* sql`
         with delta as (
           select coalesce(sum(case when version is null then 1 else -1 end), 0) as chunks,
@@ -202,7 +202,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         update chunks set version = ${version}::bigint
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
           and not excluded`
-        yield* restartForRoom(
+        yield* restartScanIfFull(
           sql,
           task,
           sql`c.source_id = ${task.sourceId} and c.generation <> ${task.generation}`

@@ -1,4 +1,4 @@
-/** Writes the rows of a tenant that arrives. It is not served here meanwhile, so nothing else writes them. */
+/** Writes the rows of a tenant that is moved here. The tenant is not served here meanwhile, so nothing else writes them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
@@ -14,9 +14,9 @@ import * as RowSets from "./RowSets.ts"
 /**
  * The rows cannot be stored here.
  *
- * - `order`: a row that they refer to, or one that had their unique value, is not as it is at the origin yet.
- * - `conflict`: another tenant has a value that may exist once.
- * - `differs`: what is stored is not what was given.
+ * - `order`: a row that they refer to, or that has their unique value, has not been changed as at the origin yet.
+ * - `conflict`: another tenant has a value that may exist only once.
+ * - `differs`: the stored rows are not equal to the given ones.
  * - `taken`: another command drives the move, or the tenant is served here.
  */
 export class ArrivalRefused extends Schema.TaggedError<ArrivalRefused>()("ArrivalRefused", {
@@ -55,7 +55,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const moves = yield* MoveStore
-    const stored = Effect.provideService(SqlClient.SqlClient, sql)
+    const withClient = Effect.provideService(SqlClient.SqlClient, sql)
 
     /** Whether the unique index names no tenant, so that another tenant may have its values. */
     const isShared = (index: string) =>
@@ -81,23 +81,23 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         })
       })
 
-    /** Runs `write` in a transaction whose changes the guards let pass, while `driver` drives the move. */
-    const applying = <A, E, R>(
+    /** Runs `write` in a transaction whose changes the guards accept. Fails unless `driver` drives the move. */
+    const writeAsDriver = <A, E, R>(
       tenantId: TenantId,
       driver: string,
-      states: Parameters<typeof moves.holds>[2],
+      states: Parameters<typeof moves.lockIfDrivenBy>[2],
       write: Effect.Effect<A, E, R>
     ) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          if (!(yield* moves.holds(tenantId, driver, states))) {
+          if (!(yield* moves.lockIfDrivenBy(tenantId, driver, states))) {
             return yield* new ArrivalRefused({
               reason: "taken",
               message: "Another command has taken over the move, or the tenant is served here already."
             })
           }
           yield* sql`select set_config('spoke.applying', ${tenantId}, true)`
-          yield* stored(RowTexts.useFixedFormats)
+          yield* withClient(RowTexts.useFixedFormats)
           return yield* write
         })
       )
@@ -116,7 +116,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         })
       })
 
-    /** Writes rows of a page. Those that are there already are kept, because later changes have written them. */
+    /** Writes rows of a page. Existing ones are kept, because later changes have written them. */
     const page = Effect.fn("Arrivals.page")(function* (
       tenantId: TenantId,
       driver: string,
@@ -128,10 +128,10 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         RowTexts.write(table, rows, "keep", tenantId),
         RowSets.raiseSequences(table, rows)
       )
-      yield* Effect.catchTag(applying(tenantId, driver, ["away"], stored(write)), "SqlError", explainFailure)
+      yield* Effect.catchTag(writeAsDriver(tenantId, driver, ["away"], withClient(write)), "SqlError", explainFailure)
     })
 
-    const atOnce = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
+    const allTogether = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
       Effect.gen(function* () {
         for (const { gone, table } of given.toReversed())
           if (gone.length > 0) yield* RowSets.remove(tenantId, table, gone)
@@ -139,7 +139,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
           if (rows.length > 0) yield* RowTexts.write(table, rows, "replace", tenantId)
       })
 
-    /** Each row by itself, again and again, until all are stored or none of the rest can be. */
+    /** Writes each row separately, and repeats those that fail, until all are stored or no further one can be. */
     const oneByOne = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
       Effect.gen(function* () {
         let left = [
@@ -169,12 +169,12 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       driver: string,
       given: ReadonlyArray<TableChanges>
     ) {
-      const write = (how: typeof atOnce | typeof oneByOne) =>
-        applying(
+      const write = (how: typeof allTogether | typeof oneByOne) =>
+        writeAsDriver(
           tenantId,
           driver,
           ["away"],
-          stored(
+          withClient(
             Effect.gen(function* () {
               yield* how(tenantId, given)
               for (const { rows, table } of given) {
@@ -184,7 +184,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
             })
           )
         )
-      yield* write(atOnce).pipe(
+      yield* write(allTogether).pipe(
         Effect.catchIf(isOutOfOrder, () => write(oneByOne)),
         Effect.catchTag("SqlError", explainFailure)
       )
@@ -205,7 +205,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         )
       )
 
-    /** All rows of the part have arrived. */
+    /** Records that all rows of the part have arrived. */
     const recordArrival = (tenantId: TenantId, { after, table, upTo }: TablePart) =>
       sql`
         insert into tenant_moves_parts (tenant, name, after, up_to)
@@ -219,7 +219,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
     const removeSome = (tenantId: TenantId, driver: string, table: Table) => {
       const key = sql.csv(table.key.map((column) => sql`${sql(column)}`))
       const owner = sql(table.owner ?? "tenant_id")
-      return applying(
+      return writeAsDriver(
         tenantId,
         driver,
         ["away"],
@@ -233,6 +233,6 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       )
     }
 
-    return { page, changes, parts, recordArrival, removeSome, applying } as const
+    return { page, changes, parts, recordArrival, removeSome, writeAsDriver } as const
   })
 }) {}

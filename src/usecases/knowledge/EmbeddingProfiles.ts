@@ -38,7 +38,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
           maxPendingJobs - (pending === undefined ? 0 : pending.waiting + pending.active + pending.delayed)
         if (free <= 0) return maxPendingJobs
         return yield* Effect.gen(function* () {
-          if (!(yield* profiles.alone)) return 0
+          if (!(yield* profiles.tryLock)) return 0
           const sources = yield* profiles.sourcesLacking(embedder, free, failureRetryDelay)
           yield* Effect.forEach(
             sources,
@@ -69,7 +69,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       const forget = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
         return (
-          (yield* profiles.forget(profile, previousProfileRetention, maxRemovedVectors)) === maxRemovedVectors
+          (yield* profiles.removeOldVectors(profile, previousProfileRetention, maxRemovedVectors)) === maxRemovedVectors
         )
       }).pipe(Effect.withSpan("EmbeddingProfiles.forget"))
 

@@ -77,7 +77,7 @@ onEmbeddedPgvector("Vectors of a tenant that moves", (it) => {
         const float = Buffer.from(encodeFloat32(Float32Array.from({ length: 8 }, Math.cos))).toString(
           "base64"
         )
-        yield* arrivals.applying(
+        yield* arrivals.writeAsDriver(
           tenantId,
           driver,
           ["away"],
