@@ -1,9 +1,10 @@
 /**
- * Partitions of the tables of traces: one for each week (UTC, from Monday), by the time with which the id of a run begins. A
- * week is dropped as a whole. That reads no row and leaves nothing to vacuum, while deleting its rows would write log for
- * each of them (docs/design/decisions/0011-weeks-of-traces.md).
+ * Partitions of the tables of traces: one for each week (UTC, from Monday), by the time with which the id of a run
+ * begins. A week is dropped as a whole. That reads no row and leaves nothing to vacuum, while deleting its rows would
+ * write log for each of them (docs/design/decisions/0011-weeks-of-traces.md).
  *
- * Rows of a week without a partition are in the default partition, so an insert never fails because a partition is missing.
+ * Rows of a week without a partition are in the default partition, so an insert never fails because a partition is
+ * missing.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -70,7 +71,7 @@ const isOwner = Effect.gen(function* () {
   return found?.mine === true
 })
 
-/** Runs `change` in a transaction with the lock of partitions. False if another process, or a long reader, has a lock. */
+/** Runs `change` in a transaction with the lock of partitions. False if another session has a lock that it needs. */
 const withPartitionLock = (change: Effect.Effect<void, SqlError, SqlClient.SqlClient>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -117,8 +118,8 @@ const addPartition = (table: Table, name: string, from: string, below: string) =
   )
 
 /**
- * Creates the partitions of this week and the next ones, if the database's role owns the tables. One that cannot be created
- * now is created by a later call. Any number of processes may call it at the same time.
+ * Creates the partitions of this week and the next ones, if the database's role owns the tables. One that cannot be
+ * created now is created by a later call. Any number of processes may call it at the same time.
  */
 export const addWeeks: Effect.Effect<void, SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
   if (!(yield* isOwner)) return
@@ -146,7 +147,7 @@ const isEmpty = (name: string) =>
     return found?.some !== true
   })
 
-/** Whether a tenant is being moved. Both sides must then have the same rows, and a dropped week is not copied to the other. */
+/** Whether a tenant is being moved. A move does not notice a dropped week, and both sides must have the same rows. */
 const isMoving = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly some: boolean }>`select exists (select from tenant_moves) as some`
@@ -169,8 +170,8 @@ const dropPartition = ({ name, table }: Partition, onlyIfEmpty: boolean) =>
   )
 
 /**
- * Drops weeks that end before `expiredBefore`, because no tenant keeps their rows (null: none), and empty weeks that end
- * before `emptyBefore`. Partitions that other sessions have locked are dropped by a later call.
+ * Drops weeks that end before `expiredBefore`, because no tenant keeps their rows (null: none), and empty weeks that
+ * end before `emptyBefore`. Partitions that other sessions have locked are dropped by a later call.
  */
 export const dropWeeks = ({
   emptyBefore,

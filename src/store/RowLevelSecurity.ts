@@ -1,7 +1,7 @@
 /**
- * Sets up row level security: the role that tenants' statements run as, and a policy on each table with
- * `tenant_id not null`. Policies do not apply to the owner of the tables, so processes without the role are not affected.
- * No step needs a superuser. Each table is locked briefly and separately, with retries.
+ * Sets up row level security: the role that tenants' statements run as, and a policy on each table whose column
+ * `tenant_id` is not null. Policies do not apply to the owner of the tables, so processes without the role are not
+ * affected. No step needs a superuser. Each table is locked briefly and separately, with retries.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"

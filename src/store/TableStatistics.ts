@@ -2,9 +2,9 @@
  * Analyzes tables that grow quickly: those of a new database, new partitions, and tables that were imported into.
  *
  * Connections keep the plans of their statements. A plan that was made for an empty table, or for tenants that the
- * statistics do not know, may use any index that begins with the tenant, and then reads all of the tenant's entries, until
- * the table is analyzed. A server analyzes it by itself, but a minute later. Until then, with sixteen clients of a new
- * database, settling a turn took 140 ms instead of 1.8 (docs/performance.md).
+ * statistics do not know, may use any index that begins with the tenant, and then reads all of the tenant's entries,
+ * until the table is analyzed. A server analyzes it by itself, but a minute later. Until then, with sixteen clients of
+ * a new database, settling a turn took 140 ms instead of 1.8 (docs/performance.md).
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -18,8 +18,8 @@ export const interval = Duration.seconds(5)
 const minTableBytes = 128 * 1_024
 
 /**
- * A table is analyzed again when at least this many rows have changed, and this share of its rows at the last analysis. The
- * server's own share is a tenth.
+ * A table is analyzed again when at least this many rows have changed, and this share of its rows at the last analysis.
+ * The server's own share is a tenth.
  */
 const minChanged = { rows: 500, share: 0.5 }
 

@@ -11,7 +11,7 @@ import * as Rows from "../Rows.ts"
 /** The kind of a mail about failed jobs of a queue. */
 export const jobsFailed = (queue: string) => `job_failed:${queue}`
 
-/** Failures of the last seconds are left to the next mail, because transactions may commit later than their time stamp. */
+/** Later failures are left to the next mail, because transactions may commit later than their time stamp. */
 const commitDelay = "2 seconds"
 /** Older failures are not reported. */
 const maxReportedAge = "24 hours"
@@ -77,8 +77,8 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
     }, Effect.orDie)
 
     /**
-     * Jobs that failed permanently since the last mail about their queue, by queue. A mail that was `queued` for too long
-     * does not count: its process ended before it was sent.
+     * Jobs that failed permanently since the last mail about their queue, by queue. A mail that was `queued` for too
+     * long does not count: its process ended before it was sent.
      */
     const failures = sql`
       with cut as (select date_trunc('milliseconds', clock_timestamp() - ${commitDelay}::interval) as until)

@@ -67,8 +67,8 @@ export class PasskeyStore extends Effect.Service<PasskeyStore>()("store/accounts
         where p.credential_id = ${credentialId}`.pipe(Rows.first(StoredKey), Effect.withSpan("PasskeyStore.find"))
 
     /**
-     * Records the use. False when the passkey does not exist, or was used with this count or a later one. Authenticators
-     * without a counter send 0.
+     * Records the use. False when the passkey does not exist, or was used with this count or a later one.
+     * Authenticators without a counter send 0.
      */
     const use = (
       { tenantId }: TenantScope,

@@ -72,7 +72,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       Effect.withSpan("RetentionStore.claim")
     )
 
-    /** Releases a claimed tenant. It is due again at once, after the others, if `more` is to be removed, else in an hour. */
+    /** Releases a claimed tenant: due again after the others if `more` is to be removed, else in an hour. */
     const release = Effect.fn("RetentionStore.release")(function* ({ tenantId }: Claimed, more: boolean) {
       const due = more ? sql`now()` : sql`now() + make_interval(secs => ${Duration.toSeconds(roundInterval)})`
       yield* sql`update tenant_retention set due_at = ${due} where tenant_id = ${tenantId}`

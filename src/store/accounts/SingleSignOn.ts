@@ -75,8 +75,9 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
       sql`delete from scim_groups where tenant_id = ${tenantId}`
 
     /**
-     * Unchanged domains keep their confirmation. A new issuer ends the sessions and groups of the previous one; forbidding
-     * passwords ends sessions opened with passwords. False, without a change, if no owner could sign in afterwards.
+     * Unchanged domains keep their confirmation. A new issuer ends the sessions and groups of the previous one;
+     * forbidding passwords ends sessions opened with passwords. False, without a change, if no owner could sign in
+     * afterwards.
      */
     const put = Effect.fn("SingleSignOnStore.put")(
       function* (scope: TenantScope, next: NewConnection) {

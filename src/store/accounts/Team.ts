@@ -74,8 +74,8 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       )
 
     /**
-     * True for an active owner without whom no other owner could sign in. Invitations that this owner made do not count,
-     * because they end with the owner. Needs the team's lock.
+     * True for an active owner without whom no other owner could sign in. Invitations that this owner made do not
+     * count, because they end with the owner. Needs the team's lock.
      */
     const isLastOwner = ({ tenantId }: TenantScope, id: UserId) =>
       sql`

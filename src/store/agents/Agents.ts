@@ -80,8 +80,8 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
       )
 
     /**
-     * Locks the agent until the caller's transaction ends: nobody else changes its settings or published version. Turns do
-     * not wait, because they only refer to the agent.
+     * Locks the agent until the caller's transaction ends: nobody else changes its settings or published version. Turns
+     * do not wait, because they only refer to the agent.
      */
     const lock = (scope: TenantScope, id: AgentId) =>
       sql`

@@ -143,8 +143,9 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
 
     /**
      * The agent's sources that corrections are stored in, newest first: those called `name`, also with a number (see
-     * {@link freeSourceName}), and those with an approved answer. `isAnswered`: the source has an answer to `question`. Locks
-     * them until the transaction ends, so that no other change of their pairs is lost. Further calls for the agent wait.
+     * {@link freeSourceName}), and those with an approved answer. `isAnswered`: the source has an answer to `question`.
+     * Locks them until the transaction ends, so that no other change of their pairs is lost. Further calls for the
+     * agent wait.
      */
     const sourcesOf = Effect.fn("CorrectionStore.sourcesOf")(function* (
       { agentId, tenantId }: AgentScope,

@@ -50,8 +50,8 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
       updated_at as "updatedAt"`
 
     /**
-     * Stores all of them, in order. Stores none, and returns none, if the agent is not the tenant's or would have too many.
-     * Locks the agent's row, so that two requests cannot both use the last places.
+     * Stores all of them, in order. Stores none, and returns none, if the agent is not the tenant's or would have too
+     * many. Locks the agent's row, so that two requests cannot both use the last places.
      */
     const insert = (
       { agentId, tenantId }: AgentScope,

@@ -152,7 +152,7 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           Rows.any
         )
 
-      /** Stores a sign-in of the session for the tool, replacing the session's previous one, and deletes expired ones. */
+      /** Stores a sign-in of the session for the tool instead of its previous one, and deletes expired ones. */
       const begin = (
         { tenantId }: TenantScope,
         id: ToolId,

@@ -1,6 +1,6 @@
 /**
- * Reads and writes rows as text. A row is a JSON array of the PostgreSQL text of its columns. The database itself writes
- * and reads these texts, so no value is converted by our types.
+ * Reads and writes rows as text. A row is a JSON array of the PostgreSQL text of its columns. The database itself
+ * writes and reads these texts, so no value is converted by our types.
  *
  * Vectors are read and written as bytes, whether pgvector stores them or not.
  */

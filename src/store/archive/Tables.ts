@@ -26,7 +26,7 @@ export interface Table extends TableShape {
   readonly counted: ReadonlyArray<string>
   /** Columns that are not read, and empty in rows that are written: how pgvector stores a vector. */
   readonly derived: ReadonlyArray<string>
-  /** The purpose under which each column's values are sealed, in the order of the columns; null if they are not sealed. */
+  /** The purpose under which the values of each column are sealed; null if they are not sealed. */
   readonly sealed: ReadonlyArray<string | null>
 }
 
@@ -96,7 +96,7 @@ const requireKeys = (tables: ReadonlyArray<Table>) =>
 /** Every table, each after those it refers to. */
 export const tables = readTables.pipe(Effect.flatMap(requireKeys), Effect.flatMap(inOrder))
 
-/** Without the columns whose values are sealed: rows are compared without them, as each installation seals for itself. */
+/** The table without sealed columns. Rows are compared without them, because each installation seals for itself. */
 export const withoutSealed = (table: Table): Table => {
   const isOpen = (_: unknown, place: number) => table.sealed[place] === null
   return {

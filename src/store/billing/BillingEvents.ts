@@ -23,8 +23,8 @@ export class BillingEventStore extends Effect.Service<BillingEventStore>()("stor
     const sql = yield* SqlClient.SqlClient
 
     /**
-     * True for the event's first claim. Every other event waits until the transaction ends. A refund names no tenant, and
-     * gets the tenant of its payment. Also deletes events that have named no tenant for 30 days.
+     * True for the event's first claim. Every other event waits until the transaction ends. A refund names no tenant,
+     * and gets the tenant of its payment. Also deletes events that have named no tenant for 30 days.
      */
     const claim = Effect.fn("BillingEventStore.claim")(function* (event: BillingEvent) {
       yield* sql`select pg_advisory_xact_lock(${lockKey}::bigint)`

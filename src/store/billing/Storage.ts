@@ -1,6 +1,6 @@
 /**
- * Measures the storage of each tenant, in `tenant_storage`. A count reads every row once, in batches in the order of the
- * primary keys. So it uses little of the database at a time, and continues where it stopped.
+ * Measures the storage of each tenant, in `tenant_storage`. A count reads every row once, in batches in the order of
+ * the primary keys. So it uses little of the database at a time, and continues where it stopped.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"

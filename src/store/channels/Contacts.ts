@@ -103,7 +103,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
       select ${known.tenantId}, ${known.channel}, given.kind, given.value, ${id} from ${given(known)}
       on conflict do nothing`
 
-    /** Moves everything of `duplicates` to `survivor` and deletes them. The external id is moved if the survivor has none. */
+    /** Moves everything of `duplicates` to `survivor`, also the external id if it has none, and deletes them. */
     const merge = Effect.fn("ContactStore.merge")(function* (
       { tenantId }: AliasesOfContact,
       survivor: Person,
@@ -124,8 +124,8 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
     })
 
     /**
-     * Returns the person who has these aliases, and adds the missing ones. Several people are merged into the oldest. If
-     * more than one has an external id, they are not merged, and the person with the most stable alias is returned.
+     * Returns the person who has these aliases, and adds the missing ones. Several people are merged into the oldest.
+     * If more than one has an external id, they are not merged, and the person with the most stable alias is returned.
      * Without such a person, creates one with the id `newId`, or returns null if that is null.
      */
     const resolve = Effect.fn("ContactStore.resolve")(function* (

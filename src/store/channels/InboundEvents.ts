@@ -46,7 +46,7 @@ interface InboundRow {
   readonly raw: unknown
 }
 
-/** The database refused the rows, or rolled the transaction back because of another one. Smaller batches may succeed. */
+/** The database refused the rows, or rolled back because of another transaction. Smaller batches may succeed. */
 export class InboundEventRefused extends Schema.TaggedError<InboundEventRefused>()("InboundEventRefused", {
   cause: Schema.Defect
 }) {}
@@ -95,8 +95,8 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
     const queue = yield* JobQueue
 
     /**
-     * Inserts the rows whose keys are new. Of several rows with the same key, the first is inserted. Keys are claimed in
-     * a fixed order, so that deliveries with the same keys cannot deadlock.
+     * Inserts the rows whose keys are new. Of several rows with the same key, the first is inserted. Keys are claimed
+     * in a fixed order, so that deliveries with the same keys cannot deadlock.
      */
     const insert = (given: ReadonlyArray<InboundRow>, { ids, maxAttempts, notification }: PreparedJobs) => {
       // One JSON text, because a parameter for each column costs more on both sides.

@@ -209,8 +209,8 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       sql`(o.delivery is null or array_position(${deliveryStates}, o.delivery) < array_position(${deliveryStates}, ${delivery}::text))`
 
     /**
-     * Records a delivery state that is later than the stored one, and returns the parts that it has changed. Also applies
-     * to a part whose answer is pending or lost.
+     * Records a delivery state that is later than the stored one, and returns the parts that it has changed. Also
+     * applies to a part whose answer is pending or lost.
      */
     const recordDelivery = ({
       accountId,

@@ -34,7 +34,7 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
     /** Removes the lease of a process that has stopped, with its runs. */
     const remove = (id: string) => sql`delete from instances where id = ${id}`.pipe(Effect.asVoid)
 
-    /** Removes all leases. Only for a store that one process uses: every other process is dead, even with a valid lease. */
+    /** Removes all leases. Only for a store with one process: every other process is dead, even with a valid lease. */
     const removeAll = sql`delete from instances`.pipe(Effect.asVoid)
 
     const alive = sql`exists (select 1 from instances i where i.id = r.instance_id and i.lease_until >= now())`
@@ -132,8 +132,8 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
     }).pipe(Effect.withSpan("ProcessLeases.sweep"))
 
     /**
-     * Ends the tenant's running turns like those of a dead process, although their processes are alive. What these write
-     * afterwards has no effect, because the turn no longer runs.
+     * Ends the tenant's running turns like those of a dead process, although their processes are alive. What these
+     * write afterwards has no effect, because the turn no longer runs.
      */
     const endAll = Effect.fn("ProcessLeases.endAll")(function* ({ tenantId }: TenantScope) {
       const runs = yield* sql<Run>`

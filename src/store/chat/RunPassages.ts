@@ -30,8 +30,8 @@ export const hashPassages = (passages: ReadonlyArray<RunPassage>): ReadonlyArray
   })
 
 /**
- * Passages that this process has stored recently. Their texts are not sent again. If one was removed since, the foreign key
- * of its run fails (see {@link retrySettlement}).
+ * Passages that this process has stored recently. Their texts are not sent again. If one was removed since, the foreign
+ * key of its run fails (see {@link retrySettlement}).
  */
 export class StoredPassages {
   readonly #known = new LruCache<true>()
@@ -97,7 +97,7 @@ export const passageWrites = (
       ),`
 }
 
-/** The passages of the run `r`, as JSON, sorted by number. With its id as a value the planner reads one week. */
+/** The passages of the run `r`, as JSON, sorted by number. With its id as a value, the planner reads one week. */
 export const passagesOf = (sql: SqlClient.SqlClient, id: Fragment = sql`r.id`): Fragment => sql`
   select coalesce(json_agg(
     json_build_object('index', u.number, 'sourceId', u.source_id, 'sourceName', p.source_name,
@@ -109,16 +109,16 @@ export const passagesOf = (sql: SqlClient.SqlClient, id: Fragment = sql`r.id`): 
   where u.tenant_id = r.tenant_id and u.run_id = ${id}`
 
 /**
- * True when a passage was removed with its last run, after it was found to be stored and before it was referred to. Nothing
- * was written.
+ * True when a passage was removed with its last run, after it was found to be stored and before it was referred to.
+ * Nothing was written.
  */
 const isMissingPassage = (error: unknown): boolean =>
   isSqlError(error) && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23503"
 
 /**
- * Retries a settlement that the database rolled back. A deadlock occurs when a failed turn returns its quota while it has
- * locked the conversation, because the conversation's next turn locks the two in the other order. A passage may also have
- * been removed: `onMissing` is then called before the next attempt.
+ * Retries a settlement that the database rolled back. A deadlock occurs when a failed turn returns its quota while it
+ * has locked the conversation, because the conversation's next turn locks the two in the other order. A passage may
+ * also have been removed: `onMissing` is then called before the next attempt.
  */
 export const retrySettlement = <A, E, R>(
   effect: Effect.Effect<A, E, R>,

@@ -14,7 +14,7 @@ export interface Answered {
   readonly regenerates?: boolean
 }
 
-/** The key after which the episode begins. The first episode has no lower bound: keys that were assigned later are below 1. */
+/** The key after which the episode begins. The first one has no lower bound: keys assigned later are below 1. */
 const episodeStart = (sql: SqlClient.SqlClient, { tenantId }: TenantScope, conversationId: ConversationId) =>
   sql`select case episode_start when 0 then -9223372036854775807 else episode_start end
     from conversations where tenant_id = ${tenantId} and id = ${conversationId}`

@@ -1,6 +1,6 @@
 /**
- * Removes passages that no run refers to. Deleting a run removes its passages at once, but dropping a week of runs does not.
- * So each dropped week restarts this search (`passage_sweep`).
+ * Removes passages that no run refers to. Deleting a run removes its passages at once, but dropping a week of runs does
+ * not. So each dropped week restarts this search (`passage_sweep`).
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -26,8 +26,8 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
       select * from unnest(${unused.map(({ tenantId }) => tenantId)}::text[], ${unused.map(({ hash }) => hash)}::bytea[])`
 
     /**
-     * Locks them first. If a turn settles meanwhile and refers to one of them, the second statement sees that, or the turn
-     * waits and then stores the text again.
+     * Locks them first. If a turn settles meanwhile and refers to one of them, the second statement sees that, or the
+     * turn waits and then stores the text again.
      */
     const removeUnused = (unused: ReadonlyArray<PassageKey>) =>
       Effect.gen(function* () {

@@ -1,7 +1,7 @@
 /**
- * When conversations were last active. Indexes sort them by `updated_at`, and a change of it writes an entry into every index
- * of the table. So turns and messages set `changed_at`, which is in no index, every time, but `updated_at` only every few
- * minutes (docs/design/turns.md, What a settlement writes). Other changes set `updated_at` every time.
+ * When conversations were last active. Indexes sort them by `updated_at`, and a change of it writes an entry into every
+ * index of the table. So turns and messages set `changed_at`, which is in no index, every time, but `updated_at` only
+ * every few minutes (docs/design/turns.md, What a settlement writes). Other changes set `updated_at` every time.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"

@@ -138,9 +138,9 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       )
 
     /**
-     * True for delivered events `i` of the person. They do not refer to the person's row, so they are found by the messages
-     * made from them and by the sender. The sender may also write to other tenants, so events for another tenant's account
-     * are excluded.
+     * True for delivered events `i` of the person. They do not refer to the person's row, so they are found by the
+     * messages made from them and by the sender. The sender may also write to other tenants, so events for another
+     * tenant's account are excluded.
      */
     const isOfPerson = ({ tenantId }: TenantScope, id: EndUserId) => sql`
       (exists (
@@ -181,8 +181,8 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       )
 
     /**
-     * Ends the tenant's running previews of corrections, and removes the copies of the drafts in them. A draft that quotes
-     * the person is deleted with its turn, and its copy must not remain. Earlier versions kept copies in ended previews.
+     * Ends the tenant's running previews of corrections, and removes the copies of drafts in them: a draft that quotes
+     * the person is deleted with its turn. Earlier versions kept copies in ended previews.
      */
     const endPreviews = (tenantId: TenantScope["tenantId"]) => sql`
       update experiments set curated = null, ended_at = coalesce(ended_at, now()),
@@ -220,7 +220,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           sql`conversation_id in (select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id})`
         )
         yield* sql`delete from end_users where tenant_id = ${tenantId} and id = ${id}`
-        // Last, because an experiment that starts meanwhile waits for the turns. It has locked no other experiment then.
+        // Last: an experiment that starts meanwhile waits for the turns, and has locked no other experiment then.
         yield* endPreviews(tenantId)
         if (files.length > 0) yield* release(files.map(({ ref }) => ref))
         return "erased" as const

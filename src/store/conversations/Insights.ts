@@ -161,7 +161,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
     }
 
     /**
-     * One total, and one row for each value of `by` that had turns, in order, up to one row more than a report includes.
+     * One total, and one row for each value of `by` that had turns, in order, up to one more than a report includes.
      * Only ended turns count. A turn from before costs were stored counts as one unpriced call, as in the usage.
      */
     const measures = ({ agentId, from, tenantId, to }: ReportScope, by: MeasuredBy) =>

@@ -23,7 +23,7 @@ export interface ServerOptions {
   readonly url: Redacted.Redacted
   /** Bounds the pool; one more connection listens. */
   readonly maxConnections: number
-  /** Address of the listening connection, when `url` leads to a pooler that does not support LISTEN; `url` by default. */
+  /** Address of the listening connection if `url` leads to a pooler without LISTEN; `url` by default. */
   readonly directUrl?: Redacted.Redacted | null
   /** The role that tenants' statements run as, for row level security; null, the default: the role of `url`. */
   readonly tenantRole?: string | null
@@ -38,8 +38,8 @@ const statementTimeout = Duration.seconds(60)
 const minServerVersion = 150_000
 
 /**
- * Compiling a statement takes a tenth of a second or more, and the planner chooses it even where it saves nothing. Behind a
- * pooler, the setting may remain on a connection that others use. It changes no result.
+ * Compiling a statement takes a tenth of a second or more, and the planner chooses it even where it saves nothing.
+ * Behind a pooler, the setting may remain on a connection that others use. It changes no result.
  */
 const disableJit = (client: Pg.ClientBase, done: (error?: Error) => void) =>
   client.query("set jit = off", (error: Error | undefined) => done(error))

@@ -1,7 +1,7 @@
 /**
- * Statements on the connections of a pool. An interrupted caller returns at once. Its statement is not cancelled: it runs
- * to its end, and the connection returns to the pool afterwards. (`PgClient` asks the server to cancel the connection's
- * current statement, which by then may be another caller's.)
+ * Statements on the connections of a pool. An interrupted caller returns at once. Its statement is not cancelled: it
+ * runs to its end, and the connection returns to the pool afterwards. (`PgClient` asks the server to cancel the
+ * connection's current statement, which by then may be another caller's.)
  */
 import type { Connection } from "@effect/sql/SqlConnection"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -190,14 +190,14 @@ export class PooledStatements extends Statements {
 const transactionControl = /^\s*(?:begin|commit|rollback|savepoint|release|set|start)\b/iu
 
 /**
- * Runs statements on one connection, which the holder keeps, usually for a transaction. None is prepared, because a prepared
- * one that fails would end the transaction.
+ * Runs statements on one connection, which the holder keeps, usually for a transaction. None is prepared, because a
+ * prepared one that fails would end the transaction.
  */
 class HeldConnection extends Statements {
   readonly #client: Pg.PoolClient
   readonly #onBroken: (error: Error) => void
   readonly #tenantRole: string | null
-  /** The session that was last set in the transaction; undefined outside one, and after a rollback, which reverts it. */
+  /** The session last set in the transaction; undefined outside one, and after a rollback, which reverts it. */
   #session: string | undefined
   #isTransaction = false
 

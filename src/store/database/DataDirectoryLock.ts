@@ -2,11 +2,11 @@
  * Allows one process per data directory. The embedded database takes no lock itself, so a second process would read
  * stale rows and overwrite those of the first.
  *
- * Node has no `flock`, and taking over a lock file has a race: two starting processes both see that its owner is dead, and
- * the slower one removes the lock of the faster one. So no lock is taken over. Every process creates its own file, the
- * claim, and then looks for others. Of two processes that start at the same time, the later one always sees the earlier
- * one. Any process can remove the file of a dead process at any time, because its name is never used again. All data about
- * the owner is in the name, so a file is never half written.
+ * Node has no `flock`, and taking over a lock file has a race: two starting processes both see that its owner is dead,
+ * and the slower one removes the lock of the faster one. So no lock is taken over. Every process creates its own file,
+ * the claim, and then looks for others. Of two processes that start at the same time, the later one always sees the
+ * earlier one. Any process can remove the file of a dead process at any time, because its name is never used again. All
+ * data about the owner is in the name, so a file is never half written.
  */
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -184,7 +184,7 @@ export const refuseIfInUse = (directory: string) =>
     return pid === undefined ? Effect.void : Effect.fail(locked(directory, pid))
   })
 
-/** For when another process has removed our claim: it considered us dead, for example after the machine was suspended. */
+/** Another process has removed our claim: it considered us dead, for example after the machine was suspended. */
 const lostMessage = (directory: string) =>
   `The lock of the data directory ${directory} is gone: the directory was removed, or another process has taken it while this one ` +
   "stood still. This process ends, to damage nothing."

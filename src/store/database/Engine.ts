@@ -103,9 +103,10 @@ export const crashed = () => Object.assign(new Error("The embedded database has 
 const errorMessage = "E".charCodeAt(0)
 
 /**
- * True when `answer`, a sequence of messages (type, length, fields), contains a PANIC: an error that ends a server, such as
- * a full disk for the log. PGlite continues after it, and the next statement would wait forever for a lock whose holder is
- * gone. So no further request is sent. The process that opens the directory next finds everything that was committed.
+ * True when `answer`, a sequence of messages (type, length, fields), contains a PANIC: an error that ends a server,
+ * such as a full disk for the log. PGlite continues after it, and the next statement would wait forever for a lock
+ * whose holder is gone. So no further request is sent. The process that opens the directory next finds everything that
+ * was committed.
  */
 const hasPanic = (answer: Uint8Array): boolean => {
   const view = new DataView(answer.buffer, answer.byteOffset, answer.byteLength)

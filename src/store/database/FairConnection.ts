@@ -1,6 +1,6 @@
 /**
- * Shares the connections of a pool fairly between owners: each gets one in turn, so that an owner with a thousand statements
- * does not delay the single statement of another. A transaction holds its connection until it ends.
+ * Shares the connections of a pool fairly between owners: each gets one in turn, so that an owner with a thousand
+ * statements does not delay the single statement of another. A transaction holds its connection until it ends.
  */
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
@@ -25,8 +25,8 @@ const noConnection = () =>
   })
 
 /**
- * `statements` runs each statement on any free connection of `pool`; `takeConnection` takes one for a transaction. Both wait
- * until the pool has a free connection.
+ * `statements` runs each statement on any free connection of `pool`; `takeConnection` takes one for a transaction. Both
+ * wait until the pool has a free connection.
  */
 export const makeFairConnections = (
   pool: Pg.Pool,

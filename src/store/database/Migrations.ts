@@ -201,8 +201,8 @@ const hasNoRows = ({ text }: MigrationFile) =>
   })
 
 /**
- * The pending files of the next commit: all before the first one with a step of its own, or that one if it comes first. Empty
- * if the first one runs without a transaction.
+ * The pending files of the next commit: all before the first one with a step of its own, or that one if it comes first.
+ * Empty if the first one runs without a transaction.
  */
 const stepOf = (pending: ReadonlyArray<MigrationFile>) =>
   Effect.gen(function* () {

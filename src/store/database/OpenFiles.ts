@@ -1,7 +1,7 @@
 /**
- * Finds processes that have files of a directory open, from /proc. Such a process may not hold our lock, for example if it
- * opens the embedded database by the engine's own interface. Nothing is found outside Linux, in other containers, and, unless
- * run as root, of other users' processes.
+ * Finds processes that have files of a directory open, from /proc. Such a process may not hold our lock, for example if
+ * it opens the embedded database by the engine's own interface. Nothing is found outside Linux, in other containers,
+ * and, unless run as root, of other users' processes.
  */
 import * as Fs from "node:fs"
 import * as Path from "node:path"

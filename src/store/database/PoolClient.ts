@@ -1,6 +1,6 @@
 /**
- * A `PgClient` over a pool that sends statements directly to a connection. The library's own statements create a span and a
- * scope and take some fifty steps each. They are used only where a request is traced or statements are transformed.
+ * A `PgClient` over a pool that sends statements directly to a connection. The library's own statements create a span
+ * and a scope and take some fifty steps. They are used only where a request is traced or statements are transformed.
  */
 import type * as Reactivity from "@effect/experimental/Reactivity"
 import * as PgClient from "@effect/sql-pg/PgClient"
@@ -53,7 +53,7 @@ const sendDirectly =
     return made
   }
 
-/** The caller closes the pool. `tenantRole`: the role that tenants' statements run as; null without row level security. */
+/** The caller closes the pool. Tenants' statements run as `tenantRole`; null without row level security. */
 export const clientOfPool = (
   pool: Pg.Pool,
   prepared: PreparedStatements,

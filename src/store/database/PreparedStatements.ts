@@ -1,13 +1,13 @@
 /**
- * Statements that run so often that each connection keeps them prepared: the database takes longer to plan a statement of a
- * turn than to run it.
+ * Statements that run so often that each connection keeps them prepared: the database takes longer to plan a statement
+ * of a turn than to run it.
  */
 
 /** Runs after which a statement is prepared. */
 const minRuns = 8
 /** Maximum number of prepared statements. Each takes memory of the server, for every connection of the pool. */
 const maxPrepared = 256
-/** Maximum number of statements whose runs are counted, because statements with changing texts would fill the memory. */
+/** Maximum number of counted statements, because statements with changing texts would fill the memory. */
 const maxCounted = 2_000
 
 /** SQLSTATEs: the plan is missing, exists already, or does not fit the tables any more. Nothing was run. */

@@ -1,7 +1,7 @@
 /**
- * A statement and the one that sets its tenant, sent together: the server runs everything before `Sync` as one transaction.
- * So the setting holds for this statement alone, even if a pooler gives each transaction another connection. A separate
- * statement would cost a round trip, and a function around each statement would have to be planned.
+ * A statement and the one that sets its tenant, sent together: the server runs everything before `Sync` as one
+ * transaction. So the setting holds for this statement alone, even if a pooler gives each transaction another
+ * connection. A separate statement would cost a round trip; a function around each would have to be planned.
  */
 import * as Pg from "pg"
 import { everyTenant } from "../../concurrency/TenantSession.ts"

@@ -54,8 +54,8 @@ const row = (sql: SqlClient.SqlClient, report: Report) => sql`
   from ${report.from}`
 
 /**
- * Removes receivers' answers to the events that match `condition` on `webhook_deliveries`, because an answer may repeat the
- * content of its event. For when that content is deleted.
+ * Removes receivers' answers to the events that match `condition` on `webhook_deliveries`, because an answer may repeat
+ * the content of its event. For when that content is deleted.
  */
 export const clearAnswers = (sql: SqlClient.SqlClient, tenantId: string, condition: Fragment) => sql`
   update webhook_deliveries set answer_text = null

@@ -223,8 +223,8 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
 
       /**
        * Records a failed attempt; `isOver` when it was the last one. An endpoint that keeps failing is not called again
-       * before `pause` has passed: all its waiting jobs but one are delayed until after that call. None when the endpoint
-       * was deleted or has another address than `url`, which was called: its delivery stays pending.
+       * before `pause` has passed: all its waiting jobs but one are delayed until after that call. None when the
+       * endpoint was deleted or has another address than `url`, which was called: its delivery stays pending.
        */
       const recordFailure = (
         { endpointId, eventId, tenantId }: DeliveryKey,

@@ -1,7 +1,7 @@
 /**
- * The embedding model that an agent uses. Vectors of the target profile are built in addition to the live ones. One statement
- * moves the agent to the target, as soon as all its chunks with a live vector have a new one. The old vectors are kept for a
- * while, so that the agent can be moved back at once.
+ * The embedding model that an agent uses. Vectors of the target profile are built in addition to the live ones. One
+ * statement moves the agent to the target, as soon as all its chunks with a live vector have a new one. The old vectors
+ * are kept for a while, so that the agent can be moved back at once.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"

@@ -92,8 +92,8 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         order by c.version, c.id limit ${limit}`.pipe(Rows.all(Chunk), Effect.withSpan("FindingStore.next"))
 
     /**
-     * Live chunks of other documents that share these index keys, those with the most first. Only those before the chunk
-     * in the order of the search, so that each pair is compared once, also when the search starts again.
+     * Live chunks of other documents that share these index keys, those with the most first. Only those before the
+     * chunk in the order of the search, so that each pair is compared once, also when the search starts again.
      */
     const neighbours = (
       { agentId, tenantId }: AgentScope,
@@ -284,8 +284,8 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
       )
 
     /**
-     * Each source of the agent with its value in the period from `from` to `to`, in the order of ids. `offset 0` keeps each
-     * look-up by the whole key.
+     * Each source of the agent with its value in the period from `from` to `to`, in the order of ids. `offset 0` keeps
+     * each look-up by the whole key.
      */
     const values = (
       { agentId, tenantId }: AgentScope,

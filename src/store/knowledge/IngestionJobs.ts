@@ -134,9 +134,9 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
 
     /**
      * Makes the job `RUNNING`, and the source `PROCESSING`. A source has one running job, so an older one has died. The
-     * source is locked first: a concurrent removal either sees the job running, or has removed both. Returns the task as
-     * it is then, because until now a change of the source relied on the waiting job to read it. None, without a change,
-     * when the job has ended: an earlier attempt may have done it after its worker had lost the lease.
+     * source is locked first: a concurrent removal either sees the job running, or has removed both. Returns the task
+     * as it is then, because until now a change of the source relied on the waiting job to read it. None, without a
+     * change, when the job has ended: an earlier attempt may have done it after its worker had lost the lease.
      */
     const start = Effect.fn("IngestionJobStore.start")(
       function* (waiting: IngestionTask) {
@@ -181,8 +181,8 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       })
 
     /**
-     * Makes the job `SUCCEEDED`, and the source `READY`. Part of the transaction that makes the new generation live, and
-     * that begins with {@link holdAttempt}.
+     * Makes the job `SUCCEEDED`, and the source `READY`. Part of the transaction that makes the new generation live,
+     * and that begins with {@link holdAttempt}.
      */
     const succeed = (task: IngestionTask, chunksCreated: number) =>
       sql`

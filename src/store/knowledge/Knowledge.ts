@@ -177,8 +177,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
 
     /**
      * Makes the generation live, with the documents `kept` of the old one, and removes the rest of the old one. The
-     * caller's transaction also ends the job. Fails for a superseded attempt. Returns the number of chunks, and of chunks
-     * that `model` supports and that have no vector.
+     * caller's transaction also ends the job. Fails for a superseded attempt. Returns the number of chunks, and of
+     * chunks that `model` supports and that have no vector.
      */
     const swap = Effect.fn("KnowledgeStore.swap")(
       function* (task: IngestionTask, model: EmbeddingModel, kept: ReadonlyArray<string> = []) {

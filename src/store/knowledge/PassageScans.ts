@@ -25,8 +25,8 @@ const Scan = Schema.Struct({
 export type Scan = typeof Scan.Type
 
 /**
- * Must be called before chunks are removed from search; `condition` selects these chunks `c`. Starts the agent's search again
- * if no more findings of a kind of theirs could be stored, because other findings may have been dropped.
+ * Must be called before chunks are removed from search; `condition` selects these chunks `c`. Starts the agent's search
+ * again if no more findings of a kind of theirs could be stored, because other findings may have been dropped.
  */
 export const restartScanIfFull = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, condition: Fragment) =>
   sql`
@@ -46,9 +46,9 @@ export const scansOf = (sql: SqlClient.SqlClient) => {
     or p.stale_at is null or p.stale_at < now() - interval '1 day')`
 
   /**
-   * Agents with passages to compare, at most `limit`. Tenants take turns: the first agent of each tenant comes before any
-   * second one, and among the first ones, that of the tenant which has waited longest. Reads a row of every agent, so a
-   * sweep calls it once.
+   * Agents with passages to compare, at most `limit`. Tenants take turns: the first agent of each tenant comes before
+   * any second one, and among the first ones, that of the tenant which has waited longest. Reads a row of every agent,
+   * so a sweep calls it once.
    */
   const due = (limit: number) =>
     sql`/* every tenant: sweep */

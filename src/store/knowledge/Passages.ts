@@ -46,8 +46,8 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
     const sql = yield* SqlClient.SqlClient
 
     /**
-     * The chunks of the same sections near `places`, including these, and the beginning of the nearest parent section of
-     * each that has text, in one statement. Only live documents that the scope may read.
+     * The chunks of the same sections near `places`, including these, and the beginning of the nearest parent section
+     * of each that has text, in one statement. Only live documents that the scope may read.
      */
     const around = CheapSpans.fn("PassageStore.around")(function* (
       { agentId, sourceScope, tenantId }: ReadScope,

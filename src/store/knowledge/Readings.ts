@@ -45,7 +45,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         Effect.withSpan("ReadingStore.find")
       )
 
-    /** The newest labels of the source, whether its live documents were chosen for them, and the URIs of these documents. */
+    /** The newest labels of the source, whether its live documents were chosen for them, and their URIs. */
     const liveState = (task: IngestionTask) =>
       sql`
         select coalesce(s.next_labels, s.labels) as labels, s.next_labels is null as "areApplied", coalesce(

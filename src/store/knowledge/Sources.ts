@@ -124,8 +124,8 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       )
 
     /**
-     * Sets the fields in `changes`. False when the source does not exist. The documents of a connector were chosen for its
-     * labels, so labels with which more people may read them wait for the next sync.
+     * Sets the fields in `changes`. False when the source does not exist. The documents of a connector were chosen for
+     * its labels, so labels with which more people may read them wait for the next sync.
      */
     const update = (
       scope: AgentScope,

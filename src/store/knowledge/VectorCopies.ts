@@ -1,6 +1,6 @@
 /**
- * Removes the tables of vectors that release 0.1.0 filled for pgvector, in addition to `chunk_embeddings`: when no process of
- * that release is left and every vector is in pgvector's column.
+ * Removes the tables of vectors that release 0.1.0 filled for pgvector, in addition to `chunk_embeddings`: when no
+ * process of that release is left and every vector is in pgvector's column.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"

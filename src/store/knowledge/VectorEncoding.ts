@@ -1,9 +1,10 @@
 /**
- * How vectors are stored: as float16, in pgvector's column if the database has it, else as bytes. Rows with another encoding
- * (of release 0.1.0, of an archive, or from before the extension) are converted in batches. Searches read them too.
+ * How vectors are stored: as float16, in pgvector's column if the database has it, else as bytes. Rows with another
+ * encoding (of release 0.1.0, of an archive, or from before the extension) are read by searches and converted in
+ * batches.
  *
- * A process of release 0.1.0 reads only float32 bytes. While one is running, vectors are written in that form, and none is
- * converted.
+ * A process of release 0.1.0 reads only float32 bytes. While one is running, vectors are written in that form, and none
+ * is converted.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"

@@ -1,7 +1,7 @@
 /**
  * Indexes of the vectors of large agents, one for each, in databases with pgvector. A small agent has none: all of its
- * vectors are compared. The name of an index identifies its agent (`vector_index_name`), so no list of them is stored. Building
- * one takes minutes and blocks neither readers nor writers.
+ * vectors are compared. The name of an index identifies its agent (`vector_index_name`), so no list of them is stored.
+ * Building one takes minutes and blocks neither readers nor writers.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type * as Context from "effect/Context"
@@ -11,7 +11,7 @@ import { maxComparedVectors } from "../../domain/knowledge/StoredVector.ts"
 import { isPooled, onOwnSession } from "../OwnSession.ts"
 import { hasVectorColumn } from "./VectorEncoding.ts"
 
-/** Maximum number of indexes, because every statement on the table is planned with each. Other agents are searched exactly. */
+/** Maximum number of indexes: every statement on the table is planned with each. Other agents are searched exactly. */
 const maxIndexes = 100
 /** MiB of the server's memory for a build. What does not fit takes several times as long. */
 const maxBuildMemory = 2_048
@@ -119,8 +119,8 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
       })
 
     /**
-     * Builds the index of one agent with more than `largerThan` chunks, or removes that of an agent with less than half as
-     * many. Returns the change; null when there is none to make, or another process makes it.
+     * Builds the index of one agent with more than `largerThan` chunks, or removes that of an agent with less than half
+     * as many. Returns the change; null when there is none to make, or another process makes it.
      */
     const tend = (largerThan: number) =>
       Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** Writes the rows of a tenant that is moved here. The tenant is not served here meanwhile, so nothing else writes them. */
+/** Writes the rows of a tenant that is moved here. It is not served here meanwhile, so nothing else writes them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"

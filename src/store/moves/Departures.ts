@@ -11,7 +11,7 @@ import { refsIn } from "../knowledge/ArtifactRows.ts"
 /** Maximum rows of a page, and about the maximum characters of its rows. */
 const pageRows = 500
 const pageCharacters = 2 * 1_048_576
-/** An answer with changes has a page of characters for each {@link changesPerPage} requested, but at most {@link maxPages}. */
+/** Characters of an answer: a page for every so many requested changes, but at most {@link maxPages} pages. */
 const changesPerPage = 500
 const maxPages = 4
 /** In milliseconds. Counting the rows of a large table takes longer than other statements may take. */
@@ -97,8 +97,8 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
     }
 
     /**
-     * The oldest changes of rows of `tables`, at most `limit`, with the rows as they are now. If not all rows fit, those of
-     * later tables are left out, so that the rows that they refer to come first.
+     * The oldest changes of rows of `tables`, at most `limit`, with the rows as they are now. If not all rows fit,
+     * those of later tables are left out, so that the rows that they refer to come first.
      */
     const changesOf = (tenantId: TenantId, tables: ReadonlyArray<Table>, limit: number) =>
       Effect.gen(function* () {
@@ -132,7 +132,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
     const changes = (tenantId: TenantId, tables: ReadonlyArray<Table>, limit: number) =>
       inSnapshot(changesOf(tenantId, tables, limit))
 
-    /** A page with the changes of `tables`. What the rows of the page refer to has arrived before, or is among the changes. */
+    /** A page with the changes of `tables`. What its rows refer to has arrived before, or is among the changes. */
     const pageWithChanges = (
       tenantId: TenantId,
       table: Table,
@@ -179,7 +179,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
     const digest = (tenantId: TenantId, table: Table, keys: ReadonlyArray<RowKey>) =>
       inSnapshot(RowSets.digestOfKeys(tenantId, withoutSealed(table), keys))
 
-    /** The number of rows without those whose changes are left to copy, or without the given ones. Returns the keys of these. */
+    /** The number of rows without those with changes left to copy, or without the given ones; and the keys of these. */
     const count = (tenantId: TenantId, table: Table, given: ReadonlyArray<RowKey> | null) =>
       inSnapshot(
         Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
- * Triggers on the rows of a tenant that is being moved. They record changes, and refuse them where the tenant is not served.
- * They exist only during the move, and fire only for the tenant's rows.
+ * Triggers on the rows of a tenant that is being moved. They record changes, and refuse them where the tenant is not
+ * served. They exist only during the move, and fire only for the tenant's rows.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"

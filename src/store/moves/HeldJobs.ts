@@ -1,6 +1,7 @@
 /**
- * Jobs of a tenant that is being moved. While the tenant is not served, they wait in a separate table, also those that are
- * queued meanwhile (by the trigger of tenant_moves_hold). They are transferred once: a job that arrives again is ignored.
+ * Jobs of a tenant that is being moved. While the tenant is not served, they wait in a separate table, also those that
+ * are queued meanwhile (by the trigger of tenant_moves_hold). They are transferred once: a job that arrives again is
+ * ignored.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -15,7 +16,7 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Accounts of the tenant's channels: those when it was last served, or the current ones if it is not being moved. */
+    /** Accounts of the tenant's channels: those when it was last served; the current ones if it is not being moved. */
     const accountsOf = (tenantId: TenantId) => sql`coalesce(
       (select accounts from tenant_moves where tenant = ${tenantId} and state <> 'serving'),
       array(select channel || ':' || external_id from channels where tenant_id = ${tenantId} and active)
@@ -30,8 +31,8 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
     const eventOf = sql`(select to_jsonb(i) from channel_inbox i where i.id = gone.payload ->> 'inboxId')`
 
     /**
-     * Takes the tenant's jobs out of the queue: those that wait or have failed, and with `running` also those that run, which
-     * then wait as if they had not begun.
+     * Takes the tenant's jobs out of the queue: those that wait or have failed, and with `running` also those that run,
+     * which then wait as if they had not begun.
      */
     const take = (tenantId: TenantId, { running }: { readonly running: boolean }) =>
       sql`
@@ -91,8 +92,8 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
         order by (job ->> 'seq')::bigint limit ${pageSize}::int`.pipe(Effect.orDie)
 
     /**
-     * Stores events of channels, and claims their messages as deliveries do. An event that exists already gets the given
-     * outcome.
+     * Stores events of channels, and claims their messages as deliveries do. An event that exists already gets the
+     * given outcome.
      */
     const storeEvents = (events: ReadonlyArray<unknown>) =>
       events.length === 0

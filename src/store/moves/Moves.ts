@@ -47,8 +47,8 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
     const notifyAfter = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.tap(change, () => notify)
 
     /**
-     * Begins a move, or takes it over from the command that has driven it until now: writes of that command have ended, and
-     * later ones are refused. False when the tenant has another move.
+     * Begins a move, or takes it over from the command that has driven it until now: writes of that command have ended,
+     * and later ones are refused. False when the tenant has another move.
      */
     const begin = (
       tenantId: TenantId,
@@ -65,8 +65,8 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
       )
 
     /**
-     * True if `driver` drives the move and its state is one of `states`. Locks the row, so that this remains true until the
-     * caller's transaction ends.
+     * True if `driver` drives the move and its state is one of `states`. Locks the row, so that this remains true until
+     * the caller's transaction ends.
      */
     const lockIfDrivenBy = (tenantId: TenantId, driver: string, states: ReadonlyArray<MoveState>) =>
       sql`
@@ -84,8 +84,8 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
       )
 
     /**
-     * Changes the state from one of `from`, for at most `maxDuration`. False when it is another one, or `driver` does not
-     * drive the move.
+     * Changes the state from one of `from`, for at most `maxDuration`. False when it is another one, or `driver` does
+     * not drive the move.
      */
     const hold = (
       tenantId: TenantId,
@@ -104,10 +104,10 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
       )
 
     /**
-     * Fences the tenant. When it returns true, no transaction writes rows of the tenant or queues jobs for it, and none can
-     * begin. Waits for running transactions without blocking others. With `awaitsTurns`, it also waits for the tenant's
-     * turns, because a turn that was accepted before the pause may begin until then. `beforeCommit` runs in the transaction
-     * that fences the tenant.
+     * Fences the tenant. When it returns true, no transaction writes rows of the tenant or queues jobs for it, and none
+     * can begin. Waits for running transactions without blocking others. With `awaitsTurns`, it also waits for the
+     * tenant's turns, because a turn that was accepted before the pause may begin until then. `beforeCommit` runs in
+     * the transaction that fences the tenant.
      */
     const fence = (
       tenantId: TenantId,
@@ -141,8 +141,8 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
     }
 
     /**
-     * Hands the tenant over: from now on, the other installation may serve it. False, without a change, when the tenant is
-     * not fenced, the hold has expired, or changes are left to copy.
+     * Hands the tenant over: from now on, the other installation may serve it. False, without a change, when the tenant
+     * is not fenced, the hold has expired, or changes are left to copy.
      */
     const handOver = (tenantId: TenantId, driver: string) =>
       sql`

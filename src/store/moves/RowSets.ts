@@ -1,6 +1,6 @@
 /**
- * Rows of a tenant's tables by their keys. Keys are lists of texts, as the guards record them. Not every key contains the
- * tenant, so each statement names it.
+ * Rows of a tenant's tables by their keys. Keys are lists of texts, as the guards record them. Not every key contains
+ * the tenant, so each statement names it.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -48,8 +48,8 @@ const ownedBy = (sql: SqlClient.SqlClient, { owner }: Table, tenantId: TenantId)
   sql`t.${sql(owner ?? "tenant_id")} = ${tenantId}`
 
 /**
- * The rows with these keys (`rows`), until their texts have more than `characters`; the keys without a row (`gone`); and the
- * keys of the remaining rows (`left`).
+ * The rows with these keys (`rows`), until their texts have more than `characters`; the keys without a row (`gone`);
+ * and the keys of the remaining rows (`left`).
  */
 export const rowsOf = (tenantId: TenantId, table: Table, keys: ReadonlyArray<RowKey>, characters: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
