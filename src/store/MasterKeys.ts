@@ -13,7 +13,7 @@ const tableExists = (table: string) =>
     )
   )
 
-/** Whether there is a tenant. */
+/** Whether a tenant exists. */
 export const hasTenants = Effect.gen(function* () {
   if (!(yield* tableExists("tenants"))) return false
   const sql = yield* SqlClient.SqlClient

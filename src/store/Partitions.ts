@@ -20,9 +20,9 @@ import { sqlStateOf, isCatalogueConflict } from "./database/Failure.ts"
 const tables = ["agent_run_events", "run_passages"] as const
 type Table = (typeof tables)[number]
 
-/** Number of weeks that exist in advance, beside the current one. */
+/** Number of weeks that exist in advance, in addition to the current one. */
 const weeksAhead = 4
-/** Maximum time for which turns may wait behind the lock of one step. The next round tries again. */
+/** Maximum time for which turns may wait behind the lock of one change. The next call tries again. */
 const lockTimeout = Duration.millis(500)
 
 const weekMillis = Duration.toMillis("1 week")

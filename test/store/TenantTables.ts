@@ -188,9 +188,9 @@ const everyTenant = {
   "store/events/WebhookListeners.ts sweep": ["webhook_endpoints"],
   "store/knowledge/ArtifactRows.ts beginRemoval": ["sources", "conversation_artifacts"],
   "store/knowledge/ArtifactRows.ts orphans": ["sources s", "conversation_artifacts c"],
-  "store/knowledge/EmbeddingProfiles.ts agentsBehind": ["agent_stats"],
+  "store/knowledge/EmbeddingProfiles.ts agentsToMove": ["agent_stats"],
   "store/knowledge/EmbeddingProfiles.ts removeOldVectors": ["agent_stats stats", "chunk_embeddings"],
-  "store/knowledge/EmbeddingProfiles.ts sourcesLacking": [
+  "store/knowledge/EmbeddingProfiles.ts sourcesWithoutVectors": [
     "agent_stats stats",
     "sources o",
     "embedding_failures"

@@ -10,7 +10,7 @@ import type { AgentId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf } from "../Jsonb.ts"
-import { clearAnswers, published, reported } from "../events/ReportedEvents.ts"
+import { clearAnswers, versionPublished, eventWrites } from "../events/ReportedEvents.ts"
 import {
   AgentRow,
   AgentSettings,
@@ -144,7 +144,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
             where tenant_id = ${tenantId} and id = ${id}
             returning *
           ), ${recordVersion(settings, change)}
-          ${publish ? sql`, ${reported(sql, published(sql))}` : sql``}
+          ${publish ? sql`, ${eventWrites(sql, versionPublished(sql))}` : sql``}
           select ${columns} from changed`.pipe(Rows.one(AgentRow))
         return Option.some(toAgent(made))
       },

@@ -9,7 +9,7 @@ import { refsIn } from "../knowledge/ArtifactRows.ts"
 /** Maximum refs per query. */
 const pageSize = 500
 
-/** The next originals behind `after`, of one tenant or of all. */
+/** The next originals after `after`, of one tenant or of all. */
 export const refsAfter = (tenantId: string | null, after: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -14,7 +14,7 @@ import type { Table } from "./Tables.ts"
 /** Number of rows that are read at a time. */
 const batchSize = 200
 
-/** Rows of one tenant, or all of them, behind `after` up to `upTo`, in the order of the key. Null: no bound. */
+/** Rows of one tenant, or all, after `after` up to `upTo`, in the order of the key. Null: no bound. */
 export interface Range {
   readonly tenantId: string | null
   readonly after: RowKey | null
@@ -66,7 +66,7 @@ export const inRange = (sql: SqlClient.SqlClient, table: Table, { after, tenantI
     ...(upTo === null ? [] : [bound(sql, table, upTo, "<=")])
   ])
 
-/** The key of the row that is `rows` rows behind `after`; null when there are fewer. */
+/** The key of the row that is `rows` rows after `after`; null when there are fewer. */
 export const boundary = (table: Table, range: Range, rows: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
@@ -180,7 +180,7 @@ export const write = (
       where ${ownedBy(sql, table, owner, tenantId)} order by place ${conflictOf(sql, table, on, tenantId)}`
   })
 
-/** Sets each sequence behind the highest number in its column. */
+/** Sets each sequence to continue after the highest number in its column. */
 export const raiseSequences = (all: ReadonlyArray<Table>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -85,7 +85,7 @@ const inOrder = (tables: ReadonlyArray<Table>): Effect.Effect<ReadonlyArray<Tabl
     return Effect.succeed(ordered)
   })
 
-/** Without a key, neither pages nor changes of its rows could be told apart. */
+/** Fails if a table has no key, by which its rows are paged and changes of them identified. */
 const requireKeys = (tables: ReadonlyArray<Table>) =>
   Effect.forEach(tables, (each) =>
     each.key.length > 0

@@ -17,7 +17,7 @@ import * as Rows from "../Rows.ts"
 
 /** Time between the end of a count and the next one. */
 const countInterval = Duration.hours(24)
-/** How long a process holds a tenant. After a crash, another process goes on then. */
+/** How long a process holds a tenant. After a crash, another process continues its count then. */
 const leaseDuration = Duration.minutes(1)
 /** Maximum number of rows of one list that a batch reads. */
 const batchSize = 5_000

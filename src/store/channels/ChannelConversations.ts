@@ -19,7 +19,7 @@ import {
   type MessageId,
   TenantId
 } from "../../domain/Ids.ts"
-import { reported, sentByHuman, started } from "../events/ReportedEvents.ts"
+import { eventWrites, messageSent, conversationStarted } from "../events/ReportedEvents.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { activityAssignments, lastChange } from "../conversations/Activity.ts"
 import * as Rows from "../Rows.ts"
@@ -116,7 +116,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
               on conflict (tenant_id, channel_id, end_user_id) where channel_id is not null and state <> 'CLOSED' do nothing
               returning id, tenant_id, agent_id, end_user_id, channel
             ),
-            ${reported(sql, started(sql, sql`made`))}
+            ${eventWrites(sql, conversationStarted(sql, sql`made`))}
             select id from made`
         }
       }, Effect.orDie)
@@ -143,7 +143,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
             where c.tenant_id = ${tenantId} and c.id = ${conversationId}
             returning c.id, c.tenant_id, c.agent_id, c.message_count
           )
-          ${message.author === "human" ? sql`, ${reported(sql, sentByHuman(sql, message.id, null))}` : sql``}
+          ${message.author === "human" ? sql`, ${eventWrites(sql, messageSent(sql, message.id, null))}` : sql``}
           insert into messages (
             id, tenant_id, conversation_id, agent_id, position, role, content, author, channel_message_id, answered_by,
             channel_context, created_at

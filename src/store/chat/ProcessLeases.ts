@@ -4,8 +4,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { processStopped } from "../../domain/chat/AgentRun.ts"
-import { released } from "../billing/TurnQuota.ts"
-import { reported } from "../events/ReportedEvents.ts"
+import { returnTurns } from "../billing/TurnQuota.ts"
+import { eventWrites } from "../events/ReportedEvents.ts"
 import { endedWithoutMessageEvents, nextServedTicket, settleEmptyStatement } from "./TurnSettlement.ts"
 import { orUnstorable } from "../Unstorable.ts"
 
@@ -87,8 +87,8 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
           case when alive then null else jsonb_build_object('code', ${processStopped}::text) end, now()
         from dead
       ),
-      ${reported(sql, endedWithoutMessageEvents(sql, sql`dead`))},
-      ${released(sql, sql`dead`)}
+      ${eventWrites(sql, endedWithoutMessageEvents(sql, sql`dead`))},
+      ${returnTurns(sql, sql`dead`)}
       select id from dead`
 
     /** Removes budget reservations of dead turns, including turns that are not stored. */

@@ -10,11 +10,11 @@ import { type Bill, sumOf } from "../../domain/billing/Cost.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { MessageId, RunId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
-import { countedCalls } from "../billing/ModelUsage.ts"
+import { modelUsageWrites } from "../billing/ModelUsage.ts"
 import { thresholdEvents, readBudgets, settledBudgets } from "../billing/TurnBudget.ts"
-import { released } from "../billing/TurnQuota.ts"
+import { returnTurns } from "../billing/TurnQuota.ts"
 import { activityAssignments } from "../conversations/Activity.ts"
-import { type Report, reported } from "../events/ReportedEvents.ts"
+import { type Report, eventWrites } from "../events/ReportedEvents.ts"
 import { type HashedPassage, passageWrites, type StoredPassages } from "./RunPassages.ts"
 
 /** The result of a turn, for reports. */
@@ -91,7 +91,7 @@ const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: S
     from: sql`settled`
   }
   const budgets = budgeted === true ? [thresholdEvents(sql)] : []
-  if (handoff === undefined) return reported(sql, ended, ...budgets)
+  if (handoff === undefined) return eventWrites(sql, ended, ...budgets)
   const handoffRequested: Report = {
     ...of,
     type: "handoff.requested",
@@ -100,7 +100,7 @@ const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: S
     from: sql`settled, conversation`,
     place: sql`1`
   }
-  return reported(sql, ended, handoffRequested, ...budgets)
+  return eventWrites(sql, ended, handoffRequested, ...budgets)
 }
 
 /** Inserts the reply, marks the messages that it answers, and inserts the user's message unless it is stored. */
@@ -199,7 +199,7 @@ const settleStatement = (
         ${passageWrites(sql, scope, passages, known)}
         ${settlement.budgeted === true ? sql`${settledBudgets(sql, bills)},` : sql``}
         ${settledEvents(sql, settlement)},
-        ${settlement.counted ? counters(sql, reply === null ? noTokens : settlement, bills) : released(sql, sql`settled`)}
+        ${settlement.counted ? counters(sql, reply === null ? noTokens : settlement, bills) : returnTurns(sql, sql`settled`)}
         select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch
           ${settlement.budgeted === true ? sql`, ${readBudgets(sql)}` : sql``}`
 }
@@ -270,8 +270,8 @@ export const settleEmptyStatement = (
     from settled
   ),
   ${isBudgeted ? sql`${settledBudgets(sql, bills)},` : sql``}
-  ${reported(sql, endedWithoutMessageEvents(sql, sql`settled`), ...(isBudgeted ? [thresholdEvents(sql)] : []))},
-  ${counted ? counters(sql, noTokens, bills) : released(sql, sql`settled`)}
+  ${eventWrites(sql, endedWithoutMessageEvents(sql, sql`settled`), ...(isBudgeted ? [thresholdEvents(sql)] : []))},
+  ${counted ? counters(sql, noTokens, bills) : returnTurns(sql, sql`settled`)}
   select id ${isBudgeted ? sql`, ${readBudgets(sql)}` : sql``} from settled`
 
 /** For a turn without a reply. Usage counts the tokens of stored replies only. */
@@ -294,7 +294,7 @@ const counters = (
       output_tokens = used.output_tokens + excluded.output_tokens
     returning agent_id
   )
-  ${bills.length === 0 ? sql`` : sql`, ${countedCalls(sql, bills, sql`settled, counted`)}`}`
+  ${bills.length === 0 ? sql`` : sql`, ${modelUsageWrites(sql, bills, sql`settled, counted`)}`}`
 
 /** A started turn without a run. */
 export interface UnstoredTurn {
@@ -315,7 +315,7 @@ export const countStatement = (
     select ${scope.tenantId}::text as tenant_id, ${scope.agentId}::text as agent_id, ${runId}::text as id,
       ${periodStart}::timestamptz as period_start
   ),
-  ${budgeted ? sql`${settledBudgets(sql, bills)}, ${reported(sql, thresholdEvents(sql))},` : sql``}
+  ${budgeted ? sql`${settledBudgets(sql, bills)}, ${eventWrites(sql, thresholdEvents(sql))},` : sql``}
   ${counters(sql, noTokens, bills)}
   select ${budgeted ? readBudgets(sql) : sql`1`}`
 
@@ -330,5 +330,5 @@ export const releaseStatement = (
       ${credited}::boolean as credited
   ),
   ${budgeted ? sql`${settledBudgets(sql, [])},` : sql``}
-  ${released(sql, sql`settled`)}
+  ${returnTurns(sql, sql`settled`)}
   select ${budgeted ? readBudgets(sql) : sql`1`}`

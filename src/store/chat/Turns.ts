@@ -26,8 +26,8 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 import { releaseReservation } from "../billing/TurnBudget.ts"
-import { reservation } from "../billing/TurnQuota.ts"
-import { reported, started } from "../events/ReportedEvents.ts"
+import { reserveTurn } from "../billing/TurnQuota.ts"
+import { eventWrites, conversationStarted } from "../events/ReportedEvents.ts"
 import { hashPassages, retrySettlement, StoredPassages } from "./RunPassages.ts"
 import { ChatTaken, findChat, isChatTaken } from "./Chats.ts"
 import { type Answered, historyOf } from "./TurnHistory.ts"
@@ -236,9 +236,9 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           returning id, tickets as ticket, epoch, tenant_id, agent_id, end_user_id, channel
         ),
         ${runRows(scope, start, sql`conversation origin`)},
-        ${reported(sql, started(sql, sql`conversation`))}`
+        ${eventWrites(sql, conversationStarted(sql, sql`conversation`))}`
       return sql`
-        with ${reservation(sql, budgetHolder(scope, start), known)},
+        with ${reserveTurn(sql, budgetHolder(scope, start), known)},
         identity as (${endUserRows(scope, start)})
         ${start.persist ? rows : sql``}
         select ${columns(start)},
@@ -266,10 +266,10 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
             c.end_user_id, c.channel, c.channel_id
         ),
         ${runRows(scope, start, sql`ticketed origin`)},
-        ${reported(
+        ${eventWrites(
           sql,
           // The first turn of a conversation that was created for it.
-          started(sql, sql`ticketed`, sql`ticket = 1 and message_count = 0 and channel_id is null`)
+          conversationStarted(sql, sql`ticketed`, sql`ticket = 1 and message_count = 0 and channel_id is null`)
         )}`
       const place = start.persist
         ? sql`
@@ -284,7 +284,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
             and (channel in ('api', 'widget') or channel = ${start.channel})
             and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb
         ),
-        ${reservation(sql, budgetHolder(scope, start), sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
+        ${reserveTurn(sql, budgetHolder(scope, start), sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
         ${start.persist ? rows : sql``}
         select ${columns(start)}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
           conversation.state, ${start.persist ? sql`coalesce((select epoch from ticketed), conversation.epoch, 0)` : sql`coalesce(conversation.epoch, 0)`}::int as epoch, ${place},

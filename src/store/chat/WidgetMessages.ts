@@ -11,7 +11,7 @@ import { Message } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId, MessageId } from "../../domain/Ids.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { Author, type FeedbackRequest, LastTurn, Rating } from "../../domain/chat/Widget.ts"
-import { reported } from "../events/ReportedEvents.ts"
+import { eventWrites } from "../events/ReportedEvents.ts"
 import { activityAssignments } from "../conversations/Activity.ts"
 import * as Rows from "../Rows.ts"
 import { attachmentsJson } from "../conversations/AttachmentsJson.ts"
@@ -137,7 +137,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
           on conflict (tenant_id, message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
           returning tenant_id, message_id, conversation_id
         ),
-        ${reported(sql, {
+        ${eventWrites(sql, {
           type: "feedback.given",
           // A changed rating is another event.
           key: sql`rated.message_id || ':' || extract(epoch from clock_timestamp())`,

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type AgentId, type RunId, TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { type Report, reported } from "../events/ReportedEvents.ts"
+import { type Report, eventWrites } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** How long a process holds a tenant. After a crash, another process can take it then. */
@@ -74,7 +74,7 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
             on conflict (tenant_id, id) do update set threshold = excluded.threshold, run_ids = excluded.run_ids
             returning tenant_id, id, threshold
           )
-          ${mustReport ? sql`, ${reported(sql, report)}` : sql``}
+          ${mustReport ? sql`, ${eventWrites(sql, report)}` : sql``}
           select id from kept`.pipe(Rows.none)
     }
 

@@ -17,7 +17,7 @@ import { TenantId } from "../../domain/Ids.ts"
 import { type Page, pageBy } from "../../domain/Page.ts"
 import { JsonObject, sanitize } from "../../domain/Text.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
-import { jobs, ownerOf, queueName } from "./ReportedEvents.ts"
+import { deliveryJobs, ownerOf, queueName } from "./ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** How long a delivery is kept after its event. A pending one is kept until it has ended. */
@@ -319,7 +319,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             from part where d.tenant_id = ${tenantId} and d.event_id = part.event_id and d.endpoint_id = part.endpoint_id and d.status <> 'pending'
             returning d.tenant_id, d.event_id, d.endpoint_id, d.conversation_id, d.ids, d.seq
           ),
-          reported_jobs as (${jobs(sql)})
+          reported_jobs as (${deliveryJobs(sql)})
           select (select count(*) from reported)::int as replayed,
             (select created_at from found order by seq offset ${maxReplayed}::int limit 1) as "nextFrom"`.pipe(
           Rows.one(Replay)
@@ -337,7 +337,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             from webhook_endpoints where tenant_id = ${tenantId} and id = ${endpointId} and status = 'active'
             returning tenant_id, event_id, endpoint_id, conversation_id, ids, seq
           ),
-          reported_jobs as (${jobs(sql)})
+          reported_jobs as (${deliveryJobs(sql)})
           select event_id as "eventId" from reported`.pipe(
           Effect.orDie,
           Effect.map(([row]) => Option.fromNullable(row?.eventId))

@@ -57,7 +57,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         })(undefined).pipe(Effect.orDie)
 
       /** Records why the source has no vectors of `profile`. */
-      const noteFailure = ({ tenantId }: TenantScope, sourceId: SourceId, profile: string, message: string) =>
+      const recordFailure = ({ tenantId }: TenantScope, sourceId: SourceId, profile: string, message: string) =>
         sql`
           insert into embedding_failures (tenant_id, source_id, profile, message)
           select tenant_id, id, ${profile}, ${message} from sources where tenant_id = ${tenantId} and id = ${sourceId}
@@ -74,7 +74,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         )
 
       /** Agents that use another profile. */
-      const agentsBehind = (profile: string) =>
+      const agentsToMove = (profile: string) =>
         sql<AgentScope>`/* every tenant: sweep */
           select tenant_id as "tenantId", agent_id as "agentId" from agent_stats
           where profile <> ${profile} and tenant_is_swept(tenant_id) order by agent_id`.pipe(Effect.orDie)
@@ -83,7 +83,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
        * Sources with live chunks that lack a vector of `model`: of agents that have not moved, or whose last failure is
        * long enough ago. Limited and in random order, so that every source gets its turn.
        */
-      const sourcesLacking = (model: EmbeddingModel, limit: number, retryAfter: Duration.Duration) =>
+      const sourcesWithoutVectors = (model: EmbeddingModel, limit: number, retryAfter: Duration.Duration) =>
         sql<{ readonly tenantId: TenantId; readonly id: SourceId }>`/* every tenant: sweep */
           select s.tenant_id as "tenantId", s.id from (
             -- Not all sources: those of agents that are behind, and those that have failed.
@@ -161,10 +161,10 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         setTarget,
         target,
         place,
-        noteFailure,
+        recordFailure,
         clearFailure,
-        agentsBehind,
-        sourcesLacking,
+        agentsToMove,
+        sourcesWithoutVectors,
         move,
         removeOldVectors,
         tryLock

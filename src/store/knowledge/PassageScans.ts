@@ -16,7 +16,7 @@ export const maxStoredFindings = 5_000
 const Scan = Schema.Struct({
   tenantId: TenantId,
   agentId: AgentId,
-  /** The position: behind the chunk `chunkId` among those that went live with `version`. */
+  /** The position: after the chunk `chunkId` among those that went live with `version`. */
   version: Schema.String,
   chunkId: Schema.String,
   /** Whether unchanged pages have to be checked. */

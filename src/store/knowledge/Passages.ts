@@ -55,7 +55,7 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
     ) {
       const asked = places.map(({ documentId, heading, ordinal }) => ({ documentId, heading, ordinal }))
       const scope = sourceScopeJson({ sourceScope })
-      // The database plans a function of SQL anew in each statement that calls it.
+      // Only called if needed, because the database plans an SQL function again in each statement that calls it.
       const isVisible =
         scope === null
           ? sql`true`

@@ -62,7 +62,7 @@ export interface ConversionCursor {
 
 export interface Converted {
   readonly count: number
-  /** Where the next batch begins; null behind the last one. */
+  /** Where the next batch begins; null after the last one. */
   readonly next: ConversionCursor | null
 }
 

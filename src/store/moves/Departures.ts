@@ -11,7 +11,7 @@ import { refsIn } from "../knowledge/ArtifactRows.ts"
 /** Maximum rows of a page, and about the maximum characters of its rows. */
 const pageRows = 500
 const pageCharacters = 2 * 1_048_576
-/** Characters of an answer: a page for every so many requested changes, but at most {@link maxPages} pages. */
+/** A request for changes gets a page of characters for each {@link changesPerPage}, at most {@link maxPages}. */
 const changesPerPage = 500
 const maxPages = 4
 /** In milliseconds. Counting the rows of a large table takes longer than other statements may take. */
@@ -58,7 +58,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
       )
     }
 
-    /** The end of a part that begins behind `after`; null when it is the last one. */
+    /** The end of a part that begins after `after`; null when it is the last one. */
     const boundary = (tenantId: TenantId, table: Table, after: RowKey | null, rows: number) =>
       inSnapshot(RowTexts.boundary(table, { tenantId, after, upTo: null }, rows))
 

@@ -101,7 +101,7 @@ export const digestOfKeys = (tenantId: TenantId, table: Table, keys: ReadonlyArr
 export const digestOfRows = (tenantId: TenantId, table: Table, rows: ReadonlyArray<string>) =>
   digestOfSet(tenantId, table, keySetOfRows(table, rows))
 
-/** Sets the table's sequences behind the numbers of these rows. */
+/** Sets the table's sequences to continue after the numbers of these rows. */
 export const raiseSequences = (table: Table, rows: ReadonlyArray<string>) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.forEach(

@@ -39,7 +39,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
         if (free <= 0) return maxPendingJobs
         return yield* Effect.gen(function* () {
           if (!(yield* profiles.tryLock)) return 0
-          const sources = yield* profiles.sourcesLacking(embedder, free, failureRetryDelay)
+          const sources = yield* profiles.sourcesWithoutVectors(embedder, free, failureRetryDelay)
           yield* Effect.forEach(
             sources,
             ({ id, tenantId }) =>
@@ -53,7 +53,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       /** Returns true when there is more to do soon. Does nothing in a process whose model is not the target. */
       const sweep = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
-        const agents = yield* profiles.agentsBehind(profile)
+        const agents = yield* profiles.agentsToMove(profile)
         const moved = yield* Effect.forEach(agents, (agent) => profiles.move(agent, embedder))
         for (const [place, { agentId }] of agents.entries()) {
           if (moved[place] === true) {
