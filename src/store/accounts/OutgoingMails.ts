@@ -15,7 +15,7 @@ export const jobsFailed = (queue: string) => `job_failed:${queue}`
 const commitDelay = "2 seconds"
 /** Older failures are not reported. */
 const maxReportedAge = "24 hours"
-/** A mail that is `queued` for longer was not sent. Longer than all time-outs of sending. */
+/** A mail that is `queued` for longer was not sent. Must be longer than all time-outs of sending. */
 const maxSendingTime = "5 minutes"
 
 const Failures = Schema.Struct({

@@ -25,7 +25,7 @@ import { type AgentScope } from "../../domain/accounts/Access.ts"
 
 export type { AgentSettings }
 
-/** A change of the settings. It makes a version. */
+/** A change of the settings, which creates a version. */
 export interface AgentChange {
   readonly changes: Partial<AgentSettings>
   /**
@@ -117,8 +117,8 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
       )
 
     /**
-     * Makes a version. None when the tenant has no such agent, its newest version is not `expected`, or another one is
-     * published.
+     * Creates a version. None when the tenant has no such agent, its newest version is not `expected`, or another one
+     * is published.
      */
     const update = Effect.fn("AgentStore.update")(
       function* (

@@ -41,7 +41,7 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** True while the credential that a reader of conversation `c` depends on has not been revoked. */
+      /** True while the credential on which a reader of the conversation `c` depends is valid. */
       const isCredentialValid = (credential: GrantingCredential | null) => {
         if (credential === null) return sql`true`
         if ("key" in credential) {

@@ -21,7 +21,7 @@ import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
 export interface ServerOptions {
   readonly url: Redacted.Redacted
-  /** Bounds the pool; one more connection listens. */
+  /** Maximum number of connections of the pool. One more listens. */
   readonly maxConnections: number
   /** Address of the listening connection if `url` leads to a pooler without LISTEN; `url` by default. */
   readonly directUrl?: Redacted.Redacted | null

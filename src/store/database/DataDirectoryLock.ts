@@ -56,7 +56,7 @@ const reasons: ReadonlyMap<string, readonly [reason: string, remedy: string]> = 
 /** Age in milliseconds of a claim whose owner will not withdraw it any more. */
 const settledAgeMs = 1_000
 
-/** A process's file in the directory. Its name has all other fields. */
+/** The lock file of a process. Its name contains all other fields. */
 interface Claim {
   readonly file: string
   readonly pid: number
@@ -143,7 +143,7 @@ const isTouched = Effect.fnUntraced(function* (claim: Claim) {
 const isAlive = (claim: Claim, pidScope: string) =>
   claim.pidScope === pidScope
     ? Effect.map(startedAt(claim.pid), Option.contains(claim.started))
-    : // A process id of another container says nothing here: its heartbeat does.
+    : // Process ids of another container are not visible here, so its heartbeat decides.
       isTouched(claim)
 
 const remove = (file: string) => Effect.ignore(Effect.tryPromise(() => Fs.rm(file, { force: true })))

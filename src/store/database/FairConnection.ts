@@ -14,7 +14,7 @@ import { currentOwner, withSharedPermit } from "../../concurrency/CurrentOwner.t
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { releasedOnFailure } from "../../concurrency/ReleasedOnFailure.ts"
 
-/** Statements and transactions that wait for a connection. */
+/** Maximum number of statements and transactions that wait for a connection. */
 const maxWaiting = 20_000
 
 /** The error of the pool itself when no connection is available in time. */

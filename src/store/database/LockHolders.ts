@@ -31,7 +31,7 @@ const blockingSessions = (pid: number) =>
   )
 
 /**
- * Checks at intervals which sessions block the one of `waiting`, on another connection, until the scope ends. Must be
+ * Checks at intervals, on another connection, which sessions block the waiting one, until the scope ends. Must be
  * started outside the transaction that waits.
  */
 export const watch = (every: Duration.DurationInput) =>

@@ -34,7 +34,7 @@ export interface Report {
 export const ownerOf = (tenantId: string, endpointId: string): string => `${tenantId}/${endpointId}`
 
 /**
- * Jobs for the deliveries of the CTE `eventWrites`. Events of one conversation, source, budget, channel or gap go to an
+ * Jobs for the deliveries of the CTE `reported`. Events of one conversation, source, budget, channel or gap go to an
  * endpoint in sequence. The endpoint is the owner ({@link ownerOf}), so that no endpoint waits for another.
  */
 export const deliveryJobs = (sql: SqlClient.SqlClient) => sql`
@@ -61,7 +61,7 @@ export const clearAnswers = (sql: SqlClient.SqlClient, tenantId: string, conditi
   update webhook_deliveries set answer_text = null
   where tenant_id = ${tenantId} and answer_text is not null and ${condition}`
 
-/** The CTEs `eventWrites` and `reported_jobs`, in this order, for a statement whose CTEs contain the rows of `reports`. */
+/** The CTEs `reported` and `reported_jobs`, in this order, for a statement whose CTEs contain the rows of `reports`. */
 export const eventWrites = (sql: SqlClient.SqlClient, first: Report, ...others: ReadonlyArray<Report>) => sql`
   reported as (
     insert into webhook_deliveries (tenant_id, event_id, endpoint_id, agent_id, conversation_id, type, ids)

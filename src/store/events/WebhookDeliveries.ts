@@ -61,9 +61,7 @@ export const ClaimedDelivery = Schema.Struct({
   secrets: Schema.Array(Schema.String),
   /** Number of consecutive failed calls of the endpoint. */
   failures: Schema.Int,
-  /**
-   * Milliseconds until the endpoint may be called, if it keeps failing and this delivery may not try it now; else null.
-   */
+  /** Milliseconds until the endpoint may be called, if it keeps failing and this delivery must wait; else null. */
   pausedMs: Schema.NullOr(Schema.Number),
   type: Schema.String,
   agentId: Schema.NullOr(Schema.String),
@@ -191,7 +189,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
       const isOfEndpoint = (tenantId: string, endpointId: WebhookId) =>
         sql`queue = ${queueName} and owner in (${ownerOf(tenantId, endpointId)}, ${endpointId}) and state = 'waiting'`
 
-      /** Jobs that wait because of failures that are over run now. */
+      /** Runs the jobs that wait because of earlier failures now. */
       const retryNow = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
         sql`
           with due as (

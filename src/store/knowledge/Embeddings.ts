@@ -60,7 +60,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
 
     /**
      * Stores vectors. Chunks that were deleted or excluded in the meantime are skipped. The first vectors decide the
-     * agent's profile; those of another profile are built aside and do not change what is searched now.
+     * agent's profile. Those of another profile are stored in addition, and do not change what is searched now.
      */
     const addVectors = Effect.fn("EmbeddingStore.addVectors")(
       function* ({ agentId, tenantId }: AgentScope, profile: string, vectors: ReadonlyArray<ChunkVector>) {

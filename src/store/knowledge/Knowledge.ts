@@ -1,7 +1,7 @@
 /**
- * Documents and chunks. The next generation is built aside, document by document, and goes live in one transaction.
- * Every transaction that changes what is searchable raises the agent's index version under its row lock, so that
- * readers who ask for changes since a version miss nothing.
+ * Documents and chunks. The next generation is built separately, document by document, and goes live in one
+ * transaction. Every transaction that changes what is searchable raises the agent's index version under its row lock,
+ * so that readers who ask for changes since a version miss nothing.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -144,8 +144,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
     }
 
     /**
-     * Moves documents of the live generation into the new one, with chunks and vectors. All of them must exist;
-     * otherwise one removed since the job began would leave an unnoticed gap.
+     * Moves documents of the live generation into the new one, with chunks and vectors. Dies unless all of them exist:
+     * one that was removed since the job began would be missing unnoticed.
      */
     const moveDocuments = (task: IngestionTask, uris: ReadonlyArray<string>) =>
       Effect.gen(function* () {

@@ -61,8 +61,8 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
           ? sql`true`
           : sql`source_is_visible(s.id, s.type, s.labels, s.config -> 'metadata', ${`[${scope}]`}::jsonb)`
       const tenant = opaque(sql, tenantId)
-      // `offset 0` keeps each lookup an index scan by the keys before it. The planner takes the places for a hundred rows
-      // of many documents, and would read all chunks of the tenant.
+      // `offset 0` keeps each lookup an index scan by the keys before it. The planner assumes a hundred places of many
+      // documents, and would read all chunks of the tenant.
       const sections = yield* sql`
         with place as (
           select * from jsonb_to_recordset(${toJsonb(asked)}::jsonb) as p ("documentId" text, heading text, ordinal int)

@@ -23,7 +23,7 @@ export interface IndexChange {
   readonly statement: string
   /** Chunks of the agent; 0 for a removal. */
   readonly chunks: number
-  /** MiB that a build needs: of each vector its numbers, and the links to its neighbours. */
+  /** MiB that a build needs: for each vector its numbers, and the links to its neighbours. */
   readonly memory: number
 }
 
@@ -84,8 +84,8 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
      * Makes the next change, unless another process makes one, whose index would look unfinished. The statement is
      * cancelled when the effect is interrupted, because migrations would wait for its lock.
      *
-     * A build has one process of the server. Further ones would take its other cores from searches, and shared memory,
-     * of which a container has 64 MB.
+     * A build uses one process of the server. More would take its other cores from searches, and shared memory, of
+     * which a container has 64 MB.
      */
     const run = (largerThan: number) =>
       Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
- * The state of a tenant that moves between two installations, each of which has a row. docs/design/placement.md has the
- * states and what holds in each of them.
+ * The state of a tenant that is being moved. Both installations have a row of it. docs/design/placement.md explains the
+ * states.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -165,7 +165,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         Effect.map((found) => found.length === 1)
       )
 
-    /** Serves the tenant again before it was handed over. */
+    /** Serves the tenant again, instead of handing it over. */
     const release = (tenantId: TenantId, driver: string) =>
       sql`
         update tenant_moves set state = 'serving', held_until = null, updated_at = now()
