@@ -1,6 +1,4 @@
-/**
- * Conversations and their messages, in pages. An agent's key reads those of the agent, the dashboard all of the tenant.
- */
+/** Conversations and their messages, in pages. An agent's key reads its own; the dashboard reads all of the tenant. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
