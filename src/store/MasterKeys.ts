@@ -65,11 +65,5 @@ export const sealedCounts = Effect.gen(function* () {
       (select count(*) from channels)::int as channels, (select count(*) from webhook_endpoints)::int as webhooks,
       (select count(*) from sso_connections)::int as "signOns",
       (select count(*) from tool_connections where tokens is not null)::int as connections`
-  return {
-    tools: row?.tools ?? 0,
-    channels: row?.channels ?? 0,
-    webhooks: row?.webhooks ?? 0,
-    signOns: row?.signOns ?? 0,
-    connections: row?.connections ?? 0
-  }
+  return row ?? { tools: 0, channels: 0, webhooks: 0, signOns: 0, connections: 0 }
 }).pipe(Effect.orDie)

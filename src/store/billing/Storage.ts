@@ -124,8 +124,7 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
       select t.id from tenants t
       where tenant_is_swept(t.id) and not exists (select from tenant_storage s where s.tenant_id = t.id)
       on conflict do nothing returning tenant_id`.pipe(
-      Effect.orDie,
-      Effect.map((added) => added.length > 0),
+      Rows.any,
       Effect.withSpan("StorageStore.include")
     )
 

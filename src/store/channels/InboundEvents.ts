@@ -182,8 +182,7 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
         select from queue_jobs j join channel_inbox i on i.id = j.payload ->> 'inboxId'
         where j.queue = ${queueName} and j.serial_key = ${serialKeyOf(event)} and j.state in ('waiting', 'active')
           and i.state = 'queued' and i.event ->> '_tag' = 'Message' limit 1`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        Effect.orDie
+        Rows.any
       )
 
     /** Deletes expired claims, and events settled 30 days ago. True when there may be more. */

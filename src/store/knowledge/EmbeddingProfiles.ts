@@ -13,6 +13,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, SourceId, TenantId } from "../../domain/Ids.ts"
 import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
+import * as Rows from "../Rows.ts"
 
 const SourceProfile = Schema.Struct({
   agentId: AgentId,
@@ -34,8 +35,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
           insert into embedding_target as target (profile) values (${profile})
           on conflict (one) do update set profile = excluded.profile, since = now()
           where target.profile <> excluded.profile`.pipe(
-          Effect.orDie,
-          Effect.asVoid,
+          Rows.none,
           Effect.withSpan("EmbeddingProfileStore.setTarget")
         )
 
@@ -63,14 +63,12 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
           select tenant_id, id, ${profile}, ${message} from sources where tenant_id = ${tenantId} and id = ${sourceId}
           on conflict (tenant_id, source_id) do update
             set profile = excluded.profile, message = excluded.message, failed_at = now()`.pipe(
-          Effect.orDie,
-          Effect.asVoid
+          Rows.none
         )
 
       const clearFailure = ({ tenantId }: TenantScope, sourceId: SourceId) =>
         sql`delete from embedding_failures where tenant_id = ${tenantId} and source_id = ${sourceId}`.pipe(
-          Effect.orDie,
-          Effect.asVoid
+          Rows.none
         )
 
       /** Agents that use another profile. */

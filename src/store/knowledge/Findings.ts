@@ -14,7 +14,7 @@ import {
   FindingReason,
   SourceValue
 } from "../../domain/knowledge/Finding.ts"
-import { jsonbOf, toJsonb } from "../Jsonb.ts"
+import { toJsonb } from "../Jsonb.ts"
 import { maxFindings, maxStoredFindings, type Scan, scansOf } from "./PassageScans.ts"
 import * as Rows from "../Rows.ts"
 
@@ -58,7 +58,7 @@ const Row = Schema.Struct({
   dismissedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 
-const reasonsJson = jsonbOf(Schema.Array(FindingReason))
+const encodeReasons = Schema.encodeSync(Schema.Array(FindingReason))
 
 /** Maximum number of statements per index key. A key with more is a phrase on every page. */
 const maxPerAnchor = 60
@@ -133,7 +133,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
 
     /** Stores findings once. A known finding is not changed, dismissed or not. */
     const keep = ({ agentId, tenantId }: AgentScope, findings: ReadonlyArray<NewFinding>) => {
-      const rows = findings.map((one) => ({ ...one, reasons: JSON.parse(reasonsJson(one.reasons)) }))
+      const rows = findings.map((one) => ({ ...one, reasons: encodeReasons(one.reasons) }))
       return findings.length === 0
         ? Effect.void
         : sql`

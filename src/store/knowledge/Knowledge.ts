@@ -4,6 +4,7 @@
  * so that readers who ask for changes since a version miss nothing.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
@@ -12,6 +13,7 @@ import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
 import { holdAttempt, type IngestionTask } from "./IngestionJobs.ts"
 import { restartScanIfFull } from "./PassageScans.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 import { hasVectorColumn } from "./VectorEncoding.ts"
 
 export interface NewDocument {
@@ -75,16 +77,12 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         if (documents.length === 0) return
         yield* holdAttempt(sql, task)
         yield* insertDocuments(task, documents)
-        let rows: Array<NewChunk & ChunkOf> = []
-        for (const { chunks, id: documentId } of documents) {
-          for (const chunk of chunks) {
-            rows.push({ ...chunk, documentId })
-            if (rows.length < batchSize) continue
-            yield* insertChunks(task, rows)
-            rows = []
-          }
-        }
-        if (rows.length > 0) yield* insertChunks(task, rows)
+        const rows = documents.flatMap(({ chunks, id: documentId }) =>
+          chunks.map((chunk) => ({ ...chunk, documentId }))
+        )
+        yield* Effect.forEach(Arr.chunksOf(rows, batchSize), (batch) => insertChunks(task, batch), {
+          discard: true
+        })
       },
       sql.withTransaction,
       Effect.catchTag("SqlError", Effect.die)
@@ -98,7 +96,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
           and s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation <> d.generation
           and exists (
             select from ingestion_jobs where tenant_id = ${task.tenantId} and id = ${task.jobId} and attempt = ${task.attempt}
-          )`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("KnowledgeStore.discard"))
+          )`.pipe(Rows.none, Effect.withSpan("KnowledgeStore.discard"))
 
     const raiseVersion = ({ agentId, tenantId }: AgentScope) =>
       sql<{ readonly version: string }>`

@@ -149,7 +149,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
             select s.tenant_id, s.id, ${sealed} from sources s
             where s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.id = ${sourceId}
             on conflict (tenant_id, source_id) do update set sealed = excluded.sealed`
-      ).pipe(Effect.orDie, Effect.asVoid)
+      ).pipe(Rows.none)
 
     return {
       find,

@@ -8,6 +8,7 @@ import type { TenantId } from "../../domain/Ids.ts"
 import * as RowTexts from "../archive/RowTexts.ts"
 import type { Table } from "../archive/Tables.ts"
 import { DatabaseFailure, sqlStateOf } from "../database/Failure.ts"
+import * as Rows from "../Rows.ts"
 import { MoveStore } from "./Moves.ts"
 import * as RowSets from "./RowSets.ts"
 
@@ -211,8 +212,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         insert into tenant_moves_parts (tenant, name, after, up_to)
         values (${tenantId}, ${table}, ${encodeKey(after)}, ${upTo === null ? null : encodeKey(upTo)})
         on conflict (tenant, name, after) do update set up_to = excluded.up_to`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     /** Deletes some rows of the table. True when there may be more. */

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type { TenantId } from "../../domain/Ids.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { refsIn } from "../knowledge/ArtifactRows.ts"
+import * as Rows from "../Rows.ts"
 
 const prefixOf = (tenantId: TenantId) => `mov_${tenantId}_`
 
@@ -24,13 +25,12 @@ export class ArrivedOriginals extends Effect.Service<ArrivedOriginals>()("store/
     const keep = (tenantId: TenantId, ref: ArtifactRef) =>
       sql`
         insert into artifact_claims (id, ref, expires_at) values (${prefixOf(tenantId) + ref}, ${ref}, 'infinity')
-        on conflict (id) do nothing`.pipe(Effect.orDie, Effect.asVoid)
+        on conflict (id) do nothing`.pipe(Rows.none)
 
     /** Ends the protection of {@link keep}, because the tenant's rows now refer to the originals. */
     const release = (tenantId: TenantId) =>
       sql`delete from artifact_claims where starts_with(id, ${prefixOf(tenantId)})`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     return { missing, keep, release } as const

@@ -7,6 +7,7 @@ import * as RowTexts from "../archive/RowTexts.ts"
 import { type Table, withoutSealed } from "../archive/Tables.ts"
 import * as RowSets from "./RowSets.ts"
 import { refsIn } from "../knowledge/ArtifactRows.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum rows of a page, and about the maximum characters of its rows. */
 const pageRows = 500
@@ -148,8 +149,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
     const acknowledge = (tenantId: TenantId, seqs: ReadonlyArray<string>) =>
       sql`
         delete from tenant_moves_changes where tenant = ${tenantId} and seq = any(${seqs}::bigint[])`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     /** The next rows to compare. */

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type { HeldJob } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum jobs, and events, of one statement. */
 const pageSize = 100
@@ -47,8 +48,7 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
           else to_jsonb(gone) end, ${eventOf}
         from gone
         on conflict (tenant, id) do update set job = excluded.job, event = excluded.event, queued = false`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     /** The number of the tenant's running jobs. */
@@ -138,8 +138,7 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
     const acknowledge = (tenantId: TenantId, ids: ReadonlyArray<string>) =>
       sql`
         delete from tenant_moves_jobs where tenant = ${tenantId} and not queued and id in ${sql.in(ids)}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     const isOfAccounts = (tenantId: TenantId) =>
@@ -173,8 +172,7 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
     /** Removes the tenant's jobs that have ended. */
     const removeEnded = (tenantId: TenantId) =>
       sql`delete from queue_jobs j where j.state = 'completed' and ${isOfTenant(tenantId)}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     return {

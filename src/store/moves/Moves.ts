@@ -60,8 +60,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         on conflict (tenant) do update set driver = excluded.driver where known.move = excluded.move
         returning tenant`.pipe(
         notifyAfter,
-        Effect.orDie,
-        Effect.map((found) => found.length === 1)
+        Rows.any
       )
 
     /**
@@ -72,15 +71,13 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
       sql`
         select tenant from tenant_moves
         where tenant = ${tenantId} and driver = ${driver} and state in ${sql.in(states)} for share`.pipe(
-        Effect.orDie,
-        Effect.map((found) => found.length === 1)
+        Rows.any
       )
 
     /** True while `driver` drives the move. */
     const isDrivenBy = (tenantId: TenantId, driver: string) =>
       sql`select tenant from tenant_moves where tenant = ${tenantId} and driver = ${driver}`.pipe(
-        Effect.orDie,
-        Effect.map((found) => found.length === 1)
+        Rows.any
       )
 
     /**
@@ -99,8 +96,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
           select channel || ':' || external_id from channels where tenant_id = ${tenantId} and active order by 1)
         where tenant = ${tenantId} and driver = ${driver} and state in ${sql.in(from)} returning tenant`.pipe(
         notifyAfter,
-        Effect.orDie,
-        Effect.map((found) => found.length === 1)
+        Rows.any
       )
 
     /**
@@ -151,8 +147,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
           and not exists (select from tenant_moves_changes where tenant = ${tenantId})
         returning tenant`.pipe(
         notifyAfter,
-        Effect.orDie,
-        Effect.map((found) => found.length === 1)
+        Rows.any
       )
 
     /** Serves the tenant here, once the caller's transaction commits. `handovers`: their number at the other side. */
