@@ -54,7 +54,7 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 eachEngine("A set of names that the database checks", (it) => {
-  it.effect("is the one that the schemas have", () =>
+  it.effect("equals the set of the schemas", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const checks = yield* sql<{ readonly name: string; readonly definition: string }>`

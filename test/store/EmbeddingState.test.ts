@@ -15,7 +15,7 @@ const services = Layer.mergeAll(stores, SourceStore.Default, VectorEncodingStore
 
 eachEngineLive("A source's embedding", (it) => {
   it.scoped(
-    "counts chunks that the built-in model does not know as done, and those of any other model as missing",
+    "counts chunks that the built-in model does not support as done, but as missing for any other model",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -34,7 +34,7 @@ eachEngineLive("A source's embedding", (it) => {
   )
 
   it.scoped(
-    "is written as 0.1.0 reads it while one of its processes is running, and is converted afterwards",
+    "is stored in the form of 0.1.0 while a process of 0.1.0 is running, and converted afterwards",
     () =>
       Effect.gen(function* () {
         yield* reset

@@ -10,7 +10,7 @@ import { eachEngineLive, reset } from "../TestDatabase.ts"
 const count = 400
 
 eachEngineLive("The inbox", (it) => {
-  it.effect("lists every conversation once, the last changed first, on pages of any size", () =>
+  it.effect("lists every conversation once, by its last change, on pages of any size", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

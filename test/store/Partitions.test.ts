@@ -82,7 +82,7 @@ const freed = Effect.gen(function* () {
 }).pipe(Effect.provide(UnusedPassages.Default))
 
 eachEngine("Traces by weeks", (it, engine) => {
-  it.effect("have this week and the next four, which are made once", () =>
+  it.effect("have partitions of this week and the next four, which are created once", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* addWeeks
@@ -98,7 +98,7 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("are in the week in which their run began, and found by its id", () =>
+  it.effect("are in the partition of the week in which their run began, and found by its id", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* addWeeks
@@ -119,7 +119,7 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("are never refused: what has no week is in the default partition, and goes with its run", () =>
+  it.effect("are in the default partition if the week has none, and are deleted with their run", () =>
     Effect.gen(function* () {
       yield* fresh
       const sql = yield* SqlClient.SqlClient
@@ -138,7 +138,7 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("are dropped by whole weeks that nobody keeps, with the passages that only they had", () =>
+  it.effect("are dropped by whole weeks that no tenant keeps, with passages that no other run refers to", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* addWeeks
@@ -166,7 +166,7 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("stay while a tenant moves, because its move would not notice that they are gone", () =>
+  it.effect("are not dropped while a tenant is being moved, because the move would not notice it", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* addWeeks
@@ -184,7 +184,7 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("are dropped for a tenant's limit when no other tenant keeps runs for longer", () =>
+  it.effect("are dropped by a tenant's limit if no other tenant keeps runs for longer", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* addWeeks
@@ -215,7 +215,7 @@ eachEngine("Traces by weeks", (it, engine) => {
     )
   )
 
-  it.effect("free any number of passages, batch by batch", () =>
+  it.effect("free any number of passages, in batches", () =>
     Effect.gen(function* () {
       yield* fresh
       const sql = yield* SqlClient.SqlClient
@@ -230,7 +230,7 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("are read through their parents alone", () =>
+  it.effect("are read only through their parents", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* addWeeks
@@ -242,7 +242,7 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("are neither made nor dropped by a role that may only read and write rows", () =>
+  it.effect("are neither created nor dropped by a role that may only read and write rows", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* addWeeks
@@ -269,7 +269,7 @@ eachEngine("Traces by weeks", (it, engine) => {
   )
 
   // The embedded database has one connection.
-  it.effect.skipIf(engine === "embedded")("stay while somebody reads them, and nobody waits for that", () =>
+  it.effect.skipIf(engine === "embedded")("are not dropped while a transaction reads them, and others do not wait", () =>
     Effect.gen(function* () {
       yield* fresh
       yield* addWeeks

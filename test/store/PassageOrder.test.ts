@@ -29,7 +29,7 @@ const decodePlan = Schema.decodeUnknownSync(
 )
 
 eachEngineLive("The next passages to compare", (it) => {
-  it.scoped("are read alone, however many share their version", () =>
+  it.scoped("are the only ones that are read, also if many chunks have the same version", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

@@ -151,7 +151,7 @@ const conditions = Effect.gen(function* () {
 const skipped = binaries === undefined
 
 it.scopedLive.skipIf(skipped)(
-  "An ordinary owner sets it up, and a statement that forgets its tenant sees no row of any",
+  "An owner without special rights sets it up, and a statement without a tenant sees no rows",
   () =>
     Effect.gen(function* () {
       const { role, url } = yield* Effect.promise(ordinary)
@@ -180,7 +180,7 @@ it.scopedLive.skipIf(skipped)(
 )
 
 it.scopedLive(
-  "Holds on the embedded engine",
+  "Row level security holds on the embedded engine",
   () =>
     Effect.gen(function* () {
       yield* migrate(migrations)
@@ -192,7 +192,7 @@ it.scopedLive(
 
 withPgBouncer("Row level security behind PgBouncer in transaction mode", () => {
   it.scopedLive.skipIf(skipped)(
-    "holds, on connections that others use in between",
+    "holds on connections that others use in between",
     () =>
       Effect.gen(function* () {
         const { admin, role, url } = yield* Effect.promise(ordinary)
@@ -230,7 +230,7 @@ withPgBouncer("Row level security behind PgBouncer in transaction mode", () => {
 })
 
 it.scopedLive.skipIf(skipped)(
-  "A filled database gets it while a reader keeps a table: turns of others pass, and it waits its time",
+  "Setting it up waits for a long reader of a table without blocking turns",
   () =>
     Effect.gen(function* () {
       const { role, url } = yield* Effect.promise(ordinary)
@@ -257,7 +257,7 @@ it.scopedLive.skipIf(skipped)(
 )
 
 it.scopedLive.skipIf(skipped)(
-  "Any number of processes set it up at the same time, each table once",
+  "Several processes set it up at the same time, each table once",
   () =>
     Effect.gen(function* () {
       const { admin: address, owner, role, url } = yield* Effect.promise(ordinary)
@@ -288,7 +288,7 @@ it.scopedLive.skipIf(skipped)(
 )
 
 it.scopedLive.skipIf(skipped)(
-  "Takes the place of the policies of 0.1.0, beside processes that make them again",
+  "Replaces the policies of 0.1.0, also while processes of 0.1.0 create them again",
   () =>
     Effect.gen(function* () {
       const { role, url } = yield* Effect.promise(ordinary)
@@ -309,7 +309,7 @@ it.scopedLive.skipIf(skipped)(
     })
 )
 
-it.scopedLive.skipIf(skipped)("Says what an administrator has to do where the role may not be made", () =>
+it.scopedLive.skipIf(skipped)("Says what an administrator has to do if the role may not be created", () =>
   Effect.gen(function* () {
     const { owner, url } = yield* Effect.promise(ordinary)
     const role = `missing_${randomUUID().replaceAll("-", "")}`
@@ -330,7 +330,7 @@ const everyTenantWork = Array.from(
   ([, name = ""]) => name
 )
 
-it("Statements of every tenant say what for, by the list, and are those that leave a tenant out", () => {
+it("Statements over all tenants name their purpose, and are the exceptions of the list", () => {
   const used = new Set<string>()
   const places = new Set<string>()
   for (const { place, everyTenant } of statements) {
@@ -376,7 +376,7 @@ it("Statements of every tenant say what for, by the list, and are those that lea
   )
 })
 
-it("Effects of every tenant are those of this list", () => {
+it("Effects that run for all tenants are those of this list", () => {
   const root = Path.join(import.meta.dirname, "../../src")
   const files = Fs.readdirSync(root, { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".ts")

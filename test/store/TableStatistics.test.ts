@@ -34,7 +34,7 @@ const grow = (name: string, rows: number) =>
 
 eachEngineLive("Tables that grow", (it) => {
   it.effect(
-    "are analyzed once they have rows, also when they were analyzed empty, and when half as many came; small ones are not",
+    "are analyzed when they were empty at the last analysis, or have grown by half, unless they are small",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

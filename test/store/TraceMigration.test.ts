@@ -84,7 +84,7 @@ const counted = Effect.flatMap(
 )
 
 describe("The tables of traces", () => {
-  it.scopedLive("keep every row, also of a run whose id is of no moment, and go on with their runs", () =>
+  it.scopedLive("keep every row, also of a run whose id has no time, and take further rows", () =>
     Effect.gen(function* () {
       const folder = yield* before
       yield* Effect.gen(function* () {
@@ -105,7 +105,7 @@ describe("The tables of traces", () => {
   )
 
   it.scopedLive.skipIf(binaries === undefined && process.env["CI"] !== "true")(
-    "become partitioned while turns run and a report reads them: no turn is refused",
+    "become partitioned while turns run and a report reads them, and no turn fails",
     () =>
       Effect.gen(function* () {
         const folder = yield* before

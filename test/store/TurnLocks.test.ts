@@ -46,7 +46,7 @@ const waiting = (count: number, text = "agent_runs") =>
 eachEngineLive("The statements of a turn", (it, engine) => {
   // The embedded database has one connection: nothing waits there.
   it.effect.skipIf(engine === "embedded")(
-    "store events of a running turn while it settles, and both come through",
+    "store events of a running turn while it settles, without a deadlock",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -94,7 +94,7 @@ eachEngineLive("The statements of a turn", (it, engine) => {
   )
 
   it.effect.skipIf(engine === "embedded")(
-    "begin a turn inside a larger transaction, although the database ended that in a deadlock",
+    "begin a turn in a larger transaction, which is repeated after a deadlock",
     () =>
       Effect.gen(function* () {
         yield* reset

@@ -64,7 +64,7 @@ const stand = (scope: ReadScope) =>
 const provided = Effect.provide([Turns.Default, ProcessLeases.Default, SubscriptionStore.Default])
 
 eachEngineLive("The quota of turns", (it) => {
-  it.effect("takes the period's turns first, then those that were bought, then none", () =>
+  it.effect("uses the period's turns first, then the bought ones, then refuses", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 2 }, 2)
       const begun = yield* Effect.forEach([1, 2, 3, 4, 5], () => begin(scope))
@@ -79,7 +79,7 @@ eachEngineLive("The quota of turns", (it) => {
     }).pipe(provided)
   )
 
-  it.effect("is credits alone where the plan has no turns", () =>
+  it.effect("uses only credits if the plan has no turns", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 0 }, 1)
       const first = yield* begin(scope)
@@ -88,7 +88,7 @@ eachEngineLive("The quota of turns", (it) => {
     }).pipe(provided)
   )
 
-  it.effect("leaves credits alone while overage is on", () =>
+  it.effect("does not use credits while overage is on", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 1, overage: true }, 5)
       yield* Effect.forEach([1, 2, 3], () => begin(scope))
@@ -96,7 +96,7 @@ eachEngineLive("The quota of turns", (it) => {
     }).pipe(provided)
   )
 
-  it.effect("gives neither a plan's turn nor a credit to two of many turns at once", () =>
+  it.effect("never gives the same turn of the plan, or the same credit, to two concurrent turns", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 5 }, 7)
       const begun = yield* Effect.all(
@@ -109,7 +109,7 @@ eachEngineLive("The quota of turns", (it) => {
     }).pipe(provided)
   )
 
-  it.effect("gets back what a turn took that failed before the model was called, from where it took it", () =>
+  it.effect("gets back the turn or credit of a turn that failed before the model was called", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 1 }, 1)
       const planned = yield* begin(scope)
@@ -126,7 +126,7 @@ eachEngineLive("The quota of turns", (it) => {
     }).pipe(provided)
   )
 
-  it.effect("stays whole under turns that begin and fail at the same time", () =>
+  it.effect("stays correct while turns begin and fail at the same time", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 3 }, 4)
       const attempt = Effect.gen(function* () {
@@ -151,7 +151,7 @@ eachEngineLive("The quota of turns", (it) => {
     }).pipe(provided)
   )
 
-  it.effect("gets back what a process held that died, plan's turns and credits", () =>
+  it.effect("gets back the turns and credits of a process that died", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 1 }, 3)
       yield* Effect.forEach([1, 2, 3], () => begin(scope))

@@ -46,7 +46,7 @@ const updated = Effect.flatMap(
 )
 
 eachEngineLive("The updates of a turn", (it) => {
-  it.effect("write no index but those of its run", () =>
+  it.effect("write no indexes except those of its run", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -76,7 +76,7 @@ eachEngineLive("The updates of a turn", (it) => {
     }).pipe(Effect.provide(Turns.Default))
   )
 
-  it.effect("change the moment that indexes sort by every few minutes, and the exact one each time", () =>
+  it.effect("change the indexed time every few minutes, and the exact time every time", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

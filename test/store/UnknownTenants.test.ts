@@ -112,7 +112,7 @@ const live = Layer.mergeAll(
 )
 
 eachEngineLive("The reports of a tenant that statistics do not know", (it) => {
-  it.effect("read each row a few times", () =>
+  it.effect("read each row only a few times", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

@@ -77,7 +77,7 @@ describe("The data directory's lock", () => {
   )
 
   it.scopedLive(
-    "has exactly one holder when many start at the same moment on what a dead process left",
+    "has exactly one holder when many processes start at the same time after one died",
     () =>
       Effect.gen(function* () {
         const directory = yield* temporary
@@ -92,7 +92,7 @@ describe("The data directory's lock", () => {
     60_000
   )
 
-  it.scopedLive("has exactly one holder when many look before any has claimed it", () =>
+  it.scopedLive("has exactly one holder when many processes look before any has claimed it", () =>
     Effect.gen(function* () {
       for (let round = 0; round < 3; round++) {
         const directory = yield* temporary
@@ -103,7 +103,7 @@ describe("The data directory's lock", () => {
     })
   )
 
-  it.scopedLive("is not held by a process that only got the dead one's id", () =>
+  it.scopedLive("is not held by a process that only has the id of a dead holder", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const scope = yield* Scope.make()
@@ -121,7 +121,7 @@ describe("The data directory's lock", () => {
   )
 
   it.scopedLive(
-    "is held by a process of another container as long as its heart beats",
+    "is held by a process of another container as long as its heartbeat continues",
     () =>
       Effect.gen(function* () {
         const directory = yield* temporary
@@ -138,7 +138,7 @@ describe("The data directory's lock", () => {
     30_000
   )
 
-  it.scopedLive("says so when the directory cannot be made", () =>
+  it.scopedLive("fails with the reason when the directory cannot be created", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const file = Path.join(directory, "file")

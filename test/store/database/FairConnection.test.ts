@@ -26,7 +26,7 @@ const begin = (held: Effect.Effect<Connection, SqlError, Scope.Scope>) =>
 const pool = new Pg.Pool({ max: 2, connectionTimeoutMillis: 200 })
 const select = ({ connection }: ReturnType<typeof makeFairConnections>) => connection.execute("select 1", [], undefined)
 
-it.live("Transactions that got no connection keep no place of the pool", () =>
+it.live("Transactions that get no connection release their place in the pool", () =>
   Effect.gen(function* () {
     let isDown = true
     const refused = new SqlError({ cause: new Error("refused"), message: "refused" })
@@ -43,7 +43,7 @@ it.live("Transactions that got no connection keep no place of the pool", () =>
   })
 )
 
-it.live("Transactions that wait too long fail in time, and keep no place of the pool", () =>
+it.live("Transactions that wait too long fail in time, and release their place in the pool", () =>
   Effect.gen(function* () {
     const fair = makeFairConnections(pool, statements, Effect.succeed(statements))
     const open = [yield* begin(fair.transactionConnection), yield* begin(fair.transactionConnection)]
@@ -60,7 +60,7 @@ it.live("Transactions that wait too long fail in time, and keep no place of the 
   })
 )
 
-it.live("A connection on which nothing can be listened to is closed", () =>
+it.live("A connection on which LISTEN fails is closed", () =>
   Effect.gen(function* () {
     let ended = 0
     const makeConnection = () =>

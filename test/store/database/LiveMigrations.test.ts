@@ -165,7 +165,7 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
     })
   )
 
-  it.scoped("keep the time limits of the session for those who use it next", () =>
+  it.scoped("restore the time limits of the session", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const limits = sql<{ text: string }>`
@@ -185,7 +185,7 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
   if (engine === "embedded") return
 
   it.scoped(
-    "let every query pass while they wait behind a long reader, and succeed once that has ended",
+    "block no query while they wait for a long reader, and succeed once it has ended",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -211,7 +211,7 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
       })
   )
 
-  it.scoped("fail with who holds the lock and what to do, and change nothing, when the reader stays", () =>
+  it.scoped("name the holder of the lock and a remedy, and change nothing, when the reader does not end", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* fresh
@@ -237,7 +237,7 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
     })
   )
 
-  it.scoped("build an index beside readers and writers, and wait for a transaction of before", () =>
+  it.scoped("build an index without blocking readers and writers, and wait for earlier transactions", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* fresh
@@ -261,7 +261,7 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
     })
   )
 
-  it.scoped("build an index again of which a kill has left an unfinished one", () =>
+  it.scoped("build an index again that was left unfinished by a kill", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* fresh
@@ -282,7 +282,7 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
     })
   )
 
-  it.scoped("wait for a process that migrates for as long as it takes", () =>
+  it.scoped("wait without a limit for another process that migrates", () =>
     Effect.gen(function* () {
       yield* fresh
       const files = {

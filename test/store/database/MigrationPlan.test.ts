@@ -85,7 +85,7 @@ const inItsWords = (lock: LockMode) =>
 const table = "migrations_plan"
 
 eachEngineLive("The plan of migrations", (it) => {
-  it.scoped("names the lock that each statement takes, and whether the table is written anew", () =>
+  it.scoped("names the lock of each statement, and whether the table is rewritten", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql.unsafe("drop table if exists plan_a, plan_b")
@@ -119,7 +119,7 @@ eachEngineLive("The plan of migrations", (it) => {
   )
 
   it.scoped(
-    "tells files, tables with their rows, and statements that it does not know; and changes nothing",
+    "lists files, tables with their rows, and unknown statements, and changes nothing",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -168,7 +168,7 @@ eachEngineLive("The plan of migrations", (it) => {
   )
 })
 
-plain("Every statement of our own migrations is one that the plan knows, but for blocks of code", () => {
+plain("The plan knows every statement of our migrations except blocks of code", () => {
   const texts = Fs.readdirSync(migrations)
     .filter((name) => name.endsWith(".sql"))
     .map((name) => Fs.readFileSync(Path.join(migrations, name), "utf8"))

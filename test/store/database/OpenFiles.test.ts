@@ -74,7 +74,7 @@ const fingerprint = (dataDir: string): string => {
 
 describe("An embedded database that is open", () => {
   it.scopedLive(
-    "cannot be opened by the engine's own interface, which changes nothing; it goes on, and opens again after kill -9",
+    "cannot be opened with PGlite itself, is not changed by the attempt, and opens again after kill -9",
     () =>
       Effect.gen(function* () {
         const directory = yield* temporary
@@ -100,7 +100,7 @@ describe("An embedded database that is open", () => {
   )
 
   it.scopedLive.skipIf(process.platform !== "linux")(
-    "by the engine's own interface is not opened by us: we say which process has it",
+    "with PGlite itself is refused by us, with the id of the process",
     () =>
       Effect.gen(function* () {
         const directory = yield* temporary
@@ -119,7 +119,7 @@ describe("An embedded database that is open", () => {
     120_000
   )
 
-  it.scopedLive("whose lock was cleared away while it stood still says so, so that its process ends", () =>
+  it.scopedLive("reports that its lock was removed while its process was suspended, so that the process ends", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const told: Array<string> = []

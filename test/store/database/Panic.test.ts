@@ -155,7 +155,7 @@ describe("An embedded database whose engine ends", () => {
     return { answer, state: () => ({ asked: asked.length, ended, over: isOver() }) }
   }
 
-  it("is asked nothing any more, and its end is told once", async () => {
+  it("gets no further requests, and its end is reported once", async () => {
     const { answer, state } = engine([
       () => Promise.resolve(error("ERROR")),
       () => Promise.resolve(row),
@@ -172,7 +172,7 @@ describe("An embedded database whose engine ends", () => {
     expect(state()).toEqual({ asked: 4, ended: 1, over: true })
   })
 
-  it("ends too when its program breaks", async () => {
+  it("ends when its program crashes", async () => {
     const broken = Object.assign(new Error("unreachable"), { name: "RuntimeError" })
     const { answer, state } = engine([() => Promise.reject(broken)])
     expect(await answer()).toMatchObject({ code: "57P02" })

@@ -9,7 +9,7 @@ import { eachEngineLive } from "../../TestDatabase.ts"
 const often = Array.from({ length: 20 }, (_, place) => place)
 
 eachEngineLive("Statements", (it, engine) => {
-  it.scoped("never ends by the interruption of another", () =>
+  it.scoped("are not ended by the interruption of others", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       // As many as have to share the connections; each is interrupted at another moment.
@@ -33,7 +33,7 @@ eachEngineLive("Statements", (it, engine) => {
     })
   )
 
-  it.scoped("an interrupted transaction writes nothing, and gives its connection back", () =>
+  it.scoped("of an interrupted transaction write nothing, and its connection is released", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       yield* sql`create table interrupted (n bigint)`
@@ -50,7 +50,7 @@ eachEngineLive("Statements", (it, engine) => {
     })
   )
 
-  it.scoped("that are kept prepared go on when their table changes or their plan is gone", () =>
+  it.scoped("that are prepared still work when their table changes or their plan is lost", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       yield* sql`create table changing (n int)`
@@ -73,7 +73,7 @@ eachEngineLive("Statements", (it, engine) => {
     })
   )
 
-  it.scoped("leave the next one its own answer, whether they fail when they are read, bound or run", () =>
+  it.scoped("do not affect the answer of the next one when they fail at parse, bind or execution", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const failing = [
@@ -89,7 +89,7 @@ eachEngineLive("Statements", (it, engine) => {
     })
   )
 
-  it.scoped("leave events their turn, however many follow each other", () =>
+  it.scoped("do not block the event loop, however many follow each other", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       let turns = 0
@@ -106,7 +106,7 @@ eachEngineLive("Statements", (it, engine) => {
     })
   )
 
-  it.scoped("tell a failure once, with the database's code, and the connection goes on", () =>
+  it.scoped("report a failure once, with its SQLSTATE, and the connection can still be used", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const divide = (by: number) => Effect.flip(sql`select 1 / ${by}::int as n`)

@@ -30,8 +30,8 @@ const services = Layer.mergeAll(
   VectorEncodingStore.Default
 )
 
-onEmbeddedPgvector("Vectors of a tenant that moves", (it) => {
-  it.scoped("arrive as bytes, take pgvector's form beside the move, and are the same throughout", () =>
+onEmbeddedPgvector("Vectors of a tenant that is being moved", (it) => {
+  it.scoped("arrive as bytes, are converted to pgvector's form during the move, and stay equal", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
