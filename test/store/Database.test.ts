@@ -11,7 +11,7 @@ import { describe } from "vitest"
 import { layerPostgres } from "../../src/store/Database.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
-/** Collects `count` notifications of a channel, from when listening has begun. */
+/** Collects `count` notifications of a channel, starting when LISTEN is in effect. */
 const listening = (channel: string, count: number) =>
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient

@@ -1,4 +1,4 @@
-/** Progress of a source's vectors, and their form. */
+/** Progress of a source's vectors, and the form in which they are stored. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** The inbox is in the order of the last change, exactly, though its index knows that to some minutes only. */
+/** The inbox is sorted exactly by the last change, although its index is only accurate to some minutes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"

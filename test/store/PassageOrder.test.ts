@@ -1,4 +1,4 @@
-/** How much of an agent is read for the next passages to compare. All chunks of one reading have the same version. */
+/** How many rows are read to find the next passages to compare. All chunks of one reading have the same version. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Statement from "@effect/sql/Statement"
 import { expect } from "@effect/vitest"
@@ -10,7 +10,7 @@ import { eachEngineLive, reset } from "../TestDatabase.ts"
 
 const chunks = 3_000
 
-/** A node of a plan with what it has read. */
+/** A node of a plan, with the number of rows that it has read. */
 interface Node {
   readonly "Relation Name"?: string
   readonly "Actual Rows": number

@@ -1,4 +1,4 @@
-/** The second wall: a statement sees the rows of its tenant alone, whatever it forgets to say. */
+/** Row level security: a statement sees only the rows of its tenant, also if it names no tenant. */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
@@ -36,8 +36,8 @@ const names = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   )
 )
 
-/** What has to hold on every engine. */
-const holds = Effect.gen(function* () {
+/** Checks that hold on every engine. */
+const checkIsolation = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* fill
   // Nobody has said for whom.
@@ -94,8 +94,8 @@ const holds = Effect.gen(function* () {
   expect(many).toEqual(many.map((_, n) => [n % 2 === 0 ? "agt_ten_a" : "agt_ten_b"]))
 })
 
-/** Statements of both tenants, while others of them fail, are given up, are cancelled, and lose their connections. */
-const holdsUnderFaults = Effect.gen(function* () {
+/** Runs statements of both tenants while others fail, are interrupted or cancelled, or lose their connections. */
+const checkUnderFaults = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const slow = sql`select pg_sleep(0.2), id from agents`
   const faults = [
@@ -137,7 +137,7 @@ const holdsUnderFaults = Effect.gen(function* () {
   expect(yield* names).toEqual([])
 })
 
-/** How the statement's tables are read, in the words of the planner. */
+/** The conditions by which the planner reads the tables of a statement. */
 const conditions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const plan = yield* sql<{ readonly "QUERY PLAN": string }>`
@@ -169,8 +169,8 @@ it.scopedLive.skipIf(skipped)(
           ungranted: [],
           tables: tenantTables.toSorted()
         })
-        yield* holds
-        yield* holdsUnderFaults
+        yield* checkIsolation
+        yield* checkUnderFaults
         const asOwner = yield* conditions.pipe(forEveryTenant("operator"))
         expect(asOwner.length).toBeGreaterThan(0)
         expect(yield* conditions.pipe(withOwner("ten_a")), "No plan is made of a policy.").toEqual(asOwner)
@@ -185,7 +185,7 @@ it.scopedLive(
     Effect.gen(function* () {
       yield* migrate(migrations)
       yield* isolateTenants("spoke_tenant")
-      yield* holds
+      yield* checkIsolation
     }).pipe(Effect.provide(layerMemory({ thread, tenantRole: "spoke_tenant" }))),
   120_000
 )
@@ -210,7 +210,7 @@ withPgBouncer("Row level security behind PgBouncer in transaction mode", () => {
         const others = yield* Effect.fork(
           Effect.forever(Effect.zipRight(free`select id from agents`, Effect.sleep("1 millis")))
         )
-        yield* Effect.provide(holds, bound)
+        yield* Effect.provide(checkIsolation, bound)
         // What was set is gone with its transaction, on each of the pooler's connections.
         const left = yield* Effect.all(
           Array.from(

@@ -1,4 +1,4 @@
-/** Every row of a tenant names it: in the tables as they are, and in the text of every statement. */
+/** Every row of a tenant has its id: checked in the catalogue, and in the text of every statement. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** Budgets: what a turn holds before the model is asked, and what it leaves when it has ended. */
+/** Budgets: the reservation of a turn before the model is called, and the cost after it has ended. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"

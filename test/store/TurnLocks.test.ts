@@ -34,7 +34,7 @@ const opening = Effect.gen(function* () {
   } satisfies TurnStart
 })
 
-/** Until as many statements that contain the text wait for a lock. */
+/** Waits until this many statements that contain the text wait for a lock. */
 const waiting = (count: number, text = "agent_runs") =>
   Effect.flatMap(
     SqlClient.SqlClient,
@@ -109,7 +109,7 @@ eachEngineLive("The statements of a turn", (it, engine) => {
         } satisfies TurnStart
         const ready = yield* Deferred.make<void>()
         const crossing = yield* Deferred.make<void>()
-        // It locks the conversation, and then the quota, which the turn has locked. Only the turn looks for a deadlock.
+        // It locks the conversation, and then the quota, which the turn has locked. Only the turn's session detects deadlocks.
         const other = yield* Effect.gen(function* () {
           yield* sql`set local deadlock_timeout = '1min'`
           yield* sql`select id from conversations where id = ${first.conversationId} for update`

@@ -1,4 +1,4 @@
-/** The quota of turns with credits: which place is taken, and to where it is given back. */
+/** The quota of turns with credits: what a turn uses, and what is returned. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
@@ -52,7 +52,7 @@ const settle = (scope: ReadScope, runId: TurnStart["runId"], counted: boolean) =
     turns.settle(scope, { runId, counted, inputTokens: 0, outputTokens: 0, reply: null, events: [] })
   )
 
-const stand = (scope: ReadScope) =>
+const quotaState = (scope: ReadScope) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { used } = yield* (yield* SubscriptionStore).credits(scope)
@@ -75,7 +75,7 @@ eachEngineLive("The quota of turns", (it) => {
         [true, true],
         [false, false]
       ])
-      expect(yield* stand(scope)).toEqual({ turns: 4, credited: 2, used: 2 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 4, credited: 2, used: 2 })
     }).pipe(provided)
   )
 
@@ -92,7 +92,7 @@ eachEngineLive("The quota of turns", (it) => {
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 1, overage: true }, 5)
       yield* Effect.forEach([1, 2, 3], () => begin(scope))
-      expect(yield* stand(scope)).toEqual({ turns: 3, credited: 0, used: 0 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 3, credited: 0, used: 0 })
     }).pipe(provided)
   )
 
@@ -105,7 +105,7 @@ eachEngineLive("The quota of turns", (it) => {
       )
       expect(begun.filter(({ reserved }) => reserved)).toHaveLength(12)
       expect(begun.filter(({ credited }) => credited)).toHaveLength(7)
-      expect(yield* stand(scope)).toEqual({ turns: 12, credited: 7, used: 7 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 12, credited: 7, used: 7 })
     }).pipe(provided)
   )
 
@@ -115,11 +115,11 @@ eachEngineLive("The quota of turns", (it) => {
       const planned = yield* begin(scope)
       const bought = yield* begin(scope)
       yield* settle(scope, bought.runId, false)
-      expect(yield* stand(scope)).toEqual({ turns: 1, credited: 0, used: 0 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 1, credited: 0, used: 0 })
       const again = yield* begin(scope)
       expect(again.credited).toBe(true)
       yield* settle(scope, planned.runId, false)
-      expect(yield* stand(scope)).toEqual({ turns: 1, credited: 1, used: 1 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 1, credited: 1, used: 1 })
       // The plan's place is free again, although a credit is in use.
       const next = yield* begin(scope)
       expect([next.reserved, next.credited]).toEqual([true, false])
@@ -137,7 +137,7 @@ eachEngineLive("The quota of turns", (it) => {
         Array.from({ length: 60 }, () => attempt),
         { concurrency: "unbounded", discard: true }
       )
-      expect(yield* stand(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
     }).pipe(provided)
   )
 
@@ -147,7 +147,7 @@ eachEngineLive("The quota of turns", (it) => {
       const { periodStart, ...begun } = yield* begin(scope, false)
       if (periodStart === null) return expect.fail("No turn was reserved.")
       yield* (yield* Turns).release(scope, { ...begun, periodStart })
-      expect(yield* stand(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
     }).pipe(provided)
   )
 
@@ -155,9 +155,9 @@ eachEngineLive("The quota of turns", (it) => {
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 1 }, 3)
       yield* Effect.forEach([1, 2, 3], () => begin(scope))
-      expect(yield* stand(scope)).toEqual({ turns: 3, credited: 2, used: 2 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 3, credited: 2, used: 2 })
       expect(yield* (yield* ProcessLeases).sweep).toBe(3)
-      expect(yield* stand(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
     }).pipe(provided)
   )
 })

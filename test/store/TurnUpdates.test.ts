@@ -1,4 +1,4 @@
-/** What turns update stays within its page: a new version of a row writes no entry into the table's indexes. */
+/** Updates of a turn stay within the page of the row: they write no entry into the indexes of the table. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
@@ -37,7 +37,7 @@ interface Updates {
   readonly hot: number
 }
 
-/** Updates of the session that are not reported yet, by table: of the open transaction, and some of before. */
+/** Updates by table that the session has not reported yet: those of the open transaction, and some earlier ones. */
 const updated = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<Updates>`

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe } from "vitest"
 import { lockDirectory } from "../../../src/store/database/DataDirectoryLock.ts"
 import { bundle, discard, run } from "../../Children.ts"
 
-/** Locks its first argument, says how that went, and stays until killed. */
+/** Locks its first argument, prints the outcome, and runs until it is killed. */
 const locker = `
   import * as Effect from "effect/Effect"
   import { lockDirectory } from "../src/store/database/DataDirectoryLock.ts"

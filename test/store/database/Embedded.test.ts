@@ -10,7 +10,7 @@ import { bundle, discard, run } from "../../Children.ts"
 import { noDisk, smallDisk } from "../../faults/Disk.ts"
 import { migrations, thread } from "../../TestDatabase.ts"
 
-/** Inserts tenants one after another and tells of each that the database has acknowledged. */
+/** Inserts tenants one after another, and prints the number of each that the database has acknowledged. */
 const writer = `
   import * as SqlClient from "@effect/sql/SqlClient"
   import * as Effect from "effect/Effect"

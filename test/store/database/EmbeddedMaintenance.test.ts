@@ -1,4 +1,4 @@
-/** The embedded engine's upkeep, on a directory of its own: what stays of much writing, in the log and in the tables. */
+/** Maintenance of the embedded engine, in a separate directory: the size of the log and of tables after many writes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

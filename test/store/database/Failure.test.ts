@@ -1,4 +1,7 @@
-/** Messages for a database that refuses: its own words, the SQLSTATE and a remedy, without values of rows or addresses. */
+/**
+ * Messages when the database refuses something: its own message, the SQLSTATE and a remedy, without values of rows or
+ * addresses.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import { expect, it as plain } from "@effect/vitest"
@@ -23,7 +26,7 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
 )
 
-/** Why a server at `url` is not used. */
+/** The message for a server at `url` that cannot be used. */
 const refusalAt = (url: string) =>
   Effect.map(Effect.flip(Effect.provide(SqlClient.SqlClient, opened(url))), (error) => error.message)
 

@@ -1,4 +1,4 @@
-/** Connections of a pool: what fails or waits too long keeps none of them. */
+/** Connections of a pool: an acquisition that fails or waits too long keeps none. */
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
 import { expect, it } from "@effect/vitest"
@@ -19,7 +19,7 @@ const statements: Connection = {
   executeUnprepared: () => none
 }
 
-/** As a transaction takes its connection: nobody closes the scope when that fails. */
+/** Acquires a connection like a transaction: nobody closes the scope when that fails. */
 const begin = (held: Effect.Effect<Connection, SqlError, Scope.Scope>) =>
   Effect.uninterruptible(Effect.flatMap(Scope.make(), (scope) => Effect.as(Scope.extend(held, scope), scope)))
 

@@ -1,4 +1,7 @@
-/** A migration whose process is killed at each of its statements, on both engines: all of it is there afterwards, or nothing. */
+/**
+ * A migration whose process is killed at each of its statements, on both engines: it is applied completely or not at
+ * all.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

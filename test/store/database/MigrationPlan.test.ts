@@ -1,4 +1,4 @@
-/** A plan's statements about locks match the database's behaviour. */
+/** The locks in a plan are those that the database takes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it as plain } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -27,7 +27,7 @@ const made = `create table plan_a (id int primary key, other int, word text);
   create trigger plan_trigger before update on plan_a for each row execute function suppress_redundant_updates_trigger();
   alter table plan_a add constraint plan_later check (id > 0) not valid`
 
-/** Statement, the strongest lock on plan_a, and the work. */
+/** A statement, its strongest lock on plan_a, and its work. */
 const statements: ReadonlyArray<readonly [string, LockMode, Work]> = [
   ["alter table plan_a add column x int", "ACCESS EXCLUSIVE", "catalogue"],
   ["alter table plan_a add column x timestamptz not null default now()", "ACCESS EXCLUSIVE", "catalogue"],
@@ -64,7 +64,7 @@ const statements: ReadonlyArray<readonly [string, LockMode, Work]> = [
   ["drop table plan_a", "ACCESS EXCLUSIVE", "catalogue"]
 ]
 
-/** From the weakest to the strongest, in the database's words. */
+/** Lock modes from the weakest to the strongest, by the database's names. */
 const strengths = [
   "AccessShareLock",
   "RowShareLock",

@@ -20,10 +20,10 @@ const folder = (files: Record<string, string>) =>
     (directory) => Effect.sync(() => Fs.rmSync(directory, { recursive: true, force: true }))
   )
 
-/** Ours; folders of the directory are other stores' business. */
+/** Names of our migrations, without subfolders, which are of other databases. */
 const names = Fs.readdirSync(migrations).filter((name) => name.endsWith(".sql"))
 
-/** Ours, and what is to be tried besides. */
+/** Our migrations, and additional files to test. */
 const ours = (more: Record<string, string>) =>
   Object.fromEntries([
     ...names.map((name): [string, string] => [name, Fs.readFileSync(Path.join(migrations, name), "utf8")]),

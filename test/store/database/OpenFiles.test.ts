@@ -1,4 +1,4 @@
-/** A process beside ours on an embedded database's files, which knows nothing of our lock. */
+/** Another process with files of an embedded database open, without our lock. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import { PGlite } from "@electric-sql/pglite"
@@ -12,8 +12,11 @@ import { layerEmbedded } from "../../../src/store/Database.ts"
 import { lockDirectory } from "../../../src/store/database/DataDirectoryLock.ts"
 import { bundle, discard, run } from "../../Children.ts"
 
-/** Opens the database of its first argument, by us or by the engine's own interface, writes a row, and stays until killed. */
-const ours = `
+/**
+ * Opens the database of its first argument, with our layer or with PGlite itself, writes a row, and runs until it is
+ * killed.
+ */
+const spokeWriter = `
   import * as SqlClient from "@effect/sql/SqlClient"
   import * as Effect from "effect/Effect"
   import { layerEmbedded } from "../src/store/Database.ts"
@@ -27,16 +30,16 @@ const ours = `
     yield* Effect.never
   }).pipe(Effect.provide(layerEmbedded({ dataDir, seed })), Effect.runPromise).catch((error) => console.log(String(error)))`
 
-const theirs = `
+const pgliteWriter = `
   import { PGlite } from "@electric-sql/pglite"
   const db = await PGlite.create({ dataDir: process.argv[2] + "/database" })
   console.log("open")
   setInterval(() => {}, 1_000)`
 
-const modules = { ours: "", theirs: "" }
+const modules = { spokeWriter: "", pgliteWriter: "" }
 beforeAll(async () => {
-  modules.ours = await bundle(ours)
-  modules.theirs = await bundle(theirs)
+  modules.spokeWriter = await bundle(spokeWriter)
+  modules.pgliteWriter = await bundle(pgliteWriter)
 }, 60_000)
 afterAll(() => Promise.all(Object.values(modules).map(discard)))
 
@@ -61,7 +64,7 @@ const kept = (dataDir: string) =>
     Effect.map((rows) => rows.map(({ id }) => id))
   )
 
-/** Of every file of the database. */
+/** A hash of every file of the database. */
 const fingerprint = (dataDir: string): string => {
   const hash = createHash("sha256")
   const root = Path.join(dataDir, "database")

@@ -1,4 +1,4 @@
-/** What the database does with the rows of a tenant that moves. */
+/** Triggers and states of the database for the rows of a tenant that is being moved. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -19,7 +19,7 @@ const mine = TenantId.make("ten_mine")
 const other = TenantId.make("ten_other")
 const driver = "driver"
 
-/** Tables of the installation that may name a tenant, and move with it. */
+/** Tables of the installation with a column for the tenant, whose rows are moved with it. */
 const alsoMoved = ["billing_events", "email_logs", "tenants"]
 
 eachEngineLive("Rows of a tenant that is being moved", (it, engine) => {

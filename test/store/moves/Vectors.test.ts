@@ -1,4 +1,4 @@
-/** Vectors of a tenant that moves between databases that store them in different forms. */
+/** Vectors of a tenant that is moved between databases that store them in different forms. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
