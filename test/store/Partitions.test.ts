@@ -39,7 +39,7 @@ const removePartitions = Effect.gen(function* () {
   yield* TestClock.setTime(wednesday.epochMillis)
 })
 
-/** A run at `moment` with one event and one passage, whose text is `passage`. */
+/** A run that began at `at`, with one event and one passage, whose text is `passage`. */
 const run = (
   scope: { readonly tenantId: string; readonly agentId: string },
   at: DateTime.Utc,

@@ -109,7 +109,7 @@ eachEngineLive("The statements of a turn", (it, engine) => {
         } satisfies TurnStart
         const ready = yield* Deferred.make<void>()
         const crossing = yield* Deferred.make<void>()
-        // It locks the conversation, and then the quota, which the turn has locked. Only the turn's session detects deadlocks.
+        // Locks the conversation, and then the quota, which the turn has locked. Only the turn detects deadlocks.
         const other = yield* Effect.gen(function* () {
           yield* sql`set local deadlock_timeout = '1min'`
           yield* sql`select id from conversations where id = ${first.conversationId} for update`

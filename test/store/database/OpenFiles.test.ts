@@ -81,7 +81,7 @@ describe("An embedded database that is open", () => {
     () =>
       Effect.gen(function* () {
         const directory = yield* temporary
-        const child = yield* start("ours", directory)
+        const child = yield* start("spokeWriter", directory)
         const before = fingerprint(directory)
         const opened = yield* Effect.exit(
           Effect.tryPromise(() => PGlite.create({ dataDir: Path.join(directory, "database") }))
@@ -114,7 +114,7 @@ describe("An embedded database that is open", () => {
             )
           )
         ).toMatchObject({ _tag: "Success" })
-        const child = yield* start("theirs", directory)
+        const child = yield* start("pgliteWriter", directory)
         const refusal = yield* Effect.flip(kept(directory))
         expect(refusal).toMatchObject({ _tag: "DataDirectoryLocked", pid: child.process.pid })
         yield* Effect.promise(child.kill)
