@@ -32,7 +32,7 @@ import { migrate, pendingFiles } from "./database/Migrations.ts"
 import { plan as planMigrations, type PlannedFile, type PlannedLock } from "./database/MigrationPlan.ts"
 import * as EmbeddedMaintenance from "./database/EmbeddedMaintenance.ts"
 import { addWeeks } from "./Partitions.ts"
-import { isolateTenants, rowLevelSecurityState, IsolationUnavailable } from "./RowLevelSecurity.ts"
+import { isolateTenants, IsolationUnavailable, rowLevelSecurityState } from "./RowLevelSecurity.ts"
 import { prepareVector, VectorUnavailable, vectorVersions } from "./database/PgvectorExtension.ts"
 
 export {

@@ -3,7 +3,7 @@
  */
 import { parentPort, workerData } from "node:worker_threads"
 import { types } from "node:util"
-import { engineOf, messageOf, openPGlite, type EngineOpening } from "../store/database/Engine.ts"
+import { engineOf, type EngineOpening, messageOf, openPGlite } from "../store/database/Engine.ts"
 import type { ThreadMessage } from "../store/database/EngineThread.ts"
 
 const say = (word: ThreadMessage) => parentPort?.postMessage(word)

@@ -12,7 +12,7 @@ import type { AgentVersion } from "../../domain/agents/AgentVersion.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { type Page, pageBy } from "../../domain/Page.ts"
 import { AgentRow, AgentSettings, assignments, columnsOf, toAgent } from "./AgentSettings.ts"
-import { versionPublished, eventWrites } from "../events/ReportedEvents.ts"
+import { eventWrites, versionPublished } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 const Listed = Schema.Struct({

@@ -10,7 +10,7 @@ import type { AgentId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf } from "../Jsonb.ts"
-import { clearAnswers, versionPublished, eventWrites } from "../events/ReportedEvents.ts"
+import { clearAnswers, eventWrites, versionPublished } from "../events/ReportedEvents.ts"
 import {
   AgentRow,
   AgentSettings,

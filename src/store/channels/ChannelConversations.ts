@@ -19,7 +19,7 @@ import {
   type MessageId,
   TenantId
 } from "../../domain/Ids.ts"
-import { eventWrites, messageSent, conversationStarted } from "../events/ReportedEvents.ts"
+import { conversationStarted, eventWrites, messageSent } from "../events/ReportedEvents.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { activityAssignments, lastChange } from "../conversations/Activity.ts"
 import * as Rows from "../Rows.ts"

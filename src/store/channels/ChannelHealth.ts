@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ChannelId } from "../../domain/Ids.ts"
-import { type Report, eventWrites } from "../events/ReportedEvents.ts"
+import { eventWrites, type Report } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** Number of consecutive failed calls after which the account is reported as failing. */

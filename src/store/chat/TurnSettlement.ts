@@ -14,7 +14,7 @@ import { modelUsageWrites } from "../billing/ModelUsage.ts"
 import { thresholdEvents, readBudgets, settledBudgets } from "../billing/TurnBudget.ts"
 import { returnTurns } from "../billing/TurnQuota.ts"
 import { activityAssignments } from "../conversations/Activity.ts"
-import { type Report, eventWrites } from "../events/ReportedEvents.ts"
+import { eventWrites, type Report } from "../events/ReportedEvents.ts"
 import { type HashedPassage, passageWrites, type StoredPassages } from "./RunPassages.ts"
 
 /** The result of a turn, for reports. */

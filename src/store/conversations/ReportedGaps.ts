@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type AgentId, type RunId, TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { type Report, eventWrites } from "../events/ReportedEvents.ts"
+import { eventWrites, type Report } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** How long a process holds a tenant. After a crash, another process can take it then. */

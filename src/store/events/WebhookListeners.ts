@@ -6,7 +6,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { EventType, Payload, WebhookId } from "../../domain/events/Webhook.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { maxEndpoints } from "./WebhookEndpoints.ts"
-import { type Report, eventWrites } from "./ReportedEvents.ts"
+import { eventWrites, type Report } from "./ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** Lease of a listener: it is removed when it has not fetched for this long. */

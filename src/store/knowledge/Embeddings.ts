@@ -8,7 +8,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, ChunkId, type SourceId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { vectorParameter, vectorForm } from "./VectorEncoding.ts"
+import { vectorForm, vectorParameter } from "./VectorEncoding.ts"
 
 export const UnembeddedChunk = Schema.Struct({
   id: ChunkId,

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { StorageStore, maxUnsizedOriginals } from "../../store/billing/Storage.ts"
+import { maxUnsizedOriginals, StorageStore } from "../../store/billing/Storage.ts"
 
 /** Batches of one sweep. */
 const batches = 5

@@ -1,6 +1,6 @@
 /** The report of the measures: figures over all turns of a period, in total and for each value of a dimension. */
 import type { MeasuredBy, Measures, MeasuresReport } from "../../domain/conversations/Insights.ts"
-import { type MeasuresRow, maxMeasuresRows, type ReportScope } from "../../store/conversations/Insights.ts"
+import { maxMeasuresRows, type MeasuresRow, type ReportScope } from "../../store/conversations/Insights.ts"
 
 const timesOf = ([median = 0, p95 = 0]: ReadonlyArray<number>) => ({ median, p95 })
 
