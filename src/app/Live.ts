@@ -65,7 +65,7 @@ const prepareDatabase = (settings: Settings) =>
         Effect.logWarning("The next weeks of traces could not be made", error)
       )
       if (settings.database !== null) return
-      yield* (yield* ProcessLeases).leaveAll
+      yield* (yield* ProcessLeases).removeAll
       yield* QueueTable.expireLeases
     })
   ).pipe(Layer.provideMerge(ProcessLeases.Default), Layer.provideMerge(database(settings)))

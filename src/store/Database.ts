@@ -3,7 +3,7 @@
  * process, so types, cursors, savepoints and error codes are those of a PostgreSQL server.
  *
  * The embedded engine has **one** connection. A transaction blocks all other queries, so it should contain only SQL. A
- * query that has lost its transaction's context waits for ever.
+ * query that runs outside its transaction's context waits forever.
  *
  * `listen` and `notify` are our own (database/Notifications.ts). A stream of `listen` begins with one empty string;
  * from then on nothing is missed.
@@ -26,14 +26,14 @@ import {
   OnEngineFailure
 } from "./database/Embedded.ts"
 import type { Engine } from "./database/Engine.ts"
-import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory, refuseUsers } from "./database/Lock.ts"
+import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory, refuseIfInUse } from "./database/DataDirectoryLock.ts"
 import { sqlStateOf } from "./database/Failure.ts"
 import { migrate, pendingFiles } from "./database/Migrations.ts"
 import { plan as planMigrations, type PlannedFile, type PlannedLock } from "./database/MigrationPlan.ts"
 import * as EmbeddedMaintenance from "./database/EmbeddedMaintenance.ts"
 import { addWeeks } from "./Partitions.ts"
-import { isolateTenants, isolation, IsolationUnavailable } from "./Isolation.ts"
-import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
+import { isolateTenants, IsolationUnavailable, rowLevelSecurityState } from "./RowLevelSecurity.ts"
+import { prepareVector, VectorUnavailable, vectorVersions } from "./database/PgvectorExtension.ts"
 
 export {
   addWeeks,
@@ -41,7 +41,7 @@ export {
   DataDirectoryLocked,
   DataDirectoryUnusable,
   isolateTenants,
-  isolation,
+  rowLevelSecurityState,
   IsolationUnavailable,
   migrate,
   pendingFiles,
@@ -86,8 +86,8 @@ const clientOf =
 export const layerEmbedded = (
   options: EngineOptions & IsolationOptions & { readonly dataDir: string }
 ): Layer.Layer<Database, DataDirectoryLocked | DataDirectoryUnusable | DatabaseUnavailable> =>
-  Effect.flatMap(OnEngineFailure, (tell) => lockDirectory(options.dataDir, tell)).pipe(
-    Effect.zipRight(refuseUsers(options.dataDir)),
+  Effect.flatMap(OnEngineFailure, (onFailure) => lockDirectory(options.dataDir, onFailure)).pipe(
+    Effect.zipRight(refuseIfInUse(options.dataDir)),
     Effect.zipRight(openDirectory(options.dataDir, options)),
     clientOf(options.tenantRole),
     Effect.tap(EmbeddedMaintenance.maintain),
@@ -103,7 +103,7 @@ export const layerMemory = (
 ): Layer.Layer<Database, DatabaseUnavailable> => layerOf(clientOf(options.tenantRole)(openMemory(options)))
 
 /** The error does not contain the address or the system's message, because it may contain the password. */
-const refusal = ({ cause, message }: SqlError) => {
+const unavailable = ({ cause, message }: SqlError) => {
   const code = codeOf(cause)
   // Codes of the operating system begin with letters; codes of a PostgreSQL server are SQLSTATEs with digits.
   return new DatabaseUnavailable({
@@ -118,7 +118,7 @@ const refusal = ({ cause, message }: SqlError) => {
  */
 export const layerPostgres = (options: ServerOptions): Layer.Layer<Database, DatabaseUnavailable> =>
   serverClient(options).pipe(
-    Effect.catchTag("SqlError", (error) => refusal(error)),
+    Effect.catchTag("SqlError", (error) => unavailable(error)),
     Effect.catchAllDefect(
       () => new DatabaseUnavailable({ message: "The address of the PostgreSQL server cannot be read." })
     ),

@@ -7,7 +7,7 @@ import { sqlStateOf } from "./Database.ts"
 export const isDeadlock = (error: unknown): boolean =>
   error instanceof SqlError && sqlStateOf(error) === "40P01"
 
-/** Runs a whole transaction again that died of a deadlock. */
+/** Runs a whole transaction again if it was rolled back because of a deadlock. */
 export const retryDeadlocks = <A, E, R>(
   transaction: Effect.Effect<A, E, R>,
   tries = 5

@@ -30,10 +30,10 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
         where known.created_at < now() - interval '24 hours'
         returning key_id`
       if (claimed.length === 1) return Option.none<unknown>()
-      const [given] = yield* sql<{ readonly response: unknown }>`
+      const [stored] = yield* sql<{ readonly response: unknown }>`
         select response from idempotency_keys
         where tenant_id = ${tenantId} and agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${key}`
-      return Option.some(given?.response)
+      return Option.some(stored?.response)
     }, Effect.orDie)
 
     /** Stores the answer, in the transaction that claimed the key. */

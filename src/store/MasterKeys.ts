@@ -5,7 +5,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 
-const there = (table: string) =>
+const tableExists = (table: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
       sql<{ readonly there: boolean }>`select to_regclass(${table}) is not null as there`,
@@ -13,33 +13,33 @@ const there = (table: string) =>
     )
   )
 
-/** Whether there is a tenant. */
-export const isUsed = Effect.gen(function* () {
-  if (!(yield* there("tenants"))) return false
+/** Whether a tenant exists. */
+export const hasTenants = Effect.gen(function* () {
+  if (!(yield* tableExists("tenants"))) return false
   const sql = yield* SqlClient.SqlClient
   return (yield* sql`select 1 from tenants limit 1`).length > 0
 }).pipe(Effect.orDie)
 
 /** The key ids in sealed values: `v1.<id>.…`. */
 const usedKeyIds = Effect.gen(function* () {
-  if (!(yield* there("tools")) || !(yield* there("channels"))) return []
+  if (!(yield* tableExists("tools")) || !(yield* tableExists("channels"))) return []
   const sql = yield* SqlClient.SqlClient
   return yield* sql<{ readonly id: string }>`/* every tenant: operator */
     select split_part(secret, '.', 2) as id from tools where secret is not null
     union select split_part(access_token, '.', 2) from channels
     union select split_part(secrets, '.', 2) from channels where secrets is not null
-    ${(yield* there("webhook_endpoints")) ? sql`union select split_part(secret, '.', 2) from webhook_endpoints` : sql``}
-    ${(yield* there("sso_connections")) ? sql`union select split_part(client_secret, '.', 2) from sso_connections` : sql``}
-    ${(yield* there("tool_connections")) ? sql`union select split_part(tokens, '.', 2) from tool_connections where tokens is not null` : sql``}`
+    ${(yield* tableExists("webhook_endpoints")) ? sql`union select split_part(secret, '.', 2) from webhook_endpoints` : sql``}
+    ${(yield* tableExists("sso_connections")) ? sql`union select split_part(client_secret, '.', 2) from sso_connections` : sql``}
+    ${(yield* tableExists("tool_connections")) ? sql`union select split_part(tokens, '.', 2) from tool_connections where tokens is not null` : sql``}`
 })
 
 /** The ids of all valid secrets; none when nothing was sealed yet. */
 export const knownIds = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const noted = (yield* there("master_keys"))
+  const recorded = (yield* tableExists("master_keys"))
     ? yield* sql<{ readonly id: string }>`select id from master_keys`
     : []
-  const rows = noted.length > 0 ? noted : yield* usedKeyIds
+  const rows = recorded.length > 0 ? recorded : yield* usedKeyIds
   return rows.map(({ id }) => id)
 }).pipe(Effect.orDie)
 
@@ -47,7 +47,7 @@ export const knownIds = Effect.gen(function* () {
 export const recordKeyId = (id: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql`insert into master_keys (id) values (${id}) on conflict do nothing`.pipe(
-      Effect.whenEffect(there("master_keys"))
+      Effect.whenEffect(tableExists("master_keys"))
     )
   ).pipe(Effect.asVoid, Effect.orDie)
 
@@ -65,11 +65,5 @@ export const sealedCounts = Effect.gen(function* () {
       (select count(*) from channels)::int as channels, (select count(*) from webhook_endpoints)::int as webhooks,
       (select count(*) from sso_connections)::int as "signOns",
       (select count(*) from tool_connections where tokens is not null)::int as connections`
-  return {
-    tools: row?.tools ?? 0,
-    channels: row?.channels ?? 0,
-    webhooks: row?.webhooks ?? 0,
-    signOns: row?.signOns ?? 0,
-    connections: row?.connections ?? 0
-  }
+  return row ?? { tools: 0, channels: 0, webhooks: 0, signOns: 0, connections: 0 }
 }).pipe(Effect.orDie)

@@ -2,7 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 
-/** A pooler may use another session for each statement, and ignores settings of the connecting client. */
+/** Whether there is a pooler. It may use another session for each statement, and ignores the client's settings. */
 export const isPooled = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly pooled: boolean }>`

@@ -1,9 +1,10 @@
 /**
- * Partitions of the tables of traces: one for each week (UTC, from Monday), by the moment with which the id of a run
- * begins. A week is dropped as a whole, which reads no row and leaves nothing to vacuum, where deleting its rows writes log
- * for each of them (docs/design/decisions/0011-weeks-of-traces.md).
+ * Partitions of the tables of traces: one for each week (UTC, from Monday), by the time with which the id of a run
+ * begins. A week is dropped as a whole. That reads no row and leaves nothing to vacuum, while deleting its rows would
+ * write log for each of them (docs/design/decisions/0011-weeks-of-traces.md).
  *
- * Rows that have no week are in the default partition, so an insert never fails for the lack of one.
+ * Rows of a week without a partition are in the default partition, so an insert never fails because a partition is
+ * missing.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -19,34 +20,34 @@ import { sqlStateOf, isCatalogueConflict } from "./database/Failure.ts"
 const tables = ["agent_run_events", "run_passages"] as const
 type Table = (typeof tables)[number]
 
-/** Number of weeks that exist in advance, beside the current one. */
+/** Number of weeks that exist in advance, in addition to the current one. */
 const weeksAhead = 4
-/** Maximum time for which turns may wait behind the lock of one step. The next round tries again. */
+/** Maximum time for which turns may wait behind the lock of one change. The next call tries again. */
 const lockTimeout = Duration.millis(500)
 
 const weekMillis = Duration.toMillis("1 week")
 /** 1970-01-05 was a Monday. */
 const firstMonday = 4 * Duration.toMillis("1 day")
 
-/** The beginning of the week, `later` weeks after the one of `millis`. */
-const weekOf = (millis: number, later: number): DateTime.Utc =>
-  DateTime.unsafeMake((Math.floor((millis - firstMonday) / weekMillis) + later) * weekMillis + firstMonday)
+/** The beginning of the week, `weeksLater` weeks after the one of `millis`. */
+const weekOf = (millis: number, weeksLater: number): DateTime.Utc =>
+  DateTime.unsafeMake((Math.floor((millis - firstMonday) / weekMillis) + weeksLater) * weekMillis + firstMonday)
 
 interface Partition {
   readonly table: Table
   readonly name: string
-  /** Ids of its runs are from here, or smaller ones too: empty. */
+  /** The lowest id of its runs; empty without a lower bound. */
   readonly from: string
-  /** Ids of its runs are below; null for the default partition. */
+  /** All ids of its runs are below this one; null for the default partition. */
   readonly below: string | null
 }
 
-/** The default partition has rows of the week. */
-const occupied = "23514"
+/** SQLSTATE when the default partition has rows of the week. */
+const checkViolation = "23514"
 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
-const partitions = Effect.gen(function* () {
+const readPartitions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const rows = yield* sql<{ readonly table: Table; readonly name: string; readonly bound: string }>`
     select p.relname as "table", c.relname as name, pg_get_expr(c.relpartbound, c.oid) as bound
@@ -70,8 +71,8 @@ const isOwner = Effect.gen(function* () {
   return found?.mine === true
 })
 
-/** Runs the step with the lock of partitions. False when it has to wait: for another process, or for long readers. */
-const step = (inside: Effect.Effect<void, SqlError, SqlClient.SqlClient>) =>
+/** Runs `change` in a transaction with the lock of partitions. False if another session has a lock that it needs. */
+const withPartitionLock = (change: Effect.Effect<void, SqlError, SqlClient.SqlClient>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const work = Effect.gen(function* () {
@@ -79,7 +80,7 @@ const step = (inside: Effect.Effect<void, SqlError, SqlClient.SqlClient>) =>
         select set_config('lock_timeout', ${String(Duration.toMillis(lockTimeout))}, true),
           pg_try_advisory_xact_lock(hashtextextended('partitions', 0)) as mine`
       if (session?.mine !== true) return false
-      yield* inside
+      yield* change
       return true
     })
     return yield* sql
@@ -88,8 +89,8 @@ const step = (inside: Effect.Effect<void, SqlError, SqlClient.SqlClient>) =>
   })
 
 /** Attaching takes a weaker lock of the parent than `create table … partition of`. */
-const add = (table: Table, name: string, from: string, below: string) =>
-  step(
+const addPartition = (table: Table, name: string, from: string, below: string) =>
+  withPartitionLock(
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [found] = yield* sql<{
@@ -97,7 +98,7 @@ const add = (table: Table, name: string, from: string, below: string) =>
       }>`select to_regclass(${name}) is not null as there`
       if (found?.there === true) return
       yield* sql`create table ${sql(name)} (like ${sql(table)} including all)`
-      // Reached by its parent alone, whose policy holds.
+      // It is reached only through its parent, whose policy applies.
       yield* sql`alter table ${sql(name)} enable row level security`
       yield* sql.unsafe(
         `alter table ${table} attach partition ${name} for values from (${literal(from)}) to (${literal(below)})`
@@ -105,7 +106,7 @@ const add = (table: Table, name: string, from: string, below: string) =>
     })
   ).pipe(
     Effect.catchIf(
-      (error) => sqlStateOf(error) === occupied,
+      (error) => sqlStateOf(error) === checkViolation,
       () =>
         Effect.as(
           Effect.logWarning(
@@ -117,24 +118,24 @@ const add = (table: Table, name: string, from: string, below: string) =>
   )
 
 /**
- * Makes the partitions of this week and the next ones, if the database's role owns the tables. What cannot be made now is
- * made by a later round. Any number of processes may call it at the same time.
+ * Creates the partitions of this week and the next ones, if the database's role owns the tables. One that cannot be
+ * created now is created by a later call. Any number of processes may call it at the same time.
  */
 export const addWeeks: Effect.Effect<void, SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
   if (!(yield* isOwner)) return
   const now = yield* Clock.currentTimeMillis
-  const all = yield* partitions
+  const all = yield* readPartitions
   for (const table of tables) {
     for (let week = 0; week <= weeksAhead; week++) {
       const begin = weekOf(now, week)
       const below = minIdAt("run", weekOf(now, week + 1))
       // The first partition may end within the week.
-      const ends = all.flatMap((each) =>
-        each.table === table && each.below !== null && each.from < below ? [each.below] : []
+      const ends = all.flatMap((partition) =>
+        partition.table === table && partition.below !== null && partition.from < below ? [partition.below] : []
       )
       const from = [minIdAt("run", begin), ...ends].toSorted().at(-1) ?? ""
       const name = `${table}_${DateTime.formatIsoDateUtc(begin).replaceAll("-", "")}`
-      if (from < below) yield* add(table, name, from, below)
+      if (from < below) yield* addPartition(table, name, from, below)
     }
   }
 }).pipe(forEveryTenant("migration"), Effect.withSpan("Partitions.addWeeks"))
@@ -146,21 +147,21 @@ const isEmpty = (name: string) =>
     return found?.some !== true
   })
 
-/** A tenant moves, of whose rows both sides must have the same. A dropped week is noted for no move. */
+/** Whether a tenant is being moved. A move does not notice a dropped week, and both sides must have the same rows. */
 const isMoving = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly some: boolean }>`select exists (select from tenant_moves) as some`
   return found?.some === true
 })
 
-/** Drops a partition that is empty. Without `kept` also one with rows, unless a tenant is being moved. */
-const drop = ({ name, table }: Partition, kept: boolean) =>
-  step(
+/** Drops a partition if it is empty. Without `onlyIfEmpty`, also one with rows, unless a tenant is being moved. */
+const dropPartition = ({ name, table }: Partition, onlyIfEmpty: boolean) =>
+  withPartitionLock(
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      // Writers through the parent have then ended, or have not begun.
+      // Waits for writers through the parent, and blocks new ones.
       yield* sql`lock table ${sql(table)} in access exclusive mode`
-      if ((kept || (yield* isMoving)) && !(yield* isEmpty(name))) return
+      if ((onlyIfEmpty || (yield* isMoving)) && !(yield* isEmpty(name))) return
       yield* sql`drop table if exists ${sql(name)}`
       if (table === "run_passages")
         yield* sql`
@@ -169,24 +170,24 @@ const drop = ({ name, table }: Partition, kept: boolean) =>
   )
 
 /**
- * Drops the weeks that end before `kept`, whose rows no tenant keeps, and empty weeks that end before `past`. Partitions
- * that other sessions have locked are dropped by a later round.
+ * Drops weeks that end before `expiredBefore`, because no tenant keeps their rows (null: none), and empty weeks that
+ * end before `emptyBefore`. Partitions that other sessions have locked are dropped by a later call.
  */
 export const dropWeeks = ({
-  kept,
-  past
+  emptyBefore,
+  expiredBefore
 }: {
-  readonly kept: DateTime.Utc | null
-  readonly past: DateTime.Utc
+  readonly emptyBefore: DateTime.Utc
+  readonly expiredBefore: DateTime.Utc | null
 }) =>
   Effect.gen(function* () {
     if (!(yield* isOwner)) return
-    const keptFrom = kept === null ? "" : minIdAt("run", kept)
-    const pastFrom = minIdAt("run", past)
-    for (const each of yield* partitions) {
-      if (each.below === null || each.below > pastFrom) continue
-      const isKept = each.below > keptFrom
-      if (isKept && !(yield* isEmpty(each.name))) continue
-      yield* drop(each, isKept)
+    const firstKept = expiredBefore === null ? "" : minIdAt("run", expiredBefore)
+    const firstRecent = minIdAt("run", emptyBefore)
+    for (const partition of yield* readPartitions) {
+      if (partition.below === null || partition.below > firstRecent) continue
+      const isKept = partition.below > firstKept
+      if (isKept && !(yield* isEmpty(partition.name))) continue
+      yield* dropPartition(partition, isKept)
     }
   }).pipe(forEveryTenant("migration"), Effect.withSpan("Partitions.dropWeeks"))

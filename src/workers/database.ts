@@ -3,24 +3,24 @@
  */
 import { parentPort, workerData } from "node:worker_threads"
 import { types } from "node:util"
-import { engineOf, messageOf, openGlite, type EngineOpening } from "../store/database/Engine.ts"
+import { engineOf, type EngineOpening, messageOf, openPGlite } from "../store/database/Engine.ts"
 import type { ThreadMessage } from "../store/database/EngineThread.ts"
 
 const say = (word: ThreadMessage) => parentPort?.postMessage(word)
 
 const opening: EngineOpening = workerData
-const opened = openGlite(opening)
+const opened = openPGlite(opening)
 
 opened.then(
   (db) => {
-    const { ask, isOver } = engineOf(db, () => undefined)
+    const { ask, hasEnded } = engineOf(db, () => undefined)
     const failed = (error: unknown) =>
-      say(isOver() ? { _tag: "Ended" } : { _tag: "Failed", message: messageOf(error) })
+      say(hasEnded() ? { _tag: "Ended" } : { _tag: "Failed", message: messageOf(error) })
     parentPort?.on("message", (message: unknown) => {
       if (types.isUint8Array(message))
         ask(message).then((answer) => parentPort?.postMessage(answer, [answer.buffer]), failed)
       // Data that can no longer be written is recovered when the directory is opened next.
-      else void (isOver() ? Promise.resolve() : db.close()).finally(() => say({ _tag: "Ended" }))
+      else void (hasEnded() ? Promise.resolve() : db.close()).finally(() => say({ _tag: "Ended" }))
     })
     say({ _tag: "Opened" })
   },

@@ -21,7 +21,7 @@ import { eachEngine } from "../TestDatabase.ts"
 
 const without = (all: ReadonlyArray<string>, one: string) => all.filter((other) => other !== one)
 
-/** Every column whose values the database knows. Those of a column that is not here are known to the schemas alone. */
+/** Every column whose values the database checks. Values of other columns are checked by schemas alone. */
 const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   "agent_runs.status": RunStatus.literals,
   "api_keys.scope": ["agent", "org"],
@@ -54,7 +54,7 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 eachEngine("A set of names that the database checks", (it) => {
-  it.effect("is the one that the schemas have", () =>
+  it.effect("equals the set of the schemas", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const checks = yield* sql<{ readonly name: string; readonly definition: string }>`

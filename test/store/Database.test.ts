@@ -11,7 +11,7 @@ import { describe } from "vitest"
 import { layerPostgres } from "../../src/store/Database.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
-/** Collects `count` notifications of a channel, from when listening has begun. */
+/** Collects `count` notifications of a channel, starting when LISTEN is in effect. */
 const listening = (channel: string, count: number) =>
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
@@ -30,7 +30,7 @@ const listening = (channel: string, count: number) =>
   })
 
 eachEngineLive("The database", (it, engine) => {
-  it.scoped("gives values the same types", () =>
+  it.scoped("returns the same types of values", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const payload = { text: "ü", list: [1, null, { deep: true }] }
@@ -67,7 +67,7 @@ eachEngineLive("The database", (it, engine) => {
     })
   )
 
-  it.scoped("tells a failing statement by its SQLSTATE, in few words, and works on", () =>
+  it.scoped("reports the SQLSTATE of a failed statement, and continues", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const error = yield* Effect.flip(sql`select * from no_such_table`)
@@ -77,7 +77,7 @@ eachEngineLive("The database", (it, engine) => {
     })
   )
 
-  it.scoped("survives fifty interrupted statements and transactions", () =>
+  it.scoped("works after fifty interrupted statements and transactions", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       for (let round = 0; round < 50; round++) {
@@ -90,7 +90,7 @@ eachEngineLive("The database", (it, engine) => {
     })
   )
 
-  it.scoped("delivers a notification when its transaction commits, and never that of one rolled back", () =>
+  it.scoped("delivers a notification on commit, and none after a rollback", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const fiber = yield* listening("spoke_test", 3)
@@ -105,7 +105,7 @@ eachEngineLive("The database", (it, engine) => {
     })
   )
 
-  it.scoped("delivers to every reader of a channel, also when another has left", () =>
+  it.scoped("delivers to every listener of a channel, also after another has left", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const leaving = yield* listening("spoke_test", 1)
@@ -139,7 +139,7 @@ describe("A PostgreSQL server that cannot be used", () => {
   const failure = (url: string) =>
     Effect.flip(Effect.provide(Effect.void, layerPostgres({ url: Redacted.make(url), maxConnections: 2 })))
 
-  test.live("fails with DatabaseUnavailable when nobody listens, and keeps the password to itself", () =>
+  test.live("fails with DatabaseUnavailable without the password when nothing listens at the address", () =>
     Effect.gen(function* () {
       const error = yield* failure("postgres://somebody:hunter2@127.0.0.1:1/spoke")
       expect(error._tag).toBe("DatabaseUnavailable")
@@ -148,7 +148,7 @@ describe("A PostgreSQL server that cannot be used", () => {
     })
   )
 
-  test.live("fails with DatabaseUnavailable when the address is unreadable, without repeating it", () =>
+  test.live("fails with DatabaseUnavailable without the address when the address is invalid", () =>
     Effect.gen(function* () {
       const error = yield* failure("postgres://somebody:hunter2@[nowhere:x/")
       expect(error._tag).toBe("DatabaseUnavailable")

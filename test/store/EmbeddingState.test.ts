@@ -1,10 +1,10 @@
-/** Progress of a source's vectors, and their form. */
+/** Progress of a source's vectors, and the form in which they are stored. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { SourceStore } from "../../src/store/knowledge/Sources.ts"
-import { start, VectorEncodingStore } from "../../src/store/knowledge/VectorEncoding.ts"
+import { conversionStart, VectorEncodingStore } from "../../src/store/knowledge/VectorEncoding.ts"
 import { Embedder } from "../../src/capabilities/Embedder.ts"
 import { ingest, known, page, source, stores } from "../capabilities/VectorSearch/Knowledge.ts"
 import * as Fixtures from "../Fixtures.ts"
@@ -15,7 +15,7 @@ const services = Layer.mergeAll(stores, SourceStore.Default, VectorEncodingStore
 
 eachEngineLive("A source's embedding", (it) => {
   it.scoped(
-    "counts chunks that the built-in model does not know as done, and those of any other model as missing",
+    "counts chunks that the built-in model does not support as done, but as missing for any other model",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -34,7 +34,7 @@ eachEngineLive("A source's embedding", (it) => {
   )
 
   it.scoped(
-    "is written as 0.1.0 reads it while one of its processes is running, and is converted afterwards",
+    "is stored in the form of 0.1.0 while a process of 0.1.0 is running, and converted afterwards",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -47,11 +47,11 @@ eachEngineLive("A source's embedding", (it) => {
         const stored = sql`
         select encoding, octet_length(embedding) as bytes, count(*)::int as count from chunk_embeddings group by 1, 2`
         expect(yield* stored).toEqual([{ encoding: 0, bytes: 4 * dimensions, count: 2 }])
-        expect(yield* convert(start, 100)).toEqual({ count: 0, next: null })
+        expect(yield* convert(conversionStart, 100)).toEqual({ count: 0, next: null })
         expect(yield* countWaiting).toBe(2)
         // It was killed.
         yield* sql`update instances set lease_until = now() - interval '1 second'`
-        expect((yield* convert(start, 100)).count).toBe(2)
+        expect((yield* convert(conversionStart, 100)).count).toBe(2)
         expect(yield* stored).toEqual([{ encoding: 1, bytes: 4 + 2 * dimensions, count: 2 }])
         expect(yield* countWaiting).toBe(0)
       }).pipe(Effect.provide(services))

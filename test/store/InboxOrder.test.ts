@@ -1,4 +1,4 @@
-/** The inbox is in the order of the last change, exactly, though its index knows that to some minutes only. */
+/** The inbox is sorted exactly by the last change, although its index is only accurate to some minutes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import { eachEngineLive, reset } from "../TestDatabase.ts"
 const count = 400
 
 eachEngineLive("The inbox", (it) => {
-  it.effect("lists every conversation once, the last changed first, on pages of any size", () =>
+  it.effect("lists every conversation once, by its last change, on pages of any size", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

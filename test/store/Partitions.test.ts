@@ -1,4 +1,4 @@
-/** Traces by weeks: where their rows are, how weeks are added, and which are dropped. */
+/** Partitions of traces by week: where rows are stored, how partitions are added, and which are dropped. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
@@ -22,7 +22,7 @@ const later = (weeks: number) => DateTime.add(wednesday, { weeks })
 
 const tables = ["agent_run_events", "run_passages"]
 
-/** The partitions of a table, but for the two of every database. */
+/** The partitions of a table, without the two that every database has. */
 const weeksOf = (table: string) =>
   Effect.flatMap(
     SqlClient.SqlClient,
@@ -31,15 +31,15 @@ const weeksOf = (table: string) =>
       where i.inhparent = ${table}::regclass and c.relname not in (${`${table}_first`}, ${`${table}_default`}) order by 1`
   ).pipe(Effect.map((rows) => rows.map(({ name }) => name)))
 
-/** Without the weeks of other tests. */
-const fresh = Effect.gen(function* () {
+/** Removes the partitions of other tests. */
+const removePartitions = Effect.gen(function* () {
   yield* reset
   const sql = yield* SqlClient.SqlClient
   for (const table of tables) for (const name of yield* weeksOf(table)) yield* sql`drop table ${sql(name)}`
   yield* TestClock.setTime(wednesday.epochMillis)
 })
 
-/** A run of that moment with one event and one passage, which has the text of `passage`. */
+/** A run that began at `at`, with one event and one passage, whose text is `passage`. */
 const run = (
   scope: { readonly tenantId: string; readonly agentId: string },
   at: DateTime.Utc,
@@ -63,7 +63,7 @@ const run = (
     return RunId.make(id)
   })
 
-const placeOf = (table: string, id: RunId) =>
+const partitionOf = (table: string, id: RunId) =>
   Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql<{ readonly place: string }>`
@@ -75,16 +75,16 @@ const passages = Effect.flatMap(
   (sql) => sql<{ readonly content: string }>`select content from passages order by content`
 ).pipe(Effect.map((rows) => rows.map(({ content }) => content)))
 
-const freed = Effect.gen(function* () {
+const removedPassages = Effect.gen(function* () {
   const unused = yield* UnusedPassages
   while (yield* unused.sweep) continue
   return yield* passages
 }).pipe(Effect.provide(UnusedPassages.Default))
 
 eachEngine("Traces by weeks", (it, engine) => {
-  it.effect("have this week and the next four, which are made once", () =>
+  it.effect("have partitions of this week and the next four, which are created once", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* removePartitions
       yield* addWeeks
       for (const table of tables)
         expect(yield* weeksOf(table)).toEqual(
@@ -98,9 +98,9 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("are in the week in which their run began, and found by its id", () =>
+  it.effect("are in the partition of the week in which their run began, and found by its id", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* removePartitions
       yield* addWeeks
       const sql = yield* SqlClient.SqlClient
       const scope = yield* Fixtures.agent()
@@ -111,7 +111,7 @@ eachEngine("Traces by weeks", (it, engine) => {
       ] as const
       for (const [at, week] of days) {
         const id = yield* run(scope, DateTime.unsafeMake(at), at)
-        for (const table of tables) expect(yield* placeOf(table, id)).toBe(`${table}_${week}`)
+        for (const table of tables) expect(yield* partitionOf(table, id)).toBe(`${table}_${week}`)
         expect(
           yield* sql`select sequence from agent_run_events where tenant_id = ${scope.tenantId} and run_id = ${id}`
         ).toHaveLength(1)
@@ -119,74 +119,74 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("are never refused: what has no week is in the default partition, and goes with its run", () =>
+  it.effect("are in the default partition if the week has none, and are deleted with their run", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* removePartitions
       const sql = yield* SqlClient.SqlClient
       const scope = yield* Fixtures.agent()
       const id = yield* run(scope, wednesday, "early")
       yield* addWeeks
-      const place = yield* placeOf("agent_run_events", id)
+      const place = yield* partitionOf("agent_run_events", id)
       expect(place).toBe("agent_run_events_default")
       // Its week would have to take the row over.
       expect(yield* weeksOf("agent_run_events")).toHaveLength(4)
       const next = yield* run(scope, later(1), "late")
-      expect(yield* placeOf("agent_run_events", next)).toBe("agent_run_events_20400611")
+      expect(yield* partitionOf("agent_run_events", next)).toBe("agent_run_events_20400611")
       yield* sql`delete from agent_runs where tenant_id = ${scope.tenantId} and id = ${id}`
-      expect(yield* placeOf("agent_run_events", id)).toBe(undefined)
+      expect(yield* partitionOf("agent_run_events", id)).toBe(undefined)
       expect(yield* passages).toEqual(["late"])
     })
   )
 
-  it.effect("are dropped by whole weeks that nobody keeps, with the passages that only they had", () =>
+  it.effect("are dropped by whole weeks that no tenant keeps, with passages that no other run refers to", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* removePartitions
       yield* addWeeks
       const scope = yield* Fixtures.agent()
       const old = yield* run(scope, wednesday, "old")
       yield* run(scope, wednesday, "shared")
       const young = yield* run(scope, later(1), "shared")
-      const past = later(3)
+      const emptyBefore = later(3)
       // A moment of the second week: the first one ends before it.
-      yield* dropWeeks({ kept: DateTime.unsafeMake("2040-06-13T00:00:00Z"), past })
+      yield* dropWeeks({ expiredBefore: DateTime.unsafeMake("2040-06-13T00:00:00Z"), emptyBefore })
       for (const table of tables) {
-        expect(yield* placeOf(table, old)).toBe(undefined)
-        expect(yield* placeOf(table, young)).toBe(`${table}_20400611`)
+        expect(yield* partitionOf(table, old)).toBe(undefined)
+        expect(yield* partitionOf(table, young)).toBe(`${table}_20400611`)
         // The third week is over and empty; this one and the next are not over.
         expect(yield* weeksOf(table)).toEqual(
           ["20400611", "20400625", "20400702"].map((day) => `${table}_${day}`)
         )
       }
       expect(yield* passages).toEqual(["old", "shared"])
-      expect(yield* freed).toEqual(["shared"])
-      yield* dropWeeks({ kept: null, past })
-      expect(yield* placeOf("run_passages", young)).toBe("run_passages_20400611")
-      yield* dropWeeks({ kept: later(3), past })
-      expect(yield* freed).toEqual([])
+      expect(yield* removedPassages).toEqual(["shared"])
+      yield* dropWeeks({ expiredBefore: null, emptyBefore })
+      expect(yield* partitionOf("run_passages", young)).toBe("run_passages_20400611")
+      yield* dropWeeks({ expiredBefore: later(3), emptyBefore })
+      expect(yield* removedPassages).toEqual([])
     })
   )
 
-  it.effect("stay while a tenant moves, because its move would not notice that they are gone", () =>
+  it.effect("are not dropped while a tenant is being moved, because the move would not notice it", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* removePartitions
       yield* addWeeks
       const scope = yield* Fixtures.agent()
       const old = yield* run(scope, wednesday, "old")
       const sql = yield* SqlClient.SqlClient
       yield* sql`
         insert into tenant_moves (tenant, move, role, state, driver) values ('ten_moves', 'move', 'origin', 'serving', 'driver')`
-      const drop = dropWeeks({ kept: later(3), past: later(3) })
+      const drop = dropWeeks({ expiredBefore: later(3), emptyBefore: later(3) })
       yield* drop
-      for (const table of tables) expect(yield* placeOf(table, old)).not.toBe(undefined)
+      for (const table of tables) expect(yield* partitionOf(table, old)).not.toBe(undefined)
       yield* sql`delete from tenant_moves`
       yield* drop
-      for (const table of tables) expect(yield* placeOf(table, old)).toBe(undefined)
+      for (const table of tables) expect(yield* partitionOf(table, old)).toBe(undefined)
     })
   )
 
-  it.effect("are dropped for a tenant's limit when no other tenant keeps runs for longer", () =>
+  it.effect("are dropped by a tenant's limit if no other tenant keeps runs for longer", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* removePartitions
       yield* addWeeks
       const one = yield* Fixtures.agent()
       const other = yield* Fixtures.agent()
@@ -194,7 +194,7 @@ eachEngine("Traces by weeks", (it, engine) => {
       const limits = yield* RetentionLimits
       const kept = Effect.gen(function* () {
         yield* limits.sweepTraces
-        return (yield* placeOf("agent_run_events", id)) !== undefined
+        return (yield* partitionOf("agent_run_events", id)) !== undefined
       })
       yield* TestClock.setTime(later(10).epochMillis)
       yield* limits.patch(one, { runs: 30 })
@@ -215,9 +215,9 @@ eachEngine("Traces by weeks", (it, engine) => {
     )
   )
 
-  it.effect("free any number of passages, batch by batch", () =>
+  it.effect("free any number of passages, in batches", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* removePartitions
       const sql = yield* SqlClient.SqlClient
       const scope = yield* Fixtures.agent()
       yield* run(scope, wednesday, "kept")
@@ -225,14 +225,14 @@ eachEngine("Traces by weeks", (it, engine) => {
         insert into passages (tenant_id, hash, source_name, title, heading, url, content)
         select ${scope.tenantId}, sha256(n::text::bytea), 'S', 'T', '', '', 'unused' from generate_series(1, 1200) n`
       yield* sql`insert into passage_sweep (one) values (true)`
-      expect(yield* freed).toEqual(["kept"])
+      expect(yield* removedPassages).toEqual(["kept"])
       expect(yield* sql`select one from passage_sweep`).toEqual([])
     })
   )
 
-  it.effect("are read through their parents alone", () =>
+  it.effect("are read only through their parents", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* removePartitions
       yield* addWeeks
       const sql = yield* SqlClient.SqlClient
       const open = yield* sql`
@@ -242,9 +242,9 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("are neither made nor dropped by a role that may only read and write rows", () =>
+  it.effect("are neither created nor dropped by a role that may only read and write rows", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* removePartitions
       yield* addWeeks
       const sql = yield* SqlClient.SqlClient
       const before = yield* Effect.forEach(tables, weeksOf)
@@ -258,7 +258,7 @@ eachEngine("Traces by weeks", (it, engine) => {
           yield* sql`grant select, insert, update, delete on all tables in schema ${schema} to spoke_rows`
           yield* sql`set local role spoke_rows`
           yield* addWeeks
-          yield* dropWeeks({ kept: later(7), past: later(8) })
+          yield* dropWeeks({ expiredBefore: later(7), emptyBefore: later(8) })
           yield* sql`reset role`
           yield* sql`drop owned by spoke_rows`
           yield* sql`drop role spoke_rows`
@@ -269,9 +269,9 @@ eachEngine("Traces by weeks", (it, engine) => {
   )
 
   // The embedded database has one connection.
-  it.effect.skipIf(engine === "embedded")("stay while somebody reads them, and nobody waits for that", () =>
+  it.effect.skipIf(engine === "embedded")("are not dropped while a transaction reads them, and others do not wait", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* removePartitions
       yield* addWeeks
       const sql = yield* SqlClient.SqlClient
       const scope = yield* Fixtures.agent()
@@ -286,11 +286,11 @@ eachEngine("Traces by weeks", (it, engine) => {
         return yield* read
       }).pipe(sql.withTransaction, Effect.fork)
       yield* Deferred.await(begun)
-      yield* dropWeeks({ kept: later(2), past: later(3) })
+      yield* dropWeeks({ expiredBefore: later(2), emptyBefore: later(3) })
       yield* Deferred.succeed(over, undefined)
       expect(yield* Fiber.join(reader)).toHaveLength(1)
-      yield* dropWeeks({ kept: later(2), past: later(3) })
-      expect(yield* placeOf("agent_run_events", id)).toBe(undefined)
+      yield* dropWeeks({ expiredBefore: later(2), emptyBefore: later(3) })
+      expect(yield* partitionOf("agent_run_events", id)).toBe(undefined)
     })
   )
 })

@@ -1,4 +1,4 @@
-/** How much of an agent is read for the next passages to compare. All chunks of one reading have the same version. */
+/** How many rows are read to find the next passages to compare. All chunks of one reading have the same version. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Statement from "@effect/sql/Statement"
 import { expect } from "@effect/vitest"
@@ -10,7 +10,7 @@ import { eachEngineLive, reset } from "../TestDatabase.ts"
 
 const chunks = 3_000
 
-/** A node of a plan with what it has read. */
+/** A node of a plan, with the number of rows that it has read. */
 interface Node {
   readonly "Relation Name"?: string
   readonly "Actual Rows": number
@@ -29,7 +29,7 @@ const decodePlan = Schema.decodeUnknownSync(
 )
 
 eachEngineLive("The next passages to compare", (it) => {
-  it.scoped("are read alone, however many share their version", () =>
+  it.scoped("are the only ones that are read, also if many chunks have the same version", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

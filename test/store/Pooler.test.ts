@@ -1,4 +1,4 @@
-/** PostgreSQL behind PgBouncer in transaction mode: a client has no session of its own, and cannot LISTEN. */
+/** PostgreSQL behind PgBouncer in transaction mode, where a client has no session of its own and cannot LISTEN. */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"

@@ -1,4 +1,4 @@
-/** The second wall: a statement sees the rows of its tenant alone, whatever it forgets to say. */
+/** Row level security: a statement sees only the rows of its tenant, also if it names no tenant. */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
@@ -13,7 +13,7 @@ import * as Path from "node:path"
 import * as Pg from "pg"
 import { withOwner } from "../../src/concurrency/CurrentOwner.ts"
 import { forEveryTenant, forTenants } from "../../src/concurrency/TenantSession.ts"
-import { isolateTenants, isolation, layerMemory, layerPostgres, migrate } from "../../src/store/Database.ts"
+import { isolateTenants, layerMemory, layerPostgres, migrate, rowLevelSecurityState } from "../../src/store/Database.ts"
 import { ordinary } from "../servers/OrdinaryRole.ts"
 import { startPgBouncer, withPgBouncer } from "../servers/PgBouncer.ts"
 import { binaries } from "../servers/PostgresServer.ts"
@@ -36,8 +36,8 @@ const names = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   )
 )
 
-/** What has to hold on every engine. */
-const holds = Effect.gen(function* () {
+/** Checks that hold on every engine. */
+const checkIsolation = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* fill
   // Nobody has said for whom.
@@ -94,8 +94,8 @@ const holds = Effect.gen(function* () {
   expect(many).toEqual(many.map((_, n) => [n % 2 === 0 ? "agt_ten_a" : "agt_ten_b"]))
 })
 
-/** Statements of both tenants, while others of them fail, are given up, are cancelled, and lose their connections. */
-const holdsUnderFaults = Effect.gen(function* () {
+/** Runs statements of both tenants while others fail, are interrupted or cancelled, or lose their connections. */
+const checkUnderFaults = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const slow = sql`select pg_sleep(0.2), id from agents`
   const faults = [
@@ -137,7 +137,7 @@ const holdsUnderFaults = Effect.gen(function* () {
   expect(yield* names).toEqual([])
 })
 
-/** How the statement's tables are read, in the words of the planner. */
+/** The conditions by which the planner reads the tables of a statement. */
 const conditions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const plan = yield* sql<{ readonly "QUERY PLAN": string }>`
@@ -151,7 +151,7 @@ const conditions = Effect.gen(function* () {
 const skipped = binaries === undefined
 
 it.scopedLive.skipIf(skipped)(
-  "An ordinary owner sets it up, and a statement that forgets its tenant sees no row of any",
+  "An owner without special rights sets it up, and a statement without a tenant sees no rows",
   () =>
     Effect.gen(function* () {
       const { role, url } = yield* Effect.promise(ordinary)
@@ -160,17 +160,17 @@ it.scopedLive.skipIf(skipped)(
       )
       yield* Effect.gen(function* () {
         yield* migrate(migrations)
-        const before = yield* isolation(role)
+        const before = yield* rowLevelSecurityState(role)
         expect(before).toMatchObject({ isOwner: true, unbound: false, open: tenantTables.toSorted() })
         expect((yield* isolateTenants(role)).toSorted()).toEqual(tenantTables.toSorted())
         expect(yield* isolateTenants(role)).toEqual([])
-        expect(yield* isolation(role)).toMatchObject({
+        expect(yield* rowLevelSecurityState(role)).toMatchObject({
           open: [],
           ungranted: [],
           tables: tenantTables.toSorted()
         })
-        yield* holds
-        yield* holdsUnderFaults
+        yield* checkIsolation
+        yield* checkUnderFaults
         const asOwner = yield* conditions.pipe(forEveryTenant("operator"))
         expect(asOwner.length).toBeGreaterThan(0)
         expect(yield* conditions.pipe(withOwner("ten_a")), "No plan is made of a policy.").toEqual(asOwner)
@@ -180,19 +180,19 @@ it.scopedLive.skipIf(skipped)(
 )
 
 it.scopedLive(
-  "Holds on the embedded engine",
+  "Row level security holds on the embedded engine",
   () =>
     Effect.gen(function* () {
       yield* migrate(migrations)
       yield* isolateTenants("spoke_tenant")
-      yield* holds
+      yield* checkIsolation
     }).pipe(Effect.provide(layerMemory({ thread, tenantRole: "spoke_tenant" }))),
   120_000
 )
 
 withPgBouncer("Row level security behind PgBouncer in transaction mode", () => {
   it.scopedLive.skipIf(skipped)(
-    "holds, on connections that others use in between",
+    "holds on connections that others use in between",
     () =>
       Effect.gen(function* () {
         const { admin, role, url } = yield* Effect.promise(ordinary)
@@ -210,7 +210,7 @@ withPgBouncer("Row level security behind PgBouncer in transaction mode", () => {
         const others = yield* Effect.fork(
           Effect.forever(Effect.zipRight(free`select id from agents`, Effect.sleep("1 millis")))
         )
-        yield* Effect.provide(holds, bound)
+        yield* Effect.provide(checkIsolation, bound)
         // What was set is gone with its transaction, on each of the pooler's connections.
         const left = yield* Effect.all(
           Array.from(
@@ -230,7 +230,7 @@ withPgBouncer("Row level security behind PgBouncer in transaction mode", () => {
 })
 
 it.scopedLive.skipIf(skipped)(
-  "A filled database gets it while a reader keeps a table: turns of others pass, and it waits its time",
+  "Setting it up waits for a long reader of a table without blocking turns",
   () =>
     Effect.gen(function* () {
       const { role, url } = yield* Effect.promise(ordinary)
@@ -257,7 +257,7 @@ it.scopedLive.skipIf(skipped)(
 )
 
 it.scopedLive.skipIf(skipped)(
-  "Any number of processes set it up at the same time, each table once",
+  "Several processes set it up at the same time, each table once",
   () =>
     Effect.gen(function* () {
       const { admin: address, owner, role, url } = yield* Effect.promise(ordinary)
@@ -282,13 +282,13 @@ it.scopedLive.skipIf(skipped)(
         { concurrency: "unbounded" }
       )
       expect(changed.flat().toSorted()).toEqual(tenantTables.toSorted())
-      expect(yield* Effect.provide(isolation(role), first)).toMatchObject({ open: [], ungranted: [] })
+      expect(yield* Effect.provide(rowLevelSecurityState(role), first)).toMatchObject({ open: [], ungranted: [] })
     }),
   120_000
 )
 
 it.scopedLive.skipIf(skipped)(
-  "Takes the place of the policies of 0.1.0, beside processes that make them again",
+  "Replaces the policies of 0.1.0, also while processes of 0.1.0 create them again",
   () =>
     Effect.gen(function* () {
       const { role, url } = yield* Effect.promise(ordinary)
@@ -299,17 +299,17 @@ it.scopedLive.skipIf(skipped)(
         for (const table of ["agents", "agent_runs"])
           yield* sql`create policy tenant_rows on ${sql(table)} using (tenant_id = current_setting('spoke.tenant', true))`
         yield* sql`drop policy own_rows on agents`
-        expect((yield* isolation(role)).open).toEqual(["agent_runs", "agents"])
+        expect((yield* rowLevelSecurityState(role)).open).toEqual(["agent_runs", "agents"])
         expect(yield* isolateTenants(role)).toEqual(["agent_runs", "agents"])
         expect(yield* sql`select distinct policyname::text as name from pg_policies`).toEqual([
           { name: "own_rows" }
         ])
-        expect((yield* isolation(role)).open).toEqual([])
+        expect((yield* rowLevelSecurityState(role)).open).toEqual([])
       }).pipe(Effect.provide(database))
     })
 )
 
-it.scopedLive.skipIf(skipped)("Says what an administrator has to do where the role may not be made", () =>
+it.scopedLive.skipIf(skipped)("Says what an administrator has to do if the role may not be created", () =>
   Effect.gen(function* () {
     const { owner, url } = yield* Effect.promise(ordinary)
     const role = `missing_${randomUUID().replaceAll("-", "")}`
@@ -330,7 +330,7 @@ const everyTenantWork = Array.from(
   ([, name = ""]) => name
 )
 
-it("Statements of every tenant say what for, by the list, and are those that leave a tenant out", () => {
+it("Statements over all tenants name their purpose, and are the exceptions of the list", () => {
   const used = new Set<string>()
   const places = new Set<string>()
   for (const { place, everyTenant } of statements) {
@@ -341,7 +341,7 @@ it("Statements of every tenant say what for, by the list, and are those that lea
   expect([...used].filter((name) => !everyTenantWork.includes(name))).toEqual([])
   // Fragments, whose statements say so.
   const fragments = [
-    "store/conversations/EndUsers.ts ofPerson",
+    "store/conversations/EndUsers.ts isOfPerson",
     "store/knowledge/VectorIndexes.ts largestAgents"
   ]
   const unmarked = Object.keys(exceptions).filter((place) => !places.has(place) && !fragments.includes(place))
@@ -361,7 +361,7 @@ it("Statements of every tenant say what for, by the list, and are those that lea
       "capabilities/VectorSearch/PgvectorWeights.ts count",
       // Rows of several tenants that a sweep has found.
       "store/chat/ProcessLeases.ts end",
-      "store/chat/UnusedPassages.ts free",
+      "store/chat/UnusedPassages.ts removeUnused",
       "store/chat/UnusedPassages.ts sweep",
       "store/conversations/AnonymousPeople.ts removeUnreachable",
       // A row for each tenant, and the longest limit of all.
@@ -376,7 +376,7 @@ it("Statements of every tenant say what for, by the list, and are those that lea
   )
 })
 
-it("Effects of every tenant are those of this list", () => {
+it("Effects that run for all tenants are those of this list", () => {
   const root = Path.join(import.meta.dirname, "../../src")
   const files = Fs.readdirSync(root, { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".ts")
@@ -394,15 +394,15 @@ it("Effects of every tenant are those of this list", () => {
     "app/backup/TenantImport.ts archive",
     "app/cli/doctor/Database.ts operator",
     "concurrency/TenantSession.ts batch",
-    "store/Isolation.ts migration",
     "store/Partitions.ts migration",
+    "store/RowLevelSecurity.ts migration",
     "store/TableStatistics.ts migration",
     "store/conversations/InboxList.ts words",
     "store/database/Clients.ts migration",
     "store/database/EmbeddedMaintenance.ts migration",
     "store/database/MigrationPlan.ts migration",
     "store/database/Migrations.ts migration",
-    "store/database/Vector.ts migration",
+    "store/database/PgvectorExtension.ts migration",
     "store/knowledge/VectorCopies.ts vectors",
     "store/knowledge/VectorIndexes.ts vectors",
     "usecases/operations/moves/TenantGate.ts operator",

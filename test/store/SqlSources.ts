@@ -1,4 +1,4 @@
-/** The SQL of the source, read from its templates: each statement as one text, with the fragments that it is made of. */
+/** Reads the SQL of the source from its templates: each statement as one text, including its fragments. */
 import * as Predicate from "effect/Predicate"
 import { transformSync } from "esbuild"
 import * as Fs from "node:fs"
@@ -8,15 +8,15 @@ import { parseAst } from "vite"
 const root = Path.join(import.meta.dirname, "../../src")
 
 export interface Statement {
-  /** Of the file below `src`, and what the statement is declared as: `store/chat/Turns.ts begin`. */
+  /** The file below `src`, and the name of the declaration: `store/chat/Turns.ts begin`. */
   readonly place: string
-  /** In small letters, without comments; what is not SQL is `$`. */
+  /** In lower case, without comments. Values are `$`. */
   readonly text: string
-  /** What for the statement sees every tenant's rows, as it says first; null: it does not. */
+  /** The purpose for which the statement sees the rows of every tenant, from its first comment; null: it does not. */
   readonly everyTenant: string | null
 }
 
-/** Of a syntax tree: what it is, and its parts by name. */
+/** A node of a syntax tree: its type, and its parts by name. */
 interface Node {
   readonly type: string
   readonly [part: string]: unknown
@@ -24,9 +24,9 @@ interface Node {
 
 interface Parsed {
   readonly program: Node
-  /** What the file declares, by name. */
+  /** The declarations of the file, by name. */
   readonly declared: Map<string, Node>
-  /** What it imports of the project: the name there, and the file. */
+  /** Its imports from the project: the name there, and the file. */
   readonly imported: Map<string, readonly [name: string, file: string]>
 }
 
@@ -59,7 +59,7 @@ const parse = (file: string): Parsed => {
   const visit = (node: Node): void => {
     const name = nameOf(node["id"])
     const value = node.type === "FunctionDeclaration" ? node["body"] : node["init"]
-    // What a generator takes is no text.
+    // The result of a `yield*` is not SQL.
     if (name !== undefined && isNode(value) && value.type !== "YieldExpression")
       parsed.declared.set(name, value)
     if (node.type === "ImportDeclaration" && isNode(node["source"])) {
@@ -82,7 +82,7 @@ const files = Fs.readdirSync(root, { recursive: true, encoding: "utf8" })
   .toSorted()
 const all = new Map(files.map((file) => [file, parse(file)]))
 
-/** The texts of templates in `node`, and of what it names; a name is followed once. */
+/** The texts of templates in `node`, and in the declarations that it refers to; each is followed once. */
 const fragments = (node: Node, file: string, seen: ReadonlySet<Node>): string => {
   if (isSql(node)) return textOf(node, file, seen)
   const named = nameOf(node)
@@ -91,7 +91,7 @@ const fragments = (node: Node, file: string, seen: ReadonlySet<Node>): string =>
     const found = all.get(from)?.declared.get(name)
     return found === undefined || seen.has(found) ? "" : fragments(found, from, new Set([...seen, found]))
   }
-  // What an object calls its properties is no name of a fragment.
+  // Names of properties do not refer to fragments.
   const inside =
     node.type === "MemberExpression" && isNode(node["object"]) && node["computed"] !== true
       ? [node["object"]]
@@ -126,7 +126,7 @@ const clean = (text: string) =>
 const everyTenantOf = (text: string) =>
   /^\/\* every tenant: (?<name>.+?) \*\//u.exec(text)?.groups?.["name"] ?? null
 
-/** Every template of the source, also those that others are made of. */
+/** Every SQL template of the source, also fragments. */
 export const statements: ReadonlyArray<Statement> = files.flatMap((file) => {
   const found: Array<Statement> = []
   const visit = (node: Node, declaration: string): void => {
@@ -134,7 +134,7 @@ export const statements: ReadonlyArray<Statement> = files.flatMap((file) => {
       const text = textOf(node, file, new Set())
       found.push({ place: `${file} ${declaration}`, text: clean(text), everyTenant: everyTenantOf(text) })
     }
-    // What a generator takes is part of what the generator does.
+    // A statement after `yield*` belongs to the declaration of the generator.
     const own =
       isNode(node["init"]) && node["init"].type !== "YieldExpression" ? nameOf(node["id"]) : undefined
     for (const child of children(node)) visit(child, own ?? declaration)
@@ -144,7 +144,7 @@ export const statements: ReadonlyArray<Statement> = files.flatMap((file) => {
   return found
 })
 
-/** `text` without what stands in parentheses that begin a statement of their own, and these by themselves. */
+/** Splits `text` into its parenthesized statements and the remaining text. */
 const blocksOf = (text: string): ReadonlyArray<string> => {
   const blocks: Array<string> = []
   const open: Array<{ readonly isStatement: boolean; text: string }> = [{ isStatement: true, text: "" }]
@@ -171,10 +171,10 @@ const words = new Set(
     " "
   )
 )
-/** After a comma: the type of a column. */
+/** Types of columns, which may follow a comma. */
 const types = new Set(["text", "jsonb", "int", "bigint"])
 
-/** The tables of `block` that it reads or changes, by the name that its columns have. */
+/** The tables that `block` reads or changes, with their aliases. */
 const referred = (block: string, tables: ReadonlyArray<string>) => {
   const reference = new RegExp(
     `(?:\\b(from|join|update|using) +|(,) *)(${tables.join("|")})\\b(?: +as)?(?: +([a-z_]+))?`,
@@ -182,21 +182,21 @@ const referred = (block: string, tables: ReadonlyArray<string>) => {
   )
   return Array.from(block.matchAll(reference)).flatMap(([, , comma, table = "", given]) => {
     const alias = given === undefined || words.has(given) ? undefined : given
-    // Without a name of its own it is a column.
+    // Without an alias it is a column.
     const isColumn = comma !== undefined && (alias === undefined || types.has(alias))
     return isColumn ? [] : [{ table, alias }]
   })
 }
 
-/** Tables that rows are added to without the column. */
+/** Tables into which rows are inserted without the column. */
 const added = (block: string, tables: ReadonlyArray<string>) =>
   Array.from(block.matchAll(new RegExp(`\\binto +(${tables.join("|")})\\b[^(]*\\(([^)]*)`, "gu"))).flatMap(
     ([, table = "", columns = ""]) => (/\btenant_id\b/u.test(columns) ? [] : [table])
   )
 
 /**
- * What a statement does with a table without naming its tenant: `tenant_id` of the table is compared with a value, or with
- * that of a table whose tenant is named so. Tables of `allowed` may be found in another way.
+ * The tables that a statement uses without naming the tenant. A tenant is named if `tenant_id` of the table is compared
+ * with a value, or with that of another table whose tenant is named. `allowed` tables are excluded.
  */
 export const unnamed = (
   text: string,
@@ -220,7 +220,7 @@ export const unnamed = (
     const given = references.map((one) => allowed.includes(labelOf(one)) || isGiven(columnOf(one)))
     const meets = (one: string, other: string) =>
       new RegExp(`${one} *= *${other}|${other} *= *${one}`, "u").test(block)
-    // As far as equal columns lead.
+    // Follows equal columns from table to table.
     for (let before = -1; before !== given.filter(Boolean).length;) {
       before = given.filter(Boolean).length
       for (const [place, one] of references.entries())

@@ -1,4 +1,4 @@
-/** Plans of statements that were made when their tables were empty. */
+/** Plans of statements that were prepared when their tables were empty. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ const known = Effect.flatMap(
     select relname as name, reltuples::int as rows from pg_class where relname like 'first_rows_%' and relkind = 'r' order by 1`
 )
 
-/** Adds rows. The count of changed rows is reported when the session has been idle for a second, or asked to. */
+/** Adds rows. The session reports the number of changed rows when it has been idle for a second, or on request. */
 const grow = (name: string, rows: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -34,7 +34,7 @@ const grow = (name: string, rows: number) =>
 
 eachEngineLive("Tables that grow", (it) => {
   it.effect(
-    "are analyzed once they have rows, also when they were analyzed empty, and when half as many came; small ones are not",
+    "are analyzed when they were empty at the last analysis, or have grown by half, unless they are small",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -1,4 +1,4 @@
-/** Every row of a tenant names it: in the tables as they are, and in the text of every statement. */
+/** Every row of a tenant has its id: checked in the catalogue, and in the text of every statement. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -38,14 +38,14 @@ eachEngine("A tenant's rows", (it) => {
       order by 1`
   )
 
-  it.effect("are in tables whose kind is known", () =>
+  it.effect("are in tables whose kind is listed", () =>
     Effect.gen(function* () {
       const unknown = (yield* described).flatMap(({ name }) => (tables[name] === undefined ? [name] : []))
       expect(unknown, `Say in test/store/TenantTables.ts whose rows these tables hold. ${help}`).toEqual([])
     })
   )
 
-  it.effect("have their tenant, not null and in a unique key", () =>
+  it.effect("have tenant_id, not null and in a unique key", () =>
     Effect.gen(function* () {
       const rows = (yield* described).filter(({ name }) => tenantTables.includes(name))
       expect(rows.map(({ name }) => name)).toEqual(tenantTables.toSorted())
@@ -54,7 +54,7 @@ eachEngine("A tenant's rows", (it) => {
     })
   )
 
-  it.effect("refer to rows of their own tenant", () =>
+  it.effect("refer only to rows of their own tenant", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const references = yield* sql<Reference>`
@@ -74,7 +74,7 @@ eachEngine("A tenant's rows", (it) => {
     })
   )
 
-  it.effect("are in no other tenant's reach of a reference", () =>
+  it.effect("cannot be referred to by another tenant's rows", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const write = Effect.gen(function* () {
@@ -95,7 +95,7 @@ eachEngine("A tenant's rows", (it) => {
     })
   )
 
-  it.effect("are named by the functions of the database", () =>
+  it.effect("are selected by tenant_id in functions of the database", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const functions = yield* sql<{ readonly name: string; readonly text: string }>`
@@ -131,7 +131,7 @@ describe("The statements of the source", () => {
     expect(left, `Add "tenant_id = …" of each table that is named here. ${help}`).toEqual([])
   })
 
-  it("have no exception that is not needed", () => {
+  it("have no unneeded exceptions", () => {
     const wrong = without({})
     const unneeded = Object.entries(exceptions).flatMap(([place, allowed]) =>
       allowed.filter((table) => wrong.get(place)?.has(table) !== true).map((table) => `${place}: ${table}`)
@@ -139,7 +139,7 @@ describe("The statements of the source", () => {
     expect(unneeded).toEqual([])
   })
 
-  it("leave out tenants that are not served here, where they change rows of all", () => {
+  it("skip tenants that are not served here, if they change rows of all tenants", () => {
     const changes = /\b(?:insert into|update|delete from)\b/u
     // Rows that an earlier statement has chosen, and vectors, which another form does not change.
     const given = [
@@ -156,7 +156,7 @@ describe("The statements of the source", () => {
     ).toEqual([])
   })
 
-  it("are read as they are run", () => {
+  it("are parsed as they are run", () => {
     const named = (text: string) => unnamed(text, ["messages", "conversations"])
     expect(statements.length).toBeGreaterThan(400)
     expect(named("select id from messages where id = $")).toEqual(["messages"])

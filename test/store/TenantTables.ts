@@ -1,14 +1,17 @@
-/** Every table: whose its rows are. docs/design/tenancy.md explains the kinds. */
+/** Every table, and to whom its rows belong. docs/design/tenancy.md explains the kinds. */
 
 /**
- * `tenant`: each row belongs to one tenant, and names it. `installation`: shared, or not known to be anybody's when it is
- * written. `derived`: made from tenants' rows, and found by an agent that the caller has found by its tenant.
+ * `tenant`: each row belongs to one tenant, and has its id. `installation`: shared, or written before its tenant is
+ * known. `derived`: computed from rows of tenants, and found by an agent that was found by its tenant.
  */
 export type Kind = "tenant" | "installation" | "derived"
 
 export interface TableRecord {
   readonly kind: Kind
-  /** Of a tenant's table: what leads to the tenant where it is not known yet. Of others: why they name none. */
+  /**
+   * For a table of tenants: the columns by which its tenant is found if it is not known yet. For others: why they name
+   * no tenant.
+   */
   readonly note?: string
 }
 
@@ -121,7 +124,7 @@ export const tenantTables: ReadonlyArray<string> = Object.entries(tables).flatMa
   kind === "tenant" ? [name] : []
 )
 
-/** Statements that find a tenant: by what a caller brings, which is unique in the installation. */
+/** Statements that find a tenant by a value from the caller that is unique in the installation. */
 const directory = {
   "capabilities/KeyStore/Sql.ts select": ["api_keys k"],
   "store/accounts/AccessTokens.ts find": ["access_tokens", "access_tokens t"],
@@ -129,7 +132,7 @@ const directory = {
   "store/accounts/ScimTokens.ts tenantOf": ["scim_tokens"],
   "store/accounts/Sessions.ts findUser": ["user_sessions", "user_sessions s"],
   "store/accounts/SingleSignOn.ts tenantOf": ["sso_domains d", "sso_connections c"],
-  // Looks whether another tenant has it.
+  // Checks whether another tenant has it.
   "store/accounts/SingleSignOn.ts confirm": ["sso_domains o"],
   "store/accounts/Sessions.ts remove": ["user_sessions"],
   "store/accounts/Team.ts findInvited": ["user_invitations i"],
@@ -141,14 +144,14 @@ const directory = {
   "store/channels/Outbox.ts statement": ["channels h"],
   "store/channels/Outbox.ts isOwn": ["channels h"],
   "store/conversations/ConversationImports.ts insert": ["agents a"],
-  // Whose the account is by now.
-  "store/conversations/EndUsers.ts ofPerson": ["channels o"],
+  // Checks which tenant has the account now.
+  "store/conversations/EndUsers.ts isOfPerson": ["channels o"],
   "store/conversations/EndUsers.ts deliveries": ["channels o"],
   "store/conversations/EndUsers.ts eraseDeliveries": ["channels o"],
   "store/moves/HeldJobs.ts removeEvents": ["channels o"]
 }
 
-/** Statements over all tenants: sweeps, each in batches, and what the operator asks of the installation. */
+/** Statements over all tenants: sweeps in batches, and commands of the operator. */
 const everyTenant = {
   "app/Lifecycle.ts checks": ["agent_usage"],
   "app/Lifecycle.ts oldestWaiting": ["ingestion_jobs"],
@@ -176,8 +179,8 @@ const everyTenant = {
   "store/accounts/Users.ts isEmpty": ["users"],
   "store/channels/Unanswered.ts listForgotten": ["messages m"],
   "store/chat/AgentRuns.ts toStop": ["agent_runs"],
-  "store/chat/ProcessLeases.ts dead": ["agent_runs r"],
-  "store/chat/ProcessLeases.ts letGo": ["budget_holds r"],
+  "store/chat/ProcessLeases.ts findDead": ["agent_runs r"],
+  "store/chat/ProcessLeases.ts releaseBudgets": ["budget_holds r"],
   "store/chat/TurnClaims.ts prune": ["turn_claims"],
   "store/chat/WidgetSessions.ts prune": ["widget_sessions"],
   "store/conversations/ReportedGaps.ts claim": ["webhook_endpoints e"],
@@ -188,9 +191,9 @@ const everyTenant = {
   "store/events/WebhookListeners.ts sweep": ["webhook_endpoints"],
   "store/knowledge/ArtifactRows.ts beginRemoval": ["sources", "conversation_artifacts"],
   "store/knowledge/ArtifactRows.ts orphans": ["sources s", "conversation_artifacts c"],
-  "store/knowledge/EmbeddingProfiles.ts agentsBehind": ["agent_stats"],
-  "store/knowledge/EmbeddingProfiles.ts forget": ["agent_stats stats", "chunk_embeddings"],
-  "store/knowledge/EmbeddingProfiles.ts sourcesLacking": [
+  "store/knowledge/EmbeddingProfiles.ts agentsToMove": ["agent_stats"],
+  "store/knowledge/EmbeddingProfiles.ts removeOldVectors": ["agent_stats stats", "chunk_embeddings"],
+  "store/knowledge/EmbeddingProfiles.ts sourcesWithoutVectors": [
     "agent_stats stats",
     "sources o",
     "embedding_failures"
@@ -199,12 +202,12 @@ const everyTenant = {
   "store/knowledge/IngestionJobs.ts withoutQueueJob": ["ingestion_jobs"],
   "store/knowledge/Refreshes.ts claim": ["sources s"],
   "store/knowledge/Reindex.ts outdatedDocuments": ["documents"],
-  "store/knowledge/VectorCopies.ts look": ["chunk_embeddings"],
+  "store/knowledge/VectorCopies.ts findCopies": ["chunk_embeddings"],
   "store/knowledge/VectorEncoding.ts countWaiting": ["chunk_embeddings"],
   "store/knowledge/VectorIndexes.ts largestAgents": ["agent_stats"],
   "store/knowledge/VectorIndexes.ts missingIndexes": ["agent_stats"],
   "store/knowledge/VectorIndexes.ts obsoleteIndexes": ["agent_stats"]
 }
 
-/** Where a statement may leave `tenant_id` out, and of which tables: by its file and what it is declared as. */
+/** Statements that may omit `tenant_id`, by file and declaration, with the tables for which they may. */
 export const exceptions: Readonly<Record<string, ReadonlyArray<string>>> = { ...directory, ...everyTenant }

@@ -1,4 +1,4 @@
-/** The tables of traces become partitioned while they are used: no row is lost, and no turn is refused. */
+/** The tables of traces are partitioned while they are in use: no row is lost, and no turn fails. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
@@ -53,7 +53,7 @@ const turn = (scope: ReadScope) =>
     yield* turns.settle(scope, { runId, counted: true, inputTokens: 1, outputTokens: 1, reply, events: [] })
   })
 
-/** So many past runs, each with four events and two passages, and one whose id is of no moment. */
+/** Inserts past runs, each with four events and two passages, and one whose id has no time. */
 const filled = ({ agentId, tenantId }: ReadScope, runs: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -84,7 +84,7 @@ const counted = Effect.flatMap(
 )
 
 describe("The tables of traces", () => {
-  it.scopedLive("keep every row, also of a run whose id is of no moment, and go on with their runs", () =>
+  it.scopedLive("keep every row, also of a run whose id has no time, and take further rows", () =>
     Effect.gen(function* () {
       const folder = yield* before
       yield* Effect.gen(function* () {
@@ -105,7 +105,7 @@ describe("The tables of traces", () => {
   )
 
   it.scopedLive.skipIf(binaries === undefined && process.env["CI"] !== "true")(
-    "become partitioned while turns run and a report reads them: no turn is refused",
+    "become partitioned while turns run and a report reads them, and no turn fails",
     () =>
       Effect.gen(function* () {
         const folder = yield* before

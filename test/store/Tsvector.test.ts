@@ -35,7 +35,7 @@ const termsOf = (tsv: string) => {
 
 eachEngine("Index rows", (it) => {
   it.effect.prop(
-    "are taken whatever is in the text of a chunk, with the terms that were written",
+    "are stored for any text of a chunk, with all its terms",
     [text, FastCheck.boolean()],
     ([content, english]) =>
       Effect.gen(function* () {

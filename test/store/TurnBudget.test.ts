@@ -1,4 +1,4 @@
-/** Budgets: what a turn holds before the model is asked, and what it leaves when it has ended. */
+/** Budgets: the reservation of a turn before the model is called, and the cost after it has ended. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
@@ -104,7 +104,7 @@ const reportedEvents = Effect.flatMap(
 )
 
 eachEngineLive("A budget", (it) => {
-  it.effect("refuses turns once it is spent, and says whose it is and when it starts again", () =>
+  it.effect("refuses turns once it is spent, and says which budget it is and when it resets", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       yield* budget(scope, { period: "month", limitNanoUsd: 100 })
@@ -124,7 +124,7 @@ eachEngineLive("A budget", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("of an agent or a key is for their turns alone, and all budgets of a turn count it", () =>
+  it.effect("of an agent or a key counts only their turns, and every budget of a turn counts it", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const key: AgentKey = yield* Fixtures.key(scope)
@@ -148,7 +148,7 @@ eachEngineLive("A budget", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("is passed by no more than one turn, however many begin at once", () =>
+  it.effect("is exceeded by at most one turn, also if many begin at once", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       yield* budget(scope, { period: "month", limitNanoUsd: 100 })
@@ -167,7 +167,7 @@ eachEngineLive("A budget", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("lets no more than a hundred turns begin before it knows what one costs", () =>
+  it.effect("lets at most a hundred turns begin before the cost of one is known", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       yield* budget(scope, { period: "month", limitNanoUsd: 1_000 })
@@ -177,7 +177,7 @@ eachEngineLive("A budget", (it) => {
   )
 
   it.effect(
-    "gets back what a turn held that failed early, that the quota refused, or whose process died",
+    "gets back the reservation of a turn that failed early, was refused by the quota, or lost its process",
     () =>
       Effect.gen(function* () {
         const scope = yield* Fixtures.agent({ turns: 2 })
@@ -196,7 +196,7 @@ eachEngineLive("A budget", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.effect("counts nothing of an unknown price, and a settled turn once", () =>
+  it.effect("counts no calls of unknown price, and a settled turn once", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       yield* budget(scope, { period: "month", limitNanoUsd: 100 })
@@ -210,7 +210,7 @@ eachEngineLive("A budget", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("begins anew with its period, and what was held before is settled where it was held", () =>
+  it.effect("resets with its period, and a reservation is settled in the period in which it was made", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       yield* budget(scope, { period: "day", limitNanoUsd: 100 })
@@ -237,7 +237,7 @@ eachEngineLive("A budget", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("is reported at 80 and at 100 percent, once each, with the turn that passes it", () =>
+  it.effect("is reported once at 80 and once at 100 percent, with the turn that reaches it", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const scope = yield* Fixtures.agent()
@@ -277,7 +277,7 @@ eachEngineLive("A budget", (it) => {
   )
 
   it.effect(
-    "is one of its subject and period, is its tenant's alone, and leaves no trace of a tenant without one",
+    "is unique by subject and period, belongs to its tenant, and costs a tenant without budgets nothing",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -34,7 +34,7 @@ const opening = Effect.gen(function* () {
   } satisfies TurnStart
 })
 
-/** Until as many statements that contain the text wait for a lock. */
+/** Waits until this many statements that contain the text wait for a lock. */
 const waiting = (count: number, text = "agent_runs") =>
   Effect.flatMap(
     SqlClient.SqlClient,
@@ -46,7 +46,7 @@ const waiting = (count: number, text = "agent_runs") =>
 eachEngineLive("The statements of a turn", (it, engine) => {
   // The embedded database has one connection: nothing waits there.
   it.effect.skipIf(engine === "embedded")(
-    "store events of a running turn while it settles, and both come through",
+    "store events of a running turn while it settles, without a deadlock",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -94,7 +94,7 @@ eachEngineLive("The statements of a turn", (it, engine) => {
   )
 
   it.effect.skipIf(engine === "embedded")(
-    "begin a turn inside a larger transaction, although the database ended that in a deadlock",
+    "begin a turn in a larger transaction, which is repeated after a deadlock",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -109,7 +109,7 @@ eachEngineLive("The statements of a turn", (it, engine) => {
         } satisfies TurnStart
         const ready = yield* Deferred.make<void>()
         const crossing = yield* Deferred.make<void>()
-        // It locks the conversation, and then the quota, which the turn has locked. Only the turn looks for a deadlock.
+        // Locks the conversation, and then the quota, which the turn has locked. Only the turn detects deadlocks.
         const other = yield* Effect.gen(function* () {
           yield* sql`set local deadlock_timeout = '1min'`
           yield* sql`select id from conversations where id = ${first.conversationId} for update`

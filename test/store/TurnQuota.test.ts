@@ -1,4 +1,4 @@
-/** The quota of turns with credits: which place is taken, and to where it is given back. */
+/** The quota of turns with credits: what a turn uses, and what is returned. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
@@ -52,7 +52,7 @@ const settle = (scope: ReadScope, runId: TurnStart["runId"], counted: boolean) =
     turns.settle(scope, { runId, counted, inputTokens: 0, outputTokens: 0, reply: null, events: [] })
   )
 
-const stand = (scope: ReadScope) =>
+const quotaState = (scope: ReadScope) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { used } = yield* (yield* SubscriptionStore).credits(scope)
@@ -64,7 +64,7 @@ const stand = (scope: ReadScope) =>
 const provided = Effect.provide([Turns.Default, ProcessLeases.Default, SubscriptionStore.Default])
 
 eachEngineLive("The quota of turns", (it) => {
-  it.effect("takes the period's turns first, then those that were bought, then none", () =>
+  it.effect("uses the period's turns first, then the bought ones, then refuses", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 2 }, 2)
       const begun = yield* Effect.forEach([1, 2, 3, 4, 5], () => begin(scope))
@@ -75,11 +75,11 @@ eachEngineLive("The quota of turns", (it) => {
         [true, true],
         [false, false]
       ])
-      expect(yield* stand(scope)).toEqual({ turns: 4, credited: 2, used: 2 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 4, credited: 2, used: 2 })
     }).pipe(provided)
   )
 
-  it.effect("is credits alone where the plan has no turns", () =>
+  it.effect("uses only credits if the plan has no turns", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 0 }, 1)
       const first = yield* begin(scope)
@@ -88,15 +88,15 @@ eachEngineLive("The quota of turns", (it) => {
     }).pipe(provided)
   )
 
-  it.effect("leaves credits alone while overage is on", () =>
+  it.effect("does not use credits while overage is on", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 1, overage: true }, 5)
       yield* Effect.forEach([1, 2, 3], () => begin(scope))
-      expect(yield* stand(scope)).toEqual({ turns: 3, credited: 0, used: 0 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 3, credited: 0, used: 0 })
     }).pipe(provided)
   )
 
-  it.effect("gives neither a plan's turn nor a credit to two of many turns at once", () =>
+  it.effect("never gives the same turn of the plan, or the same credit, to two concurrent turns", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 5 }, 7)
       const begun = yield* Effect.all(
@@ -105,28 +105,28 @@ eachEngineLive("The quota of turns", (it) => {
       )
       expect(begun.filter(({ reserved }) => reserved)).toHaveLength(12)
       expect(begun.filter(({ credited }) => credited)).toHaveLength(7)
-      expect(yield* stand(scope)).toEqual({ turns: 12, credited: 7, used: 7 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 12, credited: 7, used: 7 })
     }).pipe(provided)
   )
 
-  it.effect("gets back what a turn took that failed before the model was called, from where it took it", () =>
+  it.effect("gets back the turn or credit of a turn that failed before the model was called", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 1 }, 1)
       const planned = yield* begin(scope)
       const bought = yield* begin(scope)
       yield* settle(scope, bought.runId, false)
-      expect(yield* stand(scope)).toEqual({ turns: 1, credited: 0, used: 0 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 1, credited: 0, used: 0 })
       const again = yield* begin(scope)
       expect(again.credited).toBe(true)
       yield* settle(scope, planned.runId, false)
-      expect(yield* stand(scope)).toEqual({ turns: 1, credited: 1, used: 1 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 1, credited: 1, used: 1 })
       // The plan's place is free again, although a credit is in use.
       const next = yield* begin(scope)
       expect([next.reserved, next.credited]).toEqual([true, false])
     }).pipe(provided)
   )
 
-  it.effect("stays whole under turns that begin and fail at the same time", () =>
+  it.effect("stays correct while turns begin and fail at the same time", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 3 }, 4)
       const attempt = Effect.gen(function* () {
@@ -137,7 +137,7 @@ eachEngineLive("The quota of turns", (it) => {
         Array.from({ length: 60 }, () => attempt),
         { concurrency: "unbounded", discard: true }
       )
-      expect(yield* stand(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
     }).pipe(provided)
   )
 
@@ -147,17 +147,17 @@ eachEngineLive("The quota of turns", (it) => {
       const { periodStart, ...begun } = yield* begin(scope, false)
       if (periodStart === null) return expect.fail("No turn was reserved.")
       yield* (yield* Turns).release(scope, { ...begun, periodStart })
-      expect(yield* stand(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
     }).pipe(provided)
   )
 
-  it.effect("gets back what a process held that died, plan's turns and credits", () =>
+  it.effect("gets back the turns and credits of a process that died", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 1 }, 3)
       yield* Effect.forEach([1, 2, 3], () => begin(scope))
-      expect(yield* stand(scope)).toEqual({ turns: 3, credited: 2, used: 2 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 3, credited: 2, used: 2 })
       expect(yield* (yield* ProcessLeases).sweep).toBe(3)
-      expect(yield* stand(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
+      expect(yield* quotaState(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
     }).pipe(provided)
   )
 })

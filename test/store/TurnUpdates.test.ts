@@ -1,4 +1,4 @@
-/** What turns update stays within its page: a new version of a row writes no entry into the table's indexes. */
+/** Updates of a turn stay within the page of the row: they write no entry into the indexes of the table. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
@@ -37,7 +37,7 @@ interface Updates {
   readonly hot: number
 }
 
-/** Updates of the session that are not reported yet, by table: of the open transaction, and some of before. */
+/** Updates by table that the session has not reported yet: those of the open transaction, and some earlier ones. */
 const updated = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<Updates>`
@@ -46,7 +46,7 @@ const updated = Effect.flatMap(
 )
 
 eachEngineLive("The updates of a turn", (it) => {
-  it.effect("write no index but those of its run", () =>
+  it.effect("write no indexes except those of its run", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -76,7 +76,7 @@ eachEngineLive("The updates of a turn", (it) => {
     }).pipe(Effect.provide(Turns.Default))
   )
 
-  it.effect("change the moment that indexes sort by every few minutes, and the exact one each time", () =>
+  it.effect("change the indexed time every few minutes, and the exact time every time", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

@@ -1,6 +1,6 @@
 /**
- * Reads of a tenant that came after the last analysis of the tables. By their statistics it has no rows, and every index
- * that begins with the tenant seems to lead to one row.
+ * Reads of a tenant that was created after the last analysis of the tables. By their statistics it has no rows, so
+ * every index that begins with the tenant seems to lead to one row.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
@@ -39,7 +39,7 @@ const source = ({ agentId, tenantId }: AgentScope) =>
     return { sourceId, documentId }
   })
 
-/** Turns of so many conversations, each with a reply that cites a passage of its own. */
+/** Inserts conversations with one turn each, whose reply cites its own passage. */
 const turns = ({ agentId, tenantId }: AgentScope, count: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -83,7 +83,7 @@ const turns = ({ agentId, tenantId }: AgentScope, count: number) =>
     }
   })
 
-/** Rows that the session has read by index or with a whole table, and not reported yet. */
+/** Rows that the session has read and not reported yet, by index or by a scan of the table. */
 const readRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{ readonly rows: number }>`
@@ -112,7 +112,7 @@ const live = Layer.mergeAll(
 )
 
 eachEngineLive("The reports of a tenant that statistics do not know", (it) => {
-  it.effect("read each row a few times", () =>
+  it.effect("read each row only a few times", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

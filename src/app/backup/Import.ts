@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import { keyIdOf } from "../../capabilities/SecretBox/DerivedKeys.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
-import * as Rows from "../../store/archive/Rows.ts"
+import * as RowTexts from "../../store/archive/RowTexts.ts"
 import { withoutTimeLimits } from "../../store/archive/Snapshot.ts"
 import * as Tables from "../../store/archive/Tables.ts"
 import { migrate } from "../../store/Database.ts"
@@ -75,14 +75,14 @@ const rowsPerStatement = 200
 const readPart = (folder: string, table: Tables.Table, { file }: Manifest.Part) =>
   Stream.runForEach(
     PartFile.read(path.join(folder, file)).pipe(Stream.flattenIterables, Stream.grouped(rowsPerStatement)),
-    (rows) => Rows.write(table, Array.from(rows))
+    (rows) => RowTexts.write(table, Array.from(rows))
   )
 
 /** Fails unless the table has the rows of its parts. */
 const sameRows = (table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
   Effect.gen(function* () {
-    const expected = Rows.sumOf(parts)
-    const stored = yield* Rows.digestOfRange(table, { tenantId: null, after: null, upTo: null })
+    const expected = RowTexts.sumOfDigests(parts)
+    const stored = yield* RowTexts.digestOfRange(table, { tenantId: null, after: null, upTo: null })
     if (stored.rows === expected.rows && stored.hash === expected.hash) return stored.rows
     return yield* new ArchiveError({
       message: `The rows of ${table.table} differ from those of the archive (${stored.rows} instead of ${expected.rows}). Nothing was changed.`
@@ -101,7 +101,7 @@ const readRows = (folder: string, { parts, tables }: Manifest.Manifest) =>
       yield* ArchivedStore.reportCount(table.table, count)
       rows += count
     }
-    yield* Rows.raiseSequences(known)
+    yield* RowTexts.raiseSequences(known)
     return rows
   })
 
@@ -129,7 +129,7 @@ export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Se
         // A server started meanwhile either writes first, and the import fails, or waits for this lock.
         yield* sql`lock table tenants in share row exclusive mode`
         yield* withoutTimeLimits
-        yield* Rows.pinned
+        yield* RowTexts.useFixedFormats
         yield* mustBeEmpty
         return yield* readRows(folder, manifest)
       })

@@ -5,7 +5,7 @@
 import * as path from "node:path"
 import * as Effect from "effect/Effect"
 import type { RowKey } from "../../domain/accounts/TenantMove.ts"
-import * as Rows from "../../store/archive/Rows.ts"
+import * as RowTexts from "../../store/archive/RowTexts.ts"
 import { type Table, withoutSealed } from "../../store/archive/Tables.ts"
 import * as Manifest from "./Manifest.ts"
 import * as PartFile from "./PartFile.ts"
@@ -16,7 +16,7 @@ export const rowsPerPart = 20_000
 /** A part to be written, and the finished part of an earlier try, if there is one. */
 interface PlannedPart {
   readonly table: Table
-  readonly range: Rows.Range
+  readonly range: RowTexts.Range
   readonly finished: Manifest.Part | undefined
 }
 
@@ -58,8 +58,8 @@ const makePlan = ({ finished, rowsPerPart: rows, tables, tenantId }: Work) =>
       const table = tables[place]
       if (table === undefined) return null
       const known = finished.get(Manifest.placeOf({ table: table.table, after }))
-      const begin: Rows.Range = { tenantId, after, upTo: null }
-      const upTo = known === undefined ? yield* Rows.boundary(table, begin, rows) : known.upTo
+      const begin: RowTexts.Range = { tenantId, after, upTo: null }
+      const upTo = known === undefined ? yield* RowTexts.boundary(table, begin, rows) : known.upTo
       const planned: PlannedPart = { table, range: { ...begin, upTo }, finished: known }
       after = upTo
       if (upTo === null) place += 1
@@ -84,7 +84,7 @@ export const make = (work: Work) =>
       Effect.gen(function* () {
         // A secret may have changed in a row that is the same without it.
         if (finished === undefined || isSealed(table)) return false
-        const { hash, rows } = yield* Rows.digestOfRange(hashed(table), range)
+        const { hash, rows } = yield* RowTexts.digestOfRange(hashed(table), range)
         // An interrupted export may have replaced the file, and not noted it.
         return (
           rows === finished.rows &&
@@ -96,9 +96,9 @@ export const make = (work: Work) =>
     const writePart = ({ finished, range, table }: PlannedPart) =>
       Effect.gen(function* () {
         const file = finished?.file ?? nameOf(table.table)
-        const seen = Rows.digesting()
+        const seen = RowTexts.makeDigester()
         const { bytes, sha256 } = yield* PartFile.write(path.join(work.folder, file), (take) =>
-          Rows.readRange(table, range, (rows) =>
+          RowTexts.readRange(table, range, (rows) =>
             Effect.gen(function* () {
               if (!isSealed(table)) seen.add(rows)
               yield* take(work.reseal === null ? rows : yield* work.reseal(table, rows))
@@ -106,7 +106,7 @@ export const make = (work: Work) =>
           )
         )
         // Such tables are small.
-        const digest = isSealed(table) ? yield* Rows.digestOfRange(hashed(table), range) : seen.digest()
+        const digest = isSealed(table) ? yield* RowTexts.digestOfRange(hashed(table), range) : seen.digest()
         const { after, upTo } = range
         const part: Manifest.Part = { table: table.table, after, upTo, ...digest, file, bytes, sha256 }
         yield* alone.withPermits(1)(work.add(part))

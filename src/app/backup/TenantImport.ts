@@ -13,7 +13,7 @@ import { keyIdOf } from "../../capabilities/SecretBox/DerivedKeys.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import * as Wire from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
-import * as Rows from "../../store/archive/Rows.ts"
+import * as RowTexts from "../../store/archive/RowTexts.ts"
 import { withoutTimeLimits } from "../../store/archive/Snapshot.ts"
 import * as Tables from "../../store/archive/Tables.ts"
 import { migrate, planMigrations } from "../../store/Database.ts"
@@ -113,10 +113,10 @@ const writePart = (
 const sameRows = (tenantId: TenantId, table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const expected = Rows.sumOf(parts)
-    const digest = Rows.digestOfRange(Tables.withoutSealed(table), { tenantId, after: null, upTo: null })
+    const expected = RowTexts.sumOfDigests(parts)
+    const digest = RowTexts.digestOfRange(Tables.withoutSealed(table), { tenantId, after: null, upTo: null })
     const stored = yield* sql.withTransaction(
-      Effect.zipRight(Effect.zipRight(withoutTimeLimits, Rows.pinned), digest)
+      Effect.zipRight(Effect.zipRight(withoutTimeLimits, RowTexts.useFixedFormats), digest)
     )
     if (stored.rows === expected.rows && stored.hash === expected.hash) return stored.rows
     return yield* new MoveFailed({

@@ -100,7 +100,7 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
         Effect.as(MasterKeys.recordKeyId(keyIdOf(secret)), [secret, ...previous] as const)
       if (database !== null && current !== undefined)
         return { masters: yield* mastersOf(current), operatorToken }
-      const ownSecrets = yield* own(dataDir, current !== undefined || !(yield* MasterKeys.isUsed))
+      const ownSecrets = yield* own(dataDir, current !== undefined || !(yield* MasterKeys.hasTenants))
       if (current === undefined && !isKnownSecret(known, ownSecrets.secret))
         return yield* unusable(dataDir, "belongs to another database")
       return {

@@ -1,8 +1,8 @@
 /**
  * Retrieval by PostgreSQL with the extension pgvector 0.8 or later, whose migrations have been applied (see
- * store/database/Vector.ts). Agents of up to 20,000 chunks are searched exactly. A larger one has an index of its own,
- * which returns the candidates by meaning; an exact search follows when it returned too few. Must not be called inside
- * a transaction.
+ * store/database/PgvectorExtension.ts). Agents of up to 20,000 chunks are searched exactly. A larger one has an index
+ * of its own, which returns the candidates by meaning; an exact search follows when it returned too few. Must not be
+ * called inside a transaction.
  *
  * A frequently searched agent that is not large is also held in memory, where a search is much cheaper. When the texts
  * show that it has changed, the database searches until the memory is updated.

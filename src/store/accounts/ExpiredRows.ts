@@ -1,4 +1,4 @@
-/** Removes what a tenant keeps no longer, in bounded batches of each kind. */
+/** Removes rows that are older than the limits of their tenant, in bounded batches of each kind. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
@@ -6,30 +6,30 @@ import * as Schema from "effect/Schema"
 import { type Retention, shorter } from "../../domain/accounts/Retention.ts"
 import { EndUserId, TenantId } from "../../domain/Ids.ts"
 import { removeUnreachable } from "../conversations/AnonymousPeople.ts"
-import { forgetAnswers } from "../events/ReportedEvents.ts"
+import { clearAnswers } from "../events/ReportedEvents.ts"
 import { lastChange } from "../conversations/Activity.ts"
 import * as Rows from "../Rows.ts"
 
 /** Maximum number of rows of one kind that a batch examines and removes. */
-const batch = 200
+const batchSize = 200
 
-/** A tenant with the limits that hold for it. */
+/** A tenant with the limits that apply to it. */
 export interface Expiry extends Retention {
   readonly tenantId: TenantId
-  /** The last conversation that was looked at; empty at the beginning of a round. */
+  /** The last conversation that was examined; empty at the beginning of a round. */
   readonly seen: string
 }
 
 const Ids = Schema.Struct({ id: Schema.String })
-const Over = Schema.Struct({ id: Schema.String, endUserId: EndUserId })
+const ExpiredConversation = Schema.Struct({ id: Schema.String, endUserId: EndUserId })
 
 export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/ExpiredRows", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const before = (days: number | Fragment) => sql`now() - make_interval(days => ${days}::int)`
+    const daysAgo = (days: number | Fragment) => sql`now() - make_interval(days => ${days}::int)`
     const removesFullBatch = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
-      Effect.map(Effect.orDie(statement), (rows) => rows.length === batch)
+      Effect.map(Effect.orDie(statement), (rows) => rows.length === batchSize)
 
     /** The limit of the conversation `c`: that of anonymous people may be shorter. */
     const limitOf = ({ anonymousPeople, conversations }: Expiry) =>
@@ -44,12 +44,12 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
             )
           then least(${conversations}::int, ${anonymousPeople}::int) else ${conversations}::int end`
 
-    /** Conditions under which a conversation may be removed. */
-    const isOver = (expiry: Expiry) => sql`
-      ${lastChange(sql)} < ${before(sql`(${limitOf(expiry)})`)} and c.state in ('AI_ACTIVE', 'CLOSED')
+    /** Whether the conversation `c` may be removed. */
+    const isExpired = (expiry: Expiry) => sql`
+      ${lastChange(sql)} < ${daysAgo(sql`(${limitOf(expiry)})`)} and c.state in ('AI_ACTIVE', 'CLOSED')
         and not exists (select from messages m
           where m.tenant_id = c.tenant_id and m.conversation_id = c.id
-            and m.created_at >= ${before(sql`(${limitOf(expiry)})`)})
+            and m.created_at >= ${daysAgo(sql`(${limitOf(expiry)})`)})
         and not exists (select from agent_runs r
           where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running')
         and not exists (select from channel_outbox o
@@ -58,8 +58,8 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
     const lockExpired = (expiry: Expiry, ids: ReadonlyArray<string>) =>
       sql`
         select id, end_user_id as "endUserId" from conversations c
-        where c.tenant_id = ${expiry.tenantId} and id = any(${ids}::text[]) and ${isOver(expiry)}
-        order by id for update of c skip locked`.pipe(Rows.all(Over))
+        where c.tenant_id = ${expiry.tenantId} and id = any(${ids}::text[]) and ${isExpired(expiry)}
+        order by id for update of c skip locked`.pipe(Rows.all(ExpiredConversation))
 
     /** Removes conversations of the tenant in the order of their ids. True when there are more. */
     const conversations = (expiry: Expiry) =>
@@ -69,23 +69,23 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
         if (days === null) return false
         const found = yield* sql`
           select id from conversations c
-          where c.tenant_id = ${tenantId} and id > ${seen} and created_at < ${before(days)}
-          order by id limit ${batch}`.pipe(Rows.all(Ids))
+          where c.tenant_id = ${tenantId} and id > ${seen} and created_at < ${daysAgo(days)}
+          order by id limit ${batchSize}`.pipe(Rows.all(Ids))
         const ids = found.map(({ id }) => id)
         // No turn can begin in a conversation whose row is locked. The second statement sees the turns that began
         // before.
         const rows = yield* lockExpired(expiry, ids)
-        const over = rows.map(({ id }) => id)
-        yield* forgetAnswers(sql, tenantId, sql`conversation_id = any(${over}::text[])`)
+        const expired = rows.map(({ id }) => id)
+        yield* clearAnswers(sql, tenantId, sql`conversation_id = any(${expired}::text[])`)
         yield* sql`
           delete from conversations c
-          where c.tenant_id = ${tenantId} and id = any(${over}::text[]) and ${isOver(expiry)}`
+          where c.tenant_id = ${tenantId} and id = any(${expired}::text[]) and ${isExpired(expiry)}`
         const people = [...new Set(rows.map(({ endUserId }) => endUserId))]
         yield* removeUnreachable(
           sql,
           people.map((id) => ({ tenantId, id }))
         )
-        const last = ids.length === batch ? (ids.at(-1) ?? "") : ""
+        const last = ids.length === batchSize ? (ids.at(-1) ?? "") : ""
         yield* sql`
           update tenant_retention set conversations_seen = ${last}
           where tenant_id = ${tenantId} and conversations_seen = ${seen}`
@@ -101,10 +101,10 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
               select r.id from agents a
               cross join lateral (
                 select id, status, completed_at from agent_runs
-                where tenant_id = a.tenant_id and agent_id = a.id order by id limit ${batch}
+                where tenant_id = a.tenant_id and agent_id = a.id order by id limit ${batchSize}
               ) r
-              where a.tenant_id = ${tenantId} and r.status <> 'running' and r.completed_at < ${before(days)}
-              limit ${batch}
+              where a.tenant_id = ${tenantId} and r.status <> 'running' and r.completed_at < ${daysAgo(days)}
+              limit ${batchSize}
             ) returning id`)
 
     const oldestRows = (table: Fragment, at: Fragment, { tenantId }: Expiry, days: number | null) =>
@@ -113,8 +113,8 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
         : removesFullBatch(sql`
             delete from ${table} where tenant_id = ${tenantId} and id in (
               select id from (
-                select id, ${at} as at from ${table} where tenant_id = ${tenantId} order by id limit ${batch}
-              ) oldest where at < ${before(days)}
+                select id, ${at} as at from ${table} where tenant_id = ${tenantId} order by id limit ${batchSize}
+              ) oldest where at < ${daysAgo(days)}
             ) returning id`)
 
     const deliveries = ({ eventDeliveries: days, tenantId }: Expiry) =>
@@ -124,8 +124,8 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
             delete from webhook_deliveries where tenant_id = ${tenantId} and (event_id, endpoint_id) in (
               select d.event_id, d.endpoint_id from webhook_endpoints e
               join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
-              where e.tenant_id = ${tenantId} and d.status <> 'pending' and d.created_at < ${before(days)}
-              limit ${batch}
+              where e.tenant_id = ${tenantId} and d.status <> 'pending' and d.created_at < ${daysAgo(days)}
+              limit ${batchSize}
             ) returning event_id`)
 
     /** Keeps the last job of a source and the one that made its live generation. */
@@ -136,10 +136,10 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
             delete from ingestion_jobs where tenant_id = ${tenantId} and id in (
               select j.id from sources s join ingestion_jobs j on j.tenant_id = s.tenant_id and j.source_id = s.id
               where s.tenant_id = ${tenantId} and j.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')
-                and j.completed_at < ${before(days)} and j.generation <> s.live_generation
+                and j.completed_at < ${daysAgo(days)} and j.generation <> s.live_generation
                 and exists (select from ingestion_jobs n
                   where n.tenant_id = s.tenant_id and n.source_id = s.id and n.generation > j.generation)
-              limit ${batch}
+              limit ${batchSize}
             ) returning id`)
 
     /** One batch of each kind; true when there is more to remove. */

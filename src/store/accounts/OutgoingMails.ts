@@ -11,17 +11,17 @@ import * as Rows from "../Rows.ts"
 /** The kind of a mail about failed jobs of a queue. */
 export const jobsFailed = (queue: string) => `job_failed:${queue}`
 
-/** Allowance for commits that come later than their time stamp. Failures in this interval are counted the next time. */
+/** Later failures are left to the next mail, because transactions may commit later than their time stamp. */
 const commitDelay = "2 seconds"
 /** Older failures are not reported. */
 const maxReportedAge = "24 hours"
-/** More than the time-outs of a mail that is being sent. */
+/** A mail that is `queued` for longer was not sent. Must be longer than all time-outs of sending. */
 const maxSendingTime = "5 minutes"
 
 const Failures = Schema.Struct({
   queue: QueueName,
   failed: Schema.Int,
-  /** Ids of the latest jobs, a few only. */
+  /** Ids of the latest jobs, at most five. */
   ids: Schema.Array(Schema.String),
   /** When the latest of them failed. */
   last: Schema.DateTimeUtcFromDate,
@@ -77,8 +77,8 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
     }, Effect.orDie)
 
     /**
-     * Jobs that failed permanently since the last mail about their queue, by queue. A mail that has long been `queued` was
-     * not sent, because its process ended.
+     * Jobs that failed permanently since the last mail about their queue, by queue. A mail that was `queued` for too
+     * long does not count: its process ended before it was sent.
      */
     const failures = sql`
       with cut as (select date_trunc('milliseconds', clock_timestamp() - ${commitDelay}::interval) as until)

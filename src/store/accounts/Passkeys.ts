@@ -15,7 +15,7 @@ const Row = Schema.Struct({
 })
 
 /** The stored key that a sign-in is checked against, and its user. */
-const Known = Schema.Struct({
+const StoredKey = Schema.Struct({
   id: PasskeyId,
   tenantId: TenantId,
   userId: UserId,
@@ -64,11 +64,11 @@ export class PasskeyStore extends Effect.Service<PasskeyStore>()("store/accounts
         select p.id, p.tenant_id as "tenantId", p.user_id as "userId", u.email, u.role, p.credential_id as "credentialId",
           p.public_key as "publicKey", p.counter::float8 as counter
         from passkeys p join users u on u.tenant_id = p.tenant_id and u.id = p.user_id
-        where p.credential_id = ${credentialId}`.pipe(Rows.first(Known), Effect.withSpan("PasskeyStore.find"))
+        where p.credential_id = ${credentialId}`.pipe(Rows.first(StoredKey), Effect.withSpan("PasskeyStore.find"))
 
     /**
-     * False when it does not exist, or was used with this count or a later one. Authenticators without a counter send
-     * 0.
+     * Records the use. False when the passkey does not exist, or was used with this count or a later one.
+     * Authenticators without a counter send 0.
      */
     const use = (
       { tenantId }: TenantScope,

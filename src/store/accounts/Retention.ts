@@ -1,4 +1,4 @@
-/** Retention periods of tenants, in `tenant_retention`, and whose turn it is to lose older rows. */
+/** Retention periods of tenants, in `tenant_retention`, and the queue of tenants whose older rows are removed. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ const leaseDuration = Duration.minutes(10)
 /** Time between two rounds of a tenant. */
 const roundInterval = Duration.hours(1)
 
-/** A tenant with its own limits. `seen` is the last conversation that was looked at. */
+/** A tenant with its own limits. `seen` is the last conversation that was examined. */
 const Claimed = Schema.Struct({ tenantId: TenantId, seen: Schema.String, ...Retention.fields })
 export type Claimed = typeof Claimed.Type
 
@@ -56,7 +56,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       Effect.orDie
     )
 
-    /** Gives every tenant a row, for limits of the installation. True when there was one without. */
+    /** Adds the row of tenants that have none, for limits of the installation. True when there were some. */
     const include = sql`/* every tenant: sweep */
       insert into tenant_retention (tenant_id)
       select t.id from tenants t where tenant_is_swept(t.id) and not exists (select from tenant_retention r where r.tenant_id = t.id)
@@ -72,13 +72,13 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       Effect.withSpan("RetentionStore.claim")
     )
 
-    /** Releases a claimed tenant: to the end of the line when there is more to remove, else for an hour. */
+    /** Releases a claimed tenant: due again after the others if `more` is to be removed, else in an hour. */
     const release = Effect.fn("RetentionStore.release")(function* ({ tenantId }: Claimed, more: boolean) {
       const due = more ? sql`now()` : sql`now() + make_interval(secs => ${Duration.toSeconds(roundInterval)})`
       yield* sql`update tenant_retention set due_at = ${due} where tenant_id = ${tenantId}`
     }, Effect.orDie)
 
-    /** The longest time that a tenant's own limit keeps runs: null for ever, 0 without tenants. */
+    /** The longest time, in days, for which a tenant's own limit keeps runs: null for ever, 0 without tenants. */
     const longestRuns = sql`/* every tenant: sweep */
       select case when not exists ( -- Stops at the first tenant without a limit.
           select from tenants t where not exists (

@@ -31,7 +31,7 @@ const Group = Schema.Struct({
 
 const Total = Schema.Struct({ total: Schema.Int })
 
-export interface PageAsked {
+export interface ScimPage {
   /** 1-based. */
   readonly startIndex: number
   readonly count: number
@@ -72,24 +72,24 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
           return sql`g.id = ${value}`
       }
     }
-    const isPerson = (filter: PersonFilter) => sql.and([sql`true`, ...filter.map(personTerm)])
-    const isGroup = (filter: GroupFilter) => sql.and([sql`true`, ...filter.map(groupTerm)])
+    const personCondition = (filter: PersonFilter) => sql.and([sql`true`, ...filter.map(personTerm)])
+    const groupCondition = (filter: GroupFilter) => sql.and([sql`true`, ...filter.map(groupTerm)])
 
     /** Oldest first, with the total count. */
     const people = Effect.fn("ScimStore.people")(function* (
       { tenantId }: TenantScope,
       filter: PersonFilter,
-      { count, startIndex }: PageAsked
+      { count, startIndex }: ScimPage
     ) {
       const rows = yield* sql`
         select u.id, u.email as "userName", u.external_id as "externalId", u.active, u.role, u.created_at as "createdAt",
           coalesce((select jsonb_agg(jsonb_build_object('id', g.id, 'name', g.name) order by g.id)
             from scim_group_members m join scim_groups g on g.tenant_id = m.tenant_id and g.id = m.group_id
             where m.tenant_id = u.tenant_id and m.user_id = u.id), '[]') as groups
-        from users u where u.tenant_id = ${tenantId} and ${isPerson(filter)}
+        from users u where u.tenant_id = ${tenantId} and ${personCondition(filter)}
         order by u.id offset ${startIndex - 1} limit ${count}`.pipe(Rows.all(Person))
       const { total } = yield* sql`
-          select count(*)::int as total from users u where u.tenant_id = ${tenantId} and ${isPerson(filter)}`.pipe(
+          select count(*)::int as total from users u where u.tenant_id = ${tenantId} and ${personCondition(filter)}`.pipe(
         Rows.one(Total)
       )
       return { rows, total }
@@ -102,7 +102,7 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
     const groups = Effect.fn("ScimStore.groups")(function* (
       { tenantId }: TenantScope,
       filter: GroupFilter,
-      { count, startIndex }: PageAsked,
+      { count, startIndex }: ScimPage,
       withMembers: boolean
     ) {
       const members = withMembers
@@ -115,7 +115,7 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
         with page as (
           select g.*, (select count(*) from scim_group_members m
             where m.tenant_id = g.tenant_id and m.group_id = g.id) as size
-          from scim_groups g where g.tenant_id = ${tenantId} and ${isGroup(filter)}
+          from scim_groups g where g.tenant_id = ${tenantId} and ${groupCondition(filter)}
           order by g.id offset ${startIndex - 1} limit ${count}
         ), g as (
           select *, sum(size) over (order by id) as running, row_number() over (order by id) as place from page
@@ -123,17 +123,17 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
         select g.id, g.name, g.external_id as "externalId", g.created_at as "createdAt", ${members} as members
         from g where ${fits} order by g.id`.pipe(Rows.all(Group))
       const { total } = yield* sql`
-          select count(*)::int as total from scim_groups g where g.tenant_id = ${tenantId} and ${isGroup(filter)}`.pipe(
+          select count(*)::int as total from scim_groups g where g.tenant_id = ${tenantId} and ${groupCondition(filter)}`.pipe(
         Rows.one(Total)
       )
       return { rows, total }
     }, Effect.orDie)
 
-    const one = { startIndex: 1, count: 1 }
+    const firstRow = { startIndex: 1, count: 1 }
     const person = (scope: TenantScope, id: string) =>
-      Effect.map(people(scope, [{ name: "id", value: id }], one), ({ rows }) => Option.fromNullable(rows[0]))
+      Effect.map(people(scope, [{ name: "id", value: id }], firstRow), ({ rows }) => Option.fromNullable(rows[0]))
     const group = (scope: TenantScope, id: string, withMembers = true) =>
-      Effect.map(groups(scope, [{ name: "id", value: id }], one, withMembers), ({ rows }) =>
+      Effect.map(groups(scope, [{ name: "id", value: id }], firstRow, withMembers), ({ rows }) =>
         Option.fromNullable(rows[0])
       )
 
@@ -176,18 +176,18 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
     const changeMembers = Effect.fn("ScimStore.changeMembers")(function* (
       { tenantId }: TenantScope,
       groupId: string,
-      { coming, leaving }: { readonly coming: ReadonlyArray<string>; readonly leaving: ReadonlyArray<string> }
+      { added, removed }: { readonly added: ReadonlyArray<string>; readonly removed: ReadonlyArray<string> }
     ) {
       yield* sql`
         delete from scim_group_members
-        where tenant_id = ${tenantId} and group_id = ${groupId} and user_id in ${idsIn(leaving)}`
+        where tenant_id = ${tenantId} and group_id = ${groupId} and user_id in ${idsIn(removed)}`
       yield* sql`
         insert into scim_group_members (tenant_id, group_id, user_id)
-        select u.tenant_id, ${groupId}, u.id from users u where u.tenant_id = ${tenantId} and u.id in ${idsIn(coming)}
+        select u.tenant_id, ${groupId}, u.id from users u where u.tenant_id = ${tenantId} and u.id in ${idsIn(added)}
         on conflict do nothing`
     }, Effect.orDie)
 
-    /** The current state of these people, with the names of their groups. */
+    /** The roles of these people, with the names of their groups. */
     const findPeople = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
       sql`
         select u.id, u.role, coalesce((select jsonb_agg(g.name) from scim_group_members m

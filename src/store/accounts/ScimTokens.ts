@@ -1,4 +1,4 @@
-/** The provisioning token of a tenant's provider. There is one, of which the fingerprint is stored. */
+/** The provisioning token of a tenant's provider. A tenant has at most one. Only its fingerprint is stored. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -24,7 +24,7 @@ interface NewSession extends Schema.Schema.Type<typeof SessionOrigin> {
   readonly method: SignInMethod
   /** The hash it was checked against; null without a password. */
   readonly passwordHash: string | null
-  readonly lasts: Duration.Duration
+  readonly lifetime: Duration.Duration
 }
 
 const Row = Schema.Struct({
@@ -52,7 +52,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         with expired as (delete from user_sessions where expires_at <= now() and tenant_is_swept(tenant_id))
         insert into user_sessions (tenant_id, token_hash, user_id, expires_at, method, address, device)
         select u.tenant_id, ${session.fingerprint}::bytea, id,
-          now() + make_interval(secs => ${Duration.toSeconds(session.lasts)}),
+          now() + make_interval(secs => ${Duration.toSeconds(session.lifetime)}),
           ${session.method}, ${session.address}::text, ${session.device}::text
         from users u where u.tenant_id = ${session.tenantId} and u.id = ${session.userId} and u.active
           and ${session.passwordHash === null ? sql`true` : sql`password_hash = ${session.passwordHash}`}
@@ -122,7 +122,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         Rows.none
       )
 
-    /** Time until fewer than `limit` failures are within `window`; none if that is already so. */
+    /** The time until fewer than `limit` failures are within `window`; none if there are fewer now. */
     const wait = ({ email, address }: Attempt, window: Duration.Duration, limit: number) => {
       const period = sql`make_interval(secs => ${Duration.toSeconds(window)})`
       return sql`

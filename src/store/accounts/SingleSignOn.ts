@@ -70,13 +70,14 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
     const endSessions = ({ tenantId }: TenantScope, method: "sso" | "password") => sql`
       delete from user_sessions where tenant_id = ${tenantId} and method = ${method}`
 
-    /** Removes the groups that the provider has told, which give roles. */
-    const forgetGroups = ({ tenantId }: TenantScope) =>
+    /** Removes the groups that the provider has sent, which determine roles. */
+    const removeGroups = ({ tenantId }: TenantScope) =>
       sql`delete from scim_groups where tenant_id = ${tenantId}`
 
     /**
-     * Unchanged domains keep their confirmation. A new issuer ends the sessions and groups of the previous one; forbidding
-     * passwords ends sessions opened with passwords. False, without a change, if no owner could sign in afterwards.
+     * Unchanged domains keep their confirmation. A new issuer ends the sessions and groups of the previous one;
+     * forbidding passwords ends sessions opened with passwords. False, without a change, if no owner could sign in
+     * afterwards.
      */
     const put = Effect.fn("SingleSignOnStore.put")(
       function* (scope: TenantScope, next: NewConnection) {
@@ -108,7 +109,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         select ${tenantId}, jsonb_array_elements_text(${domains}::jsonb) on conflict do nothing`
         if (Option.isSome(before) && before.value.issuer !== next.issuer) {
           yield* endSessions(scope, "sso")
-          yield* forgetGroups(scope)
+          yield* removeGroups(scope)
         }
         if (!next.allowsPasswords) {
           yield* endSessions(scope, "password")
@@ -131,24 +132,24 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
 
     /**
      * Removes the connection with its sessions, domains, identities and groups. Without a change it is `missing`, or no
-     * owner has a password or a passkey (`noWayIn`).
+     * owner could sign in afterwards, with a password or a passkey (`noOwnerCanSignIn`).
      */
     const remove = Effect.fn("SingleSignOnStore.remove")(
       function* (scope: TenantScope) {
         const { tenantId } = scope
-        // As a sign-in does, which would open a session afterwards.
+        // The same lock as a sign-in takes, so that none opens a session afterwards.
         yield* sql`select id from tenants where id = ${tenantId} for no key update`
         if (Option.isNone(yield* find(scope))) return "missing" as const
         const owners = yield* sql`
         select 1 from users u where u.tenant_id = ${tenantId} and u.role = 'owner' and u.active
           and (u.password_hash is not null
             or exists (select from passkeys p where p.tenant_id = u.tenant_id and p.user_id = u.id)) limit 1`
-        if (owners.length === 0) return "noWayIn" as const
+        if (owners.length === 0) return "noOwnerCanSignIn" as const
         yield* sql`delete from sso_connections where tenant_id = ${tenantId}`
         yield* sql`delete from sso_domains where tenant_id = ${tenantId}`
         yield* sql`delete from user_identities where tenant_id = ${tenantId}`
         yield* endSessions(scope, "sso")
-        yield* forgetGroups(scope)
+        yield* removeGroups(scope)
         return "removed" as const
       },
       sql.withTransaction,

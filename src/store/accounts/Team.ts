@@ -15,8 +15,8 @@ import * as Rows from "../Rows.ts"
 const Row = Schema.Struct({ ...Member.fields, createdAt: Schema.DateTimeUtcFromDate })
 const Expiry = Schema.Struct({ expiresAt: Schema.DateTimeUtcFromDate })
 
-/** JSON of the roles that a member of role `by` manages. */
-const managing = toJsonb(
+/** Pairs `<role> <role that it manages>`, as JSON. */
+const managedRoles = toJsonb(
   Role.literals.flatMap((by) =>
     Role.literals.filter((role) => manages(by, role)).map((role) => `${by} ${role}`)
   )
@@ -34,10 +34,10 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     /** True where the member `by` may manage the member `u`, by their current roles. */
     const byManages = sql`
-      by.active and by.role || ' ' || u.role in (select jsonb_array_elements_text(${managing}::jsonb))`
+      by.active and by.role || ' ' || u.role in (select jsonb_array_elements_text(${managedRoles}::jsonb))`
 
-    /** Valid invitations `i`, with the invited `u` and the member `by` who made them. */
-    const openInvitations = sql`
+    /** Invitations `i`, with the invited user `u` and the member `by` who made them. */
+    const invitations = sql`
       user_invitations i join users u on u.tenant_id = i.tenant_id and u.id = i.user_id
       join users by on by.tenant_id = i.tenant_id and by.id = i.invited_by`
     const allowsPasswords = sql`
@@ -51,7 +51,8 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
         where d.tenant_id = u.tenant_id and d.user_id = u.id
       )
     )`
-    const isGood = sql`i.expires_at > now() and i.role = u.role and ${byManages} and ${allowsPasswords}`
+    /** True where the invitation `i` can be used. */
+    const isValidInvitation = sql`i.expires_at > now() and i.role = u.role and ${byManages} and ${allowsPasswords}`
 
     /** Oldest first. */
     const list = ({ tenantId }: TenantScope, { limit, after }: PageRequest) =>
@@ -73,16 +74,16 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       )
 
     /**
-     * True for an active owner without whom no other could sign in: an invitation that an owner made ends with that
-     * owner. Needs the team's lock.
+     * True for an active owner without whom no other owner could sign in. Invitations that this owner made do not
+     * count, because they end with the owner. Needs the team's lock.
      */
     const isLastOwner = ({ tenantId }: TenantScope, id: UserId) =>
       sql`
         select from users l where l.tenant_id = ${tenantId} and l.id = ${id} and l.role = 'owner' and l.active and not exists (
           select from users u where u.tenant_id = l.tenant_id and u.id <> l.id and u.role = 'owner' and u.active and (
             ${canSignIn} or u.id in (
-              select i.user_id from ${openInvitations}
-              where i.tenant_id = ${tenantId} and i.invited_by <> ${id} and ${isGood}
+              select i.user_id from ${invitations}
+              where i.tenant_id = ${tenantId} and i.invited_by <> ${id} and ${isValidInvitation}
             )
           )
         )`.pipe(Rows.any, Effect.withSpan("TeamStore.isLastOwner"))
@@ -99,14 +100,14 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       sql`
         delete from user_sessions where tenant_id = ${tenantId} and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
-    /** Revokes access tokens of these users. A person who knew a former password may have made them. */
+    /** Revokes access tokens of these users, because a person who knew a former password may have created them. */
     const revokeTokens = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
       sql`
         update access_tokens set revoked_at = now() where tenant_id = ${tenantId} and revoked_at is null
           and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
-    /** Passkeys of these users, for the same reason. */
-    const forgetPasskeys = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
+    /** Removes passkeys of these users, for the same reason. */
+    const removePasskeys = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
       sql`
         delete from passkeys where tenant_id = ${tenantId}
           and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
@@ -120,7 +121,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       yield* sql`
         delete from user_invitations where tenant_id = ${tenantId}
           and user_id not in (
-            select i.user_id from ${openInvitations} where i.tenant_id = ${tenantId} and ${isGood})`
+            select i.user_id from ${invitations} where i.tenant_id = ${tenantId} and ${isValidInvitation})`
       const locked = yield* sql<{ readonly id: string }>`
         with ungranted as (
           select id, role from users where tenant_id = ${tenantId} and password_by is not null and id not in (
@@ -138,7 +139,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       const ids = locked.map(({ id }) => id)
       yield* endSessions({ tenantId }, ids)
       yield* revokeTokens({ tenantId }, ids)
-      yield* forgetPasskeys({ tenantId }, ids)
+      yield* removePasskeys({ tenantId }, ids)
     }, Effect.orDie)
 
     const setRole = ({ tenantId }: TenantScope, id: UserId, role: Role) =>
@@ -167,7 +168,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const invite = ({
       by,
       fingerprint,
-      lasts,
+      lifetime,
       role,
       tenantId,
       userId
@@ -178,12 +179,12 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       readonly userId: UserId
       /** The user's current role. */
       readonly role: Role
-      readonly lasts: Duration.Duration
+      readonly lifetime: Duration.Duration
     }) =>
       sql`
         insert into user_invitations as i (tenant_id, token_hash, user_id, invited_by, role, expires_at)
         values (${tenantId}, ${fingerprint}, ${userId}, ${by}, ${role},
-          now() + make_interval(secs => ${Duration.toSeconds(lasts)}))
+          now() + make_interval(secs => ${Duration.toSeconds(lifetime)}))
         on conflict (tenant_id, user_id) do update set token_hash = excluded.token_hash, invited_by = excluded.invited_by,
           role = excluded.role, expires_at = excluded.expires_at, created_at = now()
         returning i.expires_at as "expiresAt"`.pipe(
@@ -194,7 +195,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     /** The invited member; none when the invitation is used, expired or void. */
     const findInvited = (fingerprint: Uint8Array) =>
       sql`/* every tenant: directory */
-        select ${columns} from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}`.pipe(
+        select ${columns} from ${invitations} where i.token_hash = ${fingerprint} and ${isValidInvitation}`.pipe(
         Rows.first(Row)
       )
 
@@ -205,7 +206,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const redeem = Effect.fn("TeamStore.redeem")(function* (fingerprint: Uint8Array, passwordHash: string) {
       const used = yield* sql`/* every tenant: directory */
         delete from user_invitations where (tenant_id, user_id) in (
-          select i.tenant_id, i.user_id from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}
+          select i.tenant_id, i.user_id from ${invitations} where i.token_hash = ${fingerprint} and ${isValidInvitation}
         ) returning tenant_id as "tenantId", user_id as "userId"`.pipe(
         Rows.first(Schema.Struct({ tenantId: TenantId, userId: UserId }))
       )
@@ -215,7 +216,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
         where tenant_id = ${tenantId} and id = ${userId}`
       yield* endSessions({ tenantId }, [userId])
       yield* revokeTokens({ tenantId }, [userId])
-      yield* forgetPasskeys({ tenantId }, [userId])
+      yield* removePasskeys({ tenantId }, [userId])
       return true
     }, Effect.orDie)
 

@@ -1,4 +1,4 @@
-/** Problems of a tenant's agents now, from the health of its channels and the traces of its last turns. */
+/** Current problems of a tenant's agents, from the health of its channels and the traces of its last turns. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -9,9 +9,9 @@ import * as Rows from "../Rows.ts"
 
 /** Maximum number of problems in an answer. */
 const maxProblems = 100
-/** The last ended turns of an agent, in which its model and its tools are judged. */
+/** Maximum number of ended turns of an agent that are checked for failures of its model and its tools. */
 const maxRuns = 20
-/** Older turns tell nothing about now. */
+/** Older turns are not checked. */
 const maxAgeDays = 7
 
 const Row = Schema.Struct({ ...AgentProblem.fields, since: Schema.DateTimeUtcFromDate })

@@ -12,7 +12,7 @@ import type { AgentVersion } from "../../domain/agents/AgentVersion.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { type Page, pageBy } from "../../domain/Page.ts"
 import { AgentRow, AgentSettings, assignments, columnsOf, toAgent } from "./AgentSettings.ts"
-import { published, reported } from "../events/ReportedEvents.ts"
+import { eventWrites, versionPublished } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 const Listed = Schema.Struct({
@@ -77,7 +77,7 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
             ${assignments(sql, found.settings)}
           where tenant_id = ${scope.tenantId} and id = ${id}
           returning *
-        ), ${reported(sql, published(sql))}
+        ), ${eventWrites(sql, versionPublished(sql))}
         select ${columnsOf(sql)} from changed`.pipe(Rows.first(AgentRow))
       return Option.map(rows, toAgent)
     }, Effect.orDie)

@@ -10,7 +10,7 @@ import type { AgentId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf } from "../Jsonb.ts"
-import { forgetAnswers, published, reported } from "../events/ReportedEvents.ts"
+import { clearAnswers, eventWrites, versionPublished } from "../events/ReportedEvents.ts"
 import {
   AgentRow,
   AgentSettings,
@@ -25,7 +25,7 @@ import { type AgentScope } from "../../domain/accounts/Access.ts"
 
 export type { AgentSettings }
 
-/** A change of the settings. It makes a version. */
+/** A change of the settings, which creates a version. */
 export interface AgentChange {
   readonly changes: Partial<AgentSettings>
   /**
@@ -80,8 +80,8 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
       )
 
     /**
-     * The agent, whose settings and published version nobody else changes until the caller's transaction ends. Turns,
-     * which only refer to the agent, do not wait for it.
+     * Locks the agent until the caller's transaction ends: nobody else changes its settings or published version. Turns
+     * do not wait, because they only refer to the agent.
      */
     const lock = (scope: TenantScope, id: AgentId) =>
       sql`
@@ -117,8 +117,8 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
       )
 
     /**
-     * Makes a version. None when the tenant has no such agent, its newest version is not `expected`, or another one is
-     * published.
+     * Creates a version. None when the tenant has no such agent, its newest version is not `expected`, or another one
+     * is published.
      */
     const update = Effect.fn("AgentStore.update")(
       function* (
@@ -144,7 +144,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
             where tenant_id = ${tenantId} and id = ${id}
             returning *
           ), ${recordVersion(settings, change)}
-          ${publish ? sql`, ${reported(sql, published(sql))}` : sql``}
+          ${publish ? sql`, ${eventWrites(sql, versionPublished(sql))}` : sql``}
           select ${columns} from changed`.pipe(Rows.one(AgentRow))
         return Option.some(toAgent(made))
       },
@@ -165,7 +165,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
     const remove = ({ tenantId }: TenantScope, id: AgentId) =>
       Effect.asVoid(
         Effect.zipRight(
-          forgetAnswers(sql, tenantId, sql`agent_id = ${id}`),
+          clearAnswers(sql, tenantId, sql`agent_id = ${id}`),
           sql`delete from agents where tenant_id = ${tenantId} and id = ${id}`
         )
       )

@@ -1,6 +1,4 @@
-/**
- * Sources and tools with an address of all agents of a tenant, for configuration files, and a fingerprint of all parts.
- */
+/** Sources and tools of all agents of a tenant, for configuration files, and a fingerprint of all configured parts. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -38,7 +36,7 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
   {
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      // A file cannot contain the original of an upload or the secrets of a connector.
+      // A configuration file cannot contain the original of an upload, or the secrets of a connector.
       const describable = sql`type not in ('BULK_UPLOAD', 'CONNECTOR') and config -> 'artifact' is null`
 
       /** Their number, and the total length of their texts and of the test cases, in characters. */

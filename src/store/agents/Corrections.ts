@@ -142,10 +142,10 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       )
 
     /**
-     * The agent's sources of curated answers called `name`, also with a number (see {@link freeSourceName}), or with an
-     * approved answer, because a correction is deleted with its turn. Newest first. `isAnswered`: it has an answer to
-     * `question`. Until the transaction ends, they are locked, so that no other change of their pairs is lost, and further
-     * calls for the agent wait.
+     * The agent's sources that corrections are stored in, newest first: those called `name`, also with a number (see
+     * {@link freeSourceName}), and those with an approved answer. `isAnswered`: the source has an answer to `question`.
+     * Locks them until the transaction ends, so that no other change of their pairs is lost. Further calls for the
+     * agent wait.
      */
     const sourcesOf = Effect.fn("CorrectionStore.sourcesOf")(function* (
       { agentId, tenantId }: AgentScope,

@@ -25,7 +25,7 @@ import * as Rows from "../Rows.ts"
 /** Maximum number of ended experiments that are kept per agent. The oldest are removed when another is started. */
 const maxKept = 100
 /** Maximum number of waiting and running experiments of one tenant. */
-export const maxOpen = 10
+export const maxOpenExperiments = 10
 
 /** A new experiment with its questions. */
 export interface NewExperiment {
@@ -38,7 +38,7 @@ export interface NewExperiment {
   readonly baselineId: ExperimentId | null
   readonly maxTokens: number
   readonly author: Actor | null
-  /** Curated answer that is tried beside the live ones. */
+  /** A curated answer that is tested in addition to the live ones. */
   readonly curated: QaPair | null
   readonly questions: ReadonlyArray<NewQuestion>
 }
@@ -49,7 +49,7 @@ export interface NewQuestion {
   readonly asked: TestCaseFields
 }
 
-/** The case of a question. Its schema is text, which keeps the order of the members, which jsonb does not. */
+/** The case of a question. The response schema is text, because jsonb does not keep the order of its members. */
 const Asked = Schema.Struct({
   ...TestCaseFields.from.fields,
   responseSchema: optional(Schema.parseJson(JsonObject))
@@ -65,12 +65,12 @@ const Work = Schema.Struct({
   curated: Schema.NullOr(QaPair)
 })
 
-const Waiting = Schema.Struct({
+const WaitingRow = Schema.Struct({
   position: Schema.Int,
   runId: Schema.NullOr(RunId),
   asked: Asked
 })
-export type WaitingQuestion = typeof Waiting.Type
+export type WaitingQuestion = typeof WaitingRow.Type
 
 const Row = Schema.Struct({
   ...Experiment.fields,
@@ -82,13 +82,13 @@ const Row = Schema.Struct({
   endedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 
-const Measured = Schema.Struct({
+const MeasuredOutcome = Schema.Struct({
   position: Schema.Int,
   question: Schema.String,
   key: Schema.String,
   result: ExperimentOutcome
 })
-export type Measured = typeof Measured.Type
+export type MeasuredOutcome = typeof MeasuredOutcome.Type
 
 const authorJson = jsonbOf(Schema.NullOr(Actor))
 const curatedJson = jsonbOf(Schema.NullOr(QaPair))
@@ -104,7 +104,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       e.settings ->> 'model' as model, e.status, e.reason, r.total, r.asked, r.passed, e.baseline_id as "baselineId",
       e.max_tokens::text as "maxTokens", r.input::text as "inputTokens", r.output::text as "outputTokens", e.author,
       e.created_at as "createdAt", e.started_at as "startedAt", e.ended_at as "endedAt"`
-    const counted = sql`
+    const joinCounts = sql`
       cross join lateral (
         select count(*)::int as total, count(q.passed)::int as asked,
           (count(*) filter (where q.passed))::int as passed,
@@ -112,7 +112,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         from experiment_results q where q.tenant_id = e.tenant_id and q.experiment_id = e.id
       ) r`
 
-    /** What a question and that of a baseline have in common: the turn, or the case without its note. */
+    /** The key by which a question is found in a baseline: the turn, or the case without its note. */
     const keyOf = (row: "o" | "q") => sql`
       case when ${sql(row)}.case_id is null and ${sql(row)}.run_id is not null then ${sql(row)}.run_id
         else (${sql(row)}.asked - 'note')::text end`
@@ -127,8 +127,8 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
     ) {
       yield* sql`select pg_advisory_xact_lock(hashtextextended(${`experiments ${tenantId}`}, 0))`
       const open = yield* sql`
-        select 1 from experiments where tenant_id = ${tenantId} and status in ('queued', 'running') limit ${maxOpen}`
-      if (open.length >= maxOpen) return false
+        select 1 from experiments where tenant_id = ${tenantId} and status in ('queued', 'running') limit ${maxOpenExperiments}`
+      if (open.length >= maxOpenExperiments) return false
       yield* sql`
         insert into experiments (tenant_id, id, agent_id, version, settings, settings_hash, cases_hash, baseline_id,
           max_tokens, author, curated)
@@ -169,7 +169,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
     /** None when the tenant has no such experiment. */
     const find = ({ tenantId }: TenantScope, id: ExperimentId) =>
       sql`
-        select ${columns} from experiments e ${counted} where e.tenant_id = ${tenantId} and e.id = ${id}`.pipe(
+        select ${columns} from experiments e ${joinCounts} where e.tenant_id = ${tenantId} and e.id = ${id}`.pipe(
         Rows.first(Row),
         Effect.withSpan("ExperimentStore.find")
       )
@@ -180,7 +180,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       { after, limit }: PageRequest
     ): Effect.Effect<Page<Experiment>> =>
       sql`
-        select ${columns} from experiments e ${counted}
+        select ${columns} from experiments e ${joinCounts}
         where e.tenant_id = ${tenantId} and e.agent_id = ${agentId}
           and ${after === undefined ? sql`true` : sql`e.id < ${after}`}
         order by e.id desc limit ${limit + 1}`.pipe(
@@ -188,7 +188,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         Effect.withSpan("ExperimentStore.page")
       )
 
-    /** Results in the order of the questions, starting behind `after`, each with that of the baseline. */
+    /** Results after the position `after`, in the order of the questions, each with the result of the baseline. */
     const results = (
       { tenantId }: TenantScope,
       id: ExperimentId,
@@ -212,14 +212,14 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         Effect.withSpan("ExperimentStore.results")
       )
 
-    /** All results so far, without replies and citations, which figures do not need. */
+    /** All results so far. Replies and citations are left out, because the report does not need them. */
     const listOutcomes = ({ tenantId }: TenantScope, id: ExperimentId) =>
       sql`
         select q.position, q.asked ->> 'question' as question, ${keyOf("q")} as key,
           q.result || '{"reply": null, "before": null, "citations": []}' as result
         from experiment_results q
         where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.result is not null order by q.position`.pipe(
-        Rows.all(Measured),
+        Rows.all(MeasuredOutcome),
         Effect.withSpan("ExperimentStore.listOutcomes")
       )
 
@@ -255,7 +255,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         join experiments e on e.tenant_id = q.tenant_id and e.id = q.experiment_id and e.status = 'running'
         where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.result is null
         order by q.position limit ${limit}`.pipe(
-        Rows.all(Waiting),
+        Rows.all(WaitingRow),
         Effect.withSpan("ExperimentStore.nextQuestions")
       )
 
@@ -275,7 +275,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         Effect.withSpan("ExperimentStore.record")
       )
 
-    /** Removes the tried answer, which is a draft's text. False when it had ended before, or does not exist. */
+    /** Ends it, and removes its curated answer, which is a draft. False when it had ended before, or does not exist. */
     const end = (
       { tenantId }: TenantScope,
       id: ExperimentId,

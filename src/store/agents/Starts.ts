@@ -1,4 +1,4 @@
-/** Progress of agents through the guided start, and the headings of their sources. */
+/** Progress of agents in the guided start of the dashboard, and the headings of their sources. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

@@ -32,7 +32,7 @@ const AskedRow = Schema.Struct({
   human: Schema.NullOr(Schema.String)
 })
 
-/** Text keeps the order of the members, which jsonb does not. */
+/** As text, because jsonb does not keep the order of the members. */
 const schemaText = ({ responseSchema }: TestCaseFields): string | null =>
   responseSchema === undefined ? null : toJsonb(responseSchema)
 
@@ -50,8 +50,8 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
       updated_at as "updatedAt"`
 
     /**
-     * Stores all of them, in order, or none: none when the agent is not the tenant's, or would have too many. Locks the
-     * agent's row, so that two requests cannot both use the last places.
+     * Stores all of them, in order. Stores none, and returns none, if the agent is not the tenant's or would have too
+     * many. Locks the agent's row, so that two requests cannot both use the last places.
      */
     const insert = (
       { agentId, tenantId }: AgentScope,

@@ -12,6 +12,7 @@ import { jsonbOf } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
+  /** The settings of the tool that the connection was made for: `connectionBasis`. */
   basis: Schema.String,
   state: StoredConnectionState,
   server: Schema.NullOr(AuthorizationServer),
@@ -31,7 +32,7 @@ const Row = Schema.Struct({
 })
 export type StoredConnection = typeof Row.Type
 
-export interface MadeConnection {
+export interface NewConnection {
   readonly basis: string
   readonly server: AuthorizationServer
   readonly resource: string
@@ -48,11 +49,11 @@ const SignIn = Schema.Struct({ toolId: ToolId, flow: Schema.String, isOver: Sche
 const serverJson = jsonbOf(AuthorizationServer)
 const scopesJson = jsonbOf(ToolScopes)
 
-/** A new token is requested that long before the old one ends. */
-const renewsBefore = "60 seconds"
-/** Time until another attempt without a person, after a refusal. */
+/** A new token is requested this long before the old one expires. */
+const renewalMargin = "60 seconds"
+/** After a refusal, the time until another attempt without a person. */
 const refusalRetryDelay = "60 seconds"
-/** A process that dies while it requests a token blocks others for as long. */
+/** If a process dies while it requests a token, others wait for this time. */
 const leaseSeconds = 45
 
 export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
@@ -61,20 +62,20 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const serverOf = ({ scopes, server }: MadeConnection) =>
+      const serverOf = ({ scopes, server }: NewConnection) =>
         sql`${serverJson(server)}::jsonb || jsonb_build_object('scopes', ${scopesJson(scopes)}::jsonb)`
 
       const find = ({ tenantId }: TenantScope, id: ToolId): Effect.Effect<Option.Option<StoredConnection>> =>
         sql`
           select basis, state, server, resource, client_id as "clientId", server -> 'scopes' as scopes, tokens, version,
             coalesce(lease_until > now(), false) as "isLeased",
-            coalesce(expires_at <= now() + ${renewsBefore}::interval, false) as "isEnding",
+            coalesce(expires_at <= now() + ${renewalMargin}::interval, false) as "isEnding",
             coalesce(expires_at <= now(), false) as "isOver",
             updated_at <= now() - ${refusalRetryDelay}::interval as "isOld"
           from tool_connections where tenant_id = ${tenantId} and tool_id = ${id}`.pipe(Rows.first(Row))
 
       /** Replaces the tool's connection. A running renewal of the old one has no effect. */
-      const connect = ({ tenantId }: TenantScope, id: ToolId, made: MadeConnection) =>
+      const connect = ({ tenantId }: TenantScope, id: ToolId, made: NewConnection) =>
         sql`
           insert into tool_connections (tenant_id, tool_id, basis, state, server, resource, client_id, tokens, expires_at, version)
           select tenant_id, id, ${made.basis}, 'connected', ${serverOf(made)}, ${made.resource}, ${made.clientId}, ${made.tokens},
@@ -110,7 +111,7 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
         ).pipe(Rows.any)
 
       /** Stores the new tokens, and ends the lease. Without effect when the lease is no longer this one. */
-      const settle = ({ tenantId }: TenantScope, id: ToolId, token: string, made: MadeConnection) =>
+      const settle = ({ tenantId }: TenantScope, id: ToolId, token: string, made: NewConnection) =>
         sql`
           update tool_connections set basis = ${made.basis}, state = 'connected', resource = ${made.resource},
             server = ${serverOf(made)}, client_id = ${made.clientId}, tokens = ${made.tokens},
@@ -118,7 +119,7 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
             version = version + 1, lease_token = null, lease_until = null, updated_at = now()
           where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${token}`.pipe(Rows.none)
 
-      /** Ends the lease. `refused` is the basis that was refused: the tokens are of no use any more, and are removed. */
+      /** Ends the lease. With `refused`, the basis that the server refused, the tokens are removed. */
       const release = ({ tenantId }: TenantScope, id: ToolId, token: string, refused: string | null = null) =>
         sql`
         update tool_connections set lease_token = null, lease_until = null
@@ -130,8 +131,8 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           }
         where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${token}`.pipe(Rows.none)
 
-      /** Stores what a demand for scopes has changed, unless there is a newer token than that of `version`. */
-      const demand = ({ tenantId }: TenantScope, id: ToolId, version: number, scopes: ToolScopes) =>
+      /** Stores the scopes after the resource required others, unless there is a newer token than that of `version`. */
+      const recordScopes = ({ tenantId }: TenantScope, id: ToolId, version: number, scopes: ToolScopes) =>
         sql`
           update tool_connections set server = server || jsonb_build_object('scopes', ${scopesJson(scopes)}::jsonb)
           where tenant_id = ${tenantId} and tool_id = ${id} and version = ${version} and server is not null`.pipe(
@@ -151,7 +152,7 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           Rows.any
         )
 
-      /** Stores a sign-in of the session for the tool, replacing the session's previous one, and deletes expired ones. */
+      /** Stores a sign-in of the session for the tool instead of its previous one, and deletes expired ones. */
       const begin = (
         { tenantId }: TenantScope,
         id: ToolId,
@@ -159,14 +160,14 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           readonly session: Uint8Array
           readonly state: Uint8Array
           readonly flow: string
-          readonly lasts: Duration.Duration
+          readonly lifetime: Duration.Duration
         }
       ) =>
         sql`
           with expired as (delete from tool_sign_ins where tenant_id = ${tenantId} and expires_at <= now())
           insert into tool_sign_ins (tenant_id, tool_id, session_hash, state_hash, flow, expires_at)
           select s.tenant_id, t.id, s.token_hash, ${signIn.state}::bytea, ${signIn.flow},
-            now() + make_interval(secs => ${Duration.toSeconds(signIn.lasts)})
+            now() + make_interval(secs => ${Duration.toSeconds(signIn.lifetime)})
           from user_sessions s join tools t on t.tenant_id = s.tenant_id and t.id = ${id}
           where s.tenant_id = ${tenantId} and s.token_hash = ${signIn.session}
           on conflict (tenant_id, tool_id, session_hash) do update
@@ -181,7 +182,7 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           where tenant_id = ${tenantId} and session_hash = ${session} and state_hash = ${state}
           returning tool_id as "toolId", flow, expires_at <= now() as "isOver"`.pipe(Rows.first(SignIn))
 
-      return { find, connect, lease, settle, release, demand, refuse, remove, begin, take } as const
+      return { find, connect, lease, settle, release, recordScopes, refuse, remove, begin, take } as const
     })
   }
 ) {}

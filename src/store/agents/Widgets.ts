@@ -14,7 +14,7 @@ const Row = Schema.Struct({
   agentId: AgentId,
   publicId: Schema.String,
   keyId: KeyId,
-  /** Whether the key still opens the widget. */
+  /** False if the key was revoked. The widget then cannot be opened. */
   live: Schema.Boolean,
   allowedOrigins: Schema.Array(Schema.String),
   sourceScope: Schema.NullOr(SourceScope),

@@ -7,9 +7,9 @@ import * as Stream from "effect/Stream"
 import { refsIn } from "../knowledge/ArtifactRows.ts"
 
 /** Maximum refs per query. */
-const page = 500
+const pageSize = 500
 
-/** The next originals behind `after`, of one tenant or of all. */
+/** The next originals after `after`, of one tenant or of all. */
 export const refsAfter = (tenantId: string | null, after: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -19,7 +19,7 @@ export const refsAfter = (tenantId: string | null, after: string) =>
         : sql`
             select config ->> 'artifact' as ref from sources where tenant_id = ${tenantId} and config ->> 'artifact' > ${after}
             union select ref from conversation_artifacts where tenant_id = ${tenantId} and ref > ${after}`
-    return yield* refsIn(yield* sql`select ref from (${all}) found order by ref limit ${page}`)
+    return yield* refsIn(yield* sql`select ref from (${all}) found order by ref limit ${pageSize}`)
   })
 
 /** All of them, in order. */

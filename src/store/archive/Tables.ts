@@ -26,7 +26,7 @@ export interface Table extends TableShape {
   readonly counted: ReadonlyArray<string>
   /** Columns that are not read, and empty in rows that are written: how pgvector stores a vector. */
   readonly derived: ReadonlyArray<string>
-  /** The purpose under which each column's values are sealed, in the order of the columns; null if they are not sealed. */
+  /** The purpose under which the values of each column are sealed; null if they are not sealed. */
   readonly sealed: ReadonlyArray<string | null>
 }
 
@@ -65,7 +65,7 @@ const readTables = Effect.gen(function* () {
     order by c.relname`
 })
 
-/** Sorts tables so that each comes after those it refers to. */
+/** Sorts tables so that each comes after the tables that it refers to. */
 const inOrder = (tables: ReadonlyArray<Table>): Effect.Effect<ReadonlyArray<Table>, ArchiveMismatch> =>
   Effect.suspend(() => {
     const names = new Set(tables.map(({ table }) => table))
@@ -85,7 +85,7 @@ const inOrder = (tables: ReadonlyArray<Table>): Effect.Effect<ReadonlyArray<Tabl
     return Effect.succeed(ordered)
   })
 
-/** Without a key, neither pages nor changes of its rows could be told apart. */
+/** Fails if a table has no key, by which its rows are paged and changes of them identified. */
 const requireKeys = (tables: ReadonlyArray<Table>) =>
   Effect.forEach(tables, (each) =>
     each.key.length > 0
@@ -96,7 +96,7 @@ const requireKeys = (tables: ReadonlyArray<Table>) =>
 /** Every table, each after those it refers to. */
 export const tables = readTables.pipe(Effect.flatMap(requireKeys), Effect.flatMap(inOrder))
 
-/** Without the columns whose values are sealed: rows are compared without them, as each installation seals for itself. */
+/** The table without sealed columns. Rows are compared without them, because each installation seals for itself. */
 export const withoutSealed = (table: Table): Table => {
   const isOpen = (_: unknown, place: number) => table.sealed[place] === null
   return {

@@ -11,8 +11,8 @@ import { TenantId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
-/** The advisory lock of billing events. They are rare, and each must see all earlier ones. */
-const everyEvent = 7_205_759_403
+/** The key of the advisory lock that serializes billing events. They are rare, and each must see all earlier ones. */
+const lockKey = 7_205_759_403
 
 const Row = Schema.Struct({ ...BillingEvent.fields, created: Schema.Number })
 const encodeFact = jsonbOf(Fact)
@@ -23,11 +23,11 @@ export class BillingEventStore extends Effect.Service<BillingEventStore>()("stor
     const sql = yield* SqlClient.SqlClient
 
     /**
-     * True for the event's first claim. Every other event waits until the transaction ends. A refund names no tenant and
-     * gets that of its payment, with which it is moved and exported. Also deletes events that named no tenant for 30 days.
+     * True for the event's first claim. Every other event waits until the transaction ends. A refund names no tenant,
+     * and gets the tenant of its payment. Also deletes events that have named no tenant for 30 days.
      */
     const claim = Effect.fn("BillingEventStore.claim")(function* (event: BillingEvent) {
-      yield* sql`select pg_advisory_xact_lock(${everyEvent}::bigint)`
+      yield* sql`select pg_advisory_xact_lock(${lockKey}::bigint)`
       yield* sql`
         delete from billing_events where tenant_id is null and received_at < now() - interval '30 days'
           and object_id not in (select object_id from billing_events where tenant_id is not null)`

@@ -65,7 +65,7 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
 
     /** Whether the tenant has the agent or the key of the budget. */
     const isKnown = ({ tenantId }: TenantScope, given: CreateBudget) =>
-      Effect.map(Effect.orDie(selectSubject(tenantId, given)), (rows) => rows.length === 1)
+      Rows.any(selectSubject(tenantId, given))
 
     /** Serializes changes of a tenant's budgets. */
     const lockBudgets = (tenantId: string) =>

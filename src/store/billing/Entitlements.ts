@@ -21,7 +21,7 @@ export class EntitlementStore extends Effect.Service<EntitlementStore>()("store/
       return (sources?.count ?? 0) < (subscription?.limit ?? 0)
     }, Effect.orDie)
 
-    /** True when a job of the period was left. It is then counted for tenant and agent. */
+    /** True when the quota of the period has a job left. The job is then counted for tenant and agent. */
     const reserveIngestionJob = (scope: AgentScope) =>
       sql`
         with tenant as (

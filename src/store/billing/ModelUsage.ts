@@ -39,7 +39,7 @@ const byModel = (bills: ReadonlyArray<Bill>) =>
  * The CTE `modelled`, which adds `bills` to the usage by model. `from` has the CTE `settled`: tenant_id, agent_id and
  * period_start.
  */
-export const countedCalls = (sql: SqlClient.SqlClient, bills: ReadonlyArray<Bill>, from: Fragment) => sql`
+export const modelUsageWrites = (sql: SqlClient.SqlClient, bills: ReadonlyArray<Bill>, from: Fragment) => sql`
   modelled as (
     insert into model_usage as used (
       tenant_id, agent_id, period_start, model, calls, unpriced_calls, input_tokens, cached_input_tokens, output_tokens,

@@ -8,8 +8,8 @@ import { ExhaustedBudget } from "../../domain/billing/Budget.ts"
 import { type Bill, sumOf } from "../../domain/billing/Cost.ts"
 import type { ModelCallKind } from "../../domain/billing/ModelCall.ts"
 import type { RunId } from "../../domain/Ids.ts"
-import { reported } from "../events/ReportedEvents.ts"
-import { countedCalls } from "./ModelUsage.ts"
+import { eventWrites } from "../events/ReportedEvents.ts"
+import { modelUsageWrites } from "./ModelUsage.ts"
 import {
   type BudgetedTurn,
   readBudgets,
@@ -53,8 +53,8 @@ export class OtherModelCallStore extends Effect.Service<OtherModelCallStore>()(
           from agents where tenant_id = ${tenantId} and id = ${agentId} for key share
         ),
         ${settledBudgets(sql, bills)},
-        ${reported(sql, thresholdEvents(sql))},
-        ${countedCalls(sql, bills, sql`settled`)},
+        ${eventWrites(sql, thresholdEvents(sql))},
+        ${modelUsageWrites(sql, bills, sql`settled`)},
         counted as (
           insert into other_model_usage as used (
             tenant_id, agent_id, period_start, day, kind, calls, unpriced_calls, input_tokens, output_tokens, cost_nano

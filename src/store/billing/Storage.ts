@@ -1,6 +1,6 @@
 /**
- * Counts what a tenant's rows take, in `tenant_storage`. A count reads every row once, in batches that follow the primary
- * keys, so that it takes little of the database at any time and goes on where it stopped.
+ * Measures the storage of each tenant, in `tenant_storage`. A count reads every row once, in batches in the order of
+ * the primary keys. So it uses little of the database at a time, and continues where it stopped.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -17,12 +17,12 @@ import * as Rows from "../Rows.ts"
 
 /** Time between the end of a count and the next one. */
 const countInterval = Duration.hours(24)
-/** How long a process holds a tenant. After a crash, another process goes on then. */
+/** How long a process holds a tenant. After a crash, another process continues its count then. */
 const leaseDuration = Duration.minutes(1)
-/** Maximum number of rows that a batch reads of one list. */
-const batch = 5_000
+/** Maximum number of rows of one list that a batch reads. */
+const batchSize = 5_000
 /** Maximum number of originals of unknown size that a batch returns. */
-export const unknownBatch = 10
+export const maxUnsizedOriginals = 10
 
 const Progress = Schema.Struct({
   tenantId: TenantId,
@@ -46,8 +46,8 @@ const Counted = Schema.Struct({
 
 const encodeBytes = jsonbOf(StorageBytes)
 
-/** A list of rows, and the kinds that its two sums belong to. */
-interface List {
+/** Rows to measure, with the kinds that their two sums, `first` and `second`, are added to. */
+interface RowList {
   readonly kinds: readonly [keyof StorageBytes, keyof StorageBytes]
   /** `place`, `first` and `second` of the rows of `tenantId` after the place `seen`, in order. */
   readonly rows: (tenantId: TenantId, seen: string) => Fragment
@@ -60,12 +60,12 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
     const size = (...columns: ReadonlyArray<string>) =>
       sql.literal(columns.map((column) => `coalesce(pg_column_size(${column}), 0)`).join(" + "))
 
-    const lists: ReadonlyArray<List> = [
+    const lists: ReadonlyArray<RowList> = [
       {
         kinds: ["messages", "messages"],
         rows: (tenantId, seen) => sql`
           select id as place, ${size("content", "attachments", "citations", "channel_context")} as first, 0 as second
-          from messages where tenant_id = ${tenantId} and id > ${seen} order by id limit ${batch}`
+          from messages where tenant_id = ${tenantId} and id > ${seen} order by id limit ${batchSize}`
       },
       {
         kinds: ["runs", "runs"],
@@ -79,20 +79,20 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
             ), 0) as second
           from (
             select tenant_id, id, user_message, attachments from agent_runs
-            where tenant_id = ${tenantId} and id > ${seen} order by id limit ${batch}
+            where tenant_id = ${tenantId} and id > ${seen} order by id limit ${batchSize}
           ) r`
       },
       {
         kinds: ["runs", "runs"],
         rows: (tenantId, seen) => sql`
           select encode(hash, 'hex') as place, ${size("title", "heading", "url", "content")} as first, 0 as second
-          from passages where tenant_id = ${tenantId} and hash > decode(${seen}, 'hex') order by hash limit ${batch}`
+          from passages where tenant_id = ${tenantId} and hash > decode(${seen}, 'hex') order by hash limit ${batchSize}`
       },
       {
         kinds: ["knowledge", "knowledge"],
         rows: (tenantId, seen) => sql`
           select id as place, ${size("uri", "title", "content_hash")} as first, 0 as second
-          from documents where tenant_id = ${tenantId} and id > ${seen} order by id limit ${batch}`
+          from documents where tenant_id = ${tenantId} and id > ${seen} order by id limit ${batchSize}`
       },
       {
         kinds: ["knowledge", "vectors"],
@@ -103,29 +103,28 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
             ), 0) as second
           from (
             select tenant_id, id, heading, content, content_hash, tsv from chunks
-            where tenant_id = ${tenantId} and id > ${seen} order by id limit ${batch}
+            where tenant_id = ${tenantId} and id > ${seen} order by id limit ${batchSize}
           ) c`
       },
       {
         // A file of several conversations or sources is one row.
         kinds: ["originals", "originals"],
         rows: (tenantId) => sql`
-          select a.ref as place, a.bytes as first, 0 as second from artifacts a where a.ref in (${files(tenantId)})`
+          select a.ref as place, a.bytes as first, 0 as second from artifacts a where a.ref in (${originalsOf(tenantId)})`
       }
     ]
 
-    const files = (tenantId: TenantId) => sql`
+    const originalsOf = (tenantId: TenantId) => sql`
       select s.config ->> 'artifact' from sources s where s.tenant_id = ${tenantId} and s.config ->> 'artifact' is not null
       union select f.ref from conversation_artifacts f where f.tenant_id = ${tenantId}`
 
-    /** Gives every tenant a row. True when there was one without. */
+    /** Adds the row of tenants that have none. True when there were some. */
     const include = sql`/* every tenant: sweep */
       insert into tenant_storage (tenant_id)
       select t.id from tenants t
       where tenant_is_swept(t.id) and not exists (select from tenant_storage s where s.tenant_id = t.id)
       on conflict do nothing returning tenant_id`.pipe(
-      Effect.orDie,
-      Effect.map((added) => added.length > 0),
+      Rows.any,
       Effect.withSpan("StorageStore.include")
     )
 
@@ -139,7 +138,7 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
       Effect.withSpan("StorageStore.claim")
     )
 
-    const read = ({ rows }: List, tenantId: TenantId, seen: string) =>
+    const read = ({ rows }: RowList, tenantId: TenantId, seen: string) =>
       sql`
         select count(*)::int as rows, coalesce(max(place), '') as seen,
           coalesce(sum(first), 0)::float8 as first, coalesce(sum(second), 0)::float8 as second
@@ -151,13 +150,13 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
       const sums = { ...noBytes, ...progress.sums }
       let { list, seen } = progress
       let rows = 0
-      for (let each = lists[list]; each !== undefined && rows < batch; each = lists[list]) {
+      for (let each = lists[list]; each !== undefined && rows < batchSize; each = lists[list]) {
         const found = yield* read(each, tenantId, seen)
         const [first, second] = each.kinds
         sums[first] += found.first
         sums[second] += found.second
         rows += found.rows
-        const isOver = found.rows < batch || first === "originals"
+        const isOver = found.rows < batchSize || first === "originals"
         if (isOver) list += 1
         seen = isOver ? "" : found.seen
       }
@@ -172,20 +171,21 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
           where tenant_id = ${tenantId}`
     }, Effect.orDie)
 
-    /** Releases a claimed tenant before its count goes on. */
+    /** Releases a claimed tenant. Its count is continued later. */
     const postpone = ({ tenantId }: TenantScope) =>
       sql`update tenant_storage set due_at = now() where tenant_id = ${tenantId}`.pipe(Rows.none)
 
     /** Some of the tenant's originals of unknown size. */
     const unsizedOriginals = (tenantId: TenantId) =>
       sql`
-        select a.ref from artifacts a where a.bytes is null and a.ref in (${files(tenantId)}) limit ${unknownBatch}`.pipe(
+        select a.ref from artifacts a where a.bytes is null and a.ref in (${originalsOf(tenantId)}) limit ${maxUnsizedOriginals}`.pipe(
         Rows.all(Schema.Struct({ ref: ArtifactRef })),
         Effect.map((rows) => rows.map(({ ref }) => ref)),
         Effect.withSpan("StorageStore.unsizedOriginals")
       )
 
-    const learn = (ref: ArtifactRef, bytes: number) =>
+    /** Sets the size of an original that was stored without one. */
+    const setSize = (ref: ArtifactRef, bytes: number) =>
       sql`update artifacts set bytes = ${bytes} where ref = ${ref}`.pipe(Rows.none)
 
     /** The last finished count of the tenant. */
@@ -199,6 +199,6 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
         Effect.withSpan("StorageStore.find")
       )
 
-    return { include, claim, advance, postpone, unsizedOriginals, learn, find } as const
+    return { include, claim, advance, postpone, unsizedOriginals, setSize, find } as const
   })
 }) {}

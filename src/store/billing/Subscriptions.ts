@@ -64,7 +64,7 @@ export class SubscriptionStore extends Effect.Service<SubscriptionStore>()("stor
         Rows.none
       )
 
-    /** Turns that the tenant has bought beside its plan. */
+    /** Turns that the tenant has bought in addition to its plan. */
     const credits = (scope: TenantScope) =>
       sql`
         select granted::float8 as granted, used::float8 as used from tenant_credits where tenant_id = ${scope.tenantId}`.pipe(

@@ -8,7 +8,7 @@ import { type Bill, sumOf } from "../../domain/billing/Cost.ts"
 import type { KeyId, RunId, TenantId } from "../../domain/Ids.ts"
 import type { Report } from "../events/ReportedEvents.ts"
 
-/** The turn that reserves. */
+/** The turn for which an amount is reserved. */
 export interface BudgetedTurn extends AgentScope {
   readonly keyId?: KeyId
   readonly runId: RunId

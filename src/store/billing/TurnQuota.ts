@@ -8,7 +8,7 @@ import { reservedBudgets, type BudgetedTurn } from "./TurnBudget.ts"
  * period's turns are used first, then bought ones (`credited`). Of two concurrent statements for the last turn one
  * succeeds, because a row is checked again after its lock is obtained.
  */
-export const reservation = (sql: SqlClient.SqlClient, holder: BudgetedTurn, condition: Fragment) => sql`
+export const reserveTurn = (sql: SqlClient.SqlClient, holder: BudgetedTurn, condition: Fragment) => sql`
   tenant as (
     select tenant_id, turns_limit, overage_enabled, period_start_of(tenant_id) as period_start, ${reservedBudgets(sql, holder)}
     from subscriptions where tenant_id = ${holder.tenantId} and ${condition}
@@ -28,9 +28,9 @@ export const reservation = (sql: SqlClient.SqlClient, holder: BudgetedTurn, cond
 
 /**
  * Returns every turn of `ended` to the quota that it was taken from: rows of tenant_id, period_start and credited. Rows
- * are locked in the order of {@link reservation}, so that the two cannot deadlock.
+ * are locked in the order of {@link reserveTurn}, so that the two cannot deadlock.
  */
-export const released = (sql: SqlClient.SqlClient, ended: Fragment) => sql`
+export const returnTurns = (sql: SqlClient.SqlClient, ended: Fragment) => sql`
   released as (
     update tenant_usage u set turns = u.turns - lost.total, credited = u.credited - lost.credited
     from (

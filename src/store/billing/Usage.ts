@@ -101,7 +101,7 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
     const counters = sql`
       coalesce(u.turns, 0)::float8 as turns, coalesce(u.ingestion_jobs, 0)::float8 as "ingestionJobs"`
 
-    const other = <A, I>(
+    const otherCalls = <A, I>(
       { tenantId }: TenantScope,
       start: DateTime.Utc,
       group: Fragment,
@@ -209,14 +209,14 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
 
     /** Calls of models that belong to no turn, in the period that begins at `start`, by kind and day. */
     const otherByDay = (scope: TenantScope, start: DateTime.Utc) =>
-      other(scope, start, sql`kind, to_char(day, 'YYYY-MM-DD') as date`, DayKindRow).pipe(
+      otherCalls(scope, start, sql`kind, to_char(day, 'YYYY-MM-DD') as date`, DayKindRow).pipe(
         Effect.map((rows) => rows.map(withTokens)),
         Effect.withSpan("UsageStore.otherByDay")
       )
 
     /** The same by agent and kind. */
     const otherByAgent = (scope: TenantScope, start: DateTime.Utc) =>
-      other(scope, start, sql`agent_id as "agentId", kind`, AgentKindRow).pipe(
+      otherCalls(scope, start, sql`agent_id as "agentId", kind`, AgentKindRow).pipe(
         Effect.map((rows) => rows.map(withTokens)),
         Effect.withSpan("UsageStore.otherByAgent")
       )

@@ -19,9 +19,9 @@ import {
   type MessageId,
   TenantId
 } from "../../domain/Ids.ts"
-import { reported, sentByHuman, started } from "../events/ReportedEvents.ts"
+import { conversationStarted, eventWrites, messageSent } from "../events/ReportedEvents.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { isActive, lastChange } from "../conversations/Activity.ts"
+import { activityAssignments, lastChange } from "../conversations/Activity.ts"
 import * as Rows from "../Rows.ts"
 import { attachmentsJson } from "../conversations/AttachmentsJson.ts"
 
@@ -32,10 +32,10 @@ export type Route = typeof Route.Type
 const Open = Schema.Struct({ id: ConversationId, state: ConversationState })
 export type OpenConversation = typeof Open.Type
 
-const Place = Schema.Struct({ conversationId: ConversationId })
+const Found = Schema.Struct({ conversationId: ConversationId })
 
 /** The two parties of a message: the contact as the provider names it, and the account. */
-export interface Correspondence {
+export interface MessageParties {
   readonly channel: MessagingChannel
   readonly accountId: string
   readonly aliases: ReadonlyArray<ContactAlias>
@@ -64,7 +64,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
        * The route of the open conversation with a contact of these aliases. The configuration need not be active any
        * more. If the account belongs to another tenant now, that tenant's messages are not routed to this one.
        */
-      const routeOfContact = ({ accountId, aliases, channel }: Correspondence) =>
+      const routeOfContact = ({ accountId, aliases, channel }: MessageParties) =>
         sql`/* every tenant: directory */
           select ch.id as "channelId", ch.tenant_id as "tenantId", ch.agent_id as "agentId"
           from unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
@@ -79,44 +79,44 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           )
           order by ch.active desc, ${lastChange(sql)} desc limit 1`.pipe(Rows.first(Route))
 
-      const activeRoutes = ({ accountId, channel }: Correspondence) =>
+      const activeRoutes = ({ accountId, channel }: MessageParties) =>
         sql`/* every tenant: directory */
           select id as "channelId", tenant_id as "tenantId", agent_id as "agentId" from channels
           where channel = ${channel} and external_id = ${accountId} and active limit 2`.pipe(Rows.all(Route))
 
       /** None unless the contact has an open conversation, or exactly one active configuration has the account. */
-      const route = Effect.fn("ChannelConversationStore.route")(function* (from: Correspondence) {
+      const route = Effect.fn("ChannelConversationStore.route")(function* (from: MessageParties) {
         const known = yield* routeOfContact(from)
         if (Option.isSome(known)) return known
         const [first, ...others] = yield* activeRoutes(from)
         return others.length === 0 ? Option.fromNullable(first) : Option.none<Route>()
       }, Effect.orDie)
 
-      /** The contact's open conversation, locked; null when there is none. */
-      const held = ({ channelId, tenantId }: Route, endUserId: EndUserId) =>
+      /** Locks and returns the contact's open conversation; null when there is none. */
+      const lockOpen = ({ channelId, tenantId }: Route, endUserId: EndUserId) =>
         sql`
           select id, state from conversations
           where tenant_id = ${tenantId} and channel_id = ${channelId} and end_user_id = ${endUserId}
             and state <> 'CLOSED' for update`.pipe(Rows.first(Open), Effect.map(Option.getOrNull))
 
-      /** The contact's open conversation, locked; `fresh` where there is none. */
+      /** Locks and returns the contact's open conversation. Creates one with the id `newId` when there is none. */
       const open = Effect.fn("ChannelConversationStore.open")(function* (
         route: Route,
         channel: MessagingChannel,
         endUserId: EndUserId,
-        fresh: ConversationId
+        newId: ConversationId
       ) {
         for (;;) {
-          const found = yield* held(route, endUserId)
+          const found = yield* lockOpen(route, endUserId)
           if (found !== null) return found
           yield* sql`
             with made as (
               insert into conversations (id, tenant_id, agent_id, end_user_id, channel, channel_id)
-              values (${fresh}, ${route.tenantId}, ${route.agentId}, ${endUserId}, ${channel}, ${route.channelId})
+              values (${newId}, ${route.tenantId}, ${route.agentId}, ${endUserId}, ${channel}, ${route.channelId})
               on conflict (tenant_id, channel_id, end_user_id) where channel_id is not null and state <> 'CLOSED' do nothing
               returning id, tenant_id, agent_id, end_user_id, channel
             ),
-            ${reported(sql, started(sql, sql`made`))}
+            ${eventWrites(sql, conversationStarted(sql, sql`made`))}
             select id from made`
         }
       }, Effect.orDie)
@@ -131,7 +131,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           select m.conversation_id as "conversationId" from conversations c
           join messages m on m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.channel_message_id = ${channelMessageId}
           where c.tenant_id = ${tenantId} and c.end_user_id = ${endUserId} and c.channel_id = ${channelId} limit 1`.pipe(
-          Rows.first(Place),
+          Rows.first(Found),
           Effect.map(Option.match({ onNone: () => null, onSome: (row) => row.conversationId }))
         )
 
@@ -139,11 +139,11 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
       const append = ({ agentId, tenantId }: Route, conversationId: ConversationId, message: StoredMessage) =>
         sql`
           with conversation as (
-            update conversations c set message_count = c.message_count + 1, ${isActive(sql)}
+            update conversations c set message_count = c.message_count + 1, ${activityAssignments(sql)}
             where c.tenant_id = ${tenantId} and c.id = ${conversationId}
             returning c.id, c.tenant_id, c.agent_id, c.message_count
           )
-          ${message.author === "human" ? sql`, ${reported(sql, sentByHuman(sql, message.id, null))}` : sql``}
+          ${message.author === "human" ? sql`, ${eventWrites(sql, messageSent(sql, message.id, null))}` : sql``}
           insert into messages (
             id, tenant_id, conversation_id, agent_id, position, role, content, author, channel_message_id, answered_by,
             channel_context, created_at
@@ -154,8 +154,8 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
             ${DateTime.formatIso(message.writtenAt)}::timestamptz
           from conversation`.pipe(Rows.none)
 
-      /** True for a message without files so far. */
-      const bare = ({ tenantId }: TenantScope, conversationId: ConversationId, channelMessageId: string) =>
+      /** True when the message exists and has no files. */
+      const isWithoutFiles = ({ tenantId }: TenantScope, conversationId: ConversationId, channelMessageId: string) =>
         sql`
           select from messages
           where tenant_id = ${tenantId} and conversation_id = ${conversationId}
@@ -186,7 +186,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           from jsonb_to_recordset(${attachmentsJson(files)}::jsonb) as a (artifact text)
           on conflict do nothing`.pipe(Rows.none)
 
-      return { route, held, open, findByMessage, append, bare, attach, keepFiles } as const
+      return { route, open, findByMessage, append, isWithoutFiles, attach, keepFiles } as const
     })
   }
 ) {}

@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ChannelId } from "../../domain/Ids.ts"
-import { type Report, reported } from "../events/ReportedEvents.ts"
+import { eventWrites, type Report } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** Number of consecutive failed calls after which the account is reported as failing. */
@@ -29,7 +29,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
         where tenant_id = ${tenantId} and id = ${id}
         returning id, tenant_id, agent_id, channel, failing_since as since, failures = ${minReportedFailures}::int as is_news
       ),
-      ${reported(sql, reportOf("channel.failing"))}
+      ${eventWrites(sql, reportOf("channel.failing"))}
       select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.recordFailure"))
 
   /** Records a successful call of the account's provider. */
@@ -44,7 +44,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
         returning c.id, c.tenant_id, c.agent_id, c.channel, before.failing_since as since,
           before.failing_since is not null as is_news
       ),
-      ${reported(sql, reportOf("channel.recovered"))}
+      ${eventWrites(sql, reportOf("channel.recovered"))}
       select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.recordSuccess"))
 
   return { recordFailure, recordSuccess } as const

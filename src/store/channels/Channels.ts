@@ -38,7 +38,7 @@ export type StoredChannel = typeof Row.Type
 type Changeable = Pick<StoredChannel, "externalId" | "accessToken" | "secrets" | "profile" | "active">
 export type ChannelChanges = Partial<Changeable>
 
-/** Another active configuration has the account: the index decides between concurrent requests. */
+/** True when another active configuration has the account. The index decides between concurrent requests. */
 const isTaken = violates("channels_account")
 
 export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels/Channels", {
@@ -98,15 +98,15 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         Rows.any
       )
 
-    /** The configuration, if it is the tenant's. */
-    const own = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
+    /** None when the tenant has no such configuration. */
+    const find = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
       sql`select ${columns} from channels where tenant_id = ${tenantId} and id = ${id}`.pipe(Rows.first(Row))
 
     /**
-     * For the workers: the tenant's active configuration of the account of `id`, else `id` itself. Its token is sealed
-     * for `channel-token`.
+     * The configuration that workers use for messages of `id`: the active one of the same account, which the tenant may
+     * have moved to another agent, else `id` itself. Its token is sealed for `channel-token`.
      */
-    const find = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
+    const findCurrent = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
       sql`
         select ${columns} from (
           select o.* from channels own
@@ -144,6 +144,6 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
     const remove = ({ tenantId }: TenantScope, id: ChannelId) =>
       sql`delete from channels where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(Rows.any)
 
-    return { insert, update, deactivate, own, find, byAccount, ofTenant, page, remove } as const
+    return { insert, update, deactivate, find, findCurrent, byAccount, ofTenant, page, remove } as const
   })
 }) {}

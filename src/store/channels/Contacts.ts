@@ -11,11 +11,11 @@ import { EndUserId, type TenantId } from "../../domain/Ids.ts"
 import { lastChange } from "../conversations/Activity.ts"
 import * as Rows from "../Rows.ts"
 
-/** Oldest first. */
+/** A person who has some of the requested aliases. */
 const Person = Schema.Struct({
   id: EndUserId,
   externalId: Schema.NullOr(Schema.String),
-  /** Index of the person's first alias among the requested ones; 1 is the most stable. */
+  /** Place of the person's first alias among the requested ones, of which the first, 1, is the most stable. */
   place: Schema.Int
 })
 type Person = typeof Person.Type
@@ -54,7 +54,7 @@ export const closeOtherConversations = (
   where m.tenant_id = ${tenantId} and m.conversation_id = closed.id and m.role = 'user' and m.channel_message_id is not null
     and m.answered_by is null`
 
-export interface KnownContact {
+export interface AliasesOfContact {
   readonly tenantId: TenantId
   readonly channel: MessagingChannel
   readonly aliases: ReadonlyArray<ContactAlias>
@@ -64,7 +64,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const given = ({ aliases }: KnownContact) => sql`
+    const given = ({ aliases }: AliasesOfContact) => sql`
       unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
         with ordinality as given (kind, value, place)`
 
@@ -72,13 +72,14 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
      * Locks the aliases, so that no other transaction creates, finds or merges their persons. All callers lock in the
      * same order.
      */
-    const lock = ({ aliases, channel, tenantId }: KnownContact) => {
+    const lockAliases = ({ aliases, channel, tenantId }: AliasesOfContact) => {
       const keys = aliases.map(({ kind, value }) => `${tenantId} ${channel} ${kind} ${value}`).toSorted()
       return sql`
         select pg_advisory_xact_lock(hashtextextended(key, 1)) from unnest(${keys}::text[]) as keys (key)`
     }
 
-    const people = (known: KnownContact) =>
+    /** The people who have these aliases, oldest first. */
+    const people = (known: AliasesOfContact) =>
       sql`
         select e.id, e.external_id as "externalId", min(given.place)::int as place
         from ${given(known)}
@@ -87,8 +88,8 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
         join end_users e on e.tenant_id = a.tenant_id and e.id = a.end_user_id
         group by e.tenant_id, e.id order by e.created_at, e.id`.pipe(Rows.all(Person))
 
-    /** False when one of them was removed meanwhile. */
-    const hold = ({ tenantId }: KnownContact, found: ReadonlyArray<Person>) =>
+    /** Locks the people. False when one of them was removed meanwhile. */
+    const lockPeople = ({ tenantId }: AliasesOfContact, found: ReadonlyArray<Person>) =>
       Effect.map(
         sql`
           select id from end_users where tenant_id = ${tenantId} and id = any(${found.map(({ id }) => id)}::text[]) order by id
@@ -96,24 +97,25 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
         (rows) => rows.length === found.length
       )
 
-    const name = (known: KnownContact, id: EndUserId) => sql`
+    /** Gives the person those of the aliases that nobody has. */
+    const addAliases = (known: AliasesOfContact, id: EndUserId) => sql`
       insert into end_user_aliases (tenant_id, channel, kind, value, end_user_id)
       select ${known.tenantId}, ${known.channel}, given.kind, given.value, ${id} from ${given(known)}
       on conflict do nothing`
 
-    /** Moves everything to `survivor`. The external id is moved too if the survivor has none. */
+    /** Moves everything of `duplicates` to `survivor`, also the external id if it has none, and deletes them. */
     const merge = Effect.fn("ContactStore.merge")(function* (
-      { tenantId }: KnownContact,
+      { tenantId }: AliasesOfContact,
       survivor: Person,
-      losers: ReadonlyArray<EndUserId>
+      duplicates: ReadonlyArray<EndUserId>
     ) {
-      yield* closeOtherConversations(sql, { tenantId }, [survivor.id, ...losers])
-      const isTheirs = sql`tenant_id = ${tenantId} and end_user_id = any(${losers}::text[])`
-      yield* sql`update conversations set end_user_id = ${survivor.id} where ${isTheirs}`
-      yield* sql`update widget_sessions set end_user_id = ${survivor.id} where ${isTheirs}`
-      yield* sql`update end_user_aliases set end_user_id = ${survivor.id} where ${isTheirs}`
+      yield* closeOtherConversations(sql, { tenantId }, [survivor.id, ...duplicates])
+      const isOfDuplicates = sql`tenant_id = ${tenantId} and end_user_id = any(${duplicates}::text[])`
+      yield* sql`update conversations set end_user_id = ${survivor.id} where ${isOfDuplicates}`
+      yield* sql`update widget_sessions set end_user_id = ${survivor.id} where ${isOfDuplicates}`
+      yield* sql`update end_user_aliases set end_user_id = ${survivor.id} where ${isOfDuplicates}`
       const removed = yield* sql`
-        delete from end_users where tenant_id = ${tenantId} and id = any(${losers}::text[])
+        delete from end_users where tenant_id = ${tenantId} and id = any(${duplicates}::text[])
         returning external_id as "externalId"`.pipe(Rows.all(Removed))
       const externalId = removed.find((row) => row.externalId !== null)?.externalId ?? null
       if (externalId !== null) {
@@ -122,30 +124,30 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
     })
 
     /**
-     * Returns the person of these aliases, and gives the person all of them. Several people with these aliases are
-     * merged into the oldest. If the tenant distinguishes them by external ids, they are not merged, and the most
-     * stable alias decides. Without a known person, creates `fresh`, or returns null if that is null.
+     * Returns the person who has these aliases, and adds the missing ones. Several people are merged into the oldest.
+     * If more than one has an external id, they are not merged, and the person with the most stable alias is returned.
+     * Without such a person, creates one with the id `newId`, or returns null if that is null.
      */
     const resolve = Effect.fn("ContactStore.resolve")(function* (
-      known: KnownContact,
-      fresh: EndUserId | null
+      known: AliasesOfContact,
+      newId: EndUserId | null
     ) {
-      yield* lock(known)
+      yield* lockAliases(known)
       for (;;) {
         const found = yield* people(known)
         const [oldest] = found
         if (oldest === undefined) {
-          if (fresh === null) return null
-          yield* sql`insert into end_users (id, tenant_id) values (${fresh}, ${known.tenantId})`
-          yield* name(known, fresh)
-          return fresh
+          if (newId === null) return null
+          yield* sql`insert into end_users (id, tenant_id) values (${newId}, ${known.tenantId})`
+          yield* addAliases(known, newId)
+          return newId
         }
         // The person was merged through another alias meanwhile. Try again.
-        if (!(yield* hold(known, found))) continue
+        if (!(yield* lockPeople(known, found))) continue
         const named = found.filter(({ externalId }) => externalId !== null)
         if (named.length > 1) {
           const first = found.toSorted((a, b) => a.place - b.place)[0] ?? oldest
-          yield* name(known, first.id)
+          yield* addAliases(known, first.id)
           return first.id
         }
         if (found.length > 1) {
@@ -155,7 +157,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
             found.slice(1).map(({ id }) => id)
           )
         }
-        yield* name(known, oldest.id)
+        yield* addAliases(known, oldest.id)
         return oldest.id
       }
     }, Effect.orDie)

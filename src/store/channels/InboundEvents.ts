@@ -25,7 +25,7 @@ const queueName = "channel-inbound"
 const retention = Duration.days(30)
 
 /** Maximum number of rows that one cleanup statement removes. */
-const tidyBatchSize = 1_000
+const pruneBatchSize = 1_000
 
 const Stored = Schema.Struct({
   event: InboundEvent,
@@ -46,7 +46,7 @@ interface InboundRow {
   readonly raw: unknown
 }
 
-/** The database refused the rows, or rolled back for another transaction. Smaller batches may succeed. */
+/** The database refused the rows, or rolled back because of another transaction. Smaller batches may succeed. */
 export class InboundEventRefused extends Schema.TaggedError<InboundEventRefused>()("InboundEventRefused", {
   cause: Schema.Defect
 }) {}
@@ -77,7 +77,7 @@ const dedupeKeyOf = (event: InboundEvent) =>
     ? `inbound:${event.channel}:${event.messageId}`
     : `inbound:${serialKeyOf(event)}:${event.timestamp.epochMillis}`
 
-const givenOf = ({ event, raw }: Arrival, now: number): InboundRow => ({
+const rowOf = ({ event, raw }: Arrival, now: number): InboundRow => ({
   id: InboundEventId.make(typeId("inb", now)),
   key: dedupeKeyOf(event),
   serial_key: serialKeyOf(event),
@@ -95,8 +95,8 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
     const queue = yield* JobQueue
 
     /**
-     * Keys are always claimed in the same order, so that deliveries with common keys cannot deadlock. Of repeats within
-     * `given` the first counts.
+     * Inserts the rows whose keys are new. Of several rows with the same key, the first is inserted. Keys are claimed
+     * in a fixed order, so that deliveries with the same keys cannot deadlock.
      */
     const insert = (given: ReadonlyArray<InboundRow>, { ids, maxAttempts, notification }: PreparedJobs) => {
       // One JSON text, because a parameter for each column costs more on both sides.
@@ -135,7 +135,7 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
       function* (arrivals: ReadonlyArray<Arrival>) {
         if (arrivals.length === 0) return []
         const now = yield* Clock.currentTimeMillis
-        const given = arrivals.map((arrival) => givenOf(arrival, now))
+        const given = arrivals.map((arrival) => rowOf(arrival, now))
         const jobs = yield* queue.prepare(queueName, given.length)
         const fresh = new Set((yield* insert(given, jobs)).map(({ id }) => id))
         if (fresh.size > 0) yield* jobs.inserted
@@ -159,17 +159,17 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
         Rows.none
       )
 
-    /** `outcome` is why it was not answered; null when it was. Joins the caller's transaction. */
+    /** `outcome`: why the event was not answered; null when it was. Joins the caller's transaction. */
     const markProcessed = (id: InboundEventId, outcome: string | null) => settle(id, "processed", outcome)
 
     /**
-     * It could not be routed, or had too many attempts. It can still be processed later. Joins the caller's
-     * transaction.
+     * For an event that could not be routed, or had too many attempts. It can still be processed later. Joins the
+     * caller's transaction.
      */
     const markFailed = (id: InboundEventId, reason: string) => settle(id, "failed", reason)
 
     /** Removes the files of an event once they are attached to its message, so that they are not stored twice. */
-    const withoutFiles = (id: InboundEventId) =>
+    const removeFiles = (id: InboundEventId) =>
       sql`
         update channel_inbox set event = jsonb_set(event, '{media}', (
           select coalesce(jsonb_agg(file - 'data' order by place), '[]')
@@ -177,13 +177,12 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
         )) where id = ${id}`.pipe(Rows.none)
 
     /** True when another message of the event's contact waits to be processed. */
-    const moreWaiting = (event: InboundEvent) =>
+    const hasWaitingMessage = (event: InboundEvent) =>
       sql`
         select from queue_jobs j join channel_inbox i on i.id = j.payload ->> 'inboxId'
         where j.queue = ${queueName} and j.serial_key = ${serialKeyOf(event)} and j.state in ('waiting', 'active')
           and i.state = 'queued' and i.event ->> '_tag' = 'Message' limit 1`.pipe(
-        Effect.map((rows) => rows.length > 0),
-        Effect.orDie
+        Rows.any
       )
 
     /** Deletes expired claims, and events settled 30 days ago. True when there may be more. */
@@ -192,16 +191,16 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
       const old = typeId("inb", (yield* Clock.currentTimeMillis) - Duration.toMillis(retention))
       const keys = yield* sql`
         delete from dedupe_keys where key = any (array(
-          select key from dedupe_keys where expires_at <= now() order by key limit ${tidyBatchSize}::int for update skip locked
+          select key from dedupe_keys where expires_at <= now() order by key limit ${pruneBatchSize}::int for update skip locked
         )) returning key`
       const rows = yield* sql`
         delete from channel_inbox where id = any (array(
           select id from channel_inbox where id < ${old} and state <> 'queued' order by id
-          limit ${tidyBatchSize}::int for update skip locked
+          limit ${pruneBatchSize}::int for update skip locked
         )) returning id`
-      return keys.length === tidyBatchSize || rows.length === tidyBatchSize
+      return keys.length === pruneBatchSize || rows.length === pruneBatchSize
     })
 
-    return { accept, event, markProcessed, markFailed, withoutFiles, moreWaiting, prune } as const
+    return { accept, event, markProcessed, markFailed, removeFiles, hasWaitingMessage, prune } as const
   })
 }) {}

@@ -19,7 +19,7 @@ import { toJsonb } from "../Jsonb.ts"
 import { ChannelProfile } from "./Channels.ts"
 import * as Rows from "../Rows.ts"
 
-/** Failure reason of a message that may or may not have been accepted. */
+/** The failure reason of a message that the provider may have accepted, or not. */
 export const unknownOutcome = "outcome unknown"
 
 const State = Schema.Literal("pending", "sending", "sent", "failed", "cancelled")
@@ -39,7 +39,7 @@ export type OutboxPart = typeof Part.Type
 
 const Claim = Schema.Struct({ state: State, resent: Schema.Boolean })
 
-const Correspondent = Schema.Struct({
+const OutboxRecipient = Schema.Struct({
   tenantId: TenantId,
   channelId: ChannelId,
   channel: MessagingChannel,
@@ -59,7 +59,7 @@ const Correspondent = Schema.Struct({
   /** The adapter's context of that message. */
   context: Schema.NullOr(MessageContext)
 })
-export type Correspondent = typeof Correspondent.Type
+export type OutboxRecipient = typeof OutboxRecipient.Type
 
 const DeliveredPart = Schema.Struct({
   tenantId: TenantId,
@@ -107,7 +107,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
           where o.channel = own.channel and o.external_id = own.external_id and o.tenant_id = own.tenant_id
           order by o.active desc, o.id = own.id desc limit 1
         ) h
-        where c.tenant_id = ${tenantId} and c.id = ${id}`.pipe(Rows.first(Correspondent))
+        where c.tenant_id = ${tenantId} and c.id = ${id}`.pipe(Rows.first(OutboxRecipient))
 
     /**
      * Inserts the parts of a message, unless they exist already; true when they did not. Joins the caller's
@@ -133,8 +133,8 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       )
 
     /**
-     * Prepares an operator's retry: parts that were certainly not accepted may be sent again, also if a human was
-     * requested since, as long as no human has answered.
+     * Prepares an operator's retry: parts that were certainly not accepted can be sent again, even if a human was
+     * requested since, unless a human has answered.
      */
     const reopen = ({ tenantId }: TenantScope, messageId: MessageId) =>
       sql`
@@ -195,22 +195,22 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
         Rows.none
       )
 
-    const forward = (delivery: string, error: string | null) => sql`
+    const deliveryAssignments = (delivery: string, error: string | null) => sql`
       delivery = ${delivery}::text, sent_at = coalesce(o.sent_at, now()),
       state = case when ${delivery}::text = 'failed' then 'failed' when o.state = 'cancelled' then o.state else 'sent' end,
       last_error = case when ${delivery}::text = 'failed'
         then coalesce(${error}::text, 'The provider could not deliver it.') else null end`
 
-    const delivered = sql`o.tenant_id as "tenantId", o.conversation_id as "conversationId", o.last_error as "lastError"`
+    const deliveredColumns = sql`o.tenant_id as "tenantId", o.conversation_id as "conversationId", o.last_error as "lastError"`
 
-    /** Order of states. A part never moves back. */
-    const rank = sql.literal("array['sent', 'failed', 'delivered', 'read']")
-    const further = (delivery: string) =>
-      sql`(o.delivery is null or array_position(${rank}, o.delivery) < array_position(${rank}, ${delivery}::text))`
+    /** Delivery states, in order. A part never returns to an earlier one. */
+    const deliveryStates = sql.literal("array['sent', 'failed', 'delivered', 'read']")
+    const isLaterState = (delivery: string) =>
+      sql`(o.delivery is null or array_position(${deliveryStates}, o.delivery) < array_position(${deliveryStates}, ${delivery}::text))`
 
     /**
-     * Records a delivery state, forward only, and returns the parts that it is new for. Also applies to a part whose
-     * answer is pending or lost.
+     * Records a delivery state that is later than the stored one, and returns the parts that it has changed. Also
+     * applies to a part whose answer is pending or lost.
      */
     const recordDelivery = ({
       accountId,
@@ -221,26 +221,26 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       providerMessageId,
       watermark
     }: DeliveryStatus) => {
-      const account = sql`h.tenant_id = o.tenant_id and h.id = o.channel_id and h.channel = ${channel} and h.external_id = ${accountId}`
+      const isOfAccount = sql`h.tenant_id = o.tenant_id and h.id = o.channel_id and h.channel = ${channel} and h.external_id = ${accountId}`
       const statement =
         watermark === undefined
           ? sql`/* every tenant: directory */
-              update channel_outbox o set ${forward(delivery, error)},
+              update channel_outbox o set ${deliveryAssignments(delivery, error)},
                 provider_message_id = coalesce(o.provider_message_id, ${providerMessageId}::text)
               from channels h
-              where ${account} and (o.id = ${outboxId} or o.provider_message_id = ${providerMessageId})
-                and ${further(delivery)} returning ${delivered}`
+              where ${isOfAccount} and (o.id = ${outboxId} or o.provider_message_id = ${providerMessageId})
+                and ${isLaterState(delivery)} returning ${deliveredColumns}`
           : sql`/* every tenant: directory */
-              update channel_outbox o set ${forward(delivery, error)}
+              update channel_outbox o set ${deliveryAssignments(delivery, error)}
               from channels h, conversations c, end_user_aliases a
-              where ${account} and c.tenant_id = o.tenant_id and c.id = o.conversation_id and a.tenant_id = o.tenant_id and a.channel = h.channel
+              where ${isOfAccount} and c.tenant_id = o.tenant_id and c.id = o.conversation_id and a.tenant_id = o.tenant_id and a.channel = h.channel
                 and a.kind = 'page_scoped_id' and a.value = ${watermark.pageScopedId} and a.end_user_id = c.end_user_id
                 and o.state = 'sent' and o.sent_at <= to_timestamp(${watermark.until.epochMillis}::float8 / 1000)
-                and ${further(delivery)} returning ${delivered}`
+                and ${isLaterState(delivery)} returning ${deliveredColumns}`
       return Rows.all(DeliveredPart)(statement)
     }
 
-    /** Whether an echo repeats one of our messages: by the metadata that we sent with it, or by the provider's id. */
+    /** Whether an echo is of one of our messages, by the metadata that we sent with it or by the provider's id. */
     const isOwn = ({ accountId, channel, messageId, origin }: InboundMessage) =>
       sql`/* every tenant: directory */
         select o.id from channel_outbox o join channels h on h.tenant_id = o.tenant_id and h.id = o.channel_id

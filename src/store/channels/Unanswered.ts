@@ -15,7 +15,7 @@ const maxMessagesPerReply = 50
 /** Maximum number of conversations of one sweep. */
 const sweepBatchSize = 100
 
-const Held = Schema.Struct({ state: ConversationState })
+const LockedConversation = Schema.Struct({ state: ConversationState })
 
 const Message = Schema.Struct({
   id: MessageId,
@@ -25,7 +25,7 @@ const Message = Schema.Struct({
   fresh: Schema.Boolean
 })
 
-const Around = Schema.Struct({
+const Activity = Schema.Struct({
   /** Whether a running turn already answers in the conversation. */
   busy: Schema.Boolean,
   /** Number of the agent's replies since the requested time. */
@@ -53,7 +53,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const around = ({ tenantId }: AgentScope, id: ConversationId, repliesSince: DateTime.Utc) =>
+    const readActivity = ({ tenantId }: AgentScope, id: ConversationId, repliesSince: DateTime.Utc) =>
       sql`
         select
           exists (
@@ -64,7 +64,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
             select count(*)::int from messages m
             where m.tenant_id = ${tenantId} and m.conversation_id = ${id} and m.author = 'agent'
               and m.created_at > ${DateTime.formatIso(repliesSince)}::timestamptz
-          ) as replies`.pipe(Rows.one(Around))
+          ) as replies`.pipe(Rows.one(Activity))
 
     const messages = ({ tenantId }: AgentScope, id: ConversationId, freshSince: DateTime.Utc) =>
       sql`
@@ -85,15 +85,15 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
       id: ConversationId,
       since: { readonly fresh: DateTime.Utc; readonly replies: DateTime.Utc }
     ) {
-      const held = yield* sql`
+      const locked = yield* sql`
         select state from conversations
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for update`.pipe(
-        Rows.first(Held)
+        Rows.first(LockedConversation)
       )
-      if (Option.isNone(held)) return null
+      if (Option.isNone(locked)) return null
       const found: Unanswered = {
-        ...held.value,
-        ...(yield* around(scope, id, since.replies)),
+        ...locked.value,
+        ...(yield* readActivity(scope, id, since.replies)),
         messages: yield* messages(scope, id, since.fresh)
       }
       return found
@@ -101,7 +101,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
 
     /**
      * Conversations of agents in which a message has waited since `before` without a running turn, because the job that
-     * should answer has died. `fresh` says whether it may still be answered.
+     * should answer it has died. `fresh`: whether it may still be answered.
      */
     const listForgotten = (before: DateTime.Utc, freshSince: DateTime.Utc) =>
       sql`/* every tenant: sweep */

@@ -54,7 +54,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
       sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
         and ${readableUnder(sql, scope, "r.source_scope")}`
 
-    /** Events of the run `r`, whose id is named so that the planner reads one week, after `after`, as JSON, in order. */
+    /** Events of the run `r` after `after`, as JSON, in order. With its id as a value, the planner reads one week. */
     const eventsAfter = (id: RunId, after: number, limit: number) => sql`
       select coalesce(jsonb_agg(
         jsonb_build_object(

@@ -23,7 +23,7 @@ const Chat = Schema.Struct({
 /** Another request started the conversation of the same chat at the same time. */
 export class ChatTaken extends Data.TaggedError("ChatTaken") {}
 
-/** The index decides between concurrent first messages; no other row of a turn can be there already. */
+/** True when another request has started the chat. No other row of a turn can exist already. */
 export const isChatTaken = violates("conversations_chat")
 
 /** Whether the conversation `c` belongs to the chat, for a key with this scope. */

@@ -4,8 +4,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { processStopped } from "../../domain/chat/AgentRun.ts"
-import { released } from "../billing/TurnQuota.ts"
-import { reported } from "../events/ReportedEvents.ts"
+import { returnTurns } from "../billing/TurnQuota.ts"
+import { eventWrites } from "../events/ReportedEvents.ts"
 import { endedWithoutMessageEvents, nextServedTicket, settleEmptyStatement } from "./TurnSettlement.ts"
 import { orUnstorable } from "../Unstorable.ts"
 
@@ -31,17 +31,17 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
         Effect.withSpan("ProcessLeases.renew")
       )
 
-    /** The process has stopped, with its runs. */
-    const leave = (id: string) => sql`delete from instances where id = ${id}`.pipe(Effect.asVoid)
+    /** Removes the lease of a process that has stopped, with its runs. */
+    const remove = (id: string) => sql`delete from instances where id = ${id}`.pipe(Effect.asVoid)
 
-    /** Only for a store used by a single process: every other process is dead, even with a valid lease. */
-    const leaveAll = sql`delete from instances`.pipe(Effect.asVoid)
+    /** Removes all leases. Only for a store with one process: every other process is dead, even with a valid lease. */
+    const removeAll = sql`delete from instances`.pipe(Effect.asVoid)
 
     const alive = sql`exists (select 1 from instances i where i.id = r.instance_id and i.lease_until >= now())`
     const isDead = sql`(r.ends_by < now() or not ${alive})`
 
-    /** Running runs whose process has died or whose deadline has passed, in the order of their tickets. */
-    const dead = sql<Run>`/* every tenant: sweep */
+    /** Running runs whose process has died or whose deadline has passed, by ticket. */
+    const findDead = sql<Run>`/* every tenant: sweep */
       with expired as (delete from instances where lease_until < now())
       select r.tenant_id as "tenantId", r.id from agent_runs r
       where r.status = 'running' and ${isDead} and tenant_is_swept(r.tenant_id)
@@ -87,18 +87,18 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
           case when alive then null else jsonb_build_object('code', ${processStopped}::text) end, now()
         from dead
       ),
-      ${reported(sql, endedWithoutMessageEvents(sql, sql`dead`))},
-      ${released(sql, sql`dead`)}
+      ${eventWrites(sql, endedWithoutMessageEvents(sql, sql`dead`))},
+      ${returnTurns(sql, sql`dead`)}
       select id from dead`
 
     /** Removes budget reservations of dead turns, including turns that are not stored. */
-    const letGo = sql`/* every tenant: sweep */
+    const releaseBudgets = sql`/* every tenant: sweep */
       select h.tenant_id, settle_budgets(h.tenant_id, h.run_id, 0) from (
         select distinct r.tenant_id, r.run_id from budget_holds r where ${isDead} and tenant_is_swept(r.tenant_id) limit ${sweepLimit}
       ) h`
 
-    /** Ends one run, without its message, if the database refuses that message. */
-    const endEmpty = (run: Run) =>
+    /** Ends one run without storing its message, which the database has refused. */
+    const endWithoutMessage = (run: Run) =>
       settleEmptyStatement(
         sql,
         run,
@@ -108,10 +108,10 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
       )
 
     /** Ends them one by one, so that a failure does not affect the others. */
-    const endApart = (runs: ReadonlyArray<Run>) =>
+    const endOneByOne = (runs: ReadonlyArray<Run>) =>
       Effect.forEach(runs, (run) =>
         orUnstorable(end([run])).pipe(
-          Effect.catchTag("Unstorable", () => endEmpty(run)),
+          Effect.catchTag("Unstorable", () => endWithoutMessage(run)),
           Effect.catchAllCause((cause) =>
             Effect.as(Effect.logError(`The run ${run.id} could not be ended`, cause), [])
           )
@@ -124,30 +124,30 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
      * Returns the number of runs.
      */
     const sweep = Effect.gen(function* () {
-      const runs = yield* dead
-      yield* letGo
+      const runs = yield* findDead
+      yield* releaseBudgets
       if (runs.length === 0) return 0
-      const ended = yield* Effect.catchTag(orUnstorable(end(runs)), "Unstorable", () => endApart(runs))
+      const ended = yield* Effect.catchTag(orUnstorable(end(runs)), "Unstorable", () => endOneByOne(runs))
       return ended.length
     }).pipe(Effect.withSpan("ProcessLeases.sweep"))
 
     /**
-     * Ends the tenant's running turns like those of a dead process, though their processes live: what these still write
-     * finds no running turn.
+     * Ends the tenant's running turns like those of a dead process, although their processes are alive. What these
+     * write afterwards has no effect, because the turn no longer runs.
      */
     const endAll = Effect.fn("ProcessLeases.endAll")(function* ({ tenantId }: TenantScope) {
       const runs = yield* sql<Run>`
         update agent_runs set ends_by = now() - interval '1 second'
         where tenant_id = ${tenantId} and status = 'running' returning tenant_id as "tenantId", id`
-      // The sweep leaves out a tenant that is being moved.
+      // The sweep skips a tenant that is being moved.
       yield* sql`
         select settle_budgets(h.tenant_id, h.run_id, 0) from (
           select distinct tenant_id, run_id from budget_holds where tenant_id = ${tenantId}
         ) h`
-      if (runs.length > 0) yield* Effect.catchTag(orUnstorable(end(runs)), "Unstorable", () => endApart(runs))
+      if (runs.length > 0) yield* Effect.catchTag(orUnstorable(end(runs)), "Unstorable", () => endOneByOne(runs))
     })
 
-    /** How many of the tenant's turns run. */
+    /** The number of the tenant's running turns. */
     const countRunning = ({ tenantId }: TenantScope) =>
       sql<{ readonly count: number }>`
         select count(*)::int as count from agent_runs where tenant_id = ${tenantId} and status = 'running'`.pipe(
@@ -155,6 +155,6 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
         Effect.map(([row]) => row?.count ?? 0)
       )
 
-    return { renew, leave, leaveAll, sweep, endAll, countRunning } as const
+    return { renew, remove, removeAll, sweep, endAll, countRunning } as const
   })
 }) {}

@@ -43,8 +43,8 @@ const RecordedRun = Schema.Struct({
 })
 export type RecordedRun = typeof RecordedRun.Type
 
-/** Data of an agent beside its settings. */
-const Belongings = Schema.Struct({
+/** What an agent has in addition to its settings. */
+const AgentResources = Schema.Struct({
   hasSources: Schema.Boolean,
   hasTools: Schema.Boolean,
   hasCurated: Schema.Boolean
@@ -54,8 +54,8 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** The key of the message that the run `r` answers. If its content was refused, a key above all others. */
-    const asked = sql`
+    /** The key of the message that the run `r` answers; above all keys if the message could not be stored. */
+    const questionPosition = sql`
       coalesce((select q.position from messages q
           where q.tenant_id = r.tenant_id and q.conversation_id = r.conversation_id and q.id = r.user_message_id),
         9223372036854775807)`
@@ -64,12 +64,12 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
      * The start of the episode of the run `r`: the last return of the conversation to the agent before it, if known,
      * else the position after the last message of a team member.
      */
-    const episode = sql`
+    const episodeStart = sql`
       greatest(
-        case when c.episode_start > 0 and c.episode_start < ${asked} then c.episode_start else -9223372036854775807 end,
+        case when c.episode_start > 0 and c.episode_start < ${questionPosition} then c.episode_start else -9223372036854775807 end,
         coalesce((
           select max(h.position) from messages h
-          where h.tenant_id = r.tenant_id and h.conversation_id = r.conversation_id and h.author = 'human' and h.position < ${asked}
+          where h.tenant_id = r.tenant_id and h.conversation_id = r.conversation_id and h.author = 'human' and h.position < ${questionPosition}
         ), -9223372036854775807)
       )`
 
@@ -93,7 +93,7 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
             select coalesce(json_agg(json_build_object('role', h.role, 'content', h.content) order by h.position), '[]')
             from (
               select h.role, h.content, h.position from messages h
-              where h.tenant_id = r.tenant_id and h.conversation_id = r.conversation_id and h.position > ${episode} and h.position < ${asked}
+              where h.tenant_id = r.tenant_id and h.conversation_id = r.conversation_id and h.position > ${episodeStart} and h.position < ${questionPosition}
                 and (r.answers is null or h.id <> all(r.answers))
               order by h.position desc limit ${maxHistory}
             ) h
@@ -114,7 +114,7 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
           exists (select from tools t where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) as "hasTools",
           exists (
             select from sources s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.type = 'QA'
-          ) as "hasCurated"`.pipe(Rows.one(Belongings), Effect.withSpan("RecordedRunStore.resourcesOf"))
+          ) as "hasCurated"`.pipe(Rows.one(AgentResources), Effect.withSpan("RecordedRunStore.resourcesOf"))
 
     return { find, resourcesOf } as const
   })

@@ -23,15 +23,15 @@ export interface HashedPassage extends RunPassage {
   readonly hash: string
 }
 
-export const hashed = (passages: ReadonlyArray<RunPassage>): ReadonlyArray<HashedPassage> =>
+export const hashPassages = (passages: ReadonlyArray<RunPassage>): ReadonlyArray<HashedPassage> =>
   passages.map((passage) => {
     const { heading, sourceName, text, title, url } = passage
     return { ...passage, hash: hash("sha256", toJsonb([sourceName, title, heading, url, text]), "hex") }
   })
 
 /**
- * Passages that this process has stored lately. Their texts are not sent again. One that was removed since fails the
- * foreign key of its run, see {@link retrySettlement}.
+ * Passages that this process has stored recently. Their texts are not sent again. If one was removed since, the foreign
+ * key of its run fails (see {@link retrySettlement}).
  */
 export class StoredPassages {
   readonly #known = new LruCache<true>()
@@ -40,11 +40,11 @@ export class StoredPassages {
     return this.#known.use(`${tenantId} ${passage.hash}`) === true
   }
 
-  /** Runs `settling`, whose run is shown `passages`, again where one of them was removed. */
+  /** Runs `settlement`, which refers to `passages`. Runs it again if one of them was removed. */
   settle<A extends { readonly _tag: string }, E, R>(
     { tenantId }: TenantScope,
     passages: ReadonlyArray<HashedPassage>,
-    settling: Effect.Effect<A, E, R>
+    settlement: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E, R> {
     const keys = passages.map(({ hash }) => `${tenantId} ${hash}`)
     const forget = () => {
@@ -54,20 +54,20 @@ export class StoredPassages {
       for (const key of keys) this.#known.put(key, true)
       this.#known.keep(maxRemembered)
     }
-    return Effect.tap(retrySettlement(settling, forget), ({ _tag }) =>
+    return Effect.tap(retrySettlement(settlement, forget), ({ _tag }) =>
       _tag === "Written" ? Effect.sync(remember) : Effect.void
     )
   }
 }
 
-/** The columns that are sent of a stored passage. */
+/** What is sent of a passage whose text is stored. */
 const withoutText = Struct.pick("chunkId", "documentId", "hash", "index", "score", "sourceId")
 
 /**
  * Parts of the statement that settles the run `settled`, each followed by a comma; empty without passages. Rows are
  * written in the order of their hashes, the same order in which removal locks them.
  */
-export const keptPassages = (
+export const passageWrites = (
   sql: SqlClient.SqlClient,
   scope: TenantScope,
   passages: ReadonlyArray<HashedPassage>,
@@ -97,7 +97,7 @@ export const keptPassages = (
       ),`
 }
 
-/** The passages of the run `r`, as JSON, sorted by number. With its id as a value the planner reads one week. */
+/** The passages of the run `r`, as JSON, sorted by number. With its id as a value, the planner reads one week. */
 export const passagesOf = (sql: SqlClient.SqlClient, id: Fragment = sql`r.id`): Fragment => sql`
   select coalesce(json_agg(
     json_build_object('index', u.number, 'sourceId', u.source_id, 'sourceName', p.source_name,
@@ -109,25 +109,25 @@ export const passagesOf = (sql: SqlClient.SqlClient, id: Fragment = sql`r.id`): 
   where u.tenant_id = r.tenant_id and u.run_id = ${id}`
 
 /**
- * A passage was removed, with its last run, between the check that it is stored and the reference to it. Nothing was
- * written.
+ * True when a passage was removed with its last run, after it was found to be stored and before it was referred to.
+ * Nothing was written.
  */
-const wasFreed = (error: unknown): boolean =>
+const isMissingPassage = (error: unknown): boolean =>
   isSqlError(error) && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23503"
 
 /**
- * Retries a settlement that the database rolled back. Deadlocks occur when a failed turn returns its quota while it
- * holds the conversation, because the conversation's next turn locks the two in the other order. Passages may also have
- * been removed: `onFreed` is called before the next try.
+ * Retries a settlement that the database rolled back. A deadlock occurs when a failed turn returns its quota while it
+ * has locked the conversation, because the conversation's next turn locks the two in the other order. A passage may
+ * also have been removed: `onMissing` is then called before the next attempt.
  */
 export const retrySettlement = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-  onFreed: () => void = () => {},
+  onMissing: () => void = () => {},
   tries = 5
 ): Effect.Effect<A, E, R> =>
   Effect.catchAll(effect, (error) => {
-    const freed = wasFreed(error)
-    if (tries === 0 || !(freed || isDeadlock(error))) return Effect.fail(error)
-    if (freed) onFreed()
-    return retrySettlement(effect, onFreed, tries - 1)
+    const isMissing = isMissingPassage(error)
+    if (tries === 0 || !(isMissing || isDeadlock(error))) return Effect.fail(error)
+    if (isMissing) onMissing()
+    return retrySettlement(effect, onMissing, tries - 1)
   })

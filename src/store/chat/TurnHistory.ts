@@ -14,13 +14,13 @@ export interface Answered {
   readonly regenerates?: boolean
 }
 
-/** Keys that were assigned later are below 1, so the first episode has no lower bound. */
+/** The key after which the episode begins. The first one has no lower bound: keys assigned later are below 1. */
 const episodeStart = (sql: SqlClient.SqlClient, { tenantId }: TenantScope, conversationId: ConversationId) =>
   sql`select case episode_start when 0 then -9223372036854775807 else episode_start end
     from conversations where tenant_id = ${tenantId} and id = ${conversationId}`
 
-/** A message that is not stored yet comes after all of these. */
-const without = (sql: SqlClient.SqlClient, { answers, regenerates }: Answered) => {
+/** Excludes the messages that the turn answers. A message that is not stored yet is not in the history. */
+const excludeAnswered = (sql: SqlClient.SqlClient, { answers, regenerates }: Answered) => {
   if (answers === undefined) return sql``
   return regenerates === true
     ? sql`and not exists (select from messages a where a.id = any(${answers}::text[])
@@ -44,7 +44,7 @@ export const historyOf = (
   from (
     (select role, content, position, created_at, id from messages
       where tenant_id = ${opaque(sql, scope.tenantId)} and conversation_id = ${conversationId} and position > (${episodeStart(sql, scope, conversationId)})
-        ${without(sql, answered)}
+        ${excludeAnswered(sql, answered)}
       order by position desc limit ${historyLimit})
     union all
     (select role, content, position, created_at, id from messages

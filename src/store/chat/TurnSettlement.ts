@@ -10,12 +10,12 @@ import { type Bill, sumOf } from "../../domain/billing/Cost.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { MessageId, RunId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
-import { countedCalls } from "../billing/ModelUsage.ts"
+import { modelUsageWrites } from "../billing/ModelUsage.ts"
 import { thresholdEvents, readBudgets, settledBudgets } from "../billing/TurnBudget.ts"
-import { released } from "../billing/TurnQuota.ts"
-import { isActive } from "../conversations/Activity.ts"
-import { type Report, reported } from "../events/ReportedEvents.ts"
-import { type HashedPassage, keptPassages, type StoredPassages } from "./RunPassages.ts"
+import { returnTurns } from "../billing/TurnQuota.ts"
+import { activityAssignments } from "../conversations/Activity.ts"
+import { eventWrites, type Report } from "../events/ReportedEvents.ts"
+import { type HashedPassage, passageWrites, type StoredPassages } from "./RunPassages.ts"
 
 /** The result of a turn, for reports. */
 export interface TurnSummary {
@@ -91,8 +91,8 @@ const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: S
     from: sql`settled`
   }
   const budgets = budgeted === true ? [thresholdEvents(sql)] : []
-  if (handoff === undefined) return reported(sql, ended, ...budgets)
-  const asked: Report = {
+  if (handoff === undefined) return eventWrites(sql, ended, ...budgets)
+  const handoffRequested: Report = {
     ...of,
     type: "handoff.requested",
     key: sql`conversation.id || ':' || conversation.epoch`,
@@ -100,7 +100,7 @@ const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: S
     from: sql`settled, conversation`,
     place: sql`1`
   }
-  return reported(sql, ended, asked, ...budgets)
+  return eventWrites(sql, ended, handoffRequested, ...budgets)
 }
 
 /** Inserts the reply, marks the messages that it answers, and inserts the user's message unless it is stored. */
@@ -171,7 +171,7 @@ const settleStatement = (
             and status = 'running' for update
         ),
         conversation as (
-          update conversations c set served = ${nextServedTicket(sql, sql`run.ticket`)}, ${isActive(sql)},
+          update conversations c set served = ${nextServedTicket(sql, sql`run.ticket`)}, ${activityAssignments(sql)},
             message_count = c.message_count + ${reply === null ? 0 : 1}::int
               + case when run.answers is null then 1 else 0 end
             ${handoff === undefined ? sql`` : sql`, state = 'HUMAN_REQUESTED', epoch = c.epoch + 1, handoff_reason = ${handoff}`}
@@ -196,10 +196,10 @@ const settleStatement = (
             as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
           on conflict (tenant_id, run_id, sequence) do nothing
         ),
-        ${keptPassages(sql, scope, passages, known)}
+        ${passageWrites(sql, scope, passages, known)}
         ${settlement.budgeted === true ? sql`${settledBudgets(sql, bills)},` : sql``}
         ${settledEvents(sql, settlement)},
-        ${settlement.counted ? counters(sql, reply === null ? nothingSaid : settlement, bills) : released(sql, sql`settled`)}
+        ${settlement.counted ? counters(sql, reply === null ? noTokens : settlement, bills) : returnTurns(sql, sql`settled`)}
         select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch
           ${settlement.budgeted === true ? sql`, ${readBudgets(sql)}` : sql``}`
 }
@@ -258,7 +258,7 @@ export const settleEmptyStatement = (
     returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited
   ),
   conversation as (
-    update conversations c set served = ${nextServedTicket(sql, sql`settled.ticket`)}, ${isActive(sql)}
+    update conversations c set served = ${nextServedTicket(sql, sql`settled.ticket`)}, ${activityAssignments(sql)}
     from settled where c.tenant_id = settled.tenant_id and c.id = settled.conversation_id
     returning c.id
   ),
@@ -270,12 +270,12 @@ export const settleEmptyStatement = (
     from settled
   ),
   ${isBudgeted ? sql`${settledBudgets(sql, bills)},` : sql``}
-  ${reported(sql, endedWithoutMessageEvents(sql, sql`settled`), ...(isBudgeted ? [thresholdEvents(sql)] : []))},
-  ${counted ? counters(sql, nothingSaid, bills) : released(sql, sql`settled`)}
+  ${eventWrites(sql, endedWithoutMessageEvents(sql, sql`settled`), ...(isBudgeted ? [thresholdEvents(sql)] : []))},
+  ${counted ? counters(sql, noTokens, bills) : returnTurns(sql, sql`settled`)}
   select id ${isBudgeted ? sql`, ${readBudgets(sql)}` : sql``} from settled`
 
 /** For a turn without a reply. Usage counts the tokens of stored replies only. */
-const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const
+const noTokens = { inputTokens: 0, outputTokens: 0 } as const
 
 /**
  * CTEs that add the turn, its tokens and its cost to the agent's usage. They read `settled`. The agent's own row, which
@@ -294,7 +294,7 @@ const counters = (
       output_tokens = used.output_tokens + excluded.output_tokens
     returning agent_id
   )
-  ${bills.length === 0 ? sql`` : sql`, ${countedCalls(sql, bills, sql`settled, counted`)}`}`
+  ${bills.length === 0 ? sql`` : sql`, ${modelUsageWrites(sql, bills, sql`settled, counted`)}`}`
 
 /** A started turn without a run. */
 export interface UnstoredTurn {
@@ -315,8 +315,8 @@ export const countStatement = (
     select ${scope.tenantId}::text as tenant_id, ${scope.agentId}::text as agent_id, ${runId}::text as id,
       ${periodStart}::timestamptz as period_start
   ),
-  ${budgeted ? sql`${settledBudgets(sql, bills)}, ${reported(sql, thresholdEvents(sql))},` : sql``}
-  ${counters(sql, nothingSaid, bills)}
+  ${budgeted ? sql`${settledBudgets(sql, bills)}, ${eventWrites(sql, thresholdEvents(sql))},` : sql``}
+  ${counters(sql, noTokens, bills)}
   select ${budgeted ? readBudgets(sql) : sql`1`}`
 
 /** Reverts a turn of which nothing is stored. */
@@ -330,5 +330,5 @@ export const releaseStatement = (
       ${credited}::boolean as credited
   ),
   ${budgeted ? sql`${settledBudgets(sql, [])},` : sql``}
-  ${released(sql, sql`settled`)}
+  ${returnTurns(sql, sql`settled`)}
   select ${budgeted ? readBudgets(sql) : sql`1`}`

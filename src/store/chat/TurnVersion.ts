@@ -27,23 +27,23 @@ export const TurnAgent = Schema.Struct({
 /** Determines the version of a turn. */
 interface VersionChoice {
   readonly conversationId: ConversationId
-  /** The version to try. Without it, the published one or that of the conversation's share is used. */
+  /** The version to test. Without it, the published one is used, or that of a split for its share of conversations. */
   readonly version: number | undefined
 }
 
-/** A number from 0 to below 1 that is fixed for a conversation. */
-const placeOf = (id: ConversationId): number =>
+/** A number from 0 to below 1 that never changes for a conversation. It is compared with the share of a split. */
+const shareOf = (id: ConversationId): number =>
   createHash("sha256").update(id).digest().readUInt32BE() / 2 ** 32
 
 /** The version of the agent `a` that the turn uses. */
 export const chosenVersion = (sql: SqlClient.SqlClient, { conversationId, version }: VersionChoice) =>
   version === undefined
-    ? sql`case when a.split_share > ${placeOf(conversationId)} then a.split_version else a.published_version end`
+    ? sql`case when a.split_share > ${shareOf(conversationId)} then a.split_version else a.published_version end`
     : sql`${version}::int`
 
 /** The columns of {@link TurnAgent}, for the agent `a`. */
-export const settingsColumns = (sql: SqlClient.SqlClient, asked: VersionChoice) => {
-  const chosen = chosenVersion(sql, asked)
+export const settingsColumns = (sql: SqlClient.SqlClient, choice: VersionChoice) => {
+  const chosen = chosenVersion(sql, choice)
   return sql`
     ${chosen} as "agentVersion",
     case when ${chosen} <> a.published_version then (

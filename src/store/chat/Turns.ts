@@ -26,9 +26,9 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 import { releaseReservation } from "../billing/TurnBudget.ts"
-import { reservation } from "../billing/TurnQuota.ts"
-import { reported, started } from "../events/ReportedEvents.ts"
-import { hashed, retrySettlement, StoredPassages } from "./RunPassages.ts"
+import { reserveTurn } from "../billing/TurnQuota.ts"
+import { conversationStarted, eventWrites } from "../events/ReportedEvents.ts"
+import { hashPassages, retrySettlement, StoredPassages } from "./RunPassages.ts"
 import { ChatTaken, findChat, isChatTaken } from "./Chats.ts"
 import { type Answered, historyOf } from "./TurnHistory.ts"
 import {
@@ -85,7 +85,7 @@ export interface TurnStart {
   readonly startedPayload?: TurnPayload
   /** Maximum duration of the run. After it, another process ends the run. */
   readonly timeout: Duration.DurationInput
-  /** The agent's version to try. Without it, the conversation's version is used. */
+  /** The agent's version to test. Without it, the conversation's version is used. */
   readonly version?: number
 }
 
@@ -136,8 +136,8 @@ const Place = Schema.Struct({
   history: Schema.Array(HistoryMessage)
 })
 
-/** Runs in the transaction of the reply, with the conversation's new epoch. */
-type Posting = (epoch: number) => Effect.Effect<void>
+/** Runs in the transaction that writes the reply, with the conversation's new epoch. */
+type AfterWrite = (epoch: number) => Effect.Effect<void>
 
 export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
   effect: Effect.gen(function* () {
@@ -145,9 +145,10 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     const storedPassages = new StoredPassages()
 
     /**
-     * Determines the end user: found, upserted by the caller's own id, or new. Has rows only if a turn was reserved.
+     * The end user of the turn: found, inserted or found by the caller's own id, or new. Has rows only if a turn was
+     * reserved.
      */
-    const identity = (scope: AgentScope, { target, persist, endUserId }: TurnStart) => {
+    const endUserRows = (scope: AgentScope, { target, persist, endUserId }: TurnStart) => {
       if (target._tag === "EndUser") {
         return sql`
           select e.id from end_users e, reserved where e.tenant_id = ${scope.tenantId} and e.id = ${target.id}`
@@ -165,7 +166,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     }
 
     /** Marks the message's files as used by the conversation. */
-    const keptFiles = ({ attachments = [] }: TurnStart, from: Fragment) =>
+    const fileClaims = ({ attachments = [] }: TurnStart, from: Fragment) =>
       attachments.length === 0
         ? sql``
         : sql`
@@ -177,43 +178,43 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           ),`
 
     /** Inserts the run with the user's message, and its first event. */
-    const runRows = (scope: ReadScope, opening: TurnStart, from: Fragment) => sql`
+    const runRows = (scope: ReadScope, start: TurnStart, from: Fragment) => sql`
       run as (
         insert into agent_runs (
           id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start, credited,
           epoch, answers, attachments, source_scope, status, started_at, ends_by, agent_version,
           language
         )
-        select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
-          ${opening.userMessageId}, ${opening.message}, reserved.period_start, reserved.credited,
-          origin.epoch, ${opening.answers ?? null}::text[], ${attachmentsJson(opening.attachments ?? [])}::jsonb,
+        select ${start.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${start.instanceId},
+          ${start.userMessageId}, ${start.message}, reserved.period_start, reserved.credited,
+          origin.epoch, ${start.answers ?? null}::text[], ${attachmentsJson(start.attachments ?? [])}::jsonb,
           ${sourceScopeJson(scope)}::jsonb, 'running',
-          ${DateTime.formatIso(opening.startedAt)}::timestamptz,
-          now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)}),
-          (select ${chosenVersion(sql, versionChoiceOf(opening))} from agents a
+          ${DateTime.formatIso(start.startedAt)}::timestamptz,
+          now() + make_interval(secs => ${Duration.toSeconds(start.timeout)}),
+          (select ${chosenVersion(sql, versionChoiceOf(start))} from agents a
             where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}),
-          ${languageName(opening.message)}
+          ${languageName(start.message)}
         from ${from}, reserved
         returning tenant_id, id
       ),
-      ${keptFiles(opening, from)}
+      ${fileClaims(start, from)}
       started as (
         insert into agent_run_events (tenant_id, run_id, sequence, type, status, label, payload, at)
-        select tenant_id, id, 1, 'run.started', 'running', ${opening.startedLabel},
-          ${opening.startedPayload === undefined ? null : encodePayload(opening.startedPayload)}::jsonb,
-          ${DateTime.formatIso(opening.startedAt)}::timestamptz
+        select tenant_id, id, 1, 'run.started', 'running', ${start.startedLabel},
+          ${start.startedPayload === undefined ? null : encodePayload(start.startedPayload)}::jsonb,
+          ${DateTime.formatIso(start.startedAt)}::timestamptz
         from run
       )`
 
-    const holder = (scope: ReadScope, { instanceId, runId, timeout }: TurnStart) => ({
+    const budgetHolder = (scope: ReadScope, { instanceId, runId, timeout }: TurnStart) => ({
       ...scope,
       runId,
       instanceId,
       timeout
     })
 
-    const columns = (opening: TurnStart) => sql`
-      ${settingsColumns(sql, versionChoiceOf(opening))},
+    const columns = (start: TurnStart) => sql`
+      ${settingsColumns(sql, versionChoiceOf(start))},
       exists (select 1 from reserved) as reserved,
       coalesce((select has_budgets from tenant), false) as budgeted,
       (select spent_budget from tenant) as "spentBudget",
@@ -221,33 +222,33 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       coalesce((select credited from reserved), false) as credited`
 
     /** Starts a turn in a new conversation, or without one. */
-    const open = (scope: ReadScope, opening: TurnStart) => {
+    const open = (scope: ReadScope, start: TurnStart) => {
       const known =
-        opening.target._tag === "EndUser"
-          ? sql`exists (select 1 from end_users where tenant_id = ${scope.tenantId} and id = ${opening.target.id})`
+        start.target._tag === "EndUser"
+          ? sql`exists (select 1 from end_users where tenant_id = ${scope.tenantId} and id = ${start.target.id})`
           : sql`true`
       const rows = sql`
         , conversation as (
           insert into conversations (id, tenant_id, agent_id, end_user_id, channel, source_scope, tickets, chat_id)
-          select ${opening.conversationId}, ${scope.tenantId}, ${scope.agentId}, identity.id, ${opening.channel},
-            ${sourceScopeJson(scope)}::jsonb, 1, ${opening.chatId ?? null}
+          select ${start.conversationId}, ${scope.tenantId}, ${scope.agentId}, identity.id, ${start.channel},
+            ${sourceScopeJson(scope)}::jsonb, 1, ${start.chatId ?? null}
           from identity
           returning id, tickets as ticket, epoch, tenant_id, agent_id, end_user_id, channel
         ),
-        ${runRows(scope, opening, sql`conversation origin`)},
-        ${reported(sql, started(sql, sql`conversation`))}`
+        ${runRows(scope, start, sql`conversation origin`)},
+        ${eventWrites(sql, conversationStarted(sql, sql`conversation`))}`
       return sql`
-        with ${reservation(sql, holder(scope, opening), known)},
-        identity as (${identity(scope, opening)})
-        ${opening.persist ? rows : sql``}
-        select ${columns(opening)},
+        with ${reserveTurn(sql, budgetHolder(scope, start), known)},
+        identity as (${endUserRows(scope, start)})
+        ${start.persist ? rows : sql``}
+        select ${columns(start)},
           (select id from identity) as "endUserId", ${known} as known, null as state, 0 as epoch,
-          ${opening.persist ? sql`1` : sql`null`}::int as ticket, true as clear, '[]'::json as history
+          ${start.persist ? sql`1` : sql`null`}::int as ticket, true as clear, '[]'::json as history
         from agents a where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
     }
 
     /** Starts a turn in a conversation that began under the same scope. A persistent turn takes a ticket. */
-    const resume = (scope: ReadScope, opening: TurnStart, id: ConversationId) => {
+    const resume = (scope: ReadScope, start: TurnStart, id: ConversationId) => {
       const rows = sql`
         , ticketed as (
           update conversations c set tickets = c.tickets + 1 from reserved
@@ -255,22 +256,22 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
             and c.state = 'AI_ACTIVE'
             ${
               // Checked on the row itself, so that a statement that waited for the row's lock sees the new state.
-              opening.retries === true
+              start.retries === true
                 ? sql`and c.tickets = c.served and c.message_count = (
                     select m.position from messages m
-                    where m.tenant_id = ${scope.tenantId} and m.conversation_id = ${id} and m.id = ${opening.userMessageId} and m.role = 'user')`
+                    where m.tenant_id = ${scope.tenantId} and m.conversation_id = ${id} and m.id = ${start.userMessageId} and m.role = 'user')`
                 : sql``
             }
           returning c.id, c.tickets as ticket, c.served, c.message_count, c.epoch, c.tenant_id, c.agent_id,
             c.end_user_id, c.channel, c.channel_id
         ),
-        ${runRows(scope, opening, sql`ticketed origin`)},
-        ${reported(
+        ${runRows(scope, start, sql`ticketed origin`)},
+        ${eventWrites(
           sql,
           // The first turn of a conversation that was created for it.
-          started(sql, sql`ticketed`, sql`ticket = 1 and message_count = 0 and channel_id is null`)
+          conversationStarted(sql, sql`ticketed`, sql`ticket = 1 and message_count = 0 and channel_id is null`)
         )}`
-      const place = opening.persist
+      const place = start.persist
         ? sql`
           (select ticket from ticketed)::int as ticket,
           coalesce((select t.ticket = t.served + 1 and t.message_count = conversation.message_count from ticketed t), false)
@@ -280,14 +281,14 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         with conversation as (
           select id, state, end_user_id, message_count, epoch from conversations
           where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
-            and (channel in ('api', 'widget') or channel = ${opening.channel})
+            and (channel in ('api', 'widget') or channel = ${start.channel})
             and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb
         ),
-        ${reservation(sql, holder(scope, opening), sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
-        ${opening.persist ? rows : sql``}
-        select ${columns(opening)}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
-          conversation.state, ${opening.persist ? sql`coalesce((select epoch from ticketed), conversation.epoch, 0)` : sql`coalesce(conversation.epoch, 0)`}::int as epoch, ${place},
-          (${historyOf(sql, scope, id, opening)}) as history
+        ${reserveTurn(sql, budgetHolder(scope, start), sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
+        ${start.persist ? rows : sql``}
+        select ${columns(start)}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
+          conversation.state, ${start.persist ? sql`coalesce((select epoch from ticketed), conversation.epoch, 0)` : sql`coalesce(conversation.epoch, 0)`}::int as epoch, ${place},
+          (${historyOf(sql, scope, id, start)}) as history
         from agents a left join conversation on true
         where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
     }
@@ -295,22 +296,22 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     /**
      * Checks the target, reserves a turn of the quota and writes the start of the turn, in one statement. Nothing is
      * written if the target does not exist, the quota is used up, or another request started the chat at the same time.
-     * Dies of a deadlock, after which the caller runs its whole transaction again (`retryDeadlocks`).
+     * Dies on a deadlock. The caller then runs its whole transaction again (`retryDeadlocks`).
      */
-    const begin = CheapSpans.fn("Turns.begin")(function* (scope: ReadScope, opening: TurnStart) {
-      const { target } = opening
+    const begin = CheapSpans.fn("Turns.begin")(function* (scope: ReadScope, start: TurnStart) {
+      const { target } = start
       const execute = () =>
-        target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
+        target._tag === "Conversation" ? resume(scope, start, target.id) : open(scope, start)
       return yield* SqlSchema.single({ Request: Schema.Void, Result: StartedTurn, execute })(undefined).pipe(
         Effect.map(withRecorded),
         // A budget was reserved, but no turn of the quota.
         Effect.tap(({ budgeted, reserved, spentBudget }) =>
           budgeted && !reserved && spentBudget === null
-            ? releaseReservation(sql, scope.tenantId, opening.runId)
+            ? releaseReservation(sql, scope.tenantId, start.runId)
             : Effect.void
         ),
         Effect.catchAll((error) =>
-          opening.chatId !== undefined && isChatTaken(error)
+          start.chatId !== undefined && isChatTaken(error)
             ? Effect.fail(new ChatTaken())
             : Effect.die(error)
         )
@@ -324,10 +325,10 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       scope: AgentScope,
       conversationId: ConversationId,
       ticket: number,
-      opening: Answered = {}
+      answered: Answered = {}
     ) =>
       sql`
-        select c.state, c.epoch::int, (${historyOf(sql, scope, conversationId, opening)}) as history,
+        select c.state, c.epoch::int, (${historyOf(sql, scope, conversationId, answered)}) as history,
           earlier.running = 0 as clear, earlier.alive < earlier.running as dead
         from conversations c, lateral (
           select count(*) as running, count(i.id) filter (where r.ends_by >= now()) as alive
@@ -341,21 +342,21 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
 
     /**
      * Writes the end of the turn, once. A reply is written only while the agent answers the conversation and no human
-     * has taken over since the turn began. `posting` joins its transaction. Fails, without a change, if the content
-     * cannot be stored.
+     * has taken over since the turn began. `afterWrite` runs in the same transaction. Fails, without a change, if the
+     * content cannot be stored.
      */
     const settle = CheapSpans.fn("Turns.settle")(function* (
       scope: AgentScope,
       settlement: Settlement,
-      posting: Posting | null = null
+      afterWrite: AfterWrite | null = null
     ) {
-      const passages = hashed(settlement.passages ?? [])
+      const passages = hashPassages(settlement.passages ?? [])
       const written = settleOnce(sql, scope, settlement, passages, storedPassages).pipe(
         Effect.tap((settled) =>
-          posting !== null && settled._tag === "Written" ? posting(settled.epoch) : Effect.void
+          afterWrite !== null && settled._tag === "Written" ? afterWrite(settled.epoch) : Effect.void
         )
       )
-      const whole = posting === null ? written : sql.withTransaction(written)
+      const whole = afterWrite === null ? written : sql.withTransaction(written)
       return yield* storedPassages.settle(scope, passages, whole)
     }, orUnstorable)
 

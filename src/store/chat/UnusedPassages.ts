@@ -1,6 +1,6 @@
 /**
- * Removes passages of no run. Whatever deletes runs frees theirs at once; a dropped week of runs leaves them to this
- * search, which begins anew with each (`passage_sweep`).
+ * Removes passages that no run refers to. Deleting a run removes its passages at once, but dropping a week of runs does
+ * not. So each dropped week restarts this search (`passage_sweep`).
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -8,8 +8,8 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Rows from "../Rows.ts"
 
-/** Maximum number of passages that one batch looks at. */
-const batch = 500
+/** Maximum number of passages that one batch checks. */
+const batchSize = 500
 
 const PassageKey = Schema.Struct({ tenantId: Schema.String, hash: Schema.Uint8ArrayFromSelf })
 type PassageKey = typeof PassageKey.Type
@@ -26,10 +26,10 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
       select * from unnest(${unused.map(({ tenantId }) => tenantId)}::text[], ${unused.map(({ hash }) => hash)}::bytea[])`
 
     /**
-     * They are locked first: a turn that settles meanwhile and refers to one of them is seen by the second statement, or
-     * waits and then stores the text anew.
+     * Locks them first. If a turn settles meanwhile and refers to one of them, the second statement sees that, or the
+     * turn waits and then stores the text again.
      */
-    const free = (unused: ReadonlyArray<PassageKey>) =>
+    const removeUnused = (unused: ReadonlyArray<PassageKey>) =>
       Effect.gen(function* () {
         yield* sql`/* every tenant: sweep */
           select from passages p where (p.tenant_id, p.hash) in (${rows(unused)}) and tenant_is_swept(p.tenant_id) order by p.tenant_id, p.hash for update`
@@ -37,23 +37,23 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
           delete from passages p where (p.tenant_id, p.hash) in (${rows(unused)}) and tenant_is_swept(p.tenant_id) and not ${isUsed}`
       })
 
-    /** One batch; true when there is more to look at. */
+    /** Checks one batch. True when there are more. */
     const sweep = Effect.gen(function* () {
       // Locked until the batch commits, so that one process searches at a time.
-      const place =
+      const position =
         yield* sql`select seen_tenant as "tenantId", seen_hash as hash from passage_sweep for update skip locked`.pipe(
           Rows.first(PassageKey)
         )
-      if (Option.isNone(place)) return false
-      const { hash, tenantId } = place.value
-      const looked = yield* sql`/* every tenant: sweep */
+      if (Option.isNone(position)) return false
+      const { hash, tenantId } = position.value
+      const checked = yield* sql`/* every tenant: sweep */
         select tenant_id as "tenantId", hash, ${isUsed} as used from (
           select tenant_id, hash from passages where (tenant_id, hash) > (${tenantId}, ${hash})
-          order by tenant_id, hash limit ${batch}
+          order by tenant_id, hash limit ${batchSize}
         ) p order by tenant_id, hash`.pipe(Rows.all(CheckedPassage))
-      const unused = looked.filter(({ used }) => !used)
-      if (unused.length > 0) yield* free(unused)
-      const last = looked.length === batch ? looked.at(-1) : undefined
+      const unused = checked.filter(({ used }) => !used)
+      if (unused.length > 0) yield* removeUnused(unused)
+      const last = checked.length === batchSize ? checked.at(-1) : undefined
       if (last === undefined) yield* sql`delete from passage_sweep`
       else yield* sql`update passage_sweep set seen_tenant = ${last.tenantId}, seen_hash = ${last.hash}`
       return last !== undefined

@@ -11,8 +11,8 @@ import { Message } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId, MessageId } from "../../domain/Ids.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { Author, type FeedbackRequest, LastTurn, Rating } from "../../domain/chat/Widget.ts"
-import { reported } from "../events/ReportedEvents.ts"
-import { isActive } from "../conversations/Activity.ts"
+import { eventWrites } from "../events/ReportedEvents.ts"
+import { activityAssignments } from "../conversations/Activity.ts"
 import * as Rows from "../Rows.ts"
 import { attachmentsJson } from "../conversations/AttachmentsJson.ts"
 
@@ -88,7 +88,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
         if (rows.length === 0) return false
         yield* sql`
           with place as (
-            update conversations c set message_count = c.message_count + 1, ${isActive(sql)}
+            update conversations c set message_count = c.message_count + 1, ${activityAssignments(sql)}
             where c.tenant_id = ${scope.tenantId} and c.id = ${conversationId}
               and not exists (select from messages where tenant_id = ${scope.tenantId} and id = ${message.id})
             returning c.tenant_id, c.id, c.agent_id, c.message_count
@@ -137,7 +137,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
           on conflict (tenant_id, message_id) do update set rating = excluded.rating, comment = excluded.comment, updated_at = now()
           returning tenant_id, message_id, conversation_id
         ),
-        ${reported(sql, {
+        ${eventWrites(sql, {
           type: "feedback.given",
           // A changed rating is another event.
           key: sql`rated.message_id || ':' || extract(epoch from clock_timestamp())`,

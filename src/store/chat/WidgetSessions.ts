@@ -39,9 +39,9 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const alive = sql`used_at > now() - ${sessionDays}::int * interval '1 day'`
+    const isAlive = sql`used_at > now() - ${sessionDays}::int * interval '1 day'`
 
-    const person = (scope: AgentScope, id: EndUserId, externalId: ExternalEndUserId | null) => sql`
+    const upsertPerson = (scope: AgentScope, id: EndUserId, externalId: ExternalEndUserId | null) => sql`
       insert into end_users (id, tenant_id, external_id) values (${id}, ${scope.tenantId}, ${externalId})
       on conflict (tenant_id, external_id) do update set external_id = excluded.external_id
       returning id`
@@ -56,7 +56,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       }: { readonly endUserId: EndUserId; readonly externalId: ExternalEndUserId | null }
     ) =>
       sql`
-        with person as (${person(scope, endUserId, externalId)})
+        with person as (${upsertPerson(scope, endUserId, externalId)})
         insert into widget_sessions (id_hash, tenant_id, agent_id, end_user_id)
         select ${hash}, ${scope.tenantId}, ${scope.agentId}, id from person
         returning end_user_id as "endUserId", conversation_id as "conversationId"`.pipe(
@@ -72,7 +72,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       sql`
         with used as (
           update widget_sessions set used_at = now()
-          where tenant_id = ${scope.tenantId} and id_hash = ${hash} and agent_id = ${scope.agentId} and ${alive}
+          where tenant_id = ${scope.tenantId} and id_hash = ${hash} and agent_id = ${scope.agentId} and ${isAlive}
             and used_at < now() - interval '1 hour'
         )
         select end_user_id as "endUserId", (
@@ -80,7 +80,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
           where c.tenant_id = s.tenant_id and c.id = s.conversation_id and ${readableUnder(sql, scope, "c.source_scope")}
         ) as "conversationId"
         from widget_sessions s
-        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}`.pipe(
+        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${isAlive}`.pipe(
         Rows.first(Row),
         Effect.withSpan("WidgetSessionStore.find")
       )
@@ -89,7 +89,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       sql`
         select s.end_user_id as "endUserId", s.conversation_id as "conversationId"
         from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
-        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}
+        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${isAlive}
         for key share of e for update of s`.pipe(Rows.first(Row))
 
     /** The state of a conversation that began under the same scope. */
@@ -154,7 +154,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       sql`
         select e.id as "endUserId", e.external_id as "externalId"
         from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
-        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}
+        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${isAlive}
         for update of e for update of s`.pipe(Rows.first(Person))
 
     const idOf = Schema.decodeUnknown(Schema.NonEmptyArray(Schema.Struct({ id: EndUserId })))
@@ -171,12 +171,12 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         const { endUserId: anonymous, externalId: known } = found.value
         if (known === externalId) return "same" as const
         if (known !== null) return "other" as const
-        const [{ id }] = yield* Effect.flatMap(person(scope, fresh, externalId), idOf)
+        const [{ id }] = yield* Effect.flatMap(upsertPerson(scope, fresh, externalId), idOf)
         yield* closeOtherConversations(sql, scope, [id, anonymous])
-        const isTheirs = sql`tenant_id = ${scope.tenantId} and end_user_id = ${anonymous}`
-        yield* sql`update conversations set end_user_id = ${id} where ${isTheirs}`
-        yield* sql`update end_user_aliases set end_user_id = ${id} where ${isTheirs}`
-        yield* sql`update widget_sessions set end_user_id = ${id} where ${isTheirs}`
+        const isOfAnonymous = sql`tenant_id = ${scope.tenantId} and end_user_id = ${anonymous}`
+        yield* sql`update conversations set end_user_id = ${id} where ${isOfAnonymous}`
+        yield* sql`update end_user_aliases set end_user_id = ${id} where ${isOfAnonymous}`
+        yield* sql`update widget_sessions set end_user_id = ${id} where ${isOfAnonymous}`
         yield* sql`delete from end_users where tenant_id = ${scope.tenantId} and id = ${anonymous}`
         return "moved" as const
       },
@@ -188,7 +188,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
     const prune = Effect.gen(function* () {
       const people = yield* sql`/* every tenant: sweep */
         delete from widget_sessions where (tenant_id, id_hash) in (
-          select tenant_id, id_hash from widget_sessions where not ${alive} and tenant_is_swept(tenant_id)
+          select tenant_id, id_hash from widget_sessions where not ${isAlive} and tenant_is_swept(tenant_id)
           order by used_at limit ${sweepLimit} for update skip locked
         )
         returning tenant_id as "tenantId", end_user_id as id`.pipe(

@@ -13,7 +13,7 @@ import * as Rows from "../Rows.ts"
 /** Maximum number of messages of one statement. */
 export const pageSize = 50
 /** Maximum number of events of one run. */
-const eventLimit = 1_000
+const maxEvents = 1_000
 
 const Head = Schema.Struct({
   state: ConversationState,
@@ -41,17 +41,17 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** True while the credential that a reader of conversation `c` depends on has not been revoked. */
-      const stands = (by: GrantingCredential | null) => {
-        if (by === null) return sql`true`
-        if ("key" in by) {
+      /** True while the credential on which a reader of the conversation `c` depends is valid. */
+      const isCredentialValid = (credential: GrantingCredential | null) => {
+        if (credential === null) return sql`true`
+        if ("key" in credential) {
           return sql`exists (
-          select from api_keys k where k.id = ${by.key} and k.tenant_id = c.tenant_id and k.status = 'ACTIVE'
+          select from api_keys k where k.id = ${credential.key} and k.tenant_id = c.tenant_id and k.status = 'ACTIVE'
             and (k.expires_at is null or k.expires_at > now()))`
         }
         return sql`exists (
         select from user_sessions s join users u on u.tenant_id = s.tenant_id and u.id = s.user_id
-        where s.tenant_id = c.tenant_id and s.token_hash = ${Buffer.from(by.session, "base64url")}::bytea and s.expires_at > now()
+        where s.tenant_id = c.tenant_id and s.token_hash = ${Buffer.from(credential.session, "base64url")}::bytea and s.expires_at > now()
           and u.tenant_id = c.tenant_id)`
       }
 
@@ -60,13 +60,13 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
         { tenantId }: TenantScope,
         conversationId: ConversationId,
         seen: MessageId | null,
-        by: GrantingCredential | null
+        credential: GrantingCredential | null
       ) =>
         sql`
           select c.state, c.message_count::int as position,
             (select m.position::int from messages m
               where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.id = ${seen}) as seen
-          from conversations c where c.tenant_id = ${tenantId} and c.id = ${conversationId} and ${stands(by)}`.pipe(
+          from conversations c where c.tenant_id = ${tenantId} and c.id = ${conversationId} and ${isCredentialValid(credential)}`.pipe(
           Rows.first(Head),
           Effect.withSpan("ConversationFeedStore.head")
         )
@@ -94,7 +94,7 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
             e.at as timestamp
           from agent_run_events e join agent_runs r on r.tenant_id = e.tenant_id and r.id = e.run_id
           where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} and r.id = ${runId} and e.sequence > ${sequence}
-          order by e.sequence limit ${eventLimit}`.pipe(
+          order by e.sequence limit ${maxEvents}`.pipe(
           Rows.all(EventRow),
           Effect.withSpan("ConversationFeedStore.eventsAfter")
         )

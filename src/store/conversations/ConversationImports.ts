@@ -41,7 +41,7 @@ export class ConversationImports extends Effect.Service<ConversationImports>()(
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** Stores new `conversations` in one statement, each of them whole. Returns a result for each. */
+      /** Stores those of `conversations` that are new, in one statement. Returns a result for each. */
       const insert = (conversations: ReadonlyArray<NewConversation>) =>
         sql`/* every tenant: directory */
           with given as materialized (

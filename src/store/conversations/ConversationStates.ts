@@ -14,8 +14,8 @@ import {
   ConversationState
 } from "../../domain/conversations/Conversation.ts"
 import { AgentId, type ConversationId, type MessageId, RunId, type UserId } from "../../domain/Ids.ts"
-import { reported, sentByHuman } from "../events/ReportedEvents.ts"
-import { isActive } from "./Activity.ts"
+import { eventWrites, messageSent } from "../events/ReportedEvents.ts"
+import { activityAssignments } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
 import { attachmentsJson } from "./AttachmentsJson.ts"
 
@@ -37,7 +37,7 @@ export interface Change {
   readonly reason?: string
   /** The team member who makes the change, if any. */
   readonly by?: UserId
-  /** How unanswered messages of a channel are marked. */
+  /** The value of `answered_by` for unanswered messages of a channel. */
   readonly unanswered: string
 }
 
@@ -56,7 +56,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       const eventOf = (to: ConversationState) =>
         to !== "HUMAN_REQUESTED" && to !== "HUMAN_ACTIVE"
           ? sql``
-          : sql`, ${reported(sql, {
+          : sql`, ${eventWrites(sql, {
               type: to === "HUMAN_ACTIVE" ? "handoff.taken" : "handoff.requested",
               key: sql`changed.id || ':' || changed.epoch`,
               tenantId: sql`changed.tenant_id`,
@@ -122,10 +122,10 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
         const files = attachmentsJson(message.attachments)
         yield* sql`
         with conversation as (
-          update conversations c set message_count = c.message_count + 1, ${isActive(sql)}
+          update conversations c set message_count = c.message_count + 1, ${activityAssignments(sql)}
           where c.tenant_id = ${scope.tenantId} and c.id = ${id} returning c.id, c.tenant_id, c.agent_id, c.message_count
         )
-        ${message.author === "human" ? sql`, ${reported(sql, sentByHuman(sql, message.id, message.userId))}` : sql``}
+        ${message.author === "human" ? sql`, ${eventWrites(sql, messageSent(sql, message.id, message.userId))}` : sql``}
         insert into messages (
           id, tenant_id, conversation_id, agent_id, position, role, content, author, author_user_id, attachments
         )

@@ -1,4 +1,4 @@
-/** Conversations and their messages, in pages. An agent's key reads its own, the dashboard all of the tenant. */
+/** Conversations and their messages, in pages. An agent's key reads its own; the dashboard reads all of the tenant. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
@@ -122,8 +122,8 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
       })
 
       /**
-       * At most `limit` messages with keys after `after`, or from the first one on. None when the scope has no such
-       * conversation. It is one statement, so that keys assigned concurrently are all seen or none.
+       * At most `limit` messages after the key `after`, or from the first message. None when the scope has no such
+       * conversation. One statement sees either all or none of the keys that are assigned concurrently.
        */
       const messages = (
         scope: ConversationScope,

@@ -10,7 +10,7 @@ import { EndUser } from "../../domain/conversations/EndUser.ts"
 import { EndUserId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
-import { forgetAnswers } from "../events/ReportedEvents.ts"
+import { clearAnswers } from "../events/ReportedEvents.ts"
 import { passagesOf } from "../chat/RunPassages.ts"
 import { lastChange } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
@@ -40,8 +40,8 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       (select count(*) from conversations c
         where c.tenant_id = e.tenant_id and c.end_user_id = e.id and c.channel <> 'test')::int as conversations`
 
-    /** True for the person of the team's test conversations. */
-    const isTester = sql`(
+    /** True for a person who has only test conversations of the team. */
+    const isTestUser = sql`(
       e.external_id is null
       and exists (select from conversations c
         where c.tenant_id = e.tenant_id and c.end_user_id = e.id and c.channel = 'test')
@@ -59,7 +59,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     /** Newest first. */
     const list = ({ tenantId }: TenantScope, { limit, after, externalId }: EndUserFilter) => {
       const conditions = [
-        sql`not ${isTester}`,
+        sql`not ${isTestUser}`,
         ...(after === undefined ? [] : [sql`e.id < ${after}`]),
         ...(externalId === undefined ? [] : [sql`e.external_id = ${externalId}`])
       ]
@@ -77,15 +77,15 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
 
     const lines = (rows: Fragment) => Rows.all(Line)(sql`select id, line from (${rows}) rows order by id`)
 
-    const iso = (moment: Fragment) =>
+    const isoTime = (moment: Fragment) =>
       sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 
     /** Conversations after the id `after`, oldest first. */
     const conversations = ({ tenantId }: TenantScope, id: EndUserId, after: string, limit: number) =>
       lines(sql`
         select c.id, json_build_object('type', 'conversation', 'id', c.id, 'agentId', c.agent_id,
-          'channel', c.channel, 'state', c.state, 'createdAt', ${iso(sql`c.created_at`)},
-          'updatedAt', ${iso(lastChange(sql))}) as line
+          'channel', c.channel, 'state', c.state, 'createdAt', ${isoTime(sql`c.created_at`)},
+          'updatedAt', ${isoTime(lastChange(sql))}) as line
         from conversations c
         where c.tenant_id = ${tenantId} and c.end_user_id = ${id} and c.id > ${after} order by c.id limit ${limit}`)
 
@@ -98,7 +98,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
             select json_build_object('rating', f.rating, 'comment', f.comment) from message_feedback f
             where f.tenant_id = m.tenant_id and f.message_id = m.id
           ),
-          'createdAt', ${iso(sql`m.created_at`)}) as line
+          'createdAt', ${isoTime(sql`m.created_at`)}) as line
         from messages m
         where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and m.id > ${after}
         order by m.id limit ${limit}`)
@@ -107,11 +107,11 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     const runs = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
       lines(sql`
         select r.id, json_build_object('type', 'run', 'id', r.id, 'conversationId', r.conversation_id,
-          'status', r.status, 'message', r.user_message, 'startedAt', ${iso(sql`r.started_at`)},
-          'completedAt', ${iso(sql`r.completed_at`)},
+          'status', r.status, 'message', r.user_message, 'startedAt', ${isoTime(sql`r.started_at`)},
+          'completedAt', ${isoTime(sql`r.completed_at`)},
           'events', (
             select coalesce(json_agg(json_build_object('sequence', e.sequence, 'type', e.type, 'status', e.status,
-              'label', e.label, 'payload', e.payload, 'timestamp', ${iso(sql`e.at`)}) order by e.sequence), '[]')
+              'label', e.label, 'payload', e.payload, 'timestamp', ${isoTime(sql`e.at`)}) order by e.sequence), '[]')
             from agent_run_events e where e.tenant_id = r.tenant_id and e.run_id = r.id
           ), 'passages', (${passagesOf(sql)})) as line
         from agent_runs r
@@ -122,7 +122,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     const notes = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
       lines(sql`
         select e.id, json_build_object('type', 'note', 'id', e.id, 'conversationId', e.conversation_id,
-          'content', e.content, 'createdAt', ${iso(sql`e.created_at`)}) as line
+          'content', e.content, 'createdAt', ${isoTime(sql`e.created_at`)}) as line
         from conversation_entries e
         where e.tenant_id = ${tenantId} and e.conversation_id = ${conversationId} and e.kind = 'note' and e.id > ${after}
         order by e.id limit ${limit}`)
@@ -131,18 +131,18 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     const aliases = ({ tenantId }: TenantScope, id: EndUserId) =>
       lines(sql`
         select a.channel || ' ' || a.kind || ' ' || a.value as id, json_build_object('type', 'alias',
-          'channel', a.channel, 'kind', a.kind, 'value', a.value, 'createdAt', ${iso(sql`a.created_at`)}) as line
+          'channel', a.channel, 'kind', a.kind, 'value', a.value, 'createdAt', ${isoTime(sql`a.created_at`)}) as line
         from end_user_aliases a where a.tenant_id = ${tenantId} and a.end_user_id = ${id}`).pipe(
         Effect.orDie,
         Effect.withSpan("EndUserStore.aliases")
       )
 
     /**
-     * Delivered events of the person. They do not refer to the person's row, so they are found by the messages made
-     * from them and by the sender. The same sender may write to other tenants: events for another tenant's account are
-     * excluded.
+     * True for delivered events `i` of the person. They do not refer to the person's row, so they are found by the
+     * messages made from them and by the sender. The sender may also write to other tenants, so events for another
+     * tenant's account are excluded.
      */
-    const ofPerson = ({ tenantId }: TenantScope, id: EndUserId) => sql`
+    const isOfPerson = ({ tenantId }: TenantScope, id: EndUserId) => sql`
       (exists (
         select from messages m join conversations c on c.tenant_id = m.tenant_id and c.id = m.conversation_id
         where c.tenant_id = ${tenantId} and c.end_user_id = ${id} and c.channel = i.channel and m.channel_message_id = i.message_id
@@ -165,11 +165,11 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     const deliveries = (scope: TenantScope, id: EndUserId, after: string, limit: number) =>
       lines(sql`/* every tenant: directory */
         select i.id, json_build_object('type', 'delivery', 'channel', i.channel, 'accountId', i.account_id,
-          'receivedAt', ${iso(sql`i.received_at`)}, 'raw', i.raw) as line
-        from channel_inbox i where i.id > ${after} and ${ofPerson(scope, id)} order by i.id limit ${limit}`)
+          'receivedAt', ${isoTime(sql`i.received_at`)}, 'raw', i.raw) as line
+        from channel_inbox i where i.id > ${after} and ${isOfPerson(scope, id)} order by i.id limit ${limit}`)
 
     const eraseDeliveries = (scope: TenantScope, id: EndUserId) =>
-      sql`/* every tenant: directory */ delete from channel_inbox i where ${ofPerson(scope, id)}`
+      sql`/* every tenant: directory */ delete from channel_inbox i where ${isOfPerson(scope, id)}`
 
     /** Files of all the person's conversations. */
     const filesOf = ({ tenantId }: TenantScope, id: EndUserId) =>
@@ -181,10 +181,10 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       )
 
     /**
-     * Ends the tenant's running previews: a draft that quotes the person is deleted with its turn, and a preview has a
-     * copy of its text. Those that ended in earlier versions lose theirs.
+     * Ends the tenant's running previews of corrections, and removes the copies of drafts in them: a draft that quotes
+     * the person is deleted with its turn. Earlier versions kept copies in ended previews.
      */
-    const forgetDrafts = (tenantId: TenantScope["tenantId"]) => sql`
+    const endPreviews = (tenantId: TenantScope["tenantId"]) => sql`
       update experiments set curated = null, ended_at = coalesce(ended_at, now()),
         status = case when status in ('queued', 'running') then 'cancelled' else status end
       where tenant_id = ${tenantId} and curated is not null`
@@ -214,14 +214,14 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
         if (running.length > 0) return "busy" as const
         yield* eraseDeliveries({ tenantId }, id)
         const files = yield* filesOf({ tenantId }, id)
-        yield* forgetAnswers(
+        yield* clearAnswers(
           sql,
           tenantId,
           sql`conversation_id in (select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id})`
         )
         yield* sql`delete from end_users where tenant_id = ${tenantId} and id = ${id}`
-        // Afterwards: an experiment that starts meanwhile waits for the turns, and holds no experiment of others then.
-        yield* forgetDrafts(tenantId)
+        // Last: an experiment that starts meanwhile waits for the turns, and has locked no other experiment then.
+        yield* endPreviews(tenantId)
         if (files.length > 0) yield* release(files.map(({ ref }) => ref))
         return "erased" as const
       },

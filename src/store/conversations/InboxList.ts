@@ -11,7 +11,7 @@ import { type InboxFilter, InboxStatus, maxUnread } from "../../domain/conversat
 import { ConversationId, type MessageId, type UserId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { lastChange, pageBegins } from "./Activity.ts"
+import { lastChange, minUpdatedAt } from "./Activity.ts"
 import { ConversationRow } from "./Conversations.ts"
 import * as Rows from "../Rows.ts"
 
@@ -27,13 +27,13 @@ type ListedConversation = Omit<typeof Row.Type, "moment">
 
 const StandingRow = Schema.Struct({ conversationId: ConversationId, ...InboxStatus.fields })
 
-/** The member of a tenant who reads. */
-export interface Reader extends TenantScope {
+/** The member of a tenant whose inbox is read. */
+export interface InboxMember extends TenantScope {
   readonly userId: UserId
 }
 
-/** Parses `<moment> <id>` of the last row of a page. */
-const placeOf = (after: string) => {
+/** Parses a cursor, `<moment> <id>` of the last row of a page. */
+const parseCursor = (after: string) => {
   const [moment = "", id = ""] = after.split(" ")
   return { moment, id }
 }
@@ -43,12 +43,12 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
     const sql = yield* SqlClient.SqlClient
 
     /** Position up to which the member has read `c`, and the time before which everything counts as read. */
-    const joinReads = ({ tenantId, userId }: Reader) => sql`
+    const joinReads = ({ tenantId, userId }: InboxMember) => sql`
       left join users reader on reader.tenant_id = ${tenantId} and reader.id = ${userId}
       left join conversation_reads seen on seen.tenant_id = ${tenantId} and seen.user_id = ${userId}
         and seen.conversation_id = c.id`
 
-    // By the time at which a message was stored: one that its provider delivers late was written before it.
+    // By the time at which a message was stored, because a provider may deliver it long after it was written.
     const isUnread = sql`(
       c.message_count > coalesce(seen.position, 0) and ${lastChange(sql)} > coalesce(reader.inbox_read_at, '-infinity')
       and exists (
@@ -75,10 +75,10 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       ) person (id) join conversations own on own.end_user_id = person.id and own.tenant_id = ${tenantId}`
 
     const conditionsOf = (
-      reader: Reader,
+      member: InboxMember,
       { agentId, assignee, channel, label, q, state, unread }: InboxFilter
     ): ReadonlyArray<Fragment> => [
-      sql`c.tenant_id = ${opaque(sql, reader.tenantId)}`,
+      sql`c.tenant_id = ${opaque(sql, member.tenantId)}`,
       channel === undefined ? sql`c.channel <> 'test'` : sql`c.channel = ${channel}`,
       ...(agentId === undefined ? [] : [sql`c.agent_id = ${agentId}`]),
       ...(state === undefined ? [] : [sql`c.state = ${state}`]),
@@ -86,7 +86,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
         ? []
         : assignee === "none"
           ? [sql`c.assignee_id is null`, sql`c.state <> 'CLOSED'`]
-          : [sql`c.assignee_id = ${assignee === "me" ? reader.userId : assignee}`]),
+          : [sql`c.assignee_id = ${assignee === "me" ? member.userId : assignee}`]),
       ...(label === undefined
         ? []
         : [
@@ -94,19 +94,19 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
               and l.label_id = ${label})`
           ]),
       ...(unread === undefined ? [] : [isUnread]),
-      ...(q === undefined ? [] : [sql`c.id in (${matchingIds(reader, q)})`])
+      ...(q === undefined ? [] : [sql`c.id in (${matchingIds(member, q)})`])
     ]
 
     /** Last activity first. Test conversations of the team only if their channel is requested. */
     const list = Effect.fn("InboxListStore.list")(function* (
-      reader: Reader,
+      member: InboxMember,
       filter: InboxFilter,
       { after, limit }: { readonly limit: number; readonly after: string | undefined }
     ) {
-      const place = after === undefined ? undefined : placeOf(after)
+      const place = after === undefined ? undefined : parseCursor(after)
       const changed = lastChange(sql)
       const conditions = sql.and([
-        ...conditionsOf(reader, filter),
+        ...conditionsOf(member, filter),
         ...(place === undefined
           ? []
           : [
@@ -114,14 +114,14 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
               sql`(${changed}, c.id) < (${place.moment}::timestamptz, ${place.id})`
             ])
       ])
-      const from = sql`conversations c ${filter.unread === undefined ? sql`` : joinReads(reader)}`
+      const from = sql`conversations c ${filter.unread === undefined ? sql`` : joinReads(member)}`
       const selected = sql`
         select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
           (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
           ${changed} as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason",
           to_char(${changed} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as moment
         from ${from}
-        where ${conditions} and c.updated_at >= ${pageBegins(sql, from, sql`${conditions}`, limit + 1)}
+        where ${conditions} and c.updated_at >= ${minUpdatedAt(sql, from, sql`${conditions}`, limit + 1)}
         order by ${changed} desc, c.id desc limit ${limit + 1}`.pipe(Rows.all(Row))
       const rows = yield* filter.q === undefined ? selected : forEveryTenant("words")(selected)
       const shown = rows.slice(0, limit)
@@ -134,7 +134,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
     })
 
     /** The state of each of `ids` for the member. */
-    const readStates = (reader: Reader, ids: ReadonlyArray<ConversationId>) =>
+    const readStates = (member: InboxMember, ids: ReadonlyArray<ConversationId>) =>
       sql`
         select c.id as "conversationId", left(q.content, 160) as question, ${isUnread} as unread,
           case when c.assignee_id is not null then jsonb_build_object('id', c.assignee_id, 'email', (
@@ -144,13 +144,13 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
             select jsonb_agg(l.label_id order by l.label_id) from conversation_labels l
             where l.tenant_id = c.tenant_id and l.conversation_id = c.id
           ), '[]') as "labelIds"
-        from conversations c ${joinReads(reader)}
+        from conversations c ${joinReads(member)}
         left join lateral (
           select m.content from messages m
           where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.position is not null
           order by m.position desc limit 1
         ) q on true
-        where c.tenant_id = ${opaque(sql, reader.tenantId)}
+        where c.tenant_id = ${opaque(sql, member.tenantId)}
           and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`.pipe(
         Rows.all(StandingRow),
         Effect.withSpan("InboxListStore.readStates")
@@ -160,12 +160,12 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
      * Number of unread conversations that humans answer and that are not assigned to another member, at most
      * `maxUnread`.
      */
-    const unread = (reader: Reader) =>
+    const unread = (member: InboxMember) =>
       sql`
         select count(*)::int as count from (
-          select from conversations c ${joinReads(reader)}
-          where c.tenant_id = ${opaque(sql, reader.tenantId)} and c.state in ('HUMAN_REQUESTED', 'HUMAN_ACTIVE')
-            and c.channel <> 'test' and (c.assignee_id is null or c.assignee_id = ${reader.userId}) and ${isUnread}
+          select from conversations c ${joinReads(member)}
+          where c.tenant_id = ${opaque(sql, member.tenantId)} and c.state in ('HUMAN_REQUESTED', 'HUMAN_ACTIVE')
+            and c.channel <> 'test' and (c.assignee_id is null or c.assignee_id = ${member.userId}) and ${isUnread}
           limit ${maxUnread}
         ) waiting`.pipe(
         Rows.first(Schema.Struct({ count: Schema.Int })),
@@ -174,7 +174,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       )
 
     /** False when the tenant has no such conversation with such a message. The read position never moves back. */
-    const read = ({ tenantId, userId }: Reader, id: ConversationId, messageId: MessageId) =>
+    const read = ({ tenantId, userId }: InboxMember, id: ConversationId, messageId: MessageId) =>
       sql`
         insert into conversation_reads (tenant_id, user_id, conversation_id, position)
         select c.tenant_id, u.id, c.id, m.position
@@ -186,7 +186,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
         returning position`.pipe(Rows.any, Effect.withSpan("InboxListStore.read"))
 
     /** Marks everything as read. */
-    const readAll = Effect.fn("InboxListStore.readAll")(function* ({ tenantId, userId }: Reader) {
+    const readAll = Effect.fn("InboxListStore.readAll")(function* ({ tenantId, userId }: InboxMember) {
       yield* sql`update users set inbox_read_at = now() where tenant_id = ${tenantId} and id = ${userId}`
       yield* sql`delete from conversation_reads where tenant_id = ${tenantId} and user_id = ${userId}`
     }, Effect.orDie)

@@ -51,7 +51,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
       limit 1
     )`
 
-    /** The last run that should have answered the customer's message `m`, if nothing has answered it. */
+    /** Joins the failed run `u` that should have answered the customer's message `m`, if nothing has answered it. */
     const unansweredBy = sql`
       left join lateral (
         select u.tenant_id, u.id, u.status from agent_runs u
@@ -86,7 +86,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
 
     const stages = sql.literal("array['sent', 'delivered', 'read']")
 
-    /** Delivery of message `m`: that of a failed part, else of the part that is furthest behind. */
+    /** The delivery state of message `m`: that of a failed part, else of the part that has advanced least. */
     const delivery = sql`(
       select jsonb_build_object(
         'status', case when bool_or(o.state = 'failed') then 'failed'

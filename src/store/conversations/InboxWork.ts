@@ -17,14 +17,14 @@ import {
 } from "../../domain/conversations/Inbox.ts"
 import { type ConversationId, UserId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
-import type { Reader } from "./InboxList.ts"
+import type { InboxMember } from "./InboxList.ts"
 import { lastChange } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
 
 /** Maximum number of entries of one page of a thread. The newest are kept. */
-const entryLimit = 500
+const maxEntries = 500
 /** Maximum number of other conversations of a person. */
-const otherLimit = 10
+const maxOtherConversations = 10
 
 const EntryRow = Schema.Struct({ ...EntrySchema.fields, createdAt: Schema.DateTimeUtcFromDate })
 
@@ -37,19 +37,19 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const iso = (column: string) =>
+    const isoTime = (column: string) =>
       sql.literal(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
 
-    const teammate = (column: string) =>
+    const memberJson = (column: string) =>
       sql.literal(
         `case when ${column} is not null then jsonb_build_object('id', ${column}, 'email',
           (select u.email from users u where u.tenant_id = e.tenant_id and u.id = ${column})) end`
       )
 
-    const columns = sql`e.id, e.kind, e.position::int as position, ${teammate("e.user_id")} as by,
-      ${teammate("e.subject_id")} as subject, e.content, e.created_at as "createdAt"`
+    const columns = sql`e.id, e.kind, e.position::int as position, ${memberJson("e.user_id")} as by,
+      ${memberJson("e.subject_id")} as subject, e.content, e.created_at as "createdAt"`
 
-    /** Entries behind the messages from `first` to `last`, oldest first. */
+    /** Entries after the messages from `first` to `last`, oldest first. */
     const entries = (
       { tenantId }: TenantScope,
       id: ConversationId,
@@ -60,7 +60,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
           select ${columns} from conversation_entries e
           where e.tenant_id = ${tenantId} and e.conversation_id = ${id} and e.position >= ${first}
             ${last === null ? sql`` : sql`and e.position <= ${last}`}
-          order by e.position desc, e.created_at desc limit ${entryLimit}
+          order by e.position desc, e.created_at desc limit ${maxEntries}
         ) newest order by position, "createdAt", id`.pipe(
         Rows.all(EntryRow),
         Effect.withSpan("InboxWorkStore.entries")
@@ -68,7 +68,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
 
     /** Adds an entry. Needs a transaction that has locked the conversation. */
     const addEntry = Effect.fn("InboxWorkStore.addEntry")(function* (
-      { tenantId, userId }: Reader,
+      { tenantId, userId }: InboxMember,
       conversationId: ConversationId,
       entry: {
         readonly kind: EntryKind
@@ -175,7 +175,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       )
 
     /** False when the conversation has no such note of the member. */
-    const removeNote = ({ tenantId, userId }: Reader, conversationId: ConversationId, id: EntryId) =>
+    const removeNote = ({ tenantId, userId }: InboxMember, conversationId: ConversationId, id: EntryId) =>
       sql`
         delete from conversation_entries
         where tenant_id = ${tenantId} and conversation_id = ${conversationId} and id = ${id} and kind = 'note'
@@ -194,7 +194,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
             where n.tenant_id = ${tenantId} and n.end_user_id = p.id and n.channel <> 'test') as "conversationCount",
           coalesce((
             select jsonb_agg(jsonb_build_object('id', o.id, 'channel', o.channel, 'state', o.state,
-              'question', o.question, 'updatedAt', ${iso("o.updated_at")}) order by o.id desc)
+              'question', o.question, 'updatedAt', ${isoTime("o.updated_at")}) order by o.id desc)
             from (
               select n.id, n.channel, n.state, ${lastChange(sql, "n")} as updated_at, (
                 select left(m.content, 160) from messages m
@@ -203,7 +203,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
               ) as question
               from conversations n
               where n.tenant_id = ${tenantId} and n.end_user_id = p.id and n.id <> c.id and n.channel <> 'test'
-              order by n.id desc limit ${otherLimit}
+              order by n.id desc limit ${maxOtherConversations}
             ) o
           ), '[]') as others
         from conversations c join end_users p on p.tenant_id = c.tenant_id and p.id = c.end_user_id

@@ -19,7 +19,7 @@ export interface ReportScope extends TenantScope {
   readonly to: DateTime.Utc
 }
 
-const WrongRow = Schema.Struct({
+const FailedTurnRow = Schema.Struct({
   runId: RunId,
   agentId: AgentId,
   /** The agent's current setting. */
@@ -36,7 +36,7 @@ const WrongRow = Schema.Struct({
   /** Little-endian floats of the requested profile; null if there is no vector yet. */
   embedding: Schema.NullOr(Schema.Uint8ArrayFromSelf)
 })
-export type WrongRow = typeof WrongRow.Type
+export type FailedTurnRow = typeof FailedTurnRow.Type
 
 const SearchedRow = Schema.Struct({ runId: RunId, id: SourceId, name: Schema.String })
 const SourceRow = Schema.Struct({ agentId: AgentId, id: SourceId, name: Schema.String })
@@ -69,18 +69,18 @@ const MeasuresRow = Schema.Struct({
   partly: Schema.Number,
   unsupported: Schema.Number
 })
-export type MeasuredRow = typeof MeasuresRow.Type
+export type MeasuresRow = typeof MeasuresRow.Type
 
 /** Maximum number of characters of a question that are used. */
 export const maxQuestionLength = 1_000
-/** Number of characters read after them: masking has to see the whole of a value that the limit cuts. */
+/** Number of characters that are read beyond that, so that masking sees the whole of a value that the limit cuts. */
 const maxValueLength = 512
 /** Maximum number of sources of one agent that a report names. */
 const maxSourcesPerAgent = 50
 /** Maximum number of rows of one report of measures, without the total. */
 export const maxMeasuresRows = 500
 /** A question that is asked again within this time counts as not resolved. */
-const repeatMillis = 86_400_000
+const repeatWindowMillis = 86_400_000
 
 const base64 = (vector: Float32Array): string =>
   Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64")
@@ -107,7 +107,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
           and (r.status = 'failed' or r.unanswered or r.handed_over or r.stopped or r.rating = -1)
           and ${isOfCustomer} ${agentId === undefined ? sql`` : sql`and r.agent_id = ${agentId}`}
         order by r.id desc limit ${limit}`.pipe(
-        Rows.all(WrongRow),
+        Rows.all(FailedTurnRow),
         Effect.withSpan("InsightStore.failedTurns")
       )
 
@@ -152,7 +152,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
           order by s.id limit ${maxSourcesPerAgent}
         ) s`.pipe(Rows.all(SourceRow), Effect.withSpan("InsightStore.sourcesOf"))
 
-    const keys: Record<MeasuredBy, ReturnType<typeof sql.literal>> = {
+    const keyExpressions: Record<MeasuredBy, ReturnType<typeof sql.literal>> = {
       day: sql.literal(`to_char(t.started_at at time zone 'UTC', 'YYYY-MM-DD')`),
       agent: sql.literal("t.agent_id"),
       channel: sql.literal("t.channel"),
@@ -161,8 +161,8 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
     }
 
     /**
-     * One total, and one row for each value of `by` that had turns, in order, up to one row more than a report includes.
-     * A turn counts once it has ended. One from before costs were stored counts as one unpriced call, as in the usage.
+     * One total, and one row for each value of `by` that had turns, in order, up to one more than a report includes.
+     * Only ended turns count. A turn from before costs were stored counts as one unpriced call, as in the usage.
      */
     const measures = ({ agentId, from, tenantId, to }: ReportScope, by: MeasuredBy) =>
       sql`
@@ -177,7 +177,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
             ) as again
           from agents a
           join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.status <> 'running'
-            and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to, repeatMillis)}
+            and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to, repeatWindowMillis)}
           join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and ${isOfCustomer}
           where a.tenant_id = ${opaque(sql, tenantId)} ${agentId === undefined ? sql`` : sql`and a.id = ${agentId}`}
         ),
@@ -188,7 +188,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
             round(extract(epoch from completed_at - started_at) * 1000)::int as settle_ms
           from asked where id < ${minIdAt("run", to)}
         )
-        select ${keys[by]}::text as key, max(t.name) as name, grouping(${keys[by]}) = 1 as "isTotal",
+        select ${keyExpressions[by]}::text as key, max(t.name) as name, grouping(${keyExpressions[by]}) = 1 as "isTotal",
           count(*)::float8 as turns, count(distinct t.end_user_id)::float8 as people,
           count(*) filter (where t.answered)::float8 as answered,
           count(*) filter (where t.unanswered)::float8 as refused,
@@ -214,8 +214,8 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
             count(*) filter (where result = '"partly"') as partly, count(*) filter (where result = '"no"') as unsupported
           from jsonb_path_query(m.citations, '$[*].supported') result
         ) g
-        group by grouping sets ((${keys[by]}), ())
-        order by "isTotal" desc, ${keys[by]} limit ${maxMeasuresRows + 2}`.pipe(
+        group by grouping sets ((${keyExpressions[by]}), ())
+        order by "isTotal" desc, ${keyExpressions[by]} limit ${maxMeasuresRows + 2}`.pipe(
         Rows.all(MeasuresRow),
         Effect.withSpan("InsightStore.measures")
       )

@@ -37,7 +37,7 @@ export class LegacyMessages extends Effect.Service<LegacyMessages>()("store/conv
       where m.tenant_id = ranked.tenant_id and m.id = ranked.id
       returning 1`
 
-    /** Assigns keys to at most `size` messages and returns their number. It is also 0 while another process does it. */
+    /** Assigns keys to at most `size` messages and returns their number. Returns 0 while another process does it. */
     const giveKeys = (size: number) =>
       Effect.gen(function* () {
         // Checked before the transaction, because usually there is nothing to do and no lock is needed.

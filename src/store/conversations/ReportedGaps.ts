@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type AgentId, type RunId, TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { type Report, reported } from "../events/ReportedEvents.ts"
+import { eventWrites, type Report } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** How long a process holds a tenant. After a crash, another process can take it then. */
@@ -56,8 +56,8 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
         Rows.all(Gap)
       )
 
-    /** Stores the group's current state; `isNews` reports it. */
-    const keep = ({ tenantId }: TenantScope, gap: FoundGap, isNews: boolean) => {
+    /** Stores the group's current state. With `mustReport`, the event is reported. */
+    const keep = ({ tenantId }: TenantScope, gap: FoundGap, mustReport: boolean) => {
       const report: Report = {
         type: "gap.found",
         key: sql`kept.id || ':' || kept.threshold || ':' || extract(epoch from clock_timestamp())`,
@@ -74,7 +74,7 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
             on conflict (tenant_id, id) do update set threshold = excluded.threshold, run_ids = excluded.run_ids
             returning tenant_id, id, threshold
           )
-          ${isNews ? sql`, ${reported(sql, report)}` : sql``}
+          ${mustReport ? sql`, ${eventWrites(sql, report)}` : sql``}
           select id from kept`.pipe(Rows.none)
     }
 

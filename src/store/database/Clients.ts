@@ -14,18 +14,18 @@ import type { Engine } from "./Engine.ts"
 import { EngineSocket } from "./EngineSocket.ts"
 import { listenEmbedded, listenNative, notifyBy } from "./Notifications.ts"
 import * as PoolMetrics from "./PoolMetrics.ts"
-import { Prepared } from "./Prepared.ts"
-import { sqlOver } from "./SqlOver.ts"
+import { PreparedStatements } from "./PreparedStatements.ts"
+import { clientOfPool } from "./PoolClient.ts"
 import { sessionName, sessionText } from "./TenantQuery.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
 export interface ServerOptions {
   readonly url: Redacted.Redacted
-  /** Bounds the pool; one more connection listens. */
+  /** Maximum number of connections of the pool. One more listens. */
   readonly maxConnections: number
-  /** Address of the listening connection, when `url` leads to a pooler that does not support LISTEN; `url` by default. */
+  /** Address of the listening connection if `url` leads to a pooler without LISTEN; `url` by default. */
   readonly directUrl?: Redacted.Redacted | null
-  /** Tenants' statements run as this role, which the policies of rows bind; null, the default: as whom `url` names. */
+  /** The role that tenants' statements run as, for row level security; null, the default: the role of `url`. */
   readonly tenantRole?: string | null
 }
 
@@ -34,18 +34,18 @@ type Client<E = never> = Effect.Effect<PgClient.PgClient, E | SqlError, Scope.Sc
 const connectTimeout = Duration.seconds(10)
 /** No statement of ours takes longer; one that does is cancelled by the server. */
 const statementTimeout = Duration.seconds(60)
-/** As the server numbers its versions. */
-const oldestServerVersion = 150_000
+/** In the form of `server_version_num`. */
+const minServerVersion = 150_000
 
 /**
- * Compiling a statement takes a tenth of a second and more, and the planner asks for it where it saves nothing. Through a
- * pooler the setting may stay with a connection that others use: it changes no result.
+ * Compiling a statement takes a tenth of a second or more, and the planner chooses it even where it saves nothing.
+ * Behind a pooler, the setting may remain on a connection that others use. It changes no result.
  */
-const withoutJit = (client: Pg.ClientBase, done: (error?: Error) => void) =>
+const disableJit = (client: Pg.ClientBase, done: (error?: Error) => void) =>
   client.query("set jit = off", (error: Error | undefined) => done(error))
 
-/** The statement that every tenant's statement begins with, so that connections that stay with us parse it once. */
-const withSession = (client: Pg.ClientBase, done: (error?: Error) => void) =>
+/** Prepares the statement that precedes every tenant's statement, so that the connection parses it once. */
+const prepareSession = (client: Pg.ClientBase, done: (error?: Error) => void) =>
   client.query({ name: sessionName, text: sessionText, values: ["none", ""] }, (error: Error | undefined) =>
     done(error)
   )
@@ -67,7 +67,7 @@ const poolOf = (config: Pg.PoolConfig) =>
       )
   ).pipe(Effect.tap(PoolMetrics.watch))
 
-/** A client of an open engine, which stays the caller's to close. */
+/** A client of an open engine. The caller closes the engine. */
 export const embeddedClient = (engine: Engine, tenantRole: string | null = null): Client =>
   Effect.gen(function* () {
     const pool = yield* poolOf({
@@ -78,14 +78,14 @@ export const embeddedClient = (engine: Engine, tenantRole: string | null = null)
       // The engine has one session; recycling its one connection gains nothing.
       max: 1,
       idleTimeoutMillis: 0,
-      ...(tenantRole === null ? {} : { verify: withSession })
+      ...(tenantRole === null ? {} : { verify: prepareSession })
     })
-    const client = yield* sqlOver(pool, new Prepared(true), tenantRole)
+    const client = yield* clientOfPool(pool, new PreparedStatements(true), tenantRole)
     return Object.assign(client, { listen: listenEmbedded(client, pool), notify: notifyBy(client) })
   })
 
-/** Then the database has to bound statements itself; a warning says when it does not. */
-const warnUnlimited = (client: PgClient.PgClient) =>
+/** Without time-outs from this client the database must set its own. Warns when it does not. */
+const warnWithoutTimeouts = (client: PgClient.PgClient) =>
   client<{ readonly unlimited: boolean }>`
     select 0 in (
       select setting::int from pg_settings
@@ -101,25 +101,25 @@ const warnUnlimited = (client: PgClient.PgClient) =>
     )
   )
 
-/** A pooler in transaction mode refuses settings that a connection would bring along, as a protocol violation. */
+/** A pooler in transaction mode refuses the settings of a new connection, as a protocol violation. */
 const refusesSettings = (error: DatabaseUnavailable | SqlError) =>
   error._tag === "SqlError" &&
   isError(error.cause) &&
   codeOf(error.cause) === "08P01" &&
   /startup parameter/u.test(error.cause.message)
 
-/** The server answers, and is of a version that the migrations work on. */
-const refuseOld = (client: PgClient.PgClient) =>
+/** Fails if the version of the server is too old for the migrations. */
+const refuseOldServer = (client: PgClient.PgClient) =>
   Effect.gen(function* () {
     const [server] = yield* client<{ readonly number: number; readonly version: string }>`
       select current_setting('server_version_num')::int as number, current_setting('server_version') as version`
-    if (server === undefined || server.number >= oldestServerVersion) return
+    if (server === undefined || server.number >= minServerVersion) return
     return yield* new DatabaseUnavailable({
       message: `PostgreSQL ${server.version} is too old: 15 is needed. Update the server, or let DATABASE_URL name another.`
     })
   })
 
-/** Fails where nothing can be written: at a standby, or where the role's transactions are set to read only. */
+/** Fails if nothing can be written: on a standby, or if the role's transactions are read-only. */
 export const refuseReadOnly = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly standby: boolean; readonly writable: boolean }>`
@@ -143,19 +143,19 @@ export const serverClient = (options: ServerOptions): Client<DatabaseUnavailable
     }
     const tenantRole = options.tenantRole ?? null
     const prepareConnection = (client: Pg.ClientBase, done: (error?: Error) => void) =>
-      withoutJit(client, (error) =>
-        error === undefined || error === null ? withSession(client, done) : done(error)
+      disableJit(client, (error) =>
+        error === undefined || error === null ? prepareSession(client, done) : done(error)
       )
     const open = (limits: Pg.PoolConfig, pooled: boolean) =>
       poolOf({
         ...connection,
         ...limits,
         max: options.maxConnections,
-        verify: tenantRole === null || pooled ? withoutJit : prepareConnection
+        verify: tenantRole === null || pooled ? disableJit : prepareConnection
       }).pipe(
         // A pooler gives each statement another connection.
-        Effect.flatMap((pool) => sqlOver(pool, new Prepared(!pooled), tenantRole)),
-        Effect.tap((made) => forEveryTenant("migration")(refuseOld(made)))
+        Effect.flatMap((pool) => clientOfPool(pool, new PreparedStatements(!pooled), tenantRole)),
+        Effect.tap((made) => forEveryTenant("migration")(refuseOldServer(made)))
       )
     const limits = {
       statement_timeout: Duration.toMillis(statementTimeout),
@@ -163,7 +163,7 @@ export const serverClient = (options: ServerOptions): Client<DatabaseUnavailable
     }
     const directUrl = options.directUrl ?? null
     const client = yield* Effect.catchIf(open(limits, directUrl !== null), refusesSettings, () =>
-      Effect.tap(open({}, true), (made) => forEveryTenant("migration")(warnUnlimited(made)))
+      Effect.tap(open({}, true), (made) => forEveryTenant("migration")(warnWithoutTimeouts(made)))
     )
     const direct = Redacted.value(directUrl ?? options.url)
     const listen = yield* listenNative({

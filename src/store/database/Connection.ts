@@ -1,7 +1,7 @@
 /**
- * Statements on the connections of a pool. An interrupted caller returns at once. Its statement is not cancelled: it runs
- * to its end, and the connection returns to the pool afterwards. (`PgClient` asks the server to cancel the connection's
- * current statement, which by then may be another caller's.)
+ * Statements on the connections of a pool. An interrupted caller returns at once. Its statement is not cancelled: it
+ * runs to its end, and the connection returns to the pool afterwards. (`PgClient` asks the server to cancel the
+ * connection's current statement, which by then may be another caller's.)
  */
 import type { Connection } from "@effect/sql/SqlConnection"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -11,7 +11,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Pg from "pg"
 import { sqlErrorOf } from "./Failure.ts"
-import type { Prepared } from "./Prepared.ts"
+import type { PreparedStatements } from "./PreparedStatements.ts"
 import { TenantQuery } from "./TenantQuery.ts"
 import { everyTenant, sessionOf } from "../../concurrency/TenantSession.ts"
 
@@ -26,23 +26,23 @@ interface Query {
 interface SessionValues {
   readonly session: string
   readonly role: string
-  /** Whether the connection keeps the statement that sets them prepared. */
-  readonly isKept: boolean
+  /** Whether the connection has prepared the statement that sets them. */
+  readonly isPrepared: boolean
 }
 
 type Answer = Pg.QueryResult | ReadonlyArray<Pg.QueryResult>
 type Done = (answer: Effect.Effect<Answer, SqlError>) => void
 
 /** The driver returns one result for each statement of a text. */
-const isSeveral = (answer: Answer): answer is ReadonlyArray<Pg.QueryResult> => Array.isArray(answer)
+const isList = (answer: Answer): answer is ReadonlyArray<Pg.QueryResult> => Array.isArray(answer)
 
 const rowsOf = (answer: Answer): ReadonlyArray<object> =>
-  isSeveral(answer) ? answer.map(({ rows }) => rows) : answer.rows
+  isList(answer) ? answer.map(({ rows }) => rows) : answer.rows
 
-const listsOf = (answer: Answer): ReadonlyArray<ReadonlyArray<unknown>> =>
-  isSeveral(answer) ? [] : answer.rows
+const valuesOf = (answer: Answer): ReadonlyArray<ReadonlyArray<unknown>> =>
+  isList(answer) ? [] : answer.rows
 
-const unconnected = (error: Error | undefined) =>
+const noConnection = (error: Error | undefined) =>
   Effect.fail(sqlErrorOf(error ?? new Error("There is no connection to the database.")))
 
 /**
@@ -54,7 +54,7 @@ const isReadOnly = (error: Error) => "code" in error && error.code === "25006"
 type Answered = (error: Error | null | undefined, answer: Answer) => void
 
 /** Sends one query, preceded by the statement that sets `sessionValues`, if given. */
-const send = (
+const sendQuery = (
   client: Pg.ClientBase,
   query: Query,
   sessionValues: SessionValues | null,
@@ -66,18 +66,18 @@ const send = (
   const inner = new Pg.Query(extended, (error: Error | undefined, answer: unknown) =>
     Reflect.apply(answered, undefined, [error, answer])
   )
-  client.query(new TenantQuery(inner, sessionValues.session, sessionValues.role, sessionValues.isKept))
+  client.query(new TenantQuery(inner, sessionValues.session, sessionValues.role, sessionValues.isPrepared))
 }
 
-/** Runs one query. `onBroken` hears of an error after which the connection is of no use. */
-const ask = (
+/** Runs one query. `onBroken` is called with an error after which the connection cannot be used. */
+const runQuery = (
   client: Pg.ClientBase,
   query: Query,
   sessionValues: SessionValues | null,
   onBroken: (error: Error) => void,
   done: Done
 ) => {
-  send(client, query, sessionValues, (error, answer) => {
+  sendQuery(client, query, sessionValues, (error, answer) => {
     if (error === null || error === undefined) return done(Effect.succeed(answer))
     if (isReadOnly(error)) onBroken(error)
     done(Effect.fail(sqlErrorOf(error, client)))
@@ -85,8 +85,8 @@ const ask = (
 }
 
 abstract class Statements implements Connection {
-  /** `often` is false for statements that are not prepared, and so planned at each execution. */
-  protected abstract run(query: Query, often?: boolean): Effect.Effect<Answer, SqlError>
+  /** `mayPrepare`: false for a statement that must be planned at each execution. */
+  protected abstract run(query: Query, mayPrepare?: boolean): Effect.Effect<Answer, SqlError>
 
   execute(text: string, params: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<object>, SqlError> {
     return Effect.map(this.run({ text, values: [...params] }), rowsOf)
@@ -100,7 +100,7 @@ abstract class Statements implements Connection {
     text: string,
     params: ReadonlyArray<unknown>
   ): Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>, SqlError> {
-    return Effect.map(this.run({ text, values: [...params], rowMode: "array" }), listsOf)
+    return Effect.map(this.run({ text, values: [...params], rowMode: "array" }), valuesOf)
   }
 
   executeUnprepared(
@@ -119,46 +119,46 @@ abstract class Statements implements Connection {
 /** Runs each statement on any free connection. */
 export class PooledStatements extends Statements {
   readonly #pool: Pg.Pool
-  readonly #prepared: Prepared
+  readonly #prepared: PreparedStatements
   readonly #tenantRole: string | null
 
-  /** `tenantRole`: statements run as it where they are a tenant's; null: all run as whom the connection is. */
-  constructor(pool: Pg.Pool, prepared: Prepared, tenantRole: string | null) {
+  /** `tenantRole`: the role that tenants' statements run as; null: all statements run as the connection's role. */
+  constructor(pool: Pg.Pool, prepared: PreparedStatements, tenantRole: string | null) {
     super()
     this.#pool = pool
     this.#prepared = prepared
     this.#tenantRole = tenantRole
   }
 
-  protected run(query: Query, often = true): Effect.Effect<Answer, SqlError> {
+  protected run(query: Query, mayPrepare = true): Effect.Effect<Answer, SqlError> {
     const role = this.#tenantRole
-    if (role === null) return this.#run(query, often, null)
+    if (role === null) return this.#run(query, mayPrepare, null)
     return Effect.withFiberRuntime((fiber) => {
       const session = sessionOf(fiber, query.text, query.values)
-      return this.#run(query, often, session === everyTenant ? null : { session, role, isKept: true })
+      return this.#run(query, mayPrepare, session === everyTenant ? null : { session, role, isPrepared: true })
     })
   }
 
-  #run(query: Query, often: boolean, sessionValues: SessionValues | null): Effect.Effect<Answer, SqlError> {
+  #run(query: Query, mayPrepare: boolean, sessionValues: SessionValues | null): Effect.Effect<Answer, SqlError> {
     return Effect.async<Answer, SqlError>((resume) => {
-      let given = true
+      let isWaiting = true
       this.#pool.connect((error, client, release) => {
-        if (client === undefined) return resume(unconnected(error))
+        if (client === undefined) return resume(noConnection(error))
         // The caller was interrupted.
-        if (!given) return release()
-        this.#ask(client, release, query, often, sessionValues, resume)
+        if (!isWaiting) return release()
+        this.#runQuery(client, release, query, mayPrepare, sessionValues, resume)
       })
       return Effect.sync(() => {
-        given = false
+        isWaiting = false
       })
     })
   }
 
-  #ask(
+  #runQuery(
     client: Pg.PoolClient,
     release: (error?: Error) => void,
     query: Query,
-    often: boolean,
+    mayPrepare: boolean,
     sessionValues: SessionValues | null,
     resume: Done
   ) {
@@ -173,28 +173,31 @@ export class PooledStatements extends Statements {
       release(broken)
       resume(answer)
     }
-    const name = often ? this.#prepared.nameOf(query.text) : undefined
-    const now = sessionValues === null ? null : { ...sessionValues, isKept: this.#prepared.isEnabled }
-    if (name === undefined && now?.isKept !== true) return ask(client, query, now, onError, done)
-    send(client, name === undefined ? query : { ...query, name }, now, (error, answer) => {
+    const name = mayPrepare ? this.#prepared.nameOf(query.text) : undefined
+    const valuesToSet = sessionValues === null ? null : { ...sessionValues, isPrepared: this.#prepared.isEnabled }
+    if (name === undefined && valuesToSet?.isPrepared !== true) return runQuery(client, query, valuesToSet, onError, done)
+    sendQuery(client, name === undefined ? query : { ...query, name }, valuesToSet, (error, answer) => {
       if (error === null || error === undefined) return done(Effect.succeed(answer))
-      if (this.#prepared.failed(error))
-        return ask(client, query, now === null ? null : { ...now, isKept: false }, onError, done)
+      if (this.#prepared.forgetIfUnusable(error))
+        return runQuery(client, query, valuesToSet === null ? null : { ...valuesToSet, isPrepared: false }, onError, done)
       if (isReadOnly(error)) onError(error)
       return done(Effect.fail(sqlErrorOf(error, client)))
     })
   }
 }
 
-/** Statements that control transactions. They see no row, and some must be the first of their transaction. */
-const control = /^\s*(?:begin|commit|rollback|savepoint|release|set|start)\b/iu
+/** Statements that control transactions. They read no rows, and some must be the first of their transaction. */
+const transactionControl = /^\s*(?:begin|commit|rollback|savepoint|release|set|start)\b/iu
 
-/** The statements of a transaction. None of them is kept prepared: a failed one would end the transaction. */
-class HeldStatements extends Statements {
+/**
+ * Runs statements on one connection, which the holder keeps, usually for a transaction. None is prepared, because a
+ * prepared one that fails would end the transaction.
+ */
+class HeldConnection extends Statements {
   readonly #client: Pg.PoolClient
   readonly #onBroken: (error: Error) => void
   readonly #tenantRole: string | null
-  /** The session values last set in the transaction; undefined outside of one, and after a rollback, which reverts them. */
+  /** The session last set in the transaction; undefined outside one, and after a rollback, which reverts it. */
   #session: string | undefined
   #isTransaction = false
 
@@ -210,7 +213,7 @@ class HeldStatements extends Statements {
     return Effect.withFiberRuntime((fiber) => {
       const sessionValues = role === null ? null : this.#sessionValuesOf(fiber, query, role)
       return Effect.async<Answer, SqlError>((resume) =>
-        ask(this.#client, query, sessionValues, this.#onBroken, resume)
+        runQuery(this.#client, query, sessionValues, this.#onBroken, resume)
       )
     })
   }
@@ -220,26 +223,26 @@ class HeldStatements extends Statements {
     { text, values }: Query,
     role: string
   ): SessionValues | null {
-    const word = control.exec(text)?.[0].trim().toLowerCase()
-    if (word !== undefined) {
-      this.#follow(word, text)
+    const keyword = transactionControl.exec(text)?.[0].trim().toLowerCase()
+    if (keyword !== undefined) {
+      this.#trackTransaction(keyword, text)
       return null
     }
     const session = sessionOf(fiber, text, values)
-    const isSo = this.#isTransaction ? session === this.#session : session === everyTenant
+    const isAlreadySet = this.#isTransaction ? session === this.#session : session === everyTenant
     this.#session = session
-    if (isSo) return null
-    return { session, role, isKept: false }
+    if (isAlreadySet) return null
+    return { session, role, isPrepared: false }
   }
 
-  #follow(word: string, text: string) {
-    if (word === "begin" || word === "start") {
+  #trackTransaction(keyword: string, text: string) {
+    if (keyword === "begin" || keyword === "start") {
       this.#isTransaction = true
       this.#session = everyTenant
-    } else if (word === "rollback") {
+    } else if (keyword === "rollback") {
       this.#session = undefined
       this.#isTransaction &&= /\bto\b/iu.test(text)
-    } else if (word === "commit") this.#isTransaction = false
+    } else if (keyword === "commit") this.#isTransaction = false
   }
 }
 
@@ -253,14 +256,14 @@ export const scopedConnection = (
       restore(
         Effect.async<{ readonly client: Pg.PoolClient; readonly release: (error?: Error) => void }, SqlError>(
           (resume) => {
-            let given = true
+            let isWaiting = true
             pool.connect((error, client, release) => {
-              if (client === undefined) resume(unconnected(error))
-              else if (given) resume(Effect.succeed({ client, release }))
+              if (client === undefined) resume(noConnection(error))
+              else if (isWaiting) resume(Effect.succeed({ client, release }))
               else release()
             })
             return Effect.sync(() => {
-              given = false
+              isWaiting = false
             })
           }
         )
@@ -275,7 +278,7 @@ export const scopedConnection = (
             client.off("error", onError)
             release(broken)
           })
-          return Effect.as(Scope.addFinalizer(scope, end), new HeldStatements(client, onError, tenantRole))
+          return Effect.as(Scope.addFinalizer(scope, end), new HeldConnection(client, onError, tenantRole))
         })
       )
     )

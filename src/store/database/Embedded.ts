@@ -8,7 +8,7 @@ import type * as Scope from "effect/Scope"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
 import * as v8 from "node:v8"
-import { type Engine, engineOf, messageOf, openGlite, type EngineOpening } from "./Engine.ts"
+import { type Engine, engineOf, type EngineOpening, messageOf, openPGlite } from "./Engine.ts"
 import { openThread } from "./EngineThread.ts"
 import { sync } from "./Folder.ts"
 import { MiB } from "../../domain/Bytes.ts"
@@ -32,13 +32,13 @@ const unavailable = (what: string) => (cause: unknown) => {
   const [line = ""] = messageOf(cause).split("\n")
   return new DatabaseUnavailable({ message: `${what}: ${line.slice(0, 200)}` })
 }
-const doesNotOpen = unavailable("The embedded database does not open")
+const openFailed = unavailable("The embedded database does not open")
 
 /** Minimum free bytes: for the log, and for files written at the start. */
 const minFreeBytes = 32 * MiB
 
-/** For a full disk, the engine reports only that it did not start. */
-const orNoRoom = (directory: string) => (error: DatabaseUnavailable) =>
+/** Adds the reason if the disk is full. The engine itself reports only that it did not start. */
+const explainFullDisk = (directory: string) => (error: DatabaseUnavailable) =>
   Effect.tryPromise(() => Fs.statfs(directory)).pipe(
     Effect.match({
       onFailure: () => error,
@@ -57,35 +57,35 @@ const orNoRoom = (directory: string) => (error: DatabaseUnavailable) =>
  * thousands of functions past V8's default budget, which costs more than the rest of the start. Functions of a busy
  * service exceed this budget soon anyway.
  */
-const optimiseLater = Effect.sync(() => v8.setFlagsFromString("--wasm-tiering-budget=100000000"))
+const delayOptimisation = Effect.sync(() => v8.setFlagsFromString("--wasm-tiering-budget=100000000"))
 
 /** Called with the reason, as a sentence, when the embedded database cannot continue. Default: no action. */
 export class OnEngineFailure extends Context.Reference<OnEngineFailure>()("store/database/OnEngineFailure", {
   defaultValue: (): ((reason: string) => Effect.Effect<unknown>) => () => Effect.void
 }) {}
 
-/** Called when the engine ends by itself. */
-const ending = Effect.map(Effect.runtime<never>(), (runtime) => {
+/** What to do when the engine ends by itself: report it. */
+const onEngineEnd = Effect.map(Effect.runtime<never>(), (runtime) => {
   const reportEnd = Effect.zipRight(
     Effect.logFatal("The embedded database has ended: is its disk full?"),
-    Effect.flatMap(OnEngineFailure, (tell) =>
-      tell("The embedded database could not go on and has ended. Make room on its disk, and start again.")
+    Effect.flatMap(OnEngineFailure, (report) =>
+      report("The embedded database could not go on and has ended. Make room on its disk, and start again.")
     )
   )
   return () => void Runtime.runFork(runtime)(reportEnd)
 })
 
 /** The engine on this thread, and the PGlite instance. */
-const openHere = (opening: EngineOpening) =>
+const openOnThisThread = (opening: EngineOpening) =>
   Effect.acquireRelease(
     Effect.gen(function* () {
-      const whenEnded = yield* ending
-      const db = yield* Effect.tryPromise({ try: () => openGlite(opening), catch: doesNotOpen })
-      return { db, engine: engineOf(db, whenEnded) }
+      const onEnded = yield* onEngineEnd
+      const db = yield* Effect.tryPromise({ try: () => openPGlite(opening), catch: openFailed })
+      return { db, engine: engineOf(db, onEnded) }
     }),
     ({ db, engine }) =>
       Effect.suspend(() =>
-        engine.isOver()
+        engine.hasEnded()
           ? Effect.void
           : Effect.ignore(
               Effect.timeout(
@@ -101,18 +101,18 @@ const open = (
   thread: URL | undefined
 ): Effect.Effect<Engine, DatabaseUnavailable, Scope.Scope> =>
   Effect.gen(function* () {
-    yield* optimiseLater
-    if (thread === undefined) return (yield* openHere(opening)).engine
-    return yield* Effect.mapError(openThread(thread, opening, yield* ending), doesNotOpen)
+    yield* delayOptimisation
+    if (thread === undefined) return (yield* openOnThisThread(opening)).engine
+    return yield* Effect.mapError(openThread(thread, opening, yield* onEngineEnd), openFailed)
   })
 
-const files = <A>(run: () => Promise<A>) =>
+const tryFiles = <A>(run: () => Promise<A>) =>
   Effect.tryPromise({ try: run, catch: unavailable("The embedded database's directory cannot be prepared") })
 
 const exists = (path: string) => Effect.isSuccess(Effect.tryPromise(() => Fs.stat(path)))
 
-const restrict = (directory: string): Effect.Effect<void, DatabaseUnavailable> =>
-  files(async () => {
+const restrictAccess = (directory: string): Effect.Effect<void, DatabaseUnavailable> =>
+  tryFiles(async () => {
     const entries = await Fs.readdir(directory, { withFileTypes: true, recursive: true })
     await Fs.chmod(directory, 0o700)
     for (const entry of entries) {
@@ -129,24 +129,24 @@ const restrict = (directory: string): Effect.Effect<void, DatabaseUnavailable> =
 export const openDirectory = (dataDir: string, options: EngineOptions) =>
   Effect.gen(function* () {
     const directory = Path.join(dataDir, "database")
-    const mark = Path.join(dataDir, "database.creating")
-    if (yield* exists(mark)) {
+    const marker = Path.join(dataDir, "database.creating")
+    if (yield* exists(marker)) {
       const now = yield* Clock.currentTimeMillis
-      if (yield* exists(directory)) yield* files(() => Fs.rename(directory, `${directory}.unfinished.${now}`))
+      if (yield* exists(directory)) yield* tryFiles(() => Fs.rename(directory, `${directory}.unfinished.${now}`))
     }
     const opening: EngineOpening = { directory, seed: null, vector: options.vector === true }
     const found = yield* exists(Path.join(directory, "PG_VERSION"))
     if (found) return yield* open(opening, options.thread)
 
-    yield* files(() => Fs.writeFile(mark, "", { mode: 0o600 }))
-    yield* files(() => Fs.mkdir(directory, { recursive: true, mode: 0o700 }))
-    yield* files(() => sync(dataDir))
+    yield* tryFiles(() => Fs.writeFile(marker, "", { mode: 0o600 }))
+    yield* tryFiles(() => Fs.mkdir(directory, { recursive: true, mode: 0o700 }))
+    yield* tryFiles(() => sync(dataDir))
     const engine = yield* open({ ...opening, seed: options.seed ?? null }, options.thread)
-    yield* restrict(directory)
-    yield* files(() => Fs.rm(mark))
-    yield* files(() => sync(dataDir))
+    yield* restrictAccess(directory)
+    yield* tryFiles(() => Fs.rm(marker))
+    yield* tryFiles(() => sync(dataDir))
     return engine
-  }).pipe(Effect.catchTag("DatabaseUnavailable", orNoRoom(dataDir)))
+  }).pipe(Effect.catchTag("DatabaseUnavailable", explainFullDisk(dataDir)))
 
 const inMemory = ({ seed, vector }: EngineOptions): EngineOpening => ({
   directory: null,
@@ -158,4 +158,4 @@ const inMemory = ({ seed, vector }: EngineOptions): EngineOpening => ({
 export const openMemory = (options: EngineOptions) => open(inMemory(options), options.thread)
 
 /** An empty in-memory engine on this thread, and the PGlite instance. */
-export const openGliteHere = Effect.zipRight(optimiseLater, openHere(inMemory({})))
+export const openEmptyPGlite = Effect.zipRight(delayOptimisation, openOnThisThread(inMemory({})))

@@ -29,7 +29,7 @@ interface Table {
 }
 
 /** Tables for which a server would have run VACUUM or ANALYZE, with the statement. */
-const neglected = (sql: SqlClient) => sql<Table>`
+const tablesToMaintain = (sql: SqlClient) => sql<Table>`
   with measured as (
     select format('%I.%I', s.schemaname, s.relname) as name,
       age(c.relfrozenxid) > ${maxTransactionAge} as old,
@@ -52,7 +52,7 @@ export const maintainOnce = (sql: SqlClient) =>
     // Otherwise statistics are flushed at most once a second, and only by another statement.
     yield* sql`select pg_stat_force_next_flush()`
     // Other statements can run between two tables.
-    for (const { name, statement } of yield* neglected(sql)) yield* sql.unsafe(`${statement}${name}`)
+    for (const { name, statement } of yield* tablesToMaintain(sql)) yield* sql.unsafe(`${statement}${name}`)
   }).pipe(Effect.withTracerEnabled(false))
 
 /** Checks at intervals until the scope closes. A failure is logged, and retried at the next interval. */

@@ -69,18 +69,18 @@ const readSeed = async (seed: string) => {
  * outside it, and ignores existing ones. But neither the engine nor a server opens a directory with an unreadable file,
  * and neither removes it.
  */
-const noteOf = (directory: string) => Path.join(directory, "postmaster.pid")
+const pidFileOf = (directory: string) => Path.join(directory, "postmaster.pid")
 
-const note = () =>
+const pidFileText = () =>
   `Spoke uses this database, process ${process.pid}: opened a second time, it would be damaged.\n`
 
 /** The caller holds the directory's lock, so an existing file is from a dead process. */
-export const openGlite = async (opening: EngineOpening): Promise<PGlite> => {
+export const openPGlite = async (opening: EngineOpening): Promise<PGlite> => {
   const { directory } = opening
   if (directory === null) return await open(opening)
-  await Fs.rm(noteOf(directory), { force: true })
+  await Fs.rm(pidFileOf(directory), { force: true })
   const db = await open(opening)
-  await Fs.writeFile(noteOf(directory), note(), { mode: 0o600 })
+  await Fs.writeFile(pidFileOf(directory), pidFileText(), { mode: 0o600 })
   return db
 }
 
@@ -103,11 +103,12 @@ export const crashed = () => Object.assign(new Error("The embedded database has 
 const errorMessage = "E".charCodeAt(0)
 
 /**
- * True when `answer`, a sequence of messages (type, length, fields), contains an error that ends a server, such as a
- * full disk for the log. PGlite continues after it, and the next statement would wait for ever for a lock whose holder
- * is gone. So no further request is sent. The process that opens the directory next finds everything committed.
+ * True when `answer`, a sequence of messages (type, length, fields), contains a PANIC: an error that ends a server,
+ * such as a full disk for the log. PGlite continues after it, and the next statement would wait forever for a lock
+ * whose holder is gone. So no further request is sent. The process that opens the directory next finds everything that
+ * was committed.
  */
-const panics = (answer: Uint8Array): boolean => {
+const hasPanic = (answer: Uint8Array): boolean => {
   const view = new DataView(answer.buffer, answer.byteOffset, answer.byteLength)
   for (let at = 0; at + 5 <= answer.length;) {
     const end = at + 1 + Math.max(4, view.getInt32(at + 1))
@@ -120,7 +121,7 @@ const panics = (answer: Uint8Array): boolean => {
   return false
 }
 
-const concatenated = (parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
+const concatenate = (parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
   const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0))
   let at = 0
   for (const part of parts) {
@@ -131,21 +132,21 @@ const concatenated = (parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer>
 }
 
 /** Its answers have their own memory, which can be transferred to another thread. */
-export interface GliteEngine extends Engine {
+export interface PGliteEngine extends Engine {
   readonly ask: (request: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>
-  readonly isOver: () => boolean
+  readonly hasEnded: () => boolean
 }
 
-/** `whenEnded` is called once, when the engine has ended by itself. It must not be closed then. */
-export const engineOf = (db: PGlite, whenEnded: () => void): GliteEngine => {
-  let over = false
+/** `onEnded` is called once, when the engine has ended by itself. It must not be closed then. */
+export const engineOf = (db: PGlite, onEnded: () => void): PGliteEngine => {
+  let ended = false
   const end = () => {
-    if (!over) whenEnded()
-    over = true
+    if (!ended) onEnded()
+    ended = true
     return crashed()
   }
-  const ask: GliteEngine["ask"] = async (request) => {
-    if (over) throw crashed()
+  const ask: PGliteEngine["ask"] = async (request) => {
+    if (ended) throw crashed()
     const parts: Array<Uint8Array> = []
     try {
       // The engine reuses its buffer after the call, so the part is copied.
@@ -155,9 +156,9 @@ export const engineOf = (db: PGlite, whenEnded: () => void): GliteEngine => {
       if (isError(error) && error.name === "RuntimeError") throw end()
       throw error
     }
-    const answer = concatenated(parts)
-    if (panics(answer)) throw end()
+    const answer = concatenate(parts)
+    if (hasPanic(answer)) throw end()
     return answer
   }
-  return { ask, isOver: () => over }
+  return { ask, hasEnded: () => ended }
 }

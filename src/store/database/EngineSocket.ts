@@ -3,17 +3,17 @@ import { Duplex } from "node:stream"
 import { isError } from "../../domain/Thrown.ts"
 import type { Engine } from "./Engine.ts"
 
-/** First bytes of messages that get an answer: startup, Sync, Query, Flush, and those of a COPY. */
-const answered: ReadonlySet<number | undefined> = new Set([
+/** Types (first bytes) of messages that get an answer: startup, Sync, Query, Flush, and those of a COPY. */
+const answeredTypes: ReadonlySet<number | undefined> = new Set([
   0,
   ..."SQHdcf".split("").map((letter) => letter.charCodeAt(0))
 ])
-const goodbye = "X".charCodeAt(0)
+const terminate = "X".charCodeAt(0)
 
 export class EngineSocket extends Duplex {
   readonly #engine: Engine
   /** The messages of an incomplete request. The engine gets a whole request at once. */
-  #held: Array<Uint8Array> = []
+  #pending: Array<Uint8Array> = []
 
   constructor(engine: Engine) {
     super()
@@ -44,12 +44,12 @@ export class EngineSocket extends Duplex {
   override _read(): void {}
 
   override _write(message: Uint8Array, _: BufferEncoding, done: () => void): void {
-    this.#take(message)
+    this.#receive(message)
     done()
   }
 
   override _writev(messages: Array<{ readonly chunk: Uint8Array }>, done: () => void): void {
-    for (const { chunk } of messages) this.#take(chunk)
+    for (const { chunk } of messages) this.#receive(chunk)
     done()
   }
 
@@ -59,12 +59,12 @@ export class EngineSocket extends Duplex {
   }
 
   /** The driver writes one message of the protocol at a time. */
-  #take(message: Uint8Array) {
-    if (message[0] === goodbye) return
-    this.#held.push(message)
-    if (!answered.has(message[0])) return
-    const request = Buffer.concat(this.#held)
-    this.#held = []
+  #receive(message: Uint8Array) {
+    if (message[0] === terminate) return
+    this.#pending.push(message)
+    if (!answeredTypes.has(message[0])) return
+    const request = Buffer.concat(this.#pending)
+    this.#pending = []
     this.#engine.ask(request).then(
       (answer) => {
         if (answer.length > 0 && !this.destroyed)

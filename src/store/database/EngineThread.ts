@@ -16,7 +16,7 @@ const ThreadMessage = Schema.Union(
   Schema.TaggedStruct("Ended", {})
 )
 export type ThreadMessage = typeof ThreadMessage.Type
-const isWord = Schema.is(ThreadMessage)
+const isThreadMessage = Schema.is(ThreadMessage)
 
 /** Maximum time for the engine to write its data when it closes. */
 const closeTimeout = "10 seconds"
@@ -29,8 +29,8 @@ const start = (script: URL, opening: EngineOpening) =>
       resume(outcome)
     }
     const onMessage = (message: unknown) => {
-      if (isWord(message) && message._tag === "Opened") return settle(Effect.succeed(worker))
-      const why = isWord(message) && message._tag === "Refused" ? message.message : "It broke off."
+      if (isThreadMessage(message) && message._tag === "Opened") return settle(Effect.succeed(worker))
+      const why = isThreadMessage(message) && message._tag === "Refused" ? message.message : "It broke off."
       settle(Effect.fail(new Error(why)))
     }
     const onError = (error: Error) => settle(Effect.fail(error))
@@ -44,9 +44,9 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-const engineOn = (worker: Worker, whenEnded: () => void) => {
+const engineOn = (worker: Worker, onEnded: () => void) => {
   const waiting: Array<Waiting> = []
-  let over = false
+  let isOver = false
   let closing: (() => void) | null = null
 
   /** Removes and returns the caller of the next answer. */
@@ -57,21 +57,21 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
     return first
   }
   const end = () => {
-    if (!over && closing === null) whenEnded()
-    over = true
+    if (!isOver && closing === null) onEnded()
+    isOver = true
     while (waiting.length > 0) next()?.reject(crashed())
     closing?.()
   }
   worker.on("message", (message: unknown) => {
     if (types.isUint8Array(message)) next()?.resolve(message)
-    else if (isWord(message) && message._tag === "Failed") next()?.reject(new Error(message.message))
+    else if (isThreadMessage(message) && message._tag === "Failed") next()?.reject(new Error(message.message))
     else end()
   })
   worker.on("error", end).on("exit", end)
   worker.unref()
 
   const send = (request: Uint8Array, answered: Waiting) => {
-    if (over) return answered.reject(crashed())
+    if (isOver) return answered.reject(crashed())
     if (waiting.length === 0) worker.ref()
     waiting.push(answered)
     // A copy, because its memory is transferred to the thread, and the driver's buffer may be part of a larger one.
@@ -83,7 +83,7 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
   const ask: Engine["ask"] = (request) =>
     new Promise((resolve, reject) => void setImmediate(send, request, { resolve, reject }))
   const ended = Effect.async<void>((resume) => {
-    if (over) return resume(Effect.void)
+    if (isOver) return resume(Effect.void)
     closing = () => resume(Effect.void)
     worker.ref()
     worker.postMessage(null)
@@ -96,15 +96,15 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
 }
 
 /**
- * `whenEnded` is called once, when the engine has ended by itself. Fails with the engine's message when it does not
+ * `onEnded` is called once, when the engine has ended by itself. Fails with the engine's message when it does not
  * open.
  */
 export const openThread = (
   script: URL,
   opening: EngineOpening,
-  whenEnded: () => void
+  onEnded: () => void
 ): Effect.Effect<Engine, Error, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.map(start(script, opening), (worker) => engineOn(worker, whenEnded)),
+    Effect.map(start(script, opening), (worker) => engineOn(worker, onEnded)),
     ({ close }) => close
   ).pipe(Effect.map(({ engine }) => engine))

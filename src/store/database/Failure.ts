@@ -184,8 +184,8 @@ export const isCatalogueConflict = (thrown: unknown): boolean =>
   isLockConflict(thrown) || sqlStateOf(thrown) === "XX000"
 
 /**
- * True for a statement that failed because the unique index `index` already has the value. On a sharded server the index
- * of a shard ends in the shard's number.
+ * True for a statement that failed because the unique index `index` already has the value. On a sharded server the
+ * index of a shard ends in the shard's number.
  */
 export const violates =
   (index: string) =>

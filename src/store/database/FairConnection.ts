@@ -1,6 +1,6 @@
 /**
- * The statements of a pool, shared fairly: owners wait for a connection in turns, so that one with a thousand statements does
- * not keep another one's single statement waiting. A transaction holds its connection until it ends.
+ * Shares the connections of a pool fairly between owners: each gets one in turn, so that an owner with a thousand
+ * statements does not delay the single statement of another. A transaction holds its connection until it ends.
  */
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
@@ -14,7 +14,7 @@ import { currentOwner, withSharedPermit } from "../../concurrency/CurrentOwner.t
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { releasedOnFailure } from "../../concurrency/ReleasedOnFailure.ts"
 
-/** Statements and transactions that wait for a connection. */
+/** Maximum number of statements and transactions that wait for a connection. */
 const maxWaiting = 20_000
 
 /** The error of the pool itself when no connection is available in time. */
@@ -24,33 +24,36 @@ const noConnection = () =>
     message: "There is no connection to the database."
   })
 
-/** `statements` go to any free connection of `pool`, `hold` takes one; both within what the pool has. */
-export const makeFair = (
+/**
+ * `statements` runs each statement on any free connection of `pool`; `takeConnection` takes one for a transaction. Both
+ * wait until the pool has a free connection.
+ */
+export const makeFairConnections = (
   pool: Pg.Pool,
   statements: Connection,
-  hold: Effect.Effect<Connection, SqlError, Scope.Scope>
+  takeConnection: Effect.Effect<Connection, SqlError, Scope.Scope>
 ) => {
-  const wait = pool.options.connectionTimeoutMillis ?? 0
+  const maxWaitMillis = pool.options.connectionTimeoutMillis ?? 0
   const limiter = new FairLimiter({
     name: "database-connections",
     permits: pool.options.max,
     maxWaiting,
-    maxWait: wait === 0 ? Duration.infinity : Duration.millis(wait)
+    maxWait: maxWaitMillis === 0 ? Duration.infinity : Duration.millis(maxWaitMillis)
   })
-  const shared = withSharedPermit(limiter, noConnection)
+  const withPermit = withSharedPermit(limiter, noConnection)
   const connection: Connection = {
-    execute: (text, params, transform) => shared(statements.execute(text, params, transform)),
-    executeRaw: (text, params) => shared(statements.executeRaw(text, params)),
+    execute: (text, params, transform) => withPermit(statements.execute(text, params, transform)),
+    executeRaw: (text, params) => withPermit(statements.executeRaw(text, params)),
     executeStream: (text, params, transform) =>
-      Stream.fromIterableEffect(shared(statements.execute(text, params, transform))),
-    executeValues: (text, params) => shared(statements.executeValues(text, params)),
+      Stream.fromIterableEffect(withPermit(statements.execute(text, params, transform))),
+    executeValues: (text, params) => withPermit(statements.executeValues(text, params)),
     executeUnprepared: (text, params, transform) =>
-      shared(statements.executeUnprepared(text, params, transform))
+      withPermit(statements.executeUnprepared(text, params, transform))
   }
-  const held = releasedOnFailure(
+  const transactionConnection = releasedOnFailure(
     Effect.flatMap(FiberRef.get(currentOwner), (owner) =>
-      Effect.zipRight(Effect.mapError(limiter.acquire(owner), noConnection), hold)
+      Effect.zipRight(Effect.mapError(limiter.acquire(owner), noConnection), takeConnection)
     )
   )
-  return { connection, held } as const
+  return { connection, transactionConnection } as const
 }

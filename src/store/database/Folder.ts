@@ -24,7 +24,7 @@ export const makeFolder = async (directory: string): Promise<void> => {
   if (found?.isDirectory() !== true) throw made
 }
 
-/** Makes the names in a folder, or the bytes of a file, durable, so that they survive a power failure. */
+/** Makes the names in a folder, or the bytes of a file, survive a power failure. */
 export const sync = async (place: string): Promise<void> => {
   const handle = await Fs.open(place, "r")
   await handle.sync().finally(() => handle.close())

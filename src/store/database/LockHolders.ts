@@ -22,7 +22,7 @@ interface Watched {
   readonly holders: ReadonlyArray<Holder>
 }
 
-const blocking = (pid: number) =>
+const blockingSessions = (pid: number) =>
   Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => sql<Holder>`
@@ -31,22 +31,22 @@ const blocking = (pid: number) =>
   )
 
 /**
- * Checks at intervals which sessions block the one of `waiting`, on another connection, until the scope ends. Must be
+ * Checks at intervals, on another connection, which sessions block the waiting one, until the scope ends. Must be
  * started outside the transaction that waits.
  */
 export const watch = (every: Duration.DurationInput) =>
   Effect.gen(function* () {
     const watched = yield* Ref.make<Watched>({ pid: null, holders: [] })
-    const look = Effect.gen(function* () {
+    const check = Effect.gen(function* () {
       const { pid } = yield* Ref.get(watched)
       if (pid === null) return
-      const holders = yield* blocking(pid)
+      const holders = yield* blockingSessions(pid)
       if (holders.length > 0) yield* Ref.set(watched, { pid, holders })
     })
-    yield* look.pipe(Effect.ignore, Effect.delay(every), Effect.forever, Effect.forkScoped)
+    yield* check.pipe(Effect.ignore, Effect.delay(every), Effect.forever, Effect.forkScoped)
     /** Registers the session that is going to wait. */
-    const waits = (pid: number) => Ref.set(watched, { pid, holders: [] })
-    return { waits, holders: Effect.map(Ref.get(watched), ({ holders }) => holders) }
+    const setWaiting = (pid: number) => Ref.set(watched, { pid, holders: [] })
+    return { setWaiting, holders: Effect.map(Ref.get(watched), ({ holders }) => holders) }
   })
 
 const describedHolder = ({ age, application, pid, state }: Holder) => {
@@ -61,8 +61,8 @@ export const describeHolders = (holders: ReadonlyArray<Holder>): string =>
     ? "Who holds the lock could not be seen: look at pg_locks and pg_stat_activity."
     : `The lock is held by ${holders.map(describedHolder).join(" and ")}.`
 
-/** Advice to the operator how to end the wait. */
-export const remedy = (holders: ReadonlyArray<Holder>): string =>
+/** Advice to the operator: how to end the wait. */
+export const remedyFor = (holders: ReadonlyArray<Holder>): string =>
   holders.length === 0
     ? "End the transaction that holds it"
     : `End that transaction, or its session with ${holders.map(({ pid }) => `select pg_terminate_backend(${pid})`).join(", ")}`

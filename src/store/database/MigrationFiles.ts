@@ -16,7 +16,7 @@ export class MigrationError extends Schema.TaggedError<MigrationError>()("Migrat
   cause: Schema.optionalWith(Schema.Defect, { exact: true })
 }) {}
 
-export const badState = (message: string) => new MigrationError({ reason: "state", message })
+export const stateError = (message: string) => new MigrationError({ reason: "state", message })
 
 export interface MigrationFile {
   readonly id: number
@@ -33,42 +33,42 @@ export interface MigrationFile {
 }
 
 const pattern = /^(\d{4})_(\w+)\.sql$/u
-const header = /^-- spoke: (?<kind>no|own) transaction[ \t]*\r?\n/u
+const headerLine = /^-- spoke: (?<kind>no|own) transaction[ \t]*\r?\n/u
 
 const checksumOf = (text: string): string =>
   createHash("sha256").update(text.replaceAll("\r\n", "\n")).digest("hex")
 
-const indexBuilt =
+const concurrentIndexBuild =
   /^create (?:unique )?index concurrently (?:if not exists )?(?<index>"(?:[^"]|"")+"|[a-z_]\w*) on /u
 
 /** Statements that are allowed outside a transaction: those that can be repeated after a crash. */
 const repeatable = [
-  indexBuilt,
+  concurrentIndexBuild,
   /^drop index concurrently if exists /u,
   /^alter table (?:only )?\S+ validate constraint \S+$/u
 ]
 
 /** The index that a statement builds concurrently; null for any other statement. */
 export const concurrentIndex = (statement: string): string | null =>
-  indexBuilt.exec(wordsOf(statement))?.groups?.["index"] ?? null
+  concurrentIndexBuild.exec(wordsOf(statement))?.groups?.["index"] ?? null
 
 const fileOf = (file: string, index: number, text: string) => {
   const [, number, name] = pattern.exec(file) ?? []
-  if (number === undefined || name === undefined) return badState(`${file} is not named like 0001_name.sql.`)
+  if (number === undefined || name === undefined) return stateError(`${file} is not named like 0001_name.sql.`)
   if (Number(number) !== index + 1) {
-    return badState(
+    return stateError(
       `Migration ${file} stands where number ${index + 1} is due: a number is missing or used twice.`
     )
   }
-  const kind = header.exec(text)?.groups?.["kind"]
+  const kind = headerLine.exec(text)?.groups?.["kind"]
   const transaction = kind !== "no"
-  const foreign = transaction
+  const notRepeatable = transaction
     ? undefined
     : statementsOf(text).find((statement) => !repeatable.some((form) => form.test(wordsOf(statement))))
-  if (foreign !== undefined) {
-    return badState(
+  if (notRepeatable !== undefined) {
+    return stateError(
       `${file} runs outside a transaction, where only create index concurrently (with a name), drop index concurrently if ` +
-        `exists and validate constraint may stand, each able to be repeated. Another file is the place for: ${foreign.slice(0, 100)}`
+        `exists and validate constraint may stand, each able to be repeated. Another file is the place for: ${notRepeatable.slice(0, 100)}`
     )
   }
   const found: MigrationFile = {
@@ -86,7 +86,7 @@ const fileOf = (file: string, index: number, text: string) => {
 /** All files of a folder, in order. Subfolders and files of other kinds are ignored. */
 export const load = (directory: string) =>
   Effect.gen(function* () {
-    const unreadable = () => badState(`The migrations directory ${directory} cannot be read.`)
+    const unreadable = () => stateError(`The migrations directory ${directory} cannot be read.`)
     const names = yield* Effect.tryPromise({ try: () => Fs.readdir(directory), catch: unreadable })
     const files = names.filter((name) => name.endsWith(".sql")).sort()
     return yield* Effect.forEach(files, (file, index) =>

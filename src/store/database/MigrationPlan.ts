@@ -3,9 +3,9 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { pendingFiles } from "./Migrations.ts"
 import {
-  type Effect as TableEffect,
   effectsOf,
   type LockMode,
+  type TableEffect,
   unnamed,
   type Work
 } from "./StatementEffects.ts"
@@ -78,30 +78,30 @@ const sizeOf = (table: string) =>
     return found ?? null
   })
 
-const plannedOf = ({ lock, work }: TableEffect, size: Size | null): PlannedLock => ({
-  table: size?.name ?? null,
+const plannedOf = ({ lock, work }: TableEffect, size: Size): PlannedLock => ({
+  table: size.name,
   lock,
   blocks: lock === null ? "unknown" : blocks[lock],
   work,
-  rows: size?.rows ?? null,
-  seconds: size === null ? null : secondsOf(work, size)
+  rows: size.rows,
+  seconds: secondsOf(work, size)
 })
 
 const planStatement = (statement: string) =>
   Effect.gen(function* () {
     const effects = effectsOf(statement)
-    const locks: Array<PlannedLock> = []
-    for (const effect of effects) {
-      const size = effect.table === unnamed ? null : yield* sizeOf(effect.table)
-      // A table that does not exist yet is created by an earlier migration.
-      if (size !== null || effect.table === unnamed) locks.push(plannedOf(effect, size))
-    }
+    const locks = yield* Effect.forEach(effects, (effect) =>
+      Effect.map(effect.table === unnamed ? Effect.succeed(null) : sizeOf(effect.table), (size) =>
+        // A table that does not exist yet is created by an earlier migration.
+        size === null ? [] : [plannedOf(effect, size)]
+      )
+    )
     const text = statement.replaceAll(/\s+/gu, " ")
     const known = effects.every(({ work }) => work !== "unknown")
     const found: PlannedStatement = {
       statement: text.length > 120 ? `${text.slice(0, 119)}…` : text,
       known,
-      locks: locks.filter(({ table }) => table !== null)
+      locks: locks.flat()
     }
     return found
   })

@@ -18,7 +18,7 @@ import * as Schedule from "effect/Schedule"
 import * as Holders from "./LockHolders.ts"
 import { sqlStateOf, isLockConflict } from "./Failure.ts"
 import { isPooled, onOwnSession } from "../OwnSession.ts"
-import { badState, concurrentIndex, load, MigrationError, type MigrationFile } from "./MigrationFiles.ts"
+import { concurrentIndex, load, MigrationError, type MigrationFile, stateError } from "./MigrationFiles.ts"
 import { statementsOf } from "./SqlText.ts"
 import { effectsOf } from "./StatementEffects.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
@@ -47,8 +47,8 @@ const optionsOf = ({ giveUpAfter, lockTimeout, table }: MigrateOptions): Options
 /** Another process migrates. */
 class Busy extends Data.TaggedError("Busy") {}
 
-/** A lock was not available in time; `error` is reported if that does not change. */
-class Waited extends Data.TaggedError("Waited")<{ readonly error: MigrationError }> {}
+/** A lock was not available in time. `error` is reported when no further attempt is made. */
+class LockUnavailable extends Data.TaggedError("LockUnavailable")<{ readonly error: MigrationError }> {}
 
 type Applied = readonly [id: number, name: string]
 
@@ -62,8 +62,8 @@ interface Row {
 const rowsOf = (table: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [there] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
-    if (there?.found !== true) return null
+    const [row] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
+    if (row?.found !== true) return null
     // A table from before 0.1.0 may not have the column.
     return yield* sql<Row>`
       select migration_id, name, to_jsonb(applied) ->> 'checksum' as checksum from ${sql(table)} as applied
@@ -71,22 +71,22 @@ const rowsOf = (table: string) =>
   })
 
 /** Every applied migration must match one of ours. Otherwise the database belongs to another version of the program. */
-const refuseStrangers = (files: ReadonlyArray<MigrationFile>, rows: ReadonlyArray<Row>) =>
+const refuseUnknownMigrations = (files: ReadonlyArray<MigrationFile>, rows: ReadonlyArray<Row>) =>
   Effect.forEach(
     rows,
     ({ checksum, migration_id: id, name }) => {
       const ours = files[id - 1]
       if (ours === undefined)
-        return badState(`The database has migration ${id}_${name}, which this version does not know.`)
+        return stateError(`The database has migration ${id}_${name}, which this version does not know.`)
       if (ours.name !== name && id === 1)
-        return badState(
+        return stateError(
           `The database was made by a version from before 0.1.0 (its first migration is ${name}), which no release upgrades. ` +
             "Nothing was changed. Name an empty database (DATABASE_URL), or another data directory (SPOKE_DATA_DIR)."
         )
       if (ours.name !== name)
-        return badState(`Migration ${id} of the database is ${name}, of this version ${ours.name}.`)
+        return stateError(`Migration ${id} of the database is ${name}, of this version ${ours.name}.`)
       if (checksum !== ours.checksum)
-        return badState(
+        return stateError(
           `The migration ${ours.file} has been changed since it was applied to this database. ` +
             "Put the file back as it was, and let a new one make the change."
         )
@@ -99,14 +99,14 @@ const refuseStrangers = (files: ReadonlyArray<MigrationFile>, rows: ReadonlyArra
 const readPending = (files: ReadonlyArray<MigrationFile>, table: string) =>
   Effect.gen(function* () {
     const rows = yield* rowsOf(table)
-    yield* refuseStrangers(files, rows ?? [])
+    yield* refuseUnknownMigrations(files, rows ?? [])
     const applied = new Set(rows?.map(({ migration_id: id }) => id))
     return { prepared: rows !== null, pending: files.filter(({ id }) => !applied.has(id)) }
   })
 
 const namesOf = (files: ReadonlyArray<MigrationFile>) => files.map(({ id, name }): Applied => [id, name])
 
-const note = (files: ReadonlyArray<MigrationFile>, table: string) =>
+const recordApplied = (files: ReadonlyArray<MigrationFile>, table: string) =>
   Effect.flatMap(
     SqlClient.SqlClient,
     (sql) =>
@@ -117,26 +117,26 @@ const note = (files: ReadonlyArray<MigrationFile>, table: string) =>
 const lockKey = (sql: SqlClient.SqlClient, table: string) =>
   sql`hashtextextended('spoke ' || coalesce(current_schema(), '') || ' ' || ${table}, 0)`
 
-const gaveUp = (
+const lockError = (
   file: string,
   error: SqlError,
   holders: Effect.Effect.Success<Holders.LastHolders>,
-  left: string
+  progress: string
 ) =>
   new MigrationError({
     reason: "locked",
     message:
       `The migration ${file} did not get a lock that it needs (SQLSTATE ${sqlStateOf(error) ?? "55P03"}). ${Holders.describeHolders(holders)} ` +
-      `${Holders.remedy(holders)}, or wait for its end; then start again. ${left}`,
+      `${Holders.remedyFor(holders)}, or wait for its end; then start again. ${progress}`,
     cause: error
   })
 
-/** Converts the error of a statement of `file`. */
-const asWait =
-  (file: string, holders: Holders.LastHolders, left: string) =>
-  (error: SqlError): Effect.Effect<never, Waited | MigrationError> =>
+/** Converts the error of a statement of `file`. `progress` says which statements were applied. */
+const toMigrationError =
+  (file: string, holders: Holders.LastHolders, progress: string) =>
+  (error: SqlError): Effect.Effect<never, LockUnavailable | MigrationError> =>
     isLockConflict(error)
-      ? Effect.flatMap(holders, (found) => new Waited({ error: gaveUp(file, error, found, left) }))
+      ? Effect.flatMap(holders, (found) => new LockUnavailable({ error: lockError(file, error, found, progress) }))
       : new MigrationError({
           reason: "failed",
           message: `The migration ${file} failed: ${error.message}`,
@@ -146,10 +146,10 @@ const asWait =
 const milliseconds = (duration: Duration.Duration) =>
   String(Math.max(1, Math.round(Duration.toMillis(duration))))
 
-/** One attempt of `inside`, in a transaction that holds the migration lock. */
+/** Runs `work` once, in a transaction that holds the migration lock. */
 const inTransaction = <A, E, R>(
   { lockTimeout, table }: Options,
-  inside: (holders: Holders.LastHolders) => Effect.Effect<A, E, R>
+  work: (holders: Holders.LastHolders) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -160,8 +160,8 @@ const inTransaction = <A, E, R>(
         select set_config('statement_timeout', '0', true), set_config('lock_timeout', ${milliseconds(lockTimeout)}, true),
           pg_backend_pid() as pid, pg_try_advisory_xact_lock(${lockKey(sql, table)}) as mine`
       if (session?.mine !== true) return yield* new Busy()
-      yield* watched.waits(session.pid)
-      return yield* inside(watched.holders)
+      yield* watched.setWaiting(session.pid)
+      return yield* work(watched.holders)
     })
     return yield* sql.withTransaction(whole)
   }).pipe(Effect.scoped)
@@ -179,11 +179,11 @@ const prepare = (options: Options) =>
           checksum text not null
         )`
     }).pipe(
-      Effect.catchIf(isLockConflict, asWait("of the list of migrations", holders, "Nothing was changed."))
+      Effect.catchIf(isLockConflict, toMigrationError("of the list of migrations", holders, "Nothing was changed."))
     )
   )
 
-/** True when none of the file's tables has rows, as in a new database. Then locks stop nobody. */
+/** True when none of the file's tables has rows, as in a new database. Then its locks block nobody. */
 const hasNoRows = ({ text }: MigrationFile) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -200,7 +200,10 @@ const hasNoRows = ({ text }: MigrationFile) =>
     return !filled
   })
 
-/** The pending files of the next commit: those up to one that has a step of its own, or that one. None if it has no transaction. */
+/**
+ * The pending files of the next commit: all before the first one with a step of its own, or that one if it comes first.
+ * Empty if the first one runs without a transaction.
+ */
 const stepOf = (pending: ReadonlyArray<MigrationFile>) =>
   Effect.gen(function* () {
     const step: Array<MigrationFile> = []
@@ -224,20 +227,20 @@ const inOneTransaction = (files: ReadonlyArray<MigrationFile>, options: Options)
         // Text without parameters may contain several statements.
         yield* Effect.catchAll(
           sql.unsafe(statements),
-          asWait(file, holders, "Nothing of the files that wait was applied.")
+          toMigrationError(file, holders, "Nothing of the files that wait was applied.")
         )
       }
-      if (step.length > 0) yield* note(step, options.table)
+      if (step.length > 0) yield* recordApplied(step, options.table)
       return namesOf(step)
     })
   )
 
-const pooled =
+const refusedByPooler =
   "runs outside a transaction, which a pooler before PostgreSQL does not allow: " +
   "run spoke migrate once with a DATABASE_URL that names the server itself"
 
 /** Runs one statement without a transaction. An invalid index that a crash has left is built again. */
-const runAlone = (statement: string) =>
+const runOutsideTransaction = (statement: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const index = concurrentIndex(statement)
@@ -250,11 +253,11 @@ const runAlone = (statement: string) =>
   })
 
 /** Applies one file without a transaction, on its own session. */
-const applyOutside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
+const applyWithoutTransaction = (files: ReadonlyArray<MigrationFile>, options: Options) =>
   Effect.gen(function* () {
     const [next] = (yield* readPending(files, options.table)).pending
     if (next !== undefined && (yield* isPooled))
-      return yield* badState(`The migration ${next.file} ${pooled}.`)
+      return yield* stateError(`The migration ${next.file} ${refusedByPooler}.`)
     const watched = yield* Holders.watch(Duration.times(options.lockTimeout, 0.3))
     const steps = Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -268,17 +271,17 @@ const applyOutside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
       if (step === undefined || step.transaction) return []
       yield* Effect.addFinalizer(() => Effect.ignore(sql`reset lock_timeout`))
       yield* sql`select set_config('lock_timeout', ${milliseconds(options.giveUpAfter)}, false)`
-      yield* watched.waits(here.pid)
-      const left = "Its statements up to there were applied, and the next start goes on with the others."
-      yield* Effect.forEach(statementsOf(step.text), runAlone, { discard: true }).pipe(
-        Effect.catchAll(asWait(step.file, watched.holders, left)),
+      yield* watched.setWaiting(here.pid)
+      const progress = "Its statements up to there were applied, and the next start goes on with the others."
+      yield* Effect.forEach(statementsOf(step.text), runOutsideTransaction, { discard: true }).pipe(
+        Effect.catchAll(toMigrationError(step.file, watched.holders, progress)),
         // The maximum waiting time has passed.
         Effect.catchIf(
-          (failed) => failed._tag === "Waited" && sqlStateOf(failed.error.cause) === "55P03",
-          (failed) => Effect.fail(failed._tag === "Waited" ? failed.error : failed)
+          (failed) => failed._tag === "LockUnavailable" && sqlStateOf(failed.error.cause) === "55P03",
+          (failed) => Effect.fail(failed._tag === "LockUnavailable" ? failed.error : failed)
         )
       )
-      yield* note([step], options.table)
+      yield* recordApplied([step], options.table)
       return namesOf([step])
     }).pipe(Effect.scoped)
     return yield* onOwnSession(steps)
@@ -290,8 +293,8 @@ const maxRetryPause = Duration.seconds(15)
 /**
  * Waits for another migrating process without a limit. Retries with increasing delays when a lock was not available.
  */
-const withRetries = <A, E, R>(attempt: Effect.Effect<A, E | Busy | Waited, R>, { giveUpAfter }: Options) => {
-  const asking = Effect.retry(attempt, {
+const withRetries = <A, E, R>(attempt: Effect.Effect<A, E | Busy | LockUnavailable, R>, { giveUpAfter }: Options) => {
+  const polling = Effect.retry(attempt, {
     while: (error) => error instanceof Busy,
     schedule: Schedule.spaced(lockPollInterval)
   })
@@ -301,23 +304,23 @@ const withRetries = <A, E, R>(attempt: Effect.Effect<A, E | Busy | Waited, R>, {
       () =>
         Effect.logInfo("Another process migrates the database: waiting for it").pipe(
           Effect.zipRight(Effect.sleep(lockPollInterval)),
-          Effect.zipRight(asking)
+          Effect.zipRight(polling)
         )
     ),
     Effect.tapError((error) =>
-      error instanceof Waited
+      error instanceof LockUnavailable
         ? Effect.logWarning("A migration waits for a lock and tries again", error.error.message)
         : Effect.void
     ),
     Effect.retry({
-      while: (error) => error instanceof Waited,
+      while: (error) => error instanceof LockUnavailable,
       schedule: Schedule.exponential("500 millis").pipe(
         Schedule.union(Schedule.spaced(maxRetryPause)),
         Schedule.jittered,
         Schedule.upTo(giveUpAfter)
       )
     }),
-    Effect.catchAll((error) => Effect.fail(error instanceof Waited ? error.error : error))
+    Effect.catchAll((error) => Effect.fail(error instanceof LockUnavailable ? error.error : error))
   )
 }
 
@@ -337,10 +340,10 @@ export const migrate = (
     let found = yield* readPending(files, options.table)
     if (!found.prepared) yield* withRetries(prepare(options), options)
     while (found.pending.length > 0) {
-      const run = (yield* stepOf(found.pending)).length > 0 ? inOneTransaction : applyOutside
+      const run = (yield* stepOf(found.pending)).length > 0 ? inOneTransaction : applyWithoutTransaction
       const step: Effect.Effect<
         ReadonlyArray<Applied>,
-        MigrationError | SqlError | Busy | Waited,
+        MigrationError | SqlError | Busy | LockUnavailable,
         SqlClient.SqlClient
       > = run(files, options)
       applied.push(...(yield* withRetries(step, options)))

@@ -22,7 +22,7 @@ import { EventEmitter } from "node:events"
 import * as Pg from "pg"
 import { releasedOnFailure } from "../../concurrency/ReleasedOnFailure.ts"
 
-const buffer = { bufferSize: 1_024, strategy: "sliding" } as const
+const bufferOptions = { bufferSize: 1_024, strategy: "sliding" } as const
 
 /** `pg_notify` joins the caller's transaction. It is delivered on commit. */
 export const notifyBy =
@@ -37,7 +37,7 @@ export const listenEmbedded = (client: PgClient, pool: Pg.Pool): PgClient["liste
     connection.on("notification", ({ channel, payload = "" }) => void emitter.emit(channel, payload))
   })
   const readers = new Map<string, number>()
-  const count = (channel: string, by: number) => {
+  const addReaders = (channel: string, by: number) => {
     const now = (readers.get(channel) ?? 0) + by
     readers.set(channel, now)
     return now
@@ -48,17 +48,17 @@ export const listenEmbedded = (client: PgClient, pool: Pg.Pool): PgClient["liste
         Effect.gen(function* () {
           yield* Effect.acquireRelease(
             Effect.sync(() => {
-              count(channel, 1)
-              const hear = (payload: string) => {
+              addReaders(channel, 1)
+              const onNotification = (payload: string) => {
                 if (payload !== "") emit.single(payload)
               }
-              emitter.on(channel, hear)
-              return hear
+              emitter.on(channel, onNotification)
+              return onNotification
             }),
-            (hear) =>
+            (onNotification) =>
               Effect.suspend(() => {
-                emitter.off(channel, hear)
-                return count(channel, -1) === 0
+                emitter.off(channel, onNotification)
+                return addReaders(channel, -1) === 0
                   ? Effect.ignore(client`unlisten ${client(channel)}`)
                   : Effect.void
               })
@@ -66,7 +66,7 @@ export const listenEmbedded = (client: PgClient, pool: Pg.Pool): PgClient["liste
           yield* client`listen ${client(channel)}`
           emit.single("")
         }),
-      buffer
+      bufferOptions
     )
 }
 
@@ -75,8 +75,8 @@ class LiveConnection {
   readonly client: Pg.Client
   closed = false
   /** Whether notifications arrive on this connection. */
-  hears = false
-  readonly #turn = Effect.unsafeMakeSemaphore(1)
+  receives = false
+  readonly #mutex = Effect.unsafeMakeSemaphore(1)
   constructor(client: Pg.Client) {
     this.client = client
     client.setMaxListeners(0)
@@ -90,14 +90,14 @@ class LiveConnection {
 
   /** Runs statements one at a time. The driver does not support concurrent statements. */
   run(statement: string) {
-    return this.#turn.withPermits(1)(Effect.tryPromise(() => this.client.query(statement)))
+    return this.#mutex.withPermits(1)(Effect.tryPromise(() => this.client.query(statement)))
   }
 }
 
 /** Time-out of a connection's notification to itself. */
-const probation = "5 seconds"
+const probeTimeout = "5 seconds"
 /** Polling interval of listeners on which notifications do not arrive. */
-const lookout = "1 second"
+const pollInterval = "1 second"
 
 export interface ListenOptions {
   readonly makeConnection: () => Pg.Client
@@ -110,20 +110,20 @@ export interface ListenOptions {
 const probe = (live: LiveConnection, notify: PgClient["notify"]) => {
   const { client } = live
   const channel = `spoke_probe_${randomUUID()}`
-  const heard = Effect.async<boolean>((resume) => {
-    const hear = (message: Pg.Notification) => {
+  const received = Effect.async<boolean>((resume) => {
+    const onNotification = (message: Pg.Notification) => {
       if (message.channel === channel) resume(Effect.succeed(true))
     }
-    client.on("notification", hear)
-    return Effect.sync(() => client.off("notification", hear))
+    client.on("notification", onNotification)
+    return Effect.sync(() => client.off("notification", onNotification))
   })
   const listenAndNotify = live
     .run(`listen "${channel}"`)
     .pipe(Effect.zipRight(notify(channel, "heard")), Effect.zipRight(Effect.never))
-  return Effect.raceFirst(heard, listenAndNotify).pipe(
-    Effect.timeoutTo({ duration: probation, onSuccess: () => true, onTimeout: () => false }),
-    Effect.tap((hears) =>
-      hears
+  return Effect.raceFirst(received, listenAndNotify).pipe(
+    Effect.timeoutTo({ duration: probeTimeout, onSuccess: () => true, onTimeout: () => false }),
+    Effect.tap((receives) =>
+      receives
         ? Effect.ignore(live.run(`unlisten "${channel}"`))
         : Effect.logWarning(
             "Notifications of PostgreSQL do not arrive, as behind a pooler in transaction mode: " +
@@ -152,8 +152,8 @@ export const listenNative = ({ connectTimeout, makeConnection, notify }: ListenO
           Effect.tap((live) =>
             probe(live, notify).pipe(
               Effect.mapError(lost),
-              Effect.map((hears) => {
-                live.hears = hears
+              Effect.map((receives) => {
+                live.receives = receives
               })
             )
           )
@@ -187,14 +187,14 @@ export const listenNative = ({ connectTimeout, makeConnection, notify }: ListenO
             )
             yield* Effect.mapError(live.run(`listen ${Pg.escapeIdentifier(channel)}`), lost)
             emit.single("")
-            if (live.hears) return
+            if (live.receives) return
             yield* Effect.sync(() => emit.single("")).pipe(
-              Effect.repeat(Schedule.spaced(lookout)),
-              Effect.delay(lookout),
+              Effect.repeat(Schedule.spaced(pollInterval)),
+              Effect.delay(pollInterval),
               Effect.forkScoped
             )
           }).pipe(Effect.tapError(() => RcRef.invalidate(connection))),
-        buffer
+        bufferOptions
       )
     return listen
   })

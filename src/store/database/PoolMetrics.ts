@@ -11,7 +11,7 @@ const limit = Metric.gauge("spoke_database_connections_limit", {
   description: "How many connections the pool may open"
 })
 
-const every = Duration.seconds(1)
+const sampleInterval = Duration.seconds(1)
 
 /** Measures `pool` until the scope closes. */
 export const watch = (pool: Pg.Pool) =>
@@ -19,12 +19,12 @@ export const watch = (pool: Pg.Pool) =>
     const busy = Metric.tagged(connections, "state", "busy")
     const idle = Metric.tagged(connections, "state", "idle")
     yield* Metric.set(limit, pool.options.max)
-    const tell = Effect.suspend(() =>
+    const sample = Effect.suspend(() =>
       Effect.all([Metric.set(busy, pool.totalCount - pool.idleCount), Metric.set(idle, pool.idleCount)], {
         discard: true
       })
     )
-    yield* tell
+    yield* sample
     // The pool may be opened in an uninterruptible region; this must be interruptible, or the pool would never close.
-    yield* Effect.forkScoped(Effect.interruptible(Effect.forever(Effect.zipRight(Effect.sleep(every), tell))))
+    yield* Effect.forkScoped(Effect.interruptible(Effect.forever(Effect.zipRight(Effect.sleep(sampleInterval), sample))))
   }).pipe(Effect.withTracerEnabled(false))

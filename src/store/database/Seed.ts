@@ -3,13 +3,13 @@ import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { embeddedClient } from "./Clients.ts"
-import { openGliteHere } from "./Embedded.ts"
+import { openEmptyPGlite } from "./Embedded.ts"
 import { migrate } from "./Migrations.ts"
 
 /** An archive of a database with all of `migrations` applied. */
 const makeSeed = (migrations: string) =>
   Effect.gen(function* () {
-    const { db, engine } = yield* openGliteHere
+    const { db, engine } = yield* openEmptyPGlite
     const client = yield* embeddedClient(engine)
     yield* Effect.provideService(migrate(migrations), SqlClient.SqlClient, client)
     const archive = yield* Effect.promise(() => db.dumpDataDir("gzip"))

@@ -7,7 +7,7 @@ const token =
 const isComment = (text: string) => text.length > 1 && (text.startsWith("--") || text.startsWith("/*"))
 
 /** Splits at `separator` outside quotes and parentheses. Empty parts are dropped. */
-const cut = (text: string, separator: string): ReadonlyArray<string> => {
+const splitOutsideQuotes = (text: string, separator: string): ReadonlyArray<string> => {
   const parts: Array<string> = [""]
   let depth = 0
   for (const [piece] of text.matchAll(token)) {
@@ -20,10 +20,10 @@ const cut = (text: string, separator: string): ReadonlyArray<string> => {
 }
 
 /** The statements of a text. */
-export const statementsOf = (text: string): ReadonlyArray<string> => cut(text, ";")
+export const statementsOf = (text: string): ReadonlyArray<string> => splitOutsideQuotes(text, ";")
 
 /** The parts of a comma-separated list. */
-export const partsOf = (text: string): ReadonlyArray<string> => cut(text, ",")
+export const partsOf = (text: string): ReadonlyArray<string> => splitOutsideQuotes(text, ",")
 
 /**
  * The words of a statement in lower case with single spaces. Quoted names and texts are kept, dollar-quoted bodies

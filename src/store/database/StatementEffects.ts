@@ -13,7 +13,7 @@ export type Work = "catalogue" | "scan" | "index" | "rewrite" | "added" | "chang
 export type LockMode =
   "ROW EXCLUSIVE" | "SHARE UPDATE EXCLUSIVE" | "SHARE" | "SHARE ROW EXCLUSIVE" | "ACCESS EXCLUSIVE"
 
-export interface Effect {
+export interface TableEffect {
   /** The name of the table, or of an index of it. */
   readonly table: string
   /** Null if unknown. */
@@ -26,7 +26,7 @@ export const unnamed = ""
 
 const name = String.raw`(?:only )?(?<table>(?:"[^"]+"|[a-z_][\w$]*)(?:\.(?:"[^"]+"|[a-z_][\w$]*))?)`
 
-const referenced = (words: string): ReadonlyArray<Effect> =>
+const referenced = (words: string): ReadonlyArray<TableEffect> =>
   [...words.matchAll(new RegExp(String.raw`\breferences ${name}`, "gu"))].map(({ groups }) => ({
     table: groups?.["table"] ?? unnamed,
     lock: "SHARE ROW EXCLUSIVE",
@@ -58,15 +58,15 @@ const forms: ReadonlyArray<readonly [form: RegExp, lock: LockMode, work: Work]> 
   [/^(?:drop|rename) /u, "ACCESS EXCLUSIVE", "catalogue"]
 ]
 
-const added = (table: string, action: string): ReadonlyArray<Effect> => {
-  const effect = (work: Work): Effect => ({ table, lock: "ACCESS EXCLUSIVE", work })
+const added = (table: string, action: string): ReadonlyArray<TableEffect> => {
+  const effect = (work: Work): TableEffect => ({ table, lock: "ACCESS EXCLUSIVE", work })
   const quick: Work = /\bcheck\s*\(/u.test(action) ? "scan" : "catalogue"
   const indexed: Work = /\b(?:unique|primary key)\b/u.test(action) ? "index" : quick
   const work = volatileDefault.test(action) ? "rewrite" : indexed
   return [effect(work), ...referenced(action)]
 }
 
-const altered = (table: string, action: string): ReadonlyArray<Effect> => {
+const altered = (table: string, action: string): ReadonlyArray<TableEffect> => {
   const found = forms.find(([form]) => form.test(action))
   if (found !== undefined) return [{ table, lock: found[1], work: found[2] }, ...referenced(action)]
   if (action.startsWith("add ")) return added(table, action)
@@ -75,12 +75,12 @@ const altered = (table: string, action: string): ReadonlyArray<Effect> => {
 
 type Rule = readonly [
   form: RegExp,
-  effects: (table: string, words: string, rest: string) => ReadonlyArray<Effect>
+  effects: (table: string, words: string, rest: string) => ReadonlyArray<TableEffect>
 ]
 
 const one =
-  (lock: Effect["lock"], work: Work) =>
-  (table: string): ReadonlyArray<Effect> => [{ table, lock, work }]
+  (lock: TableEffect["lock"], work: Work) =>
+  (table: string): ReadonlyArray<TableEffect> => [{ table, lock, work }]
 
 /** Affects no existing table. */
 const noEffects = () => []
@@ -102,7 +102,7 @@ const rules: ReadonlyArray<Rule> = [
   rule(String.raw`drop index (?:if exists )?${name}`, one("ACCESS EXCLUSIVE", "catalogue")),
   rule(String.raw`drop table (?:if exists )?${name}`, one("ACCESS EXCLUSIVE", "catalogue")),
   rule("lock table (?<rest>.+) in access exclusive mode$", (_, __, rest) =>
-    partsOf(rest).map((table): Effect => ({ table, lock: "ACCESS EXCLUSIVE", work: "catalogue" }))
+    partsOf(rest).map((table): TableEffect => ({ table, lock: "ACCESS EXCLUSIVE", work: "catalogue" }))
   ),
   rule(String.raw`truncate (?:table )?${name}`, one("ACCESS EXCLUSIVE", "catalogue")),
   rule(String.raw`alter table (?:if exists )?${name} (?<rest>.+)$`, (table, _, rest) =>
@@ -129,7 +129,7 @@ const rules: ReadonlyArray<Rule> = [
 ]
 
 /** The effects of one statement on tables, in the order of its words. */
-export const effectsOf = (statement: string): ReadonlyArray<Effect> => {
+export const effectsOf = (statement: string): ReadonlyArray<TableEffect> => {
   const words = wordsOf(statement)
   for (const [form, effects] of rules) {
     const match = form.exec(words)

@@ -1,13 +1,13 @@
 /**
- * A statement with its tenant, sent as one message: the server runs what comes before `Sync` as one transaction, so what
- * `set_config` sets first holds for the statement alone, also where a pooler gives each transaction another connection.
- * Beside a statement of its own this saves a round trip, and beside a function around each statement its plan.
+ * A statement and the one that sets its tenant, sent together: the server runs everything before `Sync` as one
+ * transaction. So the setting holds for this statement alone, even if a pooler gives each transaction another
+ * connection. A separate statement would cost a round trip; a function around each would have to be planned.
  */
 import * as Pg from "pg"
 import { everyTenant } from "../../concurrency/TenantSession.ts"
 
 export const sessionText = "select set_config('role', $1, true), set_config('spoke.tenant', $2, true)"
-/** Under which a connection that stays with us keeps {@link sessionText}. */
+/** The name under which a connection without a pooler has prepared {@link sessionText}. */
 export const sessionName = "spoke_session"
 
 /** The methods that the driver calls on a query that it has sent. */
@@ -27,22 +27,22 @@ interface DriverQuery {
   readonly handleCopyData: (message: unknown, connection: unknown) => void
 }
 
-const isHandled = (query: unknown): query is DriverQuery =>
+const isDriverQuery = (query: unknown): query is DriverQuery =>
   typeof query === "object" && query !== null && "handleReadyForQuery" in query
 
 export class TenantQuery implements Pg.Submittable {
   readonly #query: DriverQuery
   readonly #values: Array<string>
   readonly #name: string
-  /** The row and the end of `set_config` are not the statement's. */
-  #isTold = false
+  /** False until `set_config` has ended, whose row and end are not passed on. */
+  #isSessionSet = false
 
-  /** `isKept`: the connection knows {@link sessionName}. */
-  constructor(query: unknown, session: string, role: string, isKept: boolean) {
-    if (!isHandled(query)) throw new TypeError("The driver's queries have an unexpected form.")
+  /** `isPrepared`: the connection has prepared {@link sessionName}. */
+  constructor(query: unknown, session: string, role: string, isPrepared: boolean) {
+    if (!isDriverQuery(query)) throw new TypeError("The driver's queries have an unexpected form.")
     this.#query = query
     this.#values = session === everyTenant ? ["none", ""] : [role, session]
-    this.#name = isKept ? sessionName : ""
+    this.#name = isPrepared ? sessionName : ""
   }
 
   get name() {
@@ -75,12 +75,12 @@ export class TenantQuery implements Pg.Submittable {
   }
 
   handleDataRow(message: unknown) {
-    if (this.#isTold) this.#query.handleDataRow(message)
+    if (this.#isSessionSet) this.#query.handleDataRow(message)
   }
 
   handleCommandComplete(message: unknown, connection: unknown) {
-    if (this.#isTold) this.#query.handleCommandComplete(message, connection)
-    this.#isTold = true
+    if (this.#isSessionSet) this.#query.handleCommandComplete(message, connection)
+    this.#isSessionSet = true
   }
 
   handlePortalSuspended(connection: unknown) {

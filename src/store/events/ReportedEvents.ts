@@ -37,7 +37,7 @@ export const ownerOf = (tenantId: string, endpointId: string): string => `${tena
  * Jobs for the deliveries of the CTE `reported`. Events of one conversation, source, budget, channel or gap go to an
  * endpoint in sequence. The endpoint is the owner ({@link ownerOf}), so that no endpoint waits for another.
  */
-export const jobs = (sql: SqlClient.SqlClient) => sql`
+export const deliveryJobs = (sql: SqlClient.SqlClient) => sql`
   insert into queue_jobs (id, queue, payload, owner, serial_key, max_attempts, run_at)
   select 'qjb_' || replace(gen_random_uuid()::text, '-', ''), ${sql.literal(`'${queueName}'`)},
     jsonb_build_object('tenantId', tenant_id, 'eventId', event_id, 'endpointId', endpoint_id),
@@ -54,15 +54,15 @@ const row = (sql: SqlClient.SqlClient, report: Report) => sql`
   from ${report.from}`
 
 /**
- * Removes what receivers answered to the events that match `of`, a condition on `webhook_deliveries`, when what they
- * report is deleted: an answer may repeat the event's content.
+ * Removes receivers' answers to the events that match `condition` on `webhook_deliveries`, because an answer may repeat
+ * the content of its event. For when that content is deleted.
  */
-export const forgetAnswers = (sql: SqlClient.SqlClient, tenantId: string, of: Fragment) => sql`
+export const clearAnswers = (sql: SqlClient.SqlClient, tenantId: string, condition: Fragment) => sql`
   update webhook_deliveries set answer_text = null
-  where tenant_id = ${tenantId} and answer_text is not null and ${of}`
+  where tenant_id = ${tenantId} and answer_text is not null and ${condition}`
 
 /** The CTEs `reported` and `reported_jobs`, in this order, for a statement whose CTEs contain the rows of `reports`. */
-export const reported = (sql: SqlClient.SqlClient, first: Report, ...others: ReadonlyArray<Report>) => sql`
+export const eventWrites = (sql: SqlClient.SqlClient, first: Report, ...others: ReadonlyArray<Report>) => sql`
   reported as (
     insert into webhook_deliveries (tenant_id, event_id, endpoint_id, agent_id, conversation_id, type, ids)
     select e.tenant_id, 'evt_' || substr(encode(sha256(convert_to(r.type || ':' || r.key, 'UTF8')), 'hex'), 1, 32), e.id,
@@ -73,10 +73,10 @@ export const reported = (sql: SqlClient.SqlClient, first: Report, ...others: Rea
     on conflict (tenant_id, event_id, endpoint_id) do nothing
     returning tenant_id, event_id, endpoint_id, conversation_id, ids, seq
   ),
-  reported_jobs as (${jobs(sql)})`
+  reported_jobs as (${deliveryJobs(sql)})`
 
 /** Reports started conversations. Rows of `from` are those of `conversations`. */
-export const started = (sql: SqlClient.SqlClient, from: Fragment, condition?: Fragment): Report => ({
+export const conversationStarted = (sql: SqlClient.SqlClient, from: Fragment, condition?: Fragment): Report => ({
   type: "conversation.started",
   key: sql`begun.id`,
   tenantId: sql`begun.tenant_id`,
@@ -87,7 +87,7 @@ export const started = (sql: SqlClient.SqlClient, from: Fragment, condition?: Fr
 })
 
 /** Reports that turns use another version. The row of the CTE `changed` is the agent's. */
-export const published = (sql: SqlClient.SqlClient): Report => ({
+export const versionPublished = (sql: SqlClient.SqlClient): Report => ({
   type: "version.published",
   // A version may be published again.
   key: sql`changed.id || ':' || changed.published_version || ':' || extract(epoch from clock_timestamp())`,
@@ -102,7 +102,7 @@ export const published = (sql: SqlClient.SqlClient): Report => ({
  * Reports a message of a team member in the row of the CTE `conversation`. Without `userId` it was not written in the
  * dashboard.
  */
-export const sentByHuman = (
+export const messageSent = (
   sql: SqlClient.SqlClient,
   messageId: MessageId,
   userId: UserId | null

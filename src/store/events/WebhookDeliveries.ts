@@ -17,7 +17,7 @@ import { TenantId } from "../../domain/Ids.ts"
 import { type Page, pageBy } from "../../domain/Page.ts"
 import { JsonObject, sanitize } from "../../domain/Text.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
-import { jobs, ownerOf, queueName } from "./ReportedEvents.ts"
+import { deliveryJobs, ownerOf, queueName } from "./ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** How long a delivery is kept after its event. A pending one is kept until it has ended. */
@@ -61,9 +61,7 @@ export const ClaimedDelivery = Schema.Struct({
   secrets: Schema.Array(Schema.String),
   /** Number of consecutive failed calls of the endpoint. */
   failures: Schema.Int,
-  /**
-   * Milliseconds until the endpoint may be called, if it keeps failing and this delivery may not try it now; else null.
-   */
+  /** Milliseconds until the endpoint may be called, if it keeps failing and this delivery must wait; else null. */
   pausedMs: Schema.NullOr(Schema.Number),
   type: Schema.String,
   agentId: Schema.NullOr(Schema.String),
@@ -191,7 +189,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
       const isOfEndpoint = (tenantId: string, endpointId: WebhookId) =>
         sql`queue = ${queueName} and owner in (${ownerOf(tenantId, endpointId)}, ${endpointId}) and state = 'waiting'`
 
-      /** Jobs that wait because of failures that are over run now. */
+      /** Runs the jobs that wait because of earlier failures now. */
       const retryNow = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
         sql`
           with due as (
@@ -223,8 +221,8 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
 
       /**
        * Records a failed attempt; `isOver` when it was the last one. An endpoint that keeps failing is not called again
-       * before `pause` has passed: all its waiting jobs but one are delayed until after that call. None when the endpoint
-       * was deleted or has another address than `url`, which was called: its delivery stays pending.
+       * before `pause` has passed: all its waiting jobs but one are delayed until after that call. None when the
+       * endpoint was deleted or has another address than `url`, which was called: its delivery stays pending.
        */
       const recordFailure = (
         { endpointId, eventId, tenantId }: DeliveryKey,
@@ -319,7 +317,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             from part where d.tenant_id = ${tenantId} and d.event_id = part.event_id and d.endpoint_id = part.endpoint_id and d.status <> 'pending'
             returning d.tenant_id, d.event_id, d.endpoint_id, d.conversation_id, d.ids, d.seq
           ),
-          reported_jobs as (${jobs(sql)})
+          reported_jobs as (${deliveryJobs(sql)})
           select (select count(*) from reported)::int as replayed,
             (select created_at from found order by seq offset ${maxReplayed}::int limit 1) as "nextFrom"`.pipe(
           Rows.one(Replay)
@@ -337,7 +335,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             from webhook_endpoints where tenant_id = ${tenantId} and id = ${endpointId} and status = 'active'
             returning tenant_id, event_id, endpoint_id, conversation_id, ids, seq
           ),
-          reported_jobs as (${jobs(sql)})
+          reported_jobs as (${deliveryJobs(sql)})
           select event_id as "eventId" from reported`.pipe(
           Effect.orDie,
           Effect.map(([row]) => Option.fromNullable(row?.eventId))

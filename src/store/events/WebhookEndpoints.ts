@@ -56,7 +56,7 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
           where tenant_id = ${tenantId} and listening_until is null and ${after === undefined ? sql`true` : sql`id > ${after}`}
           order by id limit ${limit + 1}`.pipe(Rows.page(Row, limit))
 
-      /** Applies `changes`; a change of address or status resets its failures. None when its version is not `expected`. */
+      /** Applies `changes`; another address or status resets its failures. None when its version is not `expected`. */
       const update = (
         { tenantId }: TenantScope,
         id: WebhookId,

@@ -6,7 +6,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { EventType, Payload, WebhookId } from "../../domain/events/Webhook.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { maxEndpoints } from "./WebhookEndpoints.ts"
-import { type Report, reported } from "./ReportedEvents.ts"
+import { eventWrites, type Report } from "./ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** Lease of a listener: it is removed when it has not fetched for this long. */
@@ -118,7 +118,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
           from: sql`(select 1) as once`
         }
         return sql<{ readonly webhooks: number }>`
-          with ${reported(sql, report)} select count(*)::int as webhooks from reported`.pipe(
+          with ${eventWrites(sql, report)} select count(*)::int as webhooks from reported`.pipe(
           Effect.orDie,
           Effect.map(([row]) => row?.webhooks ?? 0)
         )

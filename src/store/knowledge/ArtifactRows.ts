@@ -86,7 +86,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
       (removed
         ? sql`delete from artifacts where ref = ${ref} and removing_until is not null`
         : sql`update artifacts set removing_until = null where ref = ${ref}`
-      ).pipe(Effect.orDie, Effect.asVoid)
+      ).pipe(Rows.none)
 
     /** Files of the agent's sources and conversations. */
     const ofAgent = ({ agentId, tenantId }: AgentScope) =>

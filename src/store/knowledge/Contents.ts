@@ -16,7 +16,7 @@ import {
   SourceDocument
 } from "../../domain/knowledge/Content.ts"
 import { containing } from "../Like.ts"
-import { restartForRoom } from "./PassageScans.ts"
+import { restartScanIfFull } from "./PassageScans.ts"
 import * as Rows from "../Rows.ts"
 
 const DocumentRow = Schema.Struct({ ...SourceDocument.fields, readAt: Schema.DateTimeUtcFromDate })
@@ -147,8 +147,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       sql`
         select c.id from (select d.tenant_id, d.id ${live(scope, sourceId)}) d
         join chunks c on c.tenant_id = d.tenant_id and c.document_id = d.id and c.id = ${id}`.pipe(
-        Effect.orDie,
-        Effect.map((found) => found.length > 0)
+        Rows.any
       )
 
     /** The text of the passage. Locks the agent's index first, like every change of searchable chunks. */
@@ -166,8 +165,8 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       return Option.fromNullable(found?.content)
     })
 
-    /** Adds (1) or subtracts (-1) searchable chunks, and raises the agent's index version. */
-    const count = (
+    /** Adds (1) or subtracts (-1) searchable chunks in the agent's statistics, and raises its index version. */
+    const addToStats = (
       { agentId, tenantId }: AgentScope,
       changed: ReadonlyArray<{ length: number }>,
       by: 1 | -1
@@ -186,27 +185,27 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
         const { agentId, tenantId } = scope
         const text = yield* textOf(scope, sourceId, id)
         if (Option.isNone(text)) return "missing" as const
-        const [kept] = yield* sql<{ readonly count: number }>`
+        const [exclusions] = yield* sql<{ readonly count: number }>`
           select count(*)::int as count from passage_exclusions
           where tenant_id = ${tenantId} and source_id = ${sourceId}`
-        if ((kept?.count ?? 0) >= maxExclusions) return "full" as const
+        if ((exclusions?.count ?? 0) >= maxExclusions) return "full" as const
         yield* sql`
           insert into passage_exclusions (tenant_id, source_id, text_hash, agent_id)
           values (${tenantId}, ${sourceId}, ${textHash(sql, sql`${text.value}::text`)}, ${agentId})
           on conflict do nothing`
-        const gone = yield* sql<{ readonly id: string; readonly length: number }>`
+        const excludedChunks = yield* sql<{ readonly id: string; readonly length: number }>`
           update chunks set excluded = true, version = null
           where tenant_id = ${tenantId} and source_id = ${sourceId} and version is not null and content = ${text.value}
           returning id, length`
-        if (gone.length === 0) return "unchanged" as const
+        if (excludedChunks.length === 0) return "unchanged" as const
         const ids = sql`(select c.id from chunks c
           where c.tenant_id = ${tenantId} and c.source_id = ${sourceId} and c.excluded and c.content = ${text.value})`
         yield* sql`delete from chunk_embeddings where tenant_id = ${tenantId} and chunk_id in ${ids}`
         yield* sql`delete from passage_statements where tenant_id = ${tenantId} and chunk_id in ${ids}`
-        yield* restartForRoom(sql, scope, sql`c.id in ${ids}`)
+        yield* restartScanIfFull(sql, scope, sql`c.id in ${ids}`)
         yield* sql`
           delete from passage_findings where tenant_id = ${tenantId} and (chunk_id in ${ids} or other_chunk_id in ${ids})`
-        yield* count(scope, gone, -1)
+        yield* addToStats(scope, excludedChunks, -1)
         return "changed" as const
       },
       sql.withTransaction,
@@ -225,15 +224,15 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       yield* sql`
         delete from passage_exclusions where tenant_id = ${tenantId} and source_id = ${sourceId}
           and text_hash = ${textHash(sql, sql`${text.value}::text`)}`
-      const back = yield* sql<{ readonly length: number }>`
+      const restoredChunks = yield* sql<{ readonly length: number }>`
         update chunks c set excluded = false,
           version = (select version + 1 from agent_stats where tenant_id = ${tenantId} and agent_id = ${agentId})
         from sources s
         where s.tenant_id = ${tenantId} and s.id = ${sourceId} and c.tenant_id = s.tenant_id and c.source_id = s.id
           and c.generation = s.live_generation and c.excluded and c.content = ${text.value}
         returning c.length`
-      if (back.length === 0) return "unchanged" as const
-      yield* count(scope, back, 1)
+      if (restoredChunks.length === 0) return "unchanged" as const
+      yield* addToStats(scope, restoredChunks, 1)
       return "changed" as const
     }, Effect.orDie)
 

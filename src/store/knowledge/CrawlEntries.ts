@@ -24,8 +24,8 @@ export interface NewEntry extends CrawlEntry {
   readonly revision: number
 }
 
-/** A line of the last successful sync, about an address that it read. */
-const Remembered = Schema.Struct({
+/** What the last successful sync stored about an address that it read. */
+const AddressState = Schema.Struct({
   url: Schema.String,
   parent: Schema.NullOr(Schema.String),
   outcome: Schema.String,
@@ -39,7 +39,7 @@ const Remembered = Schema.Struct({
   digest: Schema.NullOr(Schema.String),
   fingerprint: Schema.NullOr(Schema.String)
 })
-export type Remembered = typeof Remembered.Type
+export type AddressState = typeof AddressState.Type
 
 const Line = Schema.Struct({ place: Schema.Int, ...CrawlEntry.fields })
 type Line = typeof Line.Type
@@ -114,7 +114,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
               where d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation and d.uri = e.target
             )
           )
-        order by e.place`.pipe(Rows.all(Remembered), Effect.withSpan("CrawlEntryStore.storedStates"))
+        order by e.place`.pipe(Rows.all(AddressState), Effect.withSpan("CrawlEntryStore.storedStates"))
 
     const exists = (scope: ReportScope, sourceId: SourceId) =>
       sql`

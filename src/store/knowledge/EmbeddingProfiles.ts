@@ -1,7 +1,7 @@
 /**
- * The embedding model that an agent uses. Vectors of the target profile are built beside the live ones. One statement
- * moves an agent when nothing that its vectors can find now would be lost. The old vectors are kept for a while, so
- * that moving back is possible at once.
+ * The embedding model that an agent uses. Vectors of the target profile are built in addition to the live ones. One
+ * statement moves the agent to the target, as soon as all its chunks with a live vector have a new one. The old vectors
+ * are kept for a while, so that the agent can be moved back at once.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -13,14 +13,15 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, SourceId, TenantId } from "../../domain/Ids.ts"
 import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
+import * as Rows from "../Rows.ts"
 
-const Place = Schema.Struct({
+const SourceProfile = Schema.Struct({
   agentId: AgentId,
   active: Schema.NullOr(Schema.String),
   target: Schema.NullOr(Schema.String)
 })
 
-const lock = "embedding profiles"
+const lockName = "embedding profiles"
 
 export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>()(
   "store/knowledge/EmbeddingProfiles",
@@ -34,8 +35,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
           insert into embedding_target as target (profile) values (${profile})
           on conflict (one) do update set profile = excluded.profile, since = now()
           where target.profile <> excluded.profile`.pipe(
-          Effect.orDie,
-          Effect.asVoid,
+          Rows.none,
           Effect.withSpan("EmbeddingProfileStore.setTarget")
         )
 
@@ -48,7 +48,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
       const place = ({ tenantId }: TenantScope, sourceId: SourceId) =>
         SqlSchema.findOne({
           Request: Schema.Void,
-          Result: Place,
+          Result: SourceProfile,
           execute: () => sql`
             select s.agent_id as "agentId", stats.profile as active, (select profile from embedding_target) as target
             from sources s
@@ -57,24 +57,22 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         })(undefined).pipe(Effect.orDie)
 
       /** Records why the source has no vectors of `profile`. */
-      const noteFailure = ({ tenantId }: TenantScope, sourceId: SourceId, profile: string, message: string) =>
+      const recordFailure = ({ tenantId }: TenantScope, sourceId: SourceId, profile: string, message: string) =>
         sql`
           insert into embedding_failures (tenant_id, source_id, profile, message)
           select tenant_id, id, ${profile}, ${message} from sources where tenant_id = ${tenantId} and id = ${sourceId}
           on conflict (tenant_id, source_id) do update
             set profile = excluded.profile, message = excluded.message, failed_at = now()`.pipe(
-          Effect.orDie,
-          Effect.asVoid
+          Rows.none
         )
 
       const clearFailure = ({ tenantId }: TenantScope, sourceId: SourceId) =>
         sql`delete from embedding_failures where tenant_id = ${tenantId} and source_id = ${sourceId}`.pipe(
-          Effect.orDie,
-          Effect.asVoid
+          Rows.none
         )
 
       /** Agents that use another profile. */
-      const agentsBehind = (profile: string) =>
+      const agentsToMove = (profile: string) =>
         sql<AgentScope>`/* every tenant: sweep */
           select tenant_id as "tenantId", agent_id as "agentId" from agent_stats
           where profile <> ${profile} and tenant_is_swept(tenant_id) order by agent_id`.pipe(Effect.orDie)
@@ -83,7 +81,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
        * Sources with live chunks that lack a vector of `model`: of agents that have not moved, or whose last failure is
        * long enough ago. Limited and in random order, so that every source gets its turn.
        */
-      const sourcesLacking = (model: EmbeddingModel, limit: number, again: Duration.Duration) =>
+      const sourcesWithoutVectors = (model: EmbeddingModel, limit: number, retryAfter: Duration.Duration) =>
         sql<{ readonly tenantId: TenantId; readonly id: SourceId }>`/* every tenant: sweep */
           select s.tenant_id as "tenantId", s.id from (
             -- Not all sources: those of agents that are behind, and those that have failed.
@@ -99,7 +97,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
             and not exists (
               select from queue_jobs q where q.queue = 'embedding' and q.serial_key = s.id and q.state in ('waiting', 'active')
             )
-            and (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(again)}::float8 * interval '1 second')
+            and (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(retryAfter)}::float8 * interval '1 second')
             and exists (
               select from chunks c
               where c.tenant_id = s.tenant_id and c.source_id = s.id and c.version is not null and ${supportsChunk(sql, model)}
@@ -136,23 +134,23 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         Effect.orDie
       )
 
-      /** Removes vectors of other profiles from agents that have used `profile` for `kept`. Returns their number. */
-      const forget = (profile: string, kept: Duration.Duration, limit: number) =>
+      /** Removes vectors of other profiles from agents that have used `profile` for `keepFor`. Returns their number. */
+      const removeOldVectors = (profile: string, keepFor: Duration.Duration, limit: number) =>
         sql`/* every tenant: sweep */
           delete from chunk_embeddings where ctid in (
             select e.ctid from agent_stats stats
             join chunk_embeddings e on e.tenant_id = stats.tenant_id and e.agent_id = stats.agent_id
             where stats.profile = ${profile} and e.profile <> ${profile} and tenant_is_swept(stats.tenant_id)
-              and stats.profile_since < now() - ${Duration.toSeconds(kept)}::float8 * interval '1 second'
+              and stats.profile_since < now() - ${Duration.toSeconds(keepFor)}::float8 * interval '1 second'
             limit ${limit}::int
           ) returning chunk_id`.pipe(
           Effect.orDie,
           Effect.map((rows) => rows.length)
         )
 
-      /** True when no other transaction does work of this kind now. */
-      const alone = sql<{ readonly mine: boolean }>`
-        select pg_try_advisory_xact_lock(hashtextextended(${lock}, 0)) as mine`.pipe(
+      /** Locks the work with profiles until the transaction ends. False when another transaction has the lock. */
+      const tryLock = sql<{ readonly mine: boolean }>`
+        select pg_try_advisory_xact_lock(hashtextextended(${lockName}, 0)) as mine`.pipe(
         Effect.orDie,
         Effect.map(([row]) => row?.mine === true)
       )
@@ -161,13 +159,13 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         setTarget,
         target,
         place,
-        noteFailure,
+        recordFailure,
         clearFailure,
-        agentsBehind,
-        sourcesLacking,
+        agentsToMove,
+        sourcesWithoutVectors,
         move,
-        forget,
-        alone
+        removeOldVectors,
+        tryLock
       } as const
     })
   }

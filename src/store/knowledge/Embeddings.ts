@@ -8,7 +8,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, ChunkId, type SourceId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { givenVector, vectorForm } from "./VectorEncoding.ts"
+import { vectorForm, vectorParameter } from "./VectorEncoding.ts"
 
 export const UnembeddedChunk = Schema.Struct({
   id: ChunkId,
@@ -60,7 +60,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
 
     /**
      * Stores vectors. Chunks that were deleted or excluded in the meantime are skipped. The first vectors decide the
-     * agent's profile; those of another profile are built aside and do not change what is searched now.
+     * agent's profile. Those of another profile are stored in addition, and do not change what is searched now.
      */
     const addVectors = Effect.fn("EmbeddingStore.addVectors")(
       function* ({ agentId, tenantId }: AgentScope, profile: string, vectors: ReadonlyArray<ChunkVector>) {
@@ -73,7 +73,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
             version = stats.version + case when coalesce(stats.profile, ${profile}) = ${profile} then 1 else 0 end
           returning version`
         const { column, encoding } = yield* vectorForm(sql)
-        const rows = vectors.map(({ id, vector }) => ({ id, vector: givenVector(encoding, vector) }))
+        const rows = vectors.map(({ id, vector }) => ({ id, vector: vectorParameter(encoding, vector) }))
         const bytes = encoding === 2 ? sql`null::bytea` : sql`decode(v.vector, 'base64')`
         const native = encoding === 2 ? sql`c.source_id, v.vector::halfvec` : sql`null, null`
         yield* sql`

@@ -1,4 +1,4 @@
-/** Storage for the search for contradicting, repeated and stale passages. */
+/** Stores the findings of the search for contradicting, repeated and stale passages. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ import {
   FindingReason,
   SourceValue
 } from "../../domain/knowledge/Finding.ts"
-import { jsonbOf, toJsonb } from "../Jsonb.ts"
+import { toJsonb } from "../Jsonb.ts"
 import { maxFindings, maxStoredFindings, type Scan, scansOf } from "./PassageScans.ts"
 import * as Rows from "../Rows.ts"
 
@@ -58,7 +58,7 @@ const Row = Schema.Struct({
   dismissedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 
-const reasonsJson = jsonbOf(Schema.Array(FindingReason))
+const encodeReasons = Schema.encodeSync(Schema.Array(FindingReason))
 
 /** Maximum number of statements per index key. A key with more is a phrase on every page. */
 const maxPerAnchor = 60
@@ -92,8 +92,8 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         order by c.version, c.id limit ${limit}`.pipe(Rows.all(Chunk), Effect.withSpan("FindingStore.next"))
 
     /**
-     * Live chunks of other documents that share these index keys, those with the most first. Only those before the chunk
-     * in the order of the search, so that each pair is compared once, also when the search starts again.
+     * Live chunks of other documents that share these index keys, those with the most first. Only those before the
+     * chunk in the order of the search, so that each pair is compared once, also when the search starts again.
      */
     const neighbours = (
       { agentId, tenantId }: AgentScope,
@@ -133,7 +133,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
 
     /** Stores findings once. A known finding is not changed, dismissed or not. */
     const keep = ({ agentId, tenantId }: AgentScope, findings: ReadonlyArray<NewFinding>) => {
-      const rows = findings.map((one) => ({ ...one, reasons: JSON.parse(reasonsJson(one.reasons)) }))
+      const rows = findings.map((one) => ({ ...one, reasons: encodeReasons(one.reasons) }))
       return findings.length === 0
         ? Effect.void
         : sql`
@@ -226,7 +226,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         else json_build_array(${passage("f.chunk_id", "f.said")}, ${passage("f.other_chunk_id", "f.other_said")})
       end as passages`
 
-    /** The most important first, starting behind `after`. */
+    /** The most important first, after the finding `after`. */
     const page = (
       { agentId, tenantId }: AgentScope,
       {
@@ -251,7 +251,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
 
     /**
      * Dismisses it, or reverts that. None when the agent has no such finding. If no more findings of its kind could be
-     * stored before, some may have been dropped: the search starts again.
+     * stored before, some may have been dropped, so the search starts again.
      */
     const dismiss = ({ agentId, tenantId }: AgentScope, id: FindingId, isDismissed: boolean) =>
       sql`
@@ -284,8 +284,8 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
       )
 
     /**
-     * Each source of the agent with its value in the period from `from` to `to`, in the order of ids. `offset 0` keeps each
-     * look-up by the whole key.
+     * Each source of the agent with its value in the period from `from` to `to`, in the order of ids. `offset 0` keeps
+     * each look-up by the whole key.
      */
     const values = (
       { agentId, tenantId }: AgentScope,

@@ -80,7 +80,7 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
         order by n.id desc`.pipe(Rows.all(CitingRow), Effect.withSpan("ImpactStore.citingTurns"))
 
     /**
-     * The state of each text. It is unchanged when each of its parts, separated by `gap`, stands under the same heading
+     * The state of each text. It is unchanged when each of its parts, separated by `gap`, is under the same heading
      * of the same live document.
      */
     const states = ({ agentId, tenantId }: AgentScope, used: ReadonlyArray<UsedPassage>, gap: string) =>

@@ -8,7 +8,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentId, IngestionJobId, SourceId, TenantId } from "../../domain/Ids.ts"
 import { IngestionJob, IngestionJobType, SourceType } from "../../domain/knowledge/Source.ts"
-import { reported } from "../events/ReportedEvents.ts"
+import { eventWrites } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
@@ -134,9 +134,9 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
 
     /**
      * Makes the job `RUNNING`, and the source `PROCESSING`. A source has one running job, so an older one has died. The
-     * source is locked first: a concurrent removal either sees the job running, or has removed both. Returns the task as
-     * it is then, because until now a change of the source relied on the waiting job to read it. None, without a change,
-     * when the job has ended: an earlier attempt may have done it after its worker had lost the lease.
+     * source is locked first: a concurrent removal either sees the job running, or has removed both. Returns the task
+     * as it is then, because until now a change of the source relied on the waiting job to read it. None, without a
+     * change, when the job has ended: an earlier attempt may have done it after its worker had lost the lease.
      */
     const start = Effect.fn("IngestionJobStore.start")(
       function* (waiting: IngestionTask) {
@@ -170,7 +170,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
 
     /** Reports on the CTE `source`, which the job has just changed. */
     const reportOf = (type: "source.ready" | "source.failed", jobId: IngestionJobId) =>
-      reported(sql, {
+      eventWrites(sql, {
         type,
         key: sql`${jobId}`,
         tenantId: sql`source.tenant_id`,
@@ -181,8 +181,8 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       })
 
     /**
-     * Makes the job `SUCCEEDED`, and the source `READY`. Part of the transaction that makes the new generation live, and
-     * that begins with {@link holdAttempt}.
+     * Makes the job `SUCCEEDED`, and the source `READY`. Part of the transaction that makes the new generation live,
+     * and that begins with {@link holdAttempt}.
      */
     const succeed = (task: IngestionTask, chunksCreated: number) =>
       sql`
@@ -224,7 +224,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         select id from source`.pipe(Rows.any)
 
     /** Records the failure of an attempt that will be retried. False as for {@link fail}. */
-    const noteFailure = ({ attempt, jobId, tenantId }: IngestionTask, reason: string) =>
+    const recordFailure = ({ attempt, jobId, tenantId }: IngestionTask, reason: string) =>
       sql`
         update ingestion_jobs set error = ${reason}, attempt_errors = attempt_errors || ${attemptError(reason)}
         where tenant_id = ${tenantId} and id = ${jobId} and attempt = ${attempt} and status = 'RUNNING'
@@ -240,7 +240,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       progress,
       succeed,
       fail,
-      noteFailure
+      recordFailure
     } as const
   })
 }) {}

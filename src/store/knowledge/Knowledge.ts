@@ -1,17 +1,19 @@
 /**
- * Documents and chunks. The next generation is built aside, document by document, and goes live in one transaction.
- * Every transaction that changes what is searchable raises the agent's index version under its row lock, so that
- * readers who ask for changes since a version miss nothing.
+ * Documents and chunks. The next generation is built separately, document by document, and goes live in one
+ * transaction. Every transaction that changes what is searchable raises the agent's index version under its row lock,
+ * so that readers who ask for changes since a version miss nothing.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChunkId, DocumentId } from "../../domain/Ids.ts"
 import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
 import { holdAttempt, type IngestionTask } from "./IngestionJobs.ts"
-import { restartForRoom } from "./PassageScans.ts"
+import { restartScanIfFull } from "./PassageScans.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 import { hasVectorColumn } from "./VectorEncoding.ts"
 
 export interface NewDocument {
@@ -44,7 +46,7 @@ interface ChunkOf {
 }
 
 /** Maximum number of rows of one insert statement. */
-const batch = 500
+const batchSize = 500
 
 export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/knowledge/Knowledge", {
   effect: Effect.gen(function* () {
@@ -75,16 +77,12 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         if (documents.length === 0) return
         yield* holdAttempt(sql, task)
         yield* insertDocuments(task, documents)
-        let rows: Array<NewChunk & ChunkOf> = []
-        for (const { chunks, id: documentId } of documents) {
-          for (const chunk of chunks) {
-            rows.push({ ...chunk, documentId })
-            if (rows.length < batch) continue
-            yield* insertChunks(task, rows)
-            rows = []
-          }
-        }
-        if (rows.length > 0) yield* insertChunks(task, rows)
+        const rows = documents.flatMap(({ chunks, id: documentId }) =>
+          chunks.map((chunk) => ({ ...chunk, documentId }))
+        )
+        yield* Effect.forEach(Arr.chunksOf(rows, batchSize), (batch) => insertChunks(task, batch), {
+          discard: true
+        })
       },
       sql.withTransaction,
       Effect.catchTag("SqlError", Effect.die)
@@ -98,7 +96,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
           and s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation <> d.generation
           and exists (
             select from ingestion_jobs where tenant_id = ${task.tenantId} and id = ${task.jobId} and attempt = ${task.attempt}
-          )`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("KnowledgeStore.discard"))
+          )`.pipe(Rows.none, Effect.withSpan("KnowledgeStore.discard"))
 
     const raiseVersion = ({ agentId, tenantId }: AgentScope) =>
       sql<{ readonly version: string }>`
@@ -110,8 +108,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
      * Copies the vectors of old chunks to new ones with the same text. Both are grouped by text instead of joined,
      * because the planner has no statistics of the new rows yet, assumes one row, and would use a nested loop.
      */
-    const carryVectors = (task: IngestionTask, version: string, native: boolean) => {
-      const more = native ? sql`, vector, source_id` : sql``
+    const copyVectors = (task: IngestionTask, version: string, hasColumn: boolean) => {
+      const vectorColumns = hasColumn ? sql`, vector, source_id` : sql``
       return sql`
       with old as (
         select distinct on (c.content_hash, e.profile) c.content_hash, e.profile, e.chunk_id
@@ -134,8 +132,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         ) both_generations
         group by content_hash
       )
-      insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, encoding, embedding ${more})
-      select e.tenant_id, f.id, e.profile, e.agent_id, ${version}::bigint, encoding, embedding ${more}
+      insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, encoding, embedding ${vectorColumns})
+      select e.tenant_id, f.id, e.profile, e.agent_id, ${version}::bigint, encoding, embedding ${vectorColumns}
       from alike
       cross join lateral unnest(alike.fresh) as f (id)
       cross join lateral unnest(alike.chunk_ids, alike.profiles) as o (chunk_id, profile)
@@ -144,10 +142,10 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
     }
 
     /**
-     * Moves documents of the live generation into the new one, with chunks and vectors. All of them must exist;
-     * otherwise one removed since the job began would leave an unnoticed gap.
+     * Moves documents of the live generation into the new one, with chunks and vectors. Dies unless all of them exist:
+     * one that was removed since the job began would be missing unnoticed.
      */
-    const carryDocuments = (task: IngestionTask, uris: ReadonlyArray<string>) =>
+    const moveDocuments = (task: IngestionTask, uris: ReadonlyArray<string>) =>
       Effect.gen(function* () {
         if (uris.length === 0) return
         const moved = yield* sql<{ readonly id: string }>`
@@ -167,8 +165,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
             and (select d.generation from documents d where d.tenant_id = c.tenant_id and d.id = c.document_id) = ${task.generation}`
       })
 
-    /** Marks new chunks whose text is excluded from the source. They go live, but search does not find them. */
-    const leaveOut = (task: IngestionTask) => sql`
+    /** Marks new chunks whose text is excluded in the source. They go live, but search does not find them. */
+    const markExcluded = (task: IngestionTask) => sql`
       update chunks c set excluded = true
       from passage_exclusions x
       where x.tenant_id = ${task.tenantId} and x.source_id = ${task.sourceId}
@@ -177,18 +175,18 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
 
     /**
      * Makes the generation live, with the documents `kept` of the old one, and removes the rest of the old one. The
-     * caller's transaction also ends the job. Fails for a superseded attempt. Returns the number of chunks, and of chunks
-     * that `model` supports and that have no vector.
+     * caller's transaction also ends the job. Fails for a superseded attempt. Returns the number of chunks, and of
+     * chunks that `model` supports and that have no vector.
      */
     const swap = Effect.fn("KnowledgeStore.swap")(
       function* (task: IngestionTask, model: EmbeddingModel, kept: ReadonlyArray<string> = []) {
-        // The agent's index first, as in the removal of a source.
+        // Locks the agent's index first, as the removal of a source does.
         const version = yield* raiseVersion(task)
         yield* holdAttempt(sql, task)
-        yield* leaveOut(task)
-        // Vectors first: what has changed in words alone may find its old neighbour's among documents that stay.
-        if (task.jobType === "INGEST") yield* carryVectors(task, version, yield* hasVectorColumn(sql))
-        yield* carryDocuments(task, kept)
+        yield* markExcluded(task)
+        // Before documents are moved, so that new chunks can also copy vectors of documents that stay.
+        if (task.jobType === "INGEST") yield* copyVectors(task, version, yield* hasVectorColumn(sql))
+        yield* moveDocuments(task, kept)
         yield* sql`
         with delta as (
           select coalesce(sum(case when version is null then 1 else -1 end), 0) as chunks,
@@ -202,7 +200,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         update chunks set version = ${version}::bigint
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
           and not excluded`
-        yield* restartForRoom(
+        yield* restartScanIfFull(
           sql,
           task,
           sql`c.source_id = ${task.sourceId} and c.generation <> ${task.generation}`

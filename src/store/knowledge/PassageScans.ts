@@ -1,4 +1,4 @@
-/** Whose passages are compared next: the progress of the search for contradicting, repeated and stale passages. */
+/** The progress of the search for contradicting, repeated and stale passages, and the agents that are searched next. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ export const maxStoredFindings = 5_000
 const Scan = Schema.Struct({
   tenantId: TenantId,
   agentId: AgentId,
-  /** The position: behind the chunk `chunkId` among those that went live with `version`. */
+  /** The position: after the chunk `chunkId` among those that went live with `version`. */
   version: Schema.String,
   chunkId: Schema.String,
   /** Whether unchanged pages have to be checked. */
@@ -25,16 +25,16 @@ const Scan = Schema.Struct({
 export type Scan = typeof Scan.Type
 
 /**
- * Before chunks are removed from search: starts the search for findings again where theirs make room for others, some of
- * which may have been dropped. `gone` are conditions of these chunks `c`.
+ * Must be called before chunks are removed from search; `condition` selects these chunks `c`. Starts the agent's search
+ * again if no more findings of a kind of theirs could be stored, because other findings may have been dropped.
  */
-export const restartForRoom = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, gone: Fragment) =>
+export const restartScanIfFull = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, condition: Fragment) =>
   sql`
     update passage_scans set version = 0, chunk_id = ''
     where tenant_id = ${tenantId} and agent_id = ${agentId} and exists (
       select from passage_findings f
       join chunks c on c.tenant_id = f.tenant_id and c.id in (f.chunk_id, f.other_chunk_id)
-      where f.tenant_id = ${tenantId} and f.agent_id = ${agentId} and ${gone} and f.kind in (
+      where f.tenant_id = ${tenantId} and f.agent_id = ${agentId} and ${condition} and f.kind in (
         select k.kind from passage_findings k
         where k.tenant_id = ${tenantId} and k.agent_id = ${agentId} and k.kind <> 'stale' group by k.kind
         having count(*) filter (where k.dismissed_at is null) >= ${maxFindings} or count(*) >= ${maxStoredFindings}
@@ -46,9 +46,9 @@ export const scansOf = (sql: SqlClient.SqlClient) => {
     or p.stale_at is null or p.stale_at < now() - interval '1 day')`
 
   /**
-   * Agents with passages to compare, at most `limit`. Tenants take turns: the first agent of each comes before any second
-   * one, and of these the one of the tenant whose last turn is longest ago. It reads a row of every agent, so a sweep asks
-   * once.
+   * Agents with passages to compare, at most `limit`. Tenants take turns: the first agent of each tenant comes before
+   * any second one, and among the first ones, that of the tenant which has waited longest. Reads a row of every agent,
+   * so a sweep calls it once.
    */
   const due = (limit: number) =>
     sql`/* every tenant: sweep */

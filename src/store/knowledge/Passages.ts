@@ -46,8 +46,8 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
     const sql = yield* SqlClient.SqlClient
 
     /**
-     * The chunks of the same sections near `places`, including these, and the beginning of the nearest parent section of
-     * each that has text, in one statement. Only live documents that the scope may read.
+     * The chunks of the same sections near `places`, including these, and the beginning of the nearest parent section
+     * of each that has text, in one statement. Only live documents that the scope may read.
      */
     const around = CheapSpans.fn("PassageStore.around")(function* (
       { agentId, sourceScope, tenantId }: ReadScope,
@@ -55,14 +55,14 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
     ) {
       const asked = places.map(({ documentId, heading, ordinal }) => ({ documentId, heading, ordinal }))
       const scope = sourceScopeJson({ sourceScope })
-      // The database plans a function of SQL anew in each statement that calls it.
+      // Only called if needed, because the database plans an SQL function again in each statement that calls it.
       const isVisible =
         scope === null
           ? sql`true`
           : sql`source_is_visible(s.id, s.type, s.labels, s.config -> 'metadata', ${`[${scope}]`}::jsonb)`
       const tenant = opaque(sql, tenantId)
-      // `offset 0` keeps each lookup an index scan by the keys before it. The planner takes the places for a hundred rows
-      // of many documents, and would read all chunks of the tenant.
+      // `offset 0` keeps each lookup an index scan by the keys before it. The planner assumes a hundred places of many
+      // documents, and would read all chunks of the tenant.
       const sections = yield* sql`
         with place as (
           select * from jsonb_to_recordset(${toJsonb(asked)}::jsonb) as p ("documentId" text, heading text, ordinal int)

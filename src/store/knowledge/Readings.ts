@@ -19,7 +19,7 @@ const Reading = Schema.Struct({
 })
 export type Reading = typeof Reading.Type
 
-const Before = Schema.Struct({
+const LiveState = Schema.Struct({
   labels: Schema.Array(Schema.String),
   areApplied: Schema.Boolean,
   uris: Schema.Array(Schema.String)
@@ -45,7 +45,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         Effect.withSpan("ReadingStore.find")
       )
 
-    /** The newest labels of the source, whether its live documents are for them already, and the URIs of these. */
+    /** The newest labels of the source, whether its live documents were chosen for them, and their URIs. */
     const liveState = (task: IngestionTask) =>
       sql`
         select coalesce(s.next_labels, s.labels) as labels, s.next_labels is null as "areApplied", coalesce(
@@ -56,7 +56,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
           '[]'::jsonb
         ) as uris
         from sources s where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId}`.pipe(
-        Rows.one(Before),
+        Rows.one(LiveState),
         Effect.withSpan("ReadingStore.liveState")
       )
 
@@ -133,7 +133,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         where e.tenant_id = ${task.tenantId} and e.source_id = ${task.sourceId} and e.generation = ${task.generation}
         order by e.place`.pipe(Rows.all(Line), Effect.withSpan("ReadingStore.reportedLines"))
 
-    /** The config and the sealed secrets of one moment. */
+    /** The config and the sealed secrets, read at the same time. */
     const settings = (scope: { readonly tenantId: TenantId }, sourceId: SourceId) =>
       sql`
         select s.config, x.sealed from sources s
@@ -149,7 +149,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
             select s.tenant_id, s.id, ${sealed} from sources s
             where s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.id = ${sourceId}
             on conflict (tenant_id, source_id) do update set sealed = excluded.sealed`
-      ).pipe(Effect.orDie, Effect.asVoid)
+      ).pipe(Rows.none)
 
     return {
       find,

@@ -75,12 +75,12 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
           update chunks c set tsv = f.tsv, length = f.length, english = f.english,
             version = case when f.live then ${version}::bigint end
           from changed f where c.tenant_id = ${tenantId} and c.id = f.id`
-        const noEnglish = rows.flatMap(({ english, id }) => (english ? [] : [id]))
-        if (englishProfile !== null && noEnglish.length > 0) {
+        const notEnglish = rows.flatMap(({ english, id }) => (english ? [] : [id]))
+        if (englishProfile !== null && notEnglish.length > 0) {
           yield* sql`
             delete from chunk_embeddings
             where tenant_id = ${opaque(sql, tenantId)} and profile = ${englishProfile}
-              and chunk_id in (select jsonb_array_elements_text(${toJsonb(noEnglish)}::jsonb))`
+              and chunk_id in (select jsonb_array_elements_text(${toJsonb(notEnglish)}::jsonb))`
         }
         yield* sql`update documents set index_format = ${indexFormat} where tenant_id = ${tenantId} and id = ${id}`
       },

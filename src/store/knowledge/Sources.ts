@@ -20,7 +20,7 @@ import {
 } from "../../domain/knowledge/Source.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { containing } from "../Like.ts"
-import { restartForRoom } from "./PassageScans.ts"
+import { restartScanIfFull } from "./PassageScans.ts"
 import * as Rows from "../Rows.ts"
 
 export interface SourceFilter {
@@ -124,8 +124,8 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       )
 
     /**
-     * Sets the fields in `changes`. False when the source does not exist. The documents of a connector were chosen for its
-     * labels, so labels with which more people may read them wait for the next sync.
+     * Sets the fields in `changes`. False when the source does not exist. The documents of a connector were chosen for
+     * its labels, so labels with which more people may read them wait for the next sync.
      */
     const update = (
       scope: AgentScope,
@@ -143,7 +143,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       const assignments = [
         sql`updated_at = now()`,
         ...(name === undefined ? [] : [sql`name = ${name}`]),
-        ...(labels === undefined ? [] : relabelled(toJsonb(labels))),
+        ...(labels === undefined ? [] : labelAssignments(toJsonb(labels))),
         ...(config === undefined ? [] : [sql`config = ${toJsonb(config)}::jsonb`])
       ]
       return sql`
@@ -153,11 +153,11 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       )
     }
 
-    const relabelled = (next: string) => {
-      const isAtOnce = sql`(type <> 'CONNECTOR' or labels_are_within(${next}::jsonb, labels))`
+    const labelAssignments = (next: string) => {
+      const appliesAtOnce = sql`(type <> 'CONNECTOR' or labels_are_within(${next}::jsonb, labels))`
       return [
-        sql`labels = case when ${isAtOnce} then ${next}::jsonb else labels end`,
-        sql`next_labels = case when ${isAtOnce} then null else ${next}::jsonb end`
+        sql`labels = case when ${appliesAtOnce} then ${next}::jsonb else labels end`,
+        sql`next_labels = case when ${appliesAtOnce} then null else ${next}::jsonb end`
       ]
     }
 
@@ -203,7 +203,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         update agent_stats set version = version + 1, chunk_count = chunk_count - gone.chunks,
           length_sum = length_sum - gone.length
         from gone where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId}`
-      yield* restartForRoom(sql, scope, sql`c.source_id = ${id}`)
+      yield* restartScanIfFull(sql, scope, sql`c.source_id = ${id}`)
       yield* sql`
         delete from sources
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}`

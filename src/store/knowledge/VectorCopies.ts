@@ -1,6 +1,6 @@
 /**
- * Tables of vectors that 0.1.0 filled for pgvector, beside those of `chunk_embeddings`. They are removed when no process
- * of that version is left, and every vector is in pgvector's column.
+ * Removes the tables of vectors that release 0.1.0 filled for pgvector, in addition to `chunk_embeddings`: when no
+ * process of that release is left and every vector is in pgvector's column.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import { isLockConflict } from "../database/Failure.ts"
 import { hasVectorColumn } from "./VectorEncoding.ts"
 
-/** For so long may others have to wait behind the attempt, which comes again and again while a reader is long. */
+/** Others wait for at most this time behind an attempt. It is repeated while a long reader holds a lock. */
 const lockTimeout = "200ms"
 
 interface Copies {
@@ -16,7 +16,7 @@ interface Copies {
   readonly tables: ReadonlyArray<string>
 }
 
-const look = Effect.gen(function* () {
+const findCopies = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [there] = yield* sql<{ readonly found: boolean }>`
     select to_regclass('vector_profiles') is not null and (
@@ -31,9 +31,9 @@ const look = Effect.gen(function* () {
 })
 
 /** Removes them, if that is due. True when it did. */
-const remove = Effect.gen(function* () {
+const removeCopies = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const { due, tables } = yield* look
+  const { due, tables } = yield* findCopies
   if (!due) return false
   return yield* Effect.gen(function* () {
     yield* sql`select set_config('lock_timeout', ${lockTimeout}, true)`
@@ -50,13 +50,13 @@ const remove = Effect.gen(function* () {
     return true
   }).pipe(
     sql.withTransaction,
-    // Two processes, or readers that keep a lock for long.
+    // Another process removes them, or a reader holds a lock for long.
     Effect.catchIf(isLockConflict, () => Effect.succeed(false))
   )
 }).pipe(forEveryTenant("vectors"), Effect.orDie, Effect.withSpan("VectorCopies.remove"))
 
 export class VectorCopiesStore extends Effect.Service<VectorCopiesStore>()("store/knowledge/VectorCopies", {
   effect: Effect.map(SqlClient.SqlClient, (sql) => ({
-    remove: Effect.provideService(remove, SqlClient.SqlClient, sql)
+    remove: Effect.provideService(removeCopies, SqlClient.SqlClient, sql)
   }))
 }) {}

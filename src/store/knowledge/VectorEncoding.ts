@@ -1,9 +1,10 @@
 /**
- * How vectors are stored: as float16, in pgvector's column where the database has it, else as bytes. Rows of another
- * encoding (of 0.1.0, of an archive, of before the extension) are converted batch by batch; a search reads them, too.
+ * How vectors are stored: as float16, in pgvector's column if the database has it, else as bytes. Rows with another
+ * encoding (of release 0.1.0, of an archive, or from before the extension) are read by searches and converted in
+ * batches.
  *
- * A process of 0.1.0 reads float32 bytes alone. As long as one is running, vectors are written in that form, and none is
- * converted.
+ * A process of release 0.1.0 reads only float32 bytes. While one is running, vectors are written in that form, and none
+ * is converted.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -40,12 +41,12 @@ export const vectorForm = (sql: SqlClient.SqlClient) =>
   )
 
 /** The parameter from which a statement makes a stored vector: the text of a `halfvec`, else bytes in base64. */
-export const givenVector = (encoding: VectorForm["encoding"], vector: Float32Array): string => {
+export const vectorParameter = (encoding: VectorForm["encoding"], vector: Float32Array): string => {
   if (encoding === 2) return vectorText(vector)
   return Buffer.from(encoding === 1 ? encodeVector(vector) : encodeFloat32(vector)).toString("base64")
 }
 
-interface Waiting {
+interface UnconvertedVector {
   readonly tenantId: string
   readonly agentId: string
   readonly chunkId: string
@@ -61,11 +62,11 @@ export interface ConversionCursor {
 
 export interface Converted {
   readonly count: number
-  /** Where the next batch begins; null behind the last one. */
+  /** Where the next batch begins; null after the last one. */
   readonly next: ConversionCursor | null
 }
 
-export const start: ConversionCursor = { tenantId: "", agentId: "" }
+export const conversionStart: ConversionCursor = { tenantId: "", agentId: "" }
 
 export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
   "store/knowledge/VectorEncoding",
@@ -73,31 +74,31 @@ export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** The rows to convert. Literally the condition of an index, which is empty when nothing waits. */
-      const waits = (native: boolean) => (native ? sql`encoding < 2` : sql`encoding = 0`)
+      /** The rows to convert. The text must be the condition of an index, which is empty when nothing is left. */
+      const isUnconverted = (native: boolean) => (native ? sql`encoding < 2` : sql`encoding = 0`)
 
-      /** Number of vectors that wait. */
+      /** Number of vectors that are still to be converted. */
       const countWaiting = Effect.gen(function* () {
         const native = yield* hasVectorColumn(sql)
         const [row] = yield* sql<{ readonly count: number }>`/* every tenant: sweep */
-          select count(*)::int as count from chunk_embeddings where ${waits(native)}`
+          select count(*)::int as count from chunk_embeddings where ${isUnconverted(native)}`
         return row?.count ?? 0
       }).pipe(Effect.orDie, Effect.withSpan("VectorEncodingStore.countWaiting"))
 
-      /** A tenant that is being moved is written by the move alone, except that float16 takes another form. */
+      /** Rows of a tenant that is being moved are written by the move alone, except those that are float16 already. */
       const mayChange = sql`(
         encoding = 1 or tenant_id not in (select tenant from tenant_moves where state <> 'serving'))`
 
       const next = (native: boolean, { agentId, tenantId }: ConversionCursor, size: number) =>
-        sql<Waiting>`/* every tenant: sweep */
+        sql<UnconvertedVector>`/* every tenant: sweep */
           select tenant_id as "tenantId", agent_id as "agentId", chunk_id as "chunkId", profile, embedding
           from chunk_embeddings
-          where ${waits(native)} and ${mayChange} and (tenant_id, agent_id) >= (${tenantId}, ${agentId})
+          where ${isUnconverted(native)} and ${mayChange} and (tenant_id, agent_id) >= (${tenantId}, ${agentId})
           order by tenant_id, agent_id limit ${size}::int for no key update skip locked`
 
       /** `vectors` are in the order of `rows`. */
-      const store = (native: boolean, rows: ReadonlyArray<Waiting>, vectors: ReadonlyArray<string>) => {
-        const texts = (of: (row: Waiting) => string) => sql`${rows.map(of)}::text[]`
+      const store = (native: boolean, rows: ReadonlyArray<UnconvertedVector>, vectors: ReadonlyArray<string>) => {
+        const texts = (of: (row: UnconvertedVector) => string) => sql`${rows.map(of)}::text[]`
         const given = sql`
           from unnest(${texts(({ tenantId }) => tenantId)}, ${texts(({ chunkId }) => chunkId)},
             ${texts(({ profile }) => profile)}, ${[...vectors]}::text[]) as g (tenant_id, chunk_id, profile, vector)
@@ -112,20 +113,20 @@ export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
       }
 
       /**
-       * Converts at most `size` vectors, from `place` on; none while a process of 0.1.0 is running. Other processes
+       * Converts at most `size` vectors, from `cursor` on; none while a process of 0.1.0 is running. Other processes
        * convert others at the same time.
        */
-      const convert = (place: ConversionCursor, size: number) =>
+      const convert = (cursor: ConversionCursor, size: number) =>
         Effect.gen(function* () {
           const { encoding } = yield* vectorForm(sql)
           if (encoding === 0) return { count: 0, next: null }
           const native = encoding === 2
-          const rows = yield* next(native, place, size)
+          const rows = yield* next(native, cursor, size)
           const last = rows.at(-1)
           if (last === undefined) return { count: 0, next: null }
           const vectors: Array<string> = []
           for (const [at, { embedding }] of rows.entries()) {
-            vectors.push(givenVector(encoding, decodeVector(embedding)))
+            vectors.push(vectorParameter(encoding, decodeVector(embedding)))
             if (at % vectorsBetweenPauses === 0) yield* yieldToEventLoop
           }
           yield* store(native, rows, vectors)

@@ -1,7 +1,7 @@
 /**
  * Indexes of the vectors of large agents, one for each, in databases with pgvector. A small agent has none: all of its
- * vectors are compared. The name of an index tells whose it is (`vector_index_name`), so there is no list of them that
- * could be wrong. One is built beside readers and writers, which takes minutes.
+ * vectors are compared. The name of an index identifies its agent (`vector_index_name`), so no list of them is stored.
+ * Building one takes minutes and blocks neither readers nor writers.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type * as Context from "effect/Context"
@@ -11,7 +11,7 @@ import { maxComparedVectors } from "../../domain/knowledge/StoredVector.ts"
 import { isPooled, onOwnSession } from "../OwnSession.ts"
 import { hasVectorColumn } from "./VectorEncoding.ts"
 
-/** Maximum number of indexes: every statement on the table is planned with each. Further agents are compared. */
+/** Maximum number of indexes: every statement on the table is planned with each. Other agents are searched exactly. */
 const maxIndexes = 100
 /** MiB of the server's memory for a build. What does not fit takes several times as long. */
 const maxBuildMemory = 2_048
@@ -23,7 +23,7 @@ export interface IndexChange {
   readonly statement: string
   /** Chunks of the agent; 0 for a removal. */
   readonly chunks: number
-  /** MiB that a build needs: of each vector its numbers, and the links to its neighbours. */
+  /** MiB that a build needs: for each vector its numbers, and the links to its neighbours. */
   readonly memory: number
 }
 
@@ -81,15 +81,15 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
       )
 
     /**
-     * Makes the next change, if no other process makes one: what it builds would look unfinished. The statement is
+     * Makes the next change, unless another process makes one, whose index would look unfinished. The statement is
      * cancelled when the effect is interrupted, because migrations would wait for its lock.
      *
-     * A build has one process of the server. Further ones would take its other cores from searches, and shared memory,
-     * of which a container has 64 MB.
+     * A build uses one process of the server. More would take its other cores from searches, and shared memory, of
+     * which a container has 64 MB.
      */
     const run = (largerThan: number) =>
       Effect.gen(function* () {
-        const others = yield* Effect.context<never>()
+        const outerContext = yield* Effect.context<never>()
         const work = Effect.gen(function* () {
           const [session] = yield* sql<{ readonly pid: number; readonly mine: boolean }>`
             select pg_backend_pid() as pid, pg_try_advisory_lock(hashtextextended('vector indexes', 0)) as mine`
@@ -111,7 +111,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
             where pg_size_bytes(current_setting('maintenance_work_mem')) < ${Math.min(memory, maxBuildMemory)}::bigint * 1048576`
           const cancel = Effect.ignore(sql`select pg_cancel_backend(${session.pid}::int)`)
           yield* Effect.onInterrupt(sql.unsafe(statement), () =>
-            Effect.mapInputContext(cancel, (_: Context.Context<never>) => others)
+            Effect.mapInputContext(cancel, (_: Context.Context<never>) => outerContext)
           )
           return change
         }).pipe(Effect.scoped)
@@ -119,8 +119,8 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
       })
 
     /**
-     * Builds the index of one agent with more than so many chunks, or removes one of an agent with less than half of
-     * them. Returns what it did; null when nothing is to be done, or another process does it.
+     * Builds the index of one agent with more than `largerThan` chunks, or removes that of an agent with less than half
+     * as many. Returns the change; null when there is none to make, or another process makes it.
      */
     const tend = (largerThan: number) =>
       Effect.gen(function* () {
@@ -141,7 +141,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
         Effect.withSpan("VectorIndexStore.tend")
       )
 
-    /** Number of large agents that are still to get an index, and are searched exactly. */
+    /** Number of large agents without an index, which are searched exactly until it is built. */
     const countMissing = Effect.gen(function* () {
       return (yield* hasVectorColumn(sql)) ? (yield* missingIndexes(maxComparedVectors)).length : 0
     }).pipe(forEveryTenant("vectors"), Effect.orDie)

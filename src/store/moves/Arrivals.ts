@@ -1,22 +1,23 @@
-/** Writes the rows of a tenant that arrives. It is not served here meanwhile, so nothing else writes them. */
+/** Writes the rows of a tenant that is moved here. It is not served here meanwhile, so nothing else writes them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { RowKey, type TablePart } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
-import * as Rows from "../archive/Rows.ts"
+import * as RowTexts from "../archive/RowTexts.ts"
 import type { Table } from "../archive/Tables.ts"
 import { DatabaseFailure, sqlStateOf } from "../database/Failure.ts"
+import * as Rows from "../Rows.ts"
 import { MoveStore } from "./Moves.ts"
 import * as RowSets from "./RowSets.ts"
 
 /**
  * The rows cannot be stored here.
  *
- * - `order`: a row that they refer to, or one that had their unique value, is not as it is at the origin yet.
- * - `conflict`: another tenant has a value that may exist once.
- * - `differs`: what is stored is not what was given.
+ * - `order`: a row that they refer to, or that has their unique value, has not been changed as at the origin yet.
+ * - `conflict`: another tenant has a value that may exist only once.
+ * - `differs`: the stored rows are not equal to the given ones.
  * - `taken`: another command drives the move, or the tenant is served here.
  */
 export class ArrivalRefused extends Schema.TaggedError<ArrivalRefused>()("ArrivalRefused", {
@@ -55,7 +56,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const moves = yield* MoveStore
-    const stored = Effect.provideService(SqlClient.SqlClient, sql)
+    const withClient = Effect.provideService(SqlClient.SqlClient, sql)
 
     /** Whether the unique index names no tenant, so that another tenant may have its values. */
     const isShared = (index: string) =>
@@ -81,23 +82,23 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         })
       })
 
-    /** Runs `write` in a transaction whose changes the guards let pass, while `driver` drives the move. */
-    const applying = <A, E, R>(
+    /** Runs `write` in a transaction whose changes the guards accept. Fails unless `driver` drives the move. */
+    const writeAsDriver = <A, E, R>(
       tenantId: TenantId,
       driver: string,
-      states: Parameters<typeof moves.holds>[2],
+      states: Parameters<typeof moves.lockIfDrivenBy>[2],
       write: Effect.Effect<A, E, R>
     ) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          if (!(yield* moves.holds(tenantId, driver, states))) {
+          if (!(yield* moves.lockIfDrivenBy(tenantId, driver, states))) {
             return yield* new ArrivalRefused({
               reason: "taken",
               message: "Another command has taken over the move, or the tenant is served here already."
             })
           }
           yield* sql`select set_config('spoke.applying', ${tenantId}, true)`
-          yield* stored(Rows.pinned)
+          yield* withClient(RowTexts.useFixedFormats)
           return yield* write
         })
       )
@@ -105,7 +106,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
     /** Fails unless the rows are stored as they were given. */
     const verifyRows = (tenantId: TenantId, table: Table, rows: ReadonlyArray<string>) =>
       Effect.gen(function* () {
-        const seen = Rows.digesting()
+        const seen = RowTexts.makeDigester()
         seen.add(rows)
         const expected = seen.digest()
         const found = yield* RowSets.digestOfRows(tenantId, table, rows)
@@ -116,7 +117,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         })
       })
 
-    /** Writes rows of a page. Those that are there already are kept, because later changes have written them. */
+    /** Writes rows of a page. Existing ones are kept, because later changes have written them. */
     const page = Effect.fn("Arrivals.page")(function* (
       tenantId: TenantId,
       driver: string,
@@ -125,21 +126,21 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
     ) {
       if (rows.length === 0) return
       const write = Effect.zipRight(
-        Rows.write(table, rows, "keep", tenantId),
+        RowTexts.write(table, rows, "keep", tenantId),
         RowSets.raiseSequences(table, rows)
       )
-      yield* Effect.catchTag(applying(tenantId, driver, ["away"], stored(write)), "SqlError", explainFailure)
+      yield* Effect.catchTag(writeAsDriver(tenantId, driver, ["away"], withClient(write)), "SqlError", explainFailure)
     })
 
-    const atOnce = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
+    const allTogether = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
       Effect.gen(function* () {
         for (const { gone, table } of given.toReversed())
           if (gone.length > 0) yield* RowSets.remove(tenantId, table, gone)
         for (const { rows, table } of given)
-          if (rows.length > 0) yield* Rows.write(table, rows, "replace", tenantId)
+          if (rows.length > 0) yield* RowTexts.write(table, rows, "replace", tenantId)
       })
 
-    /** Each row by itself, again and again, until all are stored or none of the rest can be. */
+    /** Writes each row separately, and repeats those that fail, until all are stored or no further one can be. */
     const oneByOne = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
       Effect.gen(function* () {
         let left = [
@@ -147,7 +148,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
             .toReversed()
             .flatMap(({ gone, table }) => gone.map((key) => RowSets.remove(tenantId, table, [key]))),
           ...given.flatMap(({ rows, table }) =>
-            rows.map((row) => Rows.write(table, [row], "replace", tenantId))
+            rows.map((row) => RowTexts.write(table, [row], "replace", tenantId))
           )
         ]
         while (left.length > 0) {
@@ -169,12 +170,12 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       driver: string,
       given: ReadonlyArray<TableChanges>
     ) {
-      const write = (how: typeof atOnce | typeof oneByOne) =>
-        applying(
+      const write = (how: typeof allTogether | typeof oneByOne) =>
+        writeAsDriver(
           tenantId,
           driver,
           ["away"],
-          stored(
+          withClient(
             Effect.gen(function* () {
               yield* how(tenantId, given)
               for (const { rows, table } of given) {
@@ -184,7 +185,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
             })
           )
         )
-      yield* write(atOnce).pipe(
+      yield* write(allTogether).pipe(
         Effect.catchIf(isOutOfOrder, () => write(oneByOne)),
         Effect.catchTag("SqlError", explainFailure)
       )
@@ -205,21 +206,20 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         )
       )
 
-    /** All rows of the part have arrived. */
+    /** Records that all rows of the part have arrived. */
     const recordArrival = (tenantId: TenantId, { after, table, upTo }: TablePart) =>
       sql`
         insert into tenant_moves_parts (tenant, name, after, up_to)
         values (${tenantId}, ${table}, ${encodeKey(after)}, ${upTo === null ? null : encodeKey(upTo)})
         on conflict (tenant, name, after) do update set up_to = excluded.up_to`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     /** Deletes some rows of the table. True when there may be more. */
     const removeSome = (tenantId: TenantId, driver: string, table: Table) => {
       const key = sql.csv(table.key.map((column) => sql`${sql(column)}`))
       const owner = sql(table.owner ?? "tenant_id")
-      return applying(
+      return writeAsDriver(
         tenantId,
         driver,
         ["away"],
@@ -233,6 +233,6 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       )
     }
 
-    return { page, changes, parts, recordArrival, removeSome, applying } as const
+    return { page, changes, parts, recordArrival, removeSome, writeAsDriver } as const
   })
 }) {}

@@ -1,9 +1,10 @@
-/** Keeps originals of a tenant that arrives until its rows refer to them. */
+/** Protects originals of a tenant that is moved here until its rows refer to them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { TenantId } from "../../domain/Ids.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { refsIn } from "../knowledge/ArtifactRows.ts"
+import * as Rows from "../Rows.ts"
 
 const prefixOf = (tenantId: TenantId) => `mov_${tenantId}_`
 
@@ -24,13 +25,12 @@ export class ArrivedOriginals extends Effect.Service<ArrivedOriginals>()("store/
     const keep = (tenantId: TenantId, ref: ArtifactRef) =>
       sql`
         insert into artifact_claims (id, ref, expires_at) values (${prefixOf(tenantId) + ref}, ${ref}, 'infinity')
-        on conflict (id) do nothing`.pipe(Effect.orDie, Effect.asVoid)
+        on conflict (id) do nothing`.pipe(Rows.none)
 
-    /** From here on the tenant's rows alone keep them. */
+    /** Ends the protection of {@link keep}, because the tenant's rows now refer to the originals. */
     const release = (tenantId: TenantId) =>
       sql`delete from artifact_claims where starts_with(id, ${prefixOf(tenantId)})`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     return { missing, keep, release } as const

@@ -1,28 +1,30 @@
 /**
- * Jobs of a tenant that moves. While it is not served they wait in a table of their own, also those that are queued
- * meanwhile (the trigger of tenant_moves_hold). They are carried over once: a job that arrives again is known.
+ * Jobs of a tenant that is being moved. While the tenant is not served, they wait in a separate table, also those that
+ * are queued meanwhile (by the trigger of tenant_moves_hold). They are transferred once: a job that arrives again is
+ * ignored.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { HeldJob } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum jobs, and events, of one statement. */
-const page = 100
+const pageSize = 100
 
 export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Accounts of the tenant's channels, as they were when it was last served; those that it has without a move. */
+    /** Accounts of the tenant's channels: those when it was last served; the current ones if it is not being moved. */
     const accountsOf = (tenantId: TenantId) => sql`coalesce(
       (select accounts from tenant_moves where tenant = ${tenantId} and state <> 'serving'),
       array(select channel || ':' || external_id from channels where tenant_id = ${tenantId} and active)
     )`
 
-    /** Of a job `j`: it is the tenant's. */
-    const isOf = (tenantId: TenantId) => sql`(
+    /** True for a job `j` of the tenant. */
+    const isOfTenant = (tenantId: TenantId) => sql`(
       j.payload ->> 'tenantId' = ${tenantId} or split_part(j.owner, '/', 1) = ${tenantId}
         or j.owner = any(${accountsOf(tenantId)})
     )`
@@ -30,14 +32,14 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
     const eventOf = sql`(select to_jsonb(i) from channel_inbox i where i.id = gone.payload ->> 'inboxId')`
 
     /**
-     * Takes the tenant's jobs out of the queue: those that wait or have failed, and with `running` those that run, which
-     * then wait as if they had not begun.
+     * Takes the tenant's jobs out of the queue: those that wait or have failed, and with `running` also those that run,
+     * which then wait as if they had not begun.
      */
     const take = (tenantId: TenantId, { running }: { readonly running: boolean }) =>
       sql`
         with gone as (
           delete from queue_jobs j
-          where ${isOf(tenantId)} and j.state in ${sql.in(running ? ["waiting", "failed", "active"] : ["waiting", "failed"])}
+          where ${isOfTenant(tenantId)} and j.state in ${sql.in(running ? ["waiting", "failed", "active"] : ["waiting", "failed"])}
           returning j.*
         )
         insert into tenant_moves_jobs (tenant, id, job, event)
@@ -46,19 +48,18 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
           else to_jsonb(gone) end, ${eventOf}
         from gone
         on conflict (tenant, id) do update set job = excluded.job, event = excluded.event, queued = false`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
-    /** How many of the tenant's jobs run. */
+    /** The number of the tenant's running jobs. */
     const countRunning = (tenantId: TenantId) =>
       sql<{ readonly count: number }>`
-        select count(*)::int as count from queue_jobs j where j.state = 'active' and ${isOf(tenantId)}`.pipe(
+        select count(*)::int as count from queue_jobs j where j.state = 'active' and ${isOfTenant(tenantId)}`.pipe(
         Effect.orDie,
         Effect.map(([row]) => row?.count ?? 0)
       )
 
-    /** How many wait here to be carried over. */
+    /** The number of jobs that wait to be transferred. */
     const countHeld = (tenantId: TenantId) =>
       sql<{ readonly count: number }>`
         select count(*)::int as count from tenant_moves_jobs where tenant = ${tenantId} and not queued`.pipe(
@@ -66,7 +67,7 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
         Effect.map(([row]) => row?.count ?? 0)
       )
 
-    /** Puts what waits into the queue. Joins the caller's transaction, in which the tenant is served again. */
+    /** Puts the waiting jobs into the queue. Joins the caller's transaction, in which the tenant is served again. */
     const requeue = (tenantId: TenantId) =>
       sql`
         with back as (
@@ -84,15 +85,15 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
         Effect.asVoid
       )
 
-    /** The oldest that wait. */
+    /** The oldest waiting jobs. */
     const read = (tenantId: TenantId) =>
       sql<HeldJob>`
         select id, job, event from tenant_moves_jobs where tenant = ${tenantId} and not queued
-        order by (job ->> 'seq')::bigint limit ${page}::int`.pipe(Effect.orDie)
+        order by (job ->> 'seq')::bigint limit ${pageSize}::int`.pipe(Effect.orDie)
 
     /**
-     * Stores events of channels, and claims their messages as deliveries do. An event that is here already takes the
-     * outcome that it has got.
+     * Stores events of channels, and claims their messages as deliveries do. An event that exists already gets the
+     * given outcome.
      */
     const storeEvents = (events: ReadonlyArray<unknown>) =>
       events.length === 0
@@ -111,7 +112,7 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
               order by 1 on conflict do nothing`
           }).pipe(Effect.asVoid, Effect.orDie)
 
-    /** Stores jobs, and the events that they are about. Those that have arrived before are left as they are. */
+    /** Stores jobs, with the events that they process. Jobs that have arrived before are not changed. */
     const store = (tenantId: TenantId, jobs: ReadonlyArray<HeldJob>) =>
       Effect.gen(function* () {
         yield* sql`
@@ -122,58 +123,56 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
         yield* storeEvents(jobs.flatMap(({ event }) => (event === null ? [] : [event])))
       }).pipe(sql.withTransaction, Effect.orDie)
 
-    /** Jobs of a tenant that is not moved: those that wait, run or have failed, as {@link read} has them. */
+    /** Jobs of a tenant that is not being moved: those that wait, run or have failed, in the form of {@link read}. */
     const ofTenant = (tenantId: TenantId, after: string) =>
       sql<HeldJob>`
         select gone.id, gone.job, ${eventOf} as event from (
           select j.id, j.payload, case when j.state = 'active' then to_jsonb(j) || '{"state": "waiting"}' else to_jsonb(j) end as job
           from queue_jobs j
-          where j.id > ${after} and j.state <> 'completed' and ${isOf(tenantId)} order by j.id limit ${page}::int
+          where j.id > ${after} and j.state <> 'completed' and ${isOfTenant(tenantId)} order by j.id limit ${pageSize}::int
         ) gone order by gone.id`.pipe(
         Effect.orDie,
-        Effect.map((jobs) => ({ jobs, next: jobs.length === page ? (jobs.at(-1)?.id ?? null) : null }))
+        Effect.map((jobs) => ({ jobs, next: jobs.length === pageSize ? (jobs.at(-1)?.id ?? null) : null }))
       )
 
     const acknowledge = (tenantId: TenantId, ids: ReadonlyArray<string>) =>
       sql`
         delete from tenant_moves_jobs where tenant = ${tenantId} and not queued and id in ${sql.in(ids)}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
-    const ofAccounts = (tenantId: TenantId) =>
+    const isOfAccounts = (tenantId: TenantId) =>
       sql`i.channel || ':' || i.account_id = any(${accountsOf(tenantId)})`
 
     /** Events of the tenant's accounts that have been processed, in the order of their ids. */
     const readEvents = (tenantId: TenantId, after: string) =>
       sql<{ readonly id: string; readonly event: unknown }>`
         select i.id, to_jsonb(i) as event from channel_inbox i
-        where i.id > ${after} and i.state <> 'queued' and ${ofAccounts(tenantId)} order by i.id limit ${page}::int`.pipe(
+        where i.id > ${after} and i.state <> 'queued' and ${isOfAccounts(tenantId)} order by i.id limit ${pageSize}::int`.pipe(
         Effect.orDie,
         Effect.map((found) => ({
           events: found.map(({ event }) => event),
-          next: found.length === page ? (found.at(-1)?.id ?? null) : null
+          next: found.length === pageSize ? (found.at(-1)?.id ?? null) : null
         }))
       )
 
-    /** Removes some events of accounts that no other tenant has by now. True when there may be more. */
+    /** Removes some events of accounts that no other tenant has now. True when there may be more. */
     const removeEvents = (tenantId: TenantId) =>
       sql`/* every tenant: directory */
         delete from channel_inbox where id in (
-          select i.id from channel_inbox i where ${ofAccounts(tenantId)} and not exists (
+          select i.id from channel_inbox i where ${isOfAccounts(tenantId)} and not exists (
             select from channels o
             where o.channel = i.channel and o.external_id = i.account_id and o.active and o.tenant_id <> ${tenantId})
-          limit ${page}::int
+          limit ${pageSize}::int
         ) returning id`.pipe(
         Effect.orDie,
-        Effect.map((rows) => rows.length === page)
+        Effect.map((rows) => rows.length === pageSize)
       )
 
     /** Removes the tenant's jobs that have ended. */
     const removeEnded = (tenantId: TenantId) =>
-      sql`delete from queue_jobs j where j.state = 'completed' and ${isOf(tenantId)}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+      sql`delete from queue_jobs j where j.state = 'completed' and ${isOfTenant(tenantId)}`.pipe(
+        Rows.none
       )
 
     return {

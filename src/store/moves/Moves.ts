@@ -1,6 +1,6 @@
 /**
- * The state of a tenant that moves between two installations, each of which has a row. docs/design/placement.md has the
- * states and what holds in each of them.
+ * The state of a tenant that is being moved. Both installations have a row of it. docs/design/placement.md explains the
+ * states.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -19,11 +19,11 @@ const channel = "tenant_moves"
 
 const lockOf = (tenantId: string) => `tenant move ${tenantId}`
 
-/** How long an attempt to fence waits before the next one. */
+/** Time between two attempts to fence. */
 const fenceInterval = Duration.millis(10)
 
 interface FenceOptions {
-  readonly also?: Effect.Effect<void>
+  readonly beforeCommit?: Effect.Effect<void>
   readonly awaitsTurns?: boolean
 }
 
@@ -37,18 +37,18 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
     /** Every move of the installation. */
     const all = sql`select ${selected} from tenant_moves order by tenant`.pipe(Rows.all(Move))
 
-    /** An element when a move may have changed here, by any process. The first comes once nothing is missed any more. */
+    /** Emits when a process may have changed a move. After the first element, no change is missed. */
     const changed = pg.listen(channel)
 
     /** The move of the tenant, if it has one. */
     const find = (tenantId: TenantId) =>
       sql`select ${selected} from tenant_moves where tenant = ${tenantId}`.pipe(Rows.first(Move))
 
-    const withNotice = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.tap(change, () => notify)
+    const notifyAfter = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.tap(change, () => notify)
 
     /**
-     * Begins a move, or takes over its driving from an earlier command: what that one still writes is refused from here
-     * on, and what it is writing has ended. False when the tenant has another move.
+     * Begins a move, or takes it over from the command that has driven it until now: writes of that command have ended,
+     * and later ones are refused. False when the tenant has another move.
      */
     const begin = (
       tenantId: TenantId,
@@ -59,68 +59,71 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         values (${tenantId}, ${move}, ${role}, ${role === "origin" ? "serving" : "away"}, ${servedAt}, ${driver})
         on conflict (tenant) do update set driver = excluded.driver where known.move = excluded.move
         returning tenant`.pipe(
-        withNotice,
-        Effect.orDie,
-        Effect.map((found) => found.length === 1)
+        notifyAfter,
+        Rows.any
       )
 
-    /** Within a transaction: true while `driver` drives the move and the state is one of `states`, until it ends. */
-    const holds = (tenantId: TenantId, driver: string, states: ReadonlyArray<MoveState>) =>
+    /**
+     * True if `driver` drives the move and its state is one of `states`. Locks the row, so that this remains true until
+     * the caller's transaction ends.
+     */
+    const lockIfDrivenBy = (tenantId: TenantId, driver: string, states: ReadonlyArray<MoveState>) =>
       sql`
         select tenant from tenant_moves
         where tenant = ${tenantId} and driver = ${driver} and state in ${sql.in(states)} for share`.pipe(
-        Effect.orDie,
-        Effect.map((found) => found.length === 1)
+        Rows.any
       )
 
     /** True while `driver` drives the move. */
     const isDrivenBy = (tenantId: TenantId, driver: string) =>
       sql`select tenant from tenant_moves where tenant = ${tenantId} and driver = ${driver}`.pipe(
-        Effect.orDie,
-        Effect.map((found) => found.length === 1)
+        Rows.any
       )
 
-    /** Changes the state from one of `from`, for at most `hold`. False when it is another, or `driver` is not driving. */
+    /**
+     * Changes the state from one of `from`, for at most `maxDuration`. False when it is another one, or `driver` does
+     * not drive the move.
+     */
     const hold = (
       tenantId: TenantId,
       driver: string,
       from: ReadonlyArray<MoveState>,
       to: "draining" | "pausing",
-      lasts: Duration.DurationInput
+      maxDuration: Duration.DurationInput
     ) =>
       sql`
-        update tenant_moves set state = ${to}, held_until = ${timeAfter(sql, lasts)}, updated_at = now(), accounts = array(
+        update tenant_moves set state = ${to}, held_until = ${timeAfter(sql, maxDuration)}, updated_at = now(), accounts = array(
           select channel || ':' || external_id from channels where tenant_id = ${tenantId} and active order by 1)
         where tenant = ${tenantId} and driver = ${driver} and state in ${sql.in(from)} returning tenant`.pipe(
-        withNotice,
-        Effect.orDie,
-        Effect.map((found) => found.length === 1)
+        notifyAfter,
+        Rows.any
       )
 
     /**
-     * Fences the tenant: when it returns true, no transaction is writing rows of it or queueing jobs, and none can. Waits
-     * for those that are, without making others wait behind it. With `awaitsTurns` it also waits for the tenant's turns:
-     * one that was let in before the pause may begin at any time until then. `also` runs in the transaction that fences it.
+     * Fences the tenant. When it returns true, no transaction writes rows of the tenant or queues jobs for it, and none
+     * can begin. Waits for running transactions without blocking others. With `awaitsTurns`, it also waits for the
+     * tenant's turns, because a turn that was accepted before the pause may begin until then. `beforeCommit` runs in
+     * the transaction that fences the tenant.
      */
     const fence = (
       tenantId: TenantId,
       driver: string,
       wait: Duration.DurationInput,
-      { also = Effect.void, awaitsTurns = false }: FenceOptions = {}
+      { beforeCommit = Effect.void, awaitsTurns = false }: FenceOptions = {}
     ) => {
       const attempt = sql.withTransaction(
         Effect.gen(function* () {
           const [lock] = yield* sql<{ readonly mine: boolean }>`
             select pg_try_advisory_xact_lock(hashtextextended(${lockOf(tenantId)}, 0)) as mine`
           if (lock?.mine !== true) return Option.none<boolean>()
-          // A statement behind the lock, so that it sees those that have begun until then.
+          // A separate statement after the lock, so that it sees turns that began before.
           const running = yield* sql`
             select from agent_runs where tenant_id = ${tenantId} and status = 'running' and ${awaitsTurns} limit 1`
           if (running.length > 0) return Option.none<boolean>()
           const changed = yield* sql`
             update tenant_moves set state = 'fenced', updated_at = now()
             where tenant = ${tenantId} and driver = ${driver} and state in ('pausing', 'fenced') returning tenant`
-          if (changed.length === 1) yield* also
+          if (changed.length === 1) yield* beforeCommit
           return Option.some(changed.length === 1)
         })
       )
@@ -128,14 +131,14 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         Effect.repeat({ until: Option.isSome }),
         Effect.map(Option.getOrElse(() => false)),
         Effect.timeoutTo({ duration: wait, onTimeout: () => false, onSuccess: (fenced) => fenced }),
-        withNotice,
+        notifyAfter,
         Effect.orDie
       )
     }
 
     /**
-     * The decision: the tenant is served elsewhere from here on. False, without a change, when it is not fenced, the
-     * hold is over, or changes are left to copy.
+     * Hands the tenant over: from now on, the other installation may serve it. False, without a change, when the tenant
+     * is not fenced, the hold has expired, or changes are left to copy.
      */
     const handOver = (tenantId: TenantId, driver: string) =>
       sql`
@@ -143,41 +146,40 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         where tenant = ${tenantId} and driver = ${driver} and state = 'fenced' and held_until > clock_timestamp()
           and not exists (select from tenant_moves_changes where tenant = ${tenantId})
         returning tenant`.pipe(
-        withNotice,
-        Effect.orDie,
-        Effect.map((found) => found.length === 1)
+        notifyAfter,
+        Rows.any
       )
 
-    /** The tenant is served here from the caller's commit on. `handovers`: the number at the other side. */
+    /** Serves the tenant here, once the caller's transaction commits. `handovers`: their number at the other side. */
     const serve = (tenantId: TenantId, driver: string, handovers: number) =>
       sql`
         update tenant_moves set state = 'serving', handovers = ${handovers}, updated_at = now()
         where tenant = ${tenantId} and driver = ${driver} and state = 'away' and handovers < ${handovers}
         returning tenant`.pipe(
-        withNotice,
+        notifyAfter,
         Effect.map((found) => found.length === 1)
       )
 
-    /** Serves the tenant again before it was handed over. */
+    /** Serves the tenant again, instead of handing it over. */
     const release = (tenantId: TenantId, driver: string) =>
       sql`
         update tenant_moves set state = 'serving', held_until = null, updated_at = now()
         where tenant = ${tenantId} and driver = ${driver} and state in ('draining', 'pausing', 'fenced')
         returning tenant`.pipe(
-        withNotice,
+        notifyAfter,
         Effect.map((found) => found.length === 1)
       )
 
-    /** {@link release} of tenants whose command has not come back in time. Returns them. */
+    /** {@link release} for tenants whose command has not continued in time. Returns them. */
     const releaseExpired = sql<{ readonly tenantId: TenantId }>`
       update tenant_moves set state = 'serving', held_until = null, updated_at = now()
       where state in ('draining', 'pausing', 'fenced') and held_until < clock_timestamp()
       returning tenant as "tenantId"`.pipe(
-      // A notification makes every process look for expired ones again.
+      // Not notified without need, because every notified process looks for expired moves again.
       Effect.tap((released) => (released.length > 0 ? notify : Effect.void))
     )
 
-    /** Forgets the move. False, without a change, while jobs wait to be carried over. */
+    /** Deletes the move. False, without a change, while jobs wait to be transferred. */
     const forget = (tenantId: TenantId) =>
       sql
         .withTransaction(
@@ -195,14 +197,14 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
             return true
           })
         )
-        .pipe(withNotice, Effect.orDie)
+        .pipe(notifyAfter, Effect.orDie)
 
     return {
       all,
       changed,
       find,
       begin,
-      holds,
+      lockIfDrivenBy,
       isDrivenBy,
       hold,
       fence,

@@ -163,7 +163,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
         passwordHash: hash,
         address: attempt.address,
         device,
-        lasts: sessionLifetime
+        lifetime: sessionLifetime
       })
       if (!opened) return yield* refuse(attempt)
       return { user: User.make({ id, tenantId, email: account.value.email, role }), token }

@@ -218,7 +218,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
           method: "passkey",
           passwordHash: null,
           ...origin,
-          lasts: sessionLifetime
+          lifetime: sessionLifetime
         })
         return isIn ? undefined : yield* refused("switched off")
       })

@@ -82,8 +82,8 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
       const now = yield* DateTime.now
       const days = shorter(yield* store.longestRuns, installation.runs)
       yield* dropWeeks({
-        kept: days === null ? null : DateTime.subtract(now, { days: days + daysUntilSettled }),
-        past: DateTime.subtract(now, { days: 2 * daysUntilSettled })
+        expiredBefore: days === null ? null : DateTime.subtract(now, { days: days + daysUntilSettled }),
+        emptyBefore: DateTime.subtract(now, { days: 2 * daysUntilSettled })
       })
     }).pipe(
       Effect.provideService(SqlClient.SqlClient, sql),

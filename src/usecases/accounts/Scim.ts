@@ -162,10 +162,10 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
     ) {
       const after = yield* membersAfter(before, changes)
       const known = new Set(before)
-      const coming = [...after].filter((member) => !known.has(member))
-      const leaving = before.filter((member) => !after.has(member))
-      yield* store.changeMembers(scope, id, { coming, leaving })
-      return [...coming, ...leaving]
+      const added = [...after].filter((member) => !known.has(member))
+      const removed = before.filter((member) => !after.has(member))
+      yield* store.changeMembers(scope, id, { added, removed })
+      return [...added, ...removed]
     })
 
     const createGroup = (scope: TenantScope, given: GroupChanges & { readonly name: string }) =>

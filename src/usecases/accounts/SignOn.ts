@@ -252,7 +252,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
           method: "sso",
           passwordHash: null,
           ...origin,
-          lasts: sessionLifetime
+          lifetime: sessionLifetime
         })
         return opened ? found : yield* refused("retry")
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))

@@ -14,7 +14,7 @@ const secretNeeded = () =>
     "Expected the client secret of this issuer",
     "Send the client secret. It is kept only while the issuer stays the same."
   )
-const noWayIn = (remedy: string) => new Conflict({ message: `Nobody could sign in. ${remedy}` })
+const nobodyCouldSignIn = (remedy: string) => new Conflict({ message: `Nobody could sign in. ${remedy}` })
 const missing = () => new NotFound({ message: "There is no single sign-on." })
 
 const withoutSecret = ({ clientSecret: _, ...connection }: StoredConnection) => connection
@@ -44,7 +44,7 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
         clientSecret === undefined ? kept : yield* box.seal("sso-secret", Redacted.value(clientSecret))
       if (sealed === null) return yield* secretNeeded()
       if (!(yield* store.put(scope, { ...given, clientSecret: sealed })))
-        return yield* noWayIn("An owner must sign in at the provider once before passwords are switched off.")
+        return yield* nobodyCouldSignIn("An owner must sign in at the provider once before passwords are switched off.")
       const made = yield* store.find(scope)
       if (Option.isNone(made)) return yield* missing()
       return withoutSecret(made.value)
@@ -54,8 +54,8 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
     const remove = Effect.fn("SingleSignOn.remove")(function* (scope: TenantScope) {
       const outcome = yield* store.remove(scope)
       if (outcome === "missing") return yield* missing()
-      if (outcome === "noWayIn")
-        return yield* noWayIn("An owner needs a passkey or a password before the connection is removed.")
+      if (outcome === "noOwnerCanSignIn")
+        return yield* nobodyCouldSignIn("An owner needs a passkey or a password before the connection is removed.")
     })
 
     /** The operator confirms a domain that the tenant claims. CONFLICT when it belongs to another tenant. */

@@ -80,7 +80,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       { fingerprint, token }: Effect.Effect.Success<typeof freshToken>
     ) =>
       Effect.map(
-        store.invite({ fingerprint, tenantId, by, userId: id, role, lasts: invitationLifetime }),
+        store.invite({ fingerprint, tenantId, by, userId: id, role, lifetime: invitationLifetime }),
         (expiresAt) => ({ token, expiresAt })
       )
 

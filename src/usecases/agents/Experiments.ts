@@ -30,7 +30,7 @@ import type { QaPair } from "../../domain/knowledge/CuratedSource.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
-import { ExperimentStore, maxOpen, type NewQuestion } from "../../store/agents/Experiments.ts"
+import { ExperimentStore, maxOpenExperiments, type NewQuestion } from "../../store/agents/Experiments.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { checkToolNames, defaultSettings } from "./Agents.ts"
 import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
@@ -54,7 +54,7 @@ const otherKind = () =>
   )
 const tooMany = () =>
   new Conflict({
-    message: `${maxOpen} experiments of this organisation wait or run. Wait for one of them, or cancel it.`
+    message: `${maxOpenExperiments} experiments of this organisation wait or run. Wait for one of them, or cancel it.`
   })
 const unavailable = () =>
   new ServiceUnavailable({ message: "The experiment cannot be queued now. Try again later." })

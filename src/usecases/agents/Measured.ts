@@ -4,7 +4,7 @@ import { compare, type Comparison, isRegression, summarize } from "../../domain/
 import type { TestCase, TestCaseFields } from "../../domain/agents/TestCase.ts"
 import { canonical } from "../../domain/Json.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
-import type { Measured } from "../../store/agents/Experiments.ts"
+import type { MeasuredOutcome } from "../../store/agents/Experiments.ts"
 
 const hashed = (value: unknown): string => createHash("sha256").update(canonical(value)).digest("hex")
 
@@ -37,7 +37,7 @@ export const fieldsOf = ({
   ...(note === null ? {} : { note })
 })
 
-export const reportOf = (measured: ReadonlyArray<Measured>) => {
+export const reportOf = (measured: ReadonlyArray<MeasuredOutcome>) => {
   const results = measured.map(({ position, result, ...asked }) => ({
     ...result,
     ...asked,

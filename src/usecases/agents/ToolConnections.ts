@@ -161,7 +161,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         session,
         state: yield* credentials.fingerprint(Redacted.make(signIn.state)),
         flow: yield* box.seal("tool-sign-in", flow),
-        lasts: signInLifetime
+        lifetime: signInLifetime
       })
       return url
     })

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { StorageStore, unknownBatch } from "../../store/billing/Storage.ts"
+import { maxUnsizedOriginals, StorageStore } from "../../store/billing/Storage.ts"
 
 /** Batches of one sweep. */
 const batches = 5
@@ -21,14 +21,14 @@ export class StorageCount extends Effect.Service<StorageCount>()("usecases/billi
       const refs = yield* store.unsizedOriginals(tenantId)
       const read = yield* Effect.forEach(refs, (ref) =>
         artifacts.get(ref).pipe(
-          Effect.flatMap((bytes) => store.learn(ref, Option.getOrUndefined(bytes)?.length ?? 0)),
+          Effect.flatMap((bytes) => store.setSize(ref, Option.getOrUndefined(bytes)?.length ?? 0)),
           Effect.as(true),
           Effect.catchTag("ArtifactStoreError", ({ message }) =>
             Effect.as(Effect.logWarning("An original cannot be measured", message), false)
           )
         )
       )
-      return refs.length === unknownBatch && read.includes(true)
+      return refs.length === maxUnsizedOriginals && read.includes(true)
     })
 
     /** Returns true when tenants may still wait. */

@@ -289,14 +289,14 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       changes: PatchChannel,
       expected: number | null = null
     ) {
-      const found = yield* store.own(by, id).pipe(orNoSuch("channel"))
+      const found = yield* store.find(by, id).pipe(orNoSuch("channel"))
       if (changes.channel !== undefined && changes.channel !== found.channel) return yield* fixed()
       if (expected !== null && expected !== found.version) return yield* outdated(found.version)
       const plan = yield* planPatch(by, found, changes)
       return Effect.gen(function* () {
         const updated = yield* claimAccount(by, id, plan.rival, store.update(by, id, plan.changes, expected))
         if (Option.isNone(updated)) {
-          const newest = yield* store.own(by, id)
+          const newest = yield* store.find(by, id)
           const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected
           return yield* isOld ? outdated(newest.value.version) : accountTaken()
         }

@@ -17,7 +17,7 @@ import { ConversationChannel } from "../../domain/conversations/Conversation.ts"
 import { AgentId, ConversationId, type EndUserId, InboundEventId, newId, TenantId } from "../../domain/Ids.ts"
 import {
   ChannelConversationStore,
-  type Correspondence,
+  type MessageParties,
   type OpenConversation,
   type Route
 } from "../../store/channels/ChannelConversations.ts"
@@ -61,7 +61,7 @@ const decode = Schema.decodeUnknown(Payload)
 const fatalFailure = (message: string) => new JobFailure({ message, fatal: true })
 const retryableFailure = (message: string) => new JobFailure({ message, fatal: false })
 
-const correspondence = (event: InboundMessage | AliasUpdate): Correspondence => ({
+const partiesOf = (event: InboundMessage | AliasUpdate): MessageParties => ({
   channel: event.channel,
   accountId: event.accountId,
   aliases: event._tag === "Message" ? event.from : event.aliases
@@ -90,7 +90,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const inOne = <A, E>(work: Effect.Effect<A, E>) =>
       sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
 
-    const findRoute = Effect.fn("Inbound.findRoute")(function* (id: InboundEventId, from: Correspondence) {
+    const findRoute = Effect.fn("Inbound.findRoute")(function* (id: InboundEventId, from: MessageParties) {
       const route = yield* conversations.route(from)
       if (Option.isSome(route)) {
         yield* workFor(route.value.tenantId)
@@ -193,7 +193,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       route: Route,
       event: InboundMessage
     ) {
-      const from = { tenantId: route.tenantId, ...correspondence(event) }
+      const from = { tenantId: route.tenantId, ...partiesOf(event) }
       const freshUser = yield* newId.endUser
       const freshConversation = yield* newId.conversation
       const work = Effect.gen(function* () {
@@ -213,7 +213,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
 
     /** Merges two aliases of one person. An unknown pair is ignored: that person has not written yet. */
     const rename = Effect.fn("Inbound.rename")(function* (route: Route, event: AliasUpdate) {
-      yield* inOne(contacts.resolve({ tenantId: route.tenantId, ...correspondence(event) }, null))
+      yield* inOne(contacts.resolve({ tenantId: route.tenantId, ...partiesOf(event) }, null))
     })
 
     const turn = Effect.fn("Inbound.turn")(function* ({
@@ -282,13 +282,13 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       id: InboundEventId,
       event: InboundMessage
     ) {
-      const route = yield* findRoute(id, correspondence(event))
+      const route = yield* findRoute(id, partiesOf(event))
       if (event.kind === "echo" && (yield* sent.isOwn(event))) return yield* inbox.markProcessed(id, "ours")
       const { conversationId, outcome } = yield* store(id, route, event)
       if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
-      if (event.media.some(({ data }) => data !== undefined)) yield* inbox.withoutFiles(id)
+      if (event.media.some(({ data }) => data !== undefined)) yield* inbox.removeFiles(id)
       // Consecutive messages get one answer, by the job of the last one.
-      if (yield* inbox.moreWaiting(event)) return
+      if (yield* inbox.hasWaitingMessage(event)) return
       const { agentId, tenantId } = route
       const place: ConversationRef = { tenantId, agentId, conversationId, channel: event.channel }
       if (outcome === null) {
@@ -306,7 +306,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const found = yield* inbox.event(id)
       if (found === null) return
       if (found.event._tag === "Message") return yield* message(job, id, found.event)
-      yield* rename(yield* findRoute(id, correspondence(found.event)), found.event)
+      yield* rename(yield* findRoute(id, partiesOf(found.event)), found.event)
       yield* inbox.markProcessed(id, null)
     })
 

@@ -102,7 +102,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     const places = new FairLimiter({ name: "channel-inbound-files", ...concurrentMessages })
 
     const accountOf = Effect.fn("InboundFiles.accountOf")(function* ({ channelId, tenantId }: Route) {
-      const found = yield* channels.find({ tenantId }, channelId)
+      const found = yield* channels.findCurrent({ tenantId }, channelId)
       const adapter = Option.isNone(found) ? null : adapters.named(found.value.channel)
       if (Option.isNone(found) || adapter === null) return yield* channelRefusal("The channel is gone.")
       const account: { readonly adapter: ChannelAdapter; readonly access: ChannelAccess } = {
@@ -236,7 +236,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       event: InboundMessage
     ) {
       if (event.media.length === 0) return false
-      if (!(yield* conversations.bare(route, conversationId, event.messageId))) return false
+      if (!(yield* conversations.isWithoutFiles(route, conversationId, event.messageId))) return false
       return yield* attachFiles(route, conversationId, event).pipe(
         Effect.catchAllCause((cause) =>
           Effect.as(Effect.logWarning("The files of a message could not be stored", cause), false)

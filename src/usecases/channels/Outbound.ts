@@ -32,7 +32,7 @@ import type { DeliveryStatus, InboundMessage } from "../../domain/channels/Chann
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type ConversationId, MessageId, newId, TenantId } from "../../domain/Ids.ts"
 import {
-  type Correspondent,
+  type OutboxRecipient,
   type OutboxPart,
   OutboxStore,
   unknownOutcome
@@ -98,7 +98,7 @@ const tooManyFiles = () => channelRefusal("Too many files are being sent.", true
 const failureOf = ({ message, retryAfter, retryable }: ChannelError) =>
   new JobFailure({ message, fatal: !retryable, ...(retryAfter === undefined ? {} : { retryAfter }) })
 
-interface Recipient extends ChannelRecipient, TenantScope, Pick<Correspondent, "channelId" | "failures"> {}
+interface Recipient extends ChannelRecipient, TenantScope, Pick<OutboxRecipient, "channelId" | "failures"> {}
 
 export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outbound", {
   effect: Effect.gen(function* () {
@@ -115,14 +115,14 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const feed = yield* RealtimeFeed
     const health = yield* makeChannelHealth
 
-    const adapterOf = ({ channel }: Correspondent) => {
+    const adapterOf = ({ channel }: OutboxRecipient) => {
       const adapter = adapters.named(channel)
       return adapter === null
         ? channelRefusal("The channel no longer exists in this service.")
         : Effect.succeed(adapter)
     }
 
-    const recipientOf = ({ aliases, context, ...to }: Correspondent) =>
+    const recipientOf = ({ aliases, context, ...to }: OutboxRecipient) =>
       Effect.map(accessOf(box, to), (access): Recipient => ({
         ...access,
         aliases,

@@ -23,7 +23,7 @@ export class ProcessLease extends Effect.Service<ProcessLease>()("usecases/chat/
 
     yield* Effect.orDie(instances.renew(id, leaseDuration))
     yield* Effect.addFinalizer(() =>
-      warnOnFailure("The instance could not be deregistered", instances.leave(id))
+      warnOnFailure("The instance could not be deregistered", instances.remove(id))
     )
     yield* warnOnFailure(
       "The instance's lease could not be renewed",

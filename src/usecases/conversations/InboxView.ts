@@ -12,7 +12,7 @@ import type { ConversationPreview } from "../../domain/conversations/InboxView.t
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { AgentRunStore } from "../../store/chat/AgentRuns.ts"
 import { ConversationStore } from "../../store/conversations/Conversations.ts"
-import { InboxListStore, type Reader } from "../../store/conversations/InboxList.ts"
+import { InboxListStore, type InboxMember } from "../../store/conversations/InboxList.ts"
 import { InboxWorkStore } from "../../store/conversations/InboxWork.ts"
 import { InboxViewStore } from "../../store/conversations/InboxView.ts"
 import { WidgetMessageStore } from "../../store/chat/WidgetMessages.ts"
@@ -48,7 +48,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
 
     /** Previews by conversation id: the customer, the last message, and its standing for the member. */
     const previewsOf = Effect.fn("InboxView.previewsOf")(function* (
-      reader: Reader,
+      reader: InboxMember,
       ids: ReadonlyArray<ConversationId>
     ) {
       const [glances, standings] = yield* Effect.all(
@@ -68,7 +68,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
 
     /** Last activity first. */
     const list = Effect.fn("InboxView.list")(function* (
-      reader: Reader,
+      reader: InboxMember,
       filter: InboxFilter,
       page: { readonly limit: number; readonly after: string | undefined }
     ) {
@@ -85,7 +85,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
      * thread's events between them.
      */
     const recent = Effect.fn("InboxView.recent")(function* (
-      reader: Reader,
+      reader: InboxMember,
       id: ConversationId,
       { before, limit }: { readonly before: MessageId | undefined; readonly limit: number }
     ) {

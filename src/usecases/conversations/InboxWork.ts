@@ -6,7 +6,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type Entry, type EntryId, type LabelId, maxNotes } from "../../domain/conversations/Inbox.ts"
 import { Conflict, NotFound, invalidField, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import type { ConversationId, MessageId, UserId } from "../../domain/Ids.ts"
-import { InboxListStore, type Reader } from "../../store/conversations/InboxList.ts"
+import { InboxListStore, type InboxMember } from "../../store/conversations/InboxList.ts"
 import { InboxWorkStore } from "../../store/conversations/InboxWork.ts"
 import { RealtimeFeed } from "./RealtimeFeed.ts"
 
@@ -29,7 +29,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
 
     /** Marks everything up to the message as read. */
     const read = Effect.fn("InboxWork.read")(function* (
-      reader: Reader,
+      reader: InboxMember,
       id: ConversationId,
       messageId: MessageId
     ) {
@@ -38,7 +38,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
 
     /** Assigns the conversation to a member, or to nobody. The thread records a change. */
     const assign = Effect.fn("InboxWork.assign")(function* (
-      reader: Reader,
+      reader: InboxMember,
       id: ConversationId,
       userId: UserId | null
     ) {
@@ -58,7 +58,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
 
     /** Replaces the labels of the conversation. The thread records each change. */
     const label = Effect.fn("InboxWork.label")(function* (
-      reader: Reader,
+      reader: InboxMember,
       id: ConversationId,
       labelIds: ReadonlyArray<LabelId>
     ) {
@@ -70,7 +70,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
     }, inTransaction)
 
     /** Adds a note of the team. Customers and models never see notes. CONFLICT when there are too many. */
-    const note = Effect.fn("InboxWork.note")(function* (reader: Reader, id: ConversationId, content: string) {
+    const note = Effect.fn("InboxWork.note")(function* (reader: InboxMember, id: ConversationId, content: string) {
       const work = Effect.gen(function* () {
         if (!(yield* store.lock(reader, id))) return yield* noSuch("conversation")
         if (!(yield* store.hasRoomForNotes(reader, id))) {
@@ -85,7 +85,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
 
     /** Removes a note that the member wrote. */
     const removeNote = Effect.fn("InboxWork.removeNote")(function* (
-      reader: Reader,
+      reader: InboxMember,
       id: ConversationId,
       noteId: EntryId
     ) {

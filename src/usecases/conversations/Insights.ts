@@ -20,7 +20,7 @@ import {
   InsightStore,
   maxQuestionLength,
   type ReportScope,
-  type WrongRow
+  type FailedTurnRow
 } from "../../store/conversations/Insights.ts"
 import { Masking } from "../chat/masking/Masking.ts"
 import { GroupNames, type UnnamedGroup } from "./GroupNames.ts"
@@ -60,7 +60,7 @@ export interface GroupPage {
   readonly after: string | undefined
 }
 
-const kindsOf = (row: WrongRow): ReadonlyArray<FailureKind> => [
+const kindsOf = (row: FailedTurnRow): ReadonlyArray<FailureKind> => [
   ...(row.failed ? (["failed"] as const) : []),
   ...(row.thumbsDown ? (["thumbsDown"] as const) : []),
   ...(row.handedOver ? (["handedOver"] as const) : []),
@@ -70,7 +70,7 @@ const kindsOf = (row: WrongRow): ReadonlyArray<FailureKind> => [
 
 const shortened = (text: string): string => text.slice(0, maxShownLength).toWellFormed()
 
-const exampleOf = (row: WrongRow): FailedTurn => ({
+const exampleOf = (row: FailedTurnRow): FailedTurn => ({
   runId: row.runId,
   agentId: row.agentId,
   conversationId: row.conversationId,
@@ -83,15 +83,15 @@ const exampleOf = (row: WrongRow): FailedTurn => ({
 interface TurnGroup {
   readonly id: string
   readonly title: string
-  readonly rows: ReadonlyArray<WrongRow>
+  readonly rows: ReadonlyArray<FailedTurnRow>
 }
 
 const idOf = (title: string): string => `grp_${createHash("sha256").update(title).digest("hex").slice(0, 20)}`
 
-const newestFirst = (one: WrongRow, other: WrongRow): number => (one.runId < other.runId ? 1 : -1)
+const newestFirst = (one: FailedTurnRow, other: FailedTurnRow): number => (one.runId < other.runId ? 1 : -1)
 
 /** The largest group first; of equal ones, the one with the newest turn. */
-const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): ReadonlyArray<TurnGroup> =>
+const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<FailedTurnRow>>): ReadonlyArray<TurnGroup> =>
   groups
     .map(({ title, values }): TurnGroup => ({ id: idOf(title), title, rows: values.toSorted(newestFirst) }))
     .toSorted(
@@ -106,7 +106,7 @@ const vectorOf = (bytes: Uint8Array): Float32Array => {
 }
 
 /** The question for the embedder, masked as its agent requires. */
-const sentOf = (rows: ReadonlyArray<WrongRow>) => {
+const sentOf = (rows: ReadonlyArray<FailedTurnRow>) => {
   const settings = new Map(
     rows.flatMap(({ masking, question }) => (masking === null ? [] : [[question, masking] as const]))
   )
@@ -155,7 +155,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
      */
     const embedMissing = Effect.fn("Insights.embedMissing")(function* (
       scope: TenantScope,
-      rows: ReadonlyArray<WrongRow>
+      rows: ReadonlyArray<FailedTurnRow>
     ) {
       const vectors = new Map<string, Float32Array>()
       for (const { embedding, question } of rows)
@@ -234,7 +234,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       sources: InsightGroup["sources"]
     ): InsightGroup => {
       const middle = (from.epochMillis + to.epochMillis) / 2
-      const count = (meets: (row: WrongRow) => boolean) => rows.filter(meets).length
+      const count = (meets: (row: FailedTurnRow) => boolean) => rows.filter(meets).length
       const later = count(({ at }) => at.epochMillis >= middle)
       return {
         id,

@@ -1,10 +1,10 @@
 /** The report of the measures: figures over all turns of a period, in total and for each value of a dimension. */
 import type { MeasuredBy, Measures, MeasuresReport } from "../../domain/conversations/Insights.ts"
-import { type MeasuredRow, maxMeasuresRows, type ReportScope } from "../../store/conversations/Insights.ts"
+import { maxMeasuresRows, type MeasuresRow, type ReportScope } from "../../store/conversations/Insights.ts"
 
 const timesOf = ([median = 0, p95 = 0]: ReadonlyArray<number>) => ({ median, p95 })
 
-const measuresOf = (row: MeasuredRow): Measures => {
+const measuresOf = (row: MeasuresRow): Measures => {
   const { answered, failed, handedOver, people, refused, repeated, stopped, turns, up, down } = row
   const { cost, partly, supported, unpricedCalls, unsupported } = row
   const checked = supported + partly + unsupported
@@ -33,7 +33,7 @@ const measuresOf = (row: MeasuredRow): Measures => {
   }
 }
 
-const emptyMeasures: MeasuredRow = {
+const emptyMeasures: MeasuresRow = {
   key: null,
   name: null,
   isTotal: true,
@@ -63,7 +63,7 @@ const emptyMeasures: MeasuredRow = {
 export const reportOf = (
   { from, to }: Pick<ReportScope, "from" | "to">,
   by: MeasuredBy,
-  found: ReadonlyArray<MeasuredRow>
+  found: ReadonlyArray<MeasuresRow>
 ): MeasuresReport => {
   const rows = found.flatMap((row) =>
     row.isTotal || row.key === null

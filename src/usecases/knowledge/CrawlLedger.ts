@@ -6,7 +6,7 @@ import { digestOf, fingerprintOf } from "../../readers/Fingerprint.ts"
 import type { Evidence, Journal, JournalEntry } from "../../readers/Journal.ts"
 import type { ReaderError } from "../../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "../../readers/Reader.ts"
-import type { CrawlEntryStore, NewEntry, Remembered } from "../../store/knowledge/CrawlEntries.ts"
+import type { CrawlEntryStore, NewEntry, AddressState } from "../../store/knowledge/CrawlEntries.ts"
 import type { IngestionJobStore, IngestionTask } from "../../store/knowledge/IngestionJobs.ts"
 
 /** Increment when parsing, packing or fingerprints change: all documents are then read again. */
@@ -26,7 +26,7 @@ const knownOf = ({
   fingerprint,
   parent: _,
   ...rest
-}: Remembered): JournalEntry => ({
+}: AddressState): JournalEntry => ({
   ...rest,
   url,
   uri: target,
@@ -36,7 +36,7 @@ const knownOf = ({
 })
 
 /** Known pages by address. An address that redirects, now or earlier, maps to the target page. */
-const memoryOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, JournalEntry> => {
+const memoryOf = (lines: ReadonlyArray<AddressState>): ReadonlyMap<string, JournalEntry> => {
   const pages = new Map(
     lines.filter(({ digest }) => digest !== null).map((line) => [line.url, knownOf(line)] as const)
   )
@@ -49,7 +49,7 @@ const memoryOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, Journal
 }
 
 /** Addresses by the page or sitemap that links to them. */
-const familiesOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, ReadonlyArray<string>> => {
+const familiesOf = (lines: ReadonlyArray<AddressState>): ReadonlyMap<string, ReadonlyArray<string>> => {
   const families = new Map<string, Array<string>>()
   for (const { parent, url } of lines) {
     if (parent === null) continue

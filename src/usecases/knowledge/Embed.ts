@@ -194,7 +194,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
     const stop = (place: SourceRef, profile: string, error: EmbedderError, stored: number) =>
       Effect.gen(function* () {
         const { message, retryable, retryAfter } = error
-        yield* profiles.noteFailure(place, place.sourceId, profile, message)
+        yield* profiles.recordFailure(place, place.sourceId, profile, message)
         if (!retryable || stored === 0) {
           return yield* new JobFailure({
             message,
@@ -244,7 +244,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       // Another process was started with another model. This one uses that model if it can, else its own.
       const wanted = Option.getOrElse(yield* embedders(target ?? current.profile), () => current)
       const built = yield* build(wanted, place).pipe(
-        Effect.tapDefect(() => profiles.noteFailure(place, sourceId, wanted.profile, brokenJob))
+        Effect.tapDefect(() => profiles.recordFailure(place, sourceId, wanted.profile, brokenJob))
       )
       if (active !== null && active !== wanted.profile) yield* keepUp(active, place)
       if (!built) return
@@ -258,7 +258,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       const found = yield* profiles.place(place, place.sourceId)
       if (Option.isNone(found)) return
       const profile = found.value.target ?? current.profile
-      yield* profiles.noteFailure(place, place.sourceId, profile, workerStopped)
+      yield* profiles.recordFailure(place, place.sourceId, profile, workerStopped)
     })
 
     return { process, failAbandoned } as const

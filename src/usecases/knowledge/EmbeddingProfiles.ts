@@ -38,8 +38,8 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
           maxPendingJobs - (pending === undefined ? 0 : pending.waiting + pending.active + pending.delayed)
         if (free <= 0) return maxPendingJobs
         return yield* Effect.gen(function* () {
-          if (!(yield* profiles.alone)) return 0
-          const sources = yield* profiles.sourcesLacking(embedder, free, failureRetryDelay)
+          if (!(yield* profiles.tryLock)) return 0
+          const sources = yield* profiles.sourcesWithoutVectors(embedder, free, failureRetryDelay)
           yield* Effect.forEach(
             sources,
             ({ id, tenantId }) =>
@@ -53,7 +53,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       /** Returns true when there is more to do soon. Does nothing in a process whose model is not the target. */
       const sweep = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
-        const agents = yield* profiles.agentsBehind(profile)
+        const agents = yield* profiles.agentsToMove(profile)
         const moved = yield* Effect.forEach(agents, (agent) => profiles.move(agent, embedder))
         for (const [place, { agentId }] of agents.entries()) {
           if (moved[place] === true) {
@@ -69,7 +69,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       const forget = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
         return (
-          (yield* profiles.forget(profile, previousProfileRetention, maxRemovedVectors)) === maxRemovedVectors
+          (yield* profiles.removeOldVectors(profile, previousProfileRetention, maxRemovedVectors)) === maxRemovedVectors
         )
       }).pipe(Effect.withSpan("EmbeddingProfiles.forget"))
 

@@ -188,7 +188,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
       Effect.gen(function* () {
         const message = `${code}: ${words}`
         const final = !retryable || job.lastAttempt
-        const isNoted = yield* final ? jobs.fail(task, message) : jobs.noteFailure(task, message)
+        const isNoted = yield* final ? jobs.fail(task, message) : jobs.recordFailure(task, message)
         if (!isNoted) return yield* new AttemptSuperseded()
         // A connector's next attempt continues after the stored steps, so they are kept.
         if (final || !isConnector(task)) yield* knowledge.discard(task)

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { maxComparedVectors } from "../../domain/knowledge/StoredVector.ts"
 import { VectorCopiesStore } from "../../store/knowledge/VectorCopies.ts"
-import { type ConversionCursor, start, VectorEncodingStore } from "../../store/knowledge/VectorEncoding.ts"
+import { type ConversionCursor, conversionStart, VectorEncodingStore } from "../../store/knowledge/VectorEncoding.ts"
 import { VectorIndexStore } from "../../store/knowledge/VectorIndexes.ts"
 
 /** Vectors per transaction: less than a tenth of a second. */
@@ -32,7 +32,7 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
     /** Converts all vectors that wait, from the first agent to the last. Returns their number. */
     const pass = (all: number) =>
       Effect.gen(function* () {
-        let place: ConversionCursor | null = start
+        let place: ConversionCursor | null = conversionStart
         let done = 0
         let reported = yield* Clock.currentTimeMillis
         while (place !== null) {

@@ -18,7 +18,7 @@ import type { ChunkId, SourceId } from "../../../src/domain/Ids.ts"
 import type { Database } from "../../../src/store/Database.ts"
 import { roundVector } from "../../../src/domain/knowledge/StoredVector.ts"
 import { EmbeddingStore } from "../../../src/store/knowledge/Embeddings.ts"
-import { start, VectorEncodingStore } from "../../../src/store/knowledge/VectorEncoding.ts"
+import { conversionStart, VectorEncodingStore } from "../../../src/store/knowledge/VectorEncoding.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
 import { reset } from "../../TestDatabase.ts"
@@ -303,7 +303,7 @@ export const pgvectorSuite = (
           expect(first.chunks.length).toBe(10)
           expect(first.degraded).toBe(false)
           expect(yield* encodings).toEqual([{ encoding: 0, count: 600 }])
-          expect((yield* encoding.convert(start, 250)).count).toBe(250)
+          expect((yield* encoding.convert(conversionStart, 250)).count).toBe(250)
           expect(yield* encodings).toEqual([
             { encoding: 0, count: 350 },
             { encoding: 2, count: 250 }
@@ -380,7 +380,7 @@ export const pgvectorSuite = (
         const scope = yield* Fixtures.agent()
         yield* bulk(scope, yield* source(scope), 600, "chk_partly")
         const encoding = yield* Effect.provide(VectorEncodingStore, VectorEncodingStore.Default)
-        yield* encoding.convert(start, 100)
+        yield* encoding.convert(conversionStart, 100)
         yield* Effect.gen(function* () {
           const during = yield* search(scope, "chunk centre 3")
           expect([during.chunks.length, during.degraded]).toEqual([10, true])

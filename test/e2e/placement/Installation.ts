@@ -6,7 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { forEveryTenant } from "../../../src/concurrency/TenantSession.ts"
-import * as Rows from "../../../src/store/archive/Rows.ts"
+import * as RowTexts from "../../../src/store/archive/RowTexts.ts"
 import * as Tables from "../../../src/store/archive/Tables.ts"
 import { layerEmbedded, layerPostgres } from "../../../src/store/Database.ts"
 import { freshDatabase } from "../Fleet.ts"
@@ -62,7 +62,7 @@ export const rowsOf = (variables: Variables, tenantId: string): Promise<Contents
           Effect.zipRight(
             sql`set local time zone 'UTC'`,
             sql<{ readonly row: string }>`
-              select ${Rows.lineOf(sql, Tables.withoutSealed(table))} as row from ${sql(name)} t where ${sql(owner ?? "tenant_id")} = ${tenantId}`
+              select ${RowTexts.lineOf(sql, Tables.withoutSealed(table))} as row from ${sql(name)} t where ${sql(owner ?? "tenant_id")} = ${tenantId}`
           )
         )
         all[name] = rows

@@ -6,7 +6,7 @@ import { InboundEvent } from "../../../src/domain/channels/Channel.ts"
 import { encodeEvent } from "../../../src/store/channels/InboundEvents.ts"
 
 describe("An inbound event", () => {
-  it("is written as its schema does", () => {
+  it("is encoded like its schema", () => {
     const encode = Schema.encodeSync(InboundEvent)
     FastCheck.assert(
       FastCheck.property(Arbitrary.make(InboundEvent), (event) => {

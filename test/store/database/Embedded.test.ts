@@ -10,7 +10,7 @@ import { bundle, discard, run } from "../../Children.ts"
 import { noDisk, smallDisk } from "../../faults/Disk.ts"
 import { migrations, thread } from "../../TestDatabase.ts"
 
-/** Inserts tenants one after another and tells of each that the database has acknowledged. */
+/** Inserts tenants one after another, and prints the number of each that the database has acknowledged. */
 const writer = `
   import * as SqlClient from "@effect/sql/SqlClient"
   import * as Effect from "effect/Effect"
@@ -46,7 +46,7 @@ const opened = <A, E>(dataDir: string, effect: Effect.Effect<A, E, SqlClient.Sql
 
 describe("The embedded database", () => {
   it.scopedLive(
-    "has every acknowledged row after kill -9, and is open to nobody else on the machine",
+    "has every acknowledged row after kill -9, and no other user may read its files",
     () =>
       Effect.gen(function* () {
         const dataDir = Path.join(yield* temporary, "data")
@@ -73,7 +73,7 @@ describe("The embedded database", () => {
   )
 
   it.scopedLive(
-    "begins anew when its creation was cut short, and throws nothing away",
+    "is created again when its creation was interrupted, and keeps the remains",
     () =>
       Effect.gen(function* () {
         const dataDir = yield* temporary
@@ -89,7 +89,7 @@ describe("The embedded database", () => {
   )
 
   it.scopedLive(
-    "that does not open says so in one short line",
+    "fails with one short line when it does not open",
     () =>
       Effect.gen(function* () {
         const dataDir = yield* temporary

@@ -1,4 +1,7 @@
-/** Messages for a database that refuses: its own words, the SQLSTATE and a remedy, without values of rows or addresses. */
+/**
+ * Messages when the database refuses something: its own message, the SQLSTATE and a remedy, without values of rows or
+ * addresses.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import { expect, it as plain } from "@effect/vitest"
@@ -23,7 +26,7 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => Fs.rmSync(path, { recursive: true, force: true }))
 )
 
-/** Why a server at `url` is not used. */
+/** The message for a server at `url` that cannot be used. */
 const refusalAt = (url: string) =>
   Effect.map(Effect.flip(Effect.provide(SqlClient.SqlClient, opened(url))), (error) => error.message)
 
@@ -36,7 +39,7 @@ const refusals: ReadonlyArray<readonly [Refusal, string]> = [
   [{ code: "53100", message: "could not write init file" }, "Make room"]
 ]
 
-describe("A PostgreSQL server that lets nobody in", () => {
+describe("A PostgreSQL server that refuses connections", () => {
   plain.live.each(refusals)("says %o", ([refusal, remedy]) =>
     Effect.gen(function* () {
       const told = yield* Effect.flatMap(postgresStub({ ...refusal, detail: "Row (4711)." }), refusalAt)
@@ -47,14 +50,14 @@ describe("A PostgreSQL server that lets nobody in", () => {
     }).pipe(Effect.scoped)
   )
 
-  plain.live("is named with its version when that is too old", () =>
+  plain.live("is reported with its version when that is too old", () =>
     Effect.gen(function* () {
       const url = yield* postgresStub({ row: { number: "130011", version: "13.11" } })
       expect(yield* refusalAt(url)).toContain("PostgreSQL 13.11 is too old: 15 is needed")
     }).pipe(Effect.scoped)
   )
 
-  plain.live("cannot be reached: the system's word for it, and no password", () =>
+  plain.live("is reported with the system's error code and without the password when it cannot be reached", () =>
     Effect.gen(function* () {
       const told = yield* refusalAt("postgres://spoke:hunter2@127.0.0.1:1/spoke")
       expect(told).toContain("cannot be reached (ECONNREFUSED)")
@@ -69,7 +72,7 @@ eachEngineLive("A statement that the database refuses", (it) => {
       Effect.map((error) => ({ message: error.message, logged: Cause.pretty(Cause.fail(error)) }))
     )
 
-  it.effect("says the server's words and the SQLSTATE", () =>
+  it.effect("reports the server's message and the SQLSTATE", () =>
     Effect.gen(function* () {
       const { logged, message } = yield* failing("select * from no_such_table")
       expect(message).toContain('relation "no_such_table" does not exist (SQLSTATE 42P01)')
@@ -78,7 +81,7 @@ eachEngineLive("A statement that the database refuses", (it) => {
     })
   )
 
-  it.effect("says no value that it was given, nor any of a row", () =>
+  it.effect("reports no values of parameters or rows", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`create table refusing (id text primary key, most int check (most < 10))`
@@ -102,7 +105,7 @@ eachEngineLive("A statement that the database refuses", (it) => {
     })
   )
 
-  it.scoped("names the migration that failed, and why", () =>
+  it.scoped("reports the migration that failed, and why", () =>
     Effect.gen(function* () {
       const broken = yield* folder
       Fs.writeFileSync(Path.join(broken, "0001_broken.sql"), "create table a_broken_one (id no_such_type)")
@@ -115,7 +118,7 @@ eachEngineLive("A statement that the database refuses", (it) => {
   )
 })
 
-describe.skipIf(binaries === undefined)("A role that may not do what it has to", () => {
+describe.skipIf(binaries === undefined)("A role without the needed privileges", () => {
   /** A database with the tables of a superuser, as `as` sees it. */
   const setUp = (statements: (role: string) => ReadonlyArray<string>) =>
     Effect.gen(function* () {
@@ -215,7 +218,7 @@ describe.skipIf(binaries === undefined)("A role that may not do what it has to",
   )
 
   plain.scopedLive(
-    "on a connection that takes no writes any more gets another one, within a transaction and without",
+    "on a connection that has become read-only gets a new one, in a transaction and without",
     () =>
       Effect.gen(function* () {
         const { superuser } = yield* setUp(() => ["create table kept (id int)"])

@@ -1,4 +1,4 @@
-/** Connections of a pool: what fails or waits too long keeps none of them. */
+/** Connections of a pool: an acquisition that fails or waits too long keeps none. */
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
 import { expect, it } from "@effect/vitest"
@@ -7,7 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Pg from "pg"
-import { makeFair } from "../../../src/store/database/FairConnection.ts"
+import { makeFairConnections } from "../../../src/store/database/FairConnection.ts"
 import { listenNative } from "../../../src/store/database/Notifications.ts"
 
 const none = Effect.succeed([])
@@ -19,48 +19,48 @@ const statements: Connection = {
   executeUnprepared: () => none
 }
 
-/** As a transaction takes its connection: nobody closes the scope when that fails. */
+/** Acquires a connection like a transaction: nobody closes the scope when that fails. */
 const begin = (held: Effect.Effect<Connection, SqlError, Scope.Scope>) =>
   Effect.uninterruptible(Effect.flatMap(Scope.make(), (scope) => Effect.as(Scope.extend(held, scope), scope)))
 
 const pool = new Pg.Pool({ max: 2, connectionTimeoutMillis: 200 })
-const select = ({ connection }: ReturnType<typeof makeFair>) => connection.execute("select 1", [], undefined)
+const select = ({ connection }: ReturnType<typeof makeFairConnections>) => connection.execute("select 1", [], undefined)
 
-it.live("Transactions that got no connection keep no place of the pool", () =>
+it.live("Transactions that get no connection release their place in the pool", () =>
   Effect.gen(function* () {
     let isDown = true
     const refused = new SqlError({ cause: new Error("refused"), message: "refused" })
-    const fair = makeFair(
+    const fair = makeFairConnections(
       pool,
       statements,
       Effect.suspend(() => (isDown ? Effect.fail(refused) : Effect.succeed(statements)))
     )
     for (let tries = 0; tries < 5; tries++)
-      expect(Exit.isFailure(yield* Effect.exit(begin(fair.held)))).toBe(true)
+      expect(Exit.isFailure(yield* Effect.exit(begin(fair.transactionConnection)))).toBe(true)
     isDown = false
     expect(yield* select(fair)).toEqual([])
-    yield* Scope.close(yield* begin(fair.held), Exit.void)
+    yield* Scope.close(yield* begin(fair.transactionConnection), Exit.void)
   })
 )
 
-it.live("Transactions that wait too long fail in time, and keep no place of the pool", () =>
+it.live("Transactions that wait too long fail in time, and release their place in the pool", () =>
   Effect.gen(function* () {
-    const fair = makeFair(pool, statements, Effect.succeed(statements))
-    const open = [yield* begin(fair.held), yield* begin(fair.held)]
+    const fair = makeFairConnections(pool, statements, Effect.succeed(statements))
+    const open = [yield* begin(fair.transactionConnection), yield* begin(fair.transactionConnection)]
     const late = yield* Effect.all(
-      Array.from({ length: 5 }, () => Effect.exit(begin(fair.held))),
+      Array.from({ length: 5 }, () => Effect.exit(begin(fair.transactionConnection))),
       { concurrency: "unbounded" }
     ).pipe(Effect.timeout("2 seconds"))
     expect(late.every(Exit.isFailure)).toBe(true)
     for (const scope of open) yield* Scope.close(scope, Exit.void)
     expect(yield* Effect.all([select(fair), select(fair)], { concurrency: 2 })).toEqual([[], []])
-    yield* Effect.forEach([yield* begin(fair.held), yield* begin(fair.held)], (scope) =>
+    yield* Effect.forEach([yield* begin(fair.transactionConnection), yield* begin(fair.transactionConnection)], (scope) =>
       Scope.close(scope, Exit.void)
     )
   })
 )
 
-it.live("A connection on which nothing can be listened to is closed", () =>
+it.live("A connection on which LISTEN fails is closed", () =>
   Effect.gen(function* () {
     let ended = 0
     const makeConnection = () =>

@@ -1,4 +1,4 @@
-/** Migrations of a release are in databases that we do not see: they stay as they were. */
+/** Migrations of a release are applied to databases of others, so they must not change. */
 import { createHash } from "node:crypto"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
@@ -8,7 +8,7 @@ import { migrations } from "../../TestDatabase.ts"
 
 const checksumOf = (text: string) => createHash("sha256").update(text.replaceAll("\r\n", "\n")).digest("hex")
 
-/** The files of a list that are not as it says. */
+/** The files of a list that do not match it. */
 const changed = (folder: string, list: Readonly<Record<string, string>>): ReadonlyArray<string> =>
   Object.entries(list).flatMap(([file, checksum]) => {
     const path = Path.join(folder, file)

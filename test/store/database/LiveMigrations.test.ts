@@ -1,4 +1,4 @@
-/** Migrations of a PostgreSQL server that others work on meanwhile, and of files that are not as they were. */
+/** Migrations of a PostgreSQL server that others use at the same time, and of files that were changed. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -26,8 +26,8 @@ const folder = (files: Record<string, string>) =>
 const dropTables = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql.unsafe(`drop table if exists live_things, live_others, ${table}`)
 )
-/** Without tables of these tests, before and after each of them: other files use the same database. */
-const fresh = Effect.acquireRelease(dropTables, () => Effect.orDie(dropTables))
+/** Removes the tables of these tests before and after each, because other files use the same database. */
+const withoutTables = Effect.acquireRelease(dropTables, () => Effect.orDie(dropTables))
 
 const first = {
   "0001_things.sql":
@@ -65,18 +65,18 @@ const session = (name: string) =>
     )
   )
 
-/** A session that has read the table and whose transaction stays open. */
+/** Another session that has read the table, and whose transaction stays open. */
 const reader = Effect.tap(session("long-report"), (client) =>
   Effect.promise(() => client.query("begin; select id from live_things limit 1"))
 )
 
 const ended = (client: Pg.Client) => Effect.promise(() => client.query("rollback"))
 
-/** Each waits a little, so that a test of many attempts is short. */
-const hasty = { table, lockTimeout: "300 millis" } as const
+/** Short waits, so that a test of many attempts is short. */
+const shortWaits = { table, lockTimeout: "300 millis" } as const
 
-/** Another session waits for a lock on the table. */
-const someoneWaits = Effect.flatMap(
+/** Waits until another session waits for a lock on the table. */
+const untilLockIsAwaited = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<{ n: number }>`
     select count(*)::int as n from pg_locks where not granted and relation = to_regclass('live_things')`
@@ -89,7 +89,7 @@ const someoneWaits = Effect.flatMap(
 eachEngineLive("Migrations of a live database", (it, engine) => {
   it.scoped("refuse an applied file that has been changed, and name it", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* withoutTables
       yield* migrate(yield* folder({ ...first, ...second }), { table })
       const changed = { ...first, "0002_name.sql": "alter table live_things add column title text" }
       const error = yield* Effect.flip(migrate(yield* folder(changed), { table }))
@@ -106,7 +106,7 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
 
   it.scoped("apply a file without a transaction, between others, once", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* withoutTables
       const last = { "0003_name.sql": "alter table live_things add column name text" }
       const files = yield* folder({ ...first, ...indexed, ...last })
       expect(yield* migrate(files, { table })).toEqual([
@@ -122,7 +122,7 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
 
   it.scoped("commit a file with its own transaction between those before and after it", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* withoutTables
       const own = {
         "0002_name.sql":
           "alter table live_things add column name text; alter table live_things add column other text",
@@ -152,7 +152,7 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
   it.scoped("refuse a statement outside a transaction that cannot be repeated, before anything changes", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      yield* fresh
+      yield* withoutTables
       for (const text of [
         "update live_things set id = id + 1",
         "create index concurrently on live_things (id)"
@@ -165,13 +165,13 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
     })
   )
 
-  it.scoped("keep the time limits of the session for those who use it next", () =>
+  it.scoped("restore the time limits of the session", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const limits = sql<{ text: string }>`
         select string_agg(current_setting(name), ' ' order by name) as text
         from unnest(array['lock_timeout', 'statement_timeout']) name`
-      yield* fresh
+      yield* withoutTables
       const [before] = yield* limits
       yield* migrate(yield* folder({ ...first, ...indexed }), { table })
       const after = yield* Effect.all(
@@ -185,17 +185,17 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
   if (engine === "embedded") return
 
   it.scoped(
-    "let every query pass while they wait behind a long reader, and succeed once that has ended",
+    "block no query while they wait for a long reader, and succeed once it has ended",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        yield* fresh
+        yield* withoutTables
         yield* migrate(yield* folder(first), { table })
         const long = yield* reader
-        const migrating = yield* Effect.fork(migrate(yield* folder({ ...first, ...second }), hasty))
+        const migrating = yield* Effect.fork(migrate(yield* folder({ ...first, ...second }), shortWaits))
         // Each is asked while the migration waits, and has to wait behind it.
         for (let round = 0; round < 3; round++) {
-          yield* someoneWaits
+          yield* untilLockIsAwaited
           const read = sql`select count(*)::int as n from live_things`
           const written = sql`insert into live_things (id) values (0)`
           // The server itself refuses those that wait for longer than the migration may make them.
@@ -211,10 +211,10 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
       })
   )
 
-  it.scoped("fail with who holds the lock and what to do, and change nothing, when the reader stays", () =>
+  it.scoped("name the holder of the lock and a remedy, and change nothing, when the reader does not end", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      yield* fresh
+      yield* withoutTables
       yield* migrate(yield* folder(first), { table })
       const long = yield* reader
       const { rows } = yield* Effect.promise(() =>
@@ -225,7 +225,7 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
         "0002_others.sql": "create table live_others ()",
         "0003_name.sql": "alter table live_things add column name text"
       }
-      const error = yield* Effect.flip(migrate(yield* folder(files), { ...hasty, giveUpAfter: "1 second" }))
+      const error = yield* Effect.flip(migrate(yield* folder(files), { ...shortWaits, giveUpAfter: "1 second" }))
       expect(error).toMatchObject({ _tag: "MigrationError", reason: "locked" })
       expect(error.message).toMatch(
         /^The migration 0003_name\.sql did not get a lock that it needs \(SQLSTATE 55P03\)\. The lock is held by session \d+ of "long-report" \(idle in transaction, its transaction open for \d+ seconds\)\. End that transaction/
@@ -237,16 +237,16 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
     })
   )
 
-  it.scoped("build an index beside readers and writers, and wait for a transaction of before", () =>
+  it.scoped("build an index without blocking readers and writers, and wait for earlier transactions", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      yield* fresh
+      yield* withoutTables
       yield* migrate(yield* folder(first), { table })
       const writer = yield* session("writer")
       yield* Effect.promise(() => writer.query("begin; insert into live_things (id) values (-1)"))
       const files = yield* folder({ ...first, ...indexed })
-      const migrating = yield* Effect.fork(migrate(files, hasty))
-      const [another] = yield* Effect.all([Effect.fork(migrate(files, hasty))])
+      const migrating = yield* Effect.fork(migrate(files, shortWaits))
+      const [another] = yield* Effect.all([Effect.fork(migrate(files, shortWaits))])
       yield* Effect.repeat(Effect.delay(validIndexes, "5 millis"), { until: (found) => found.length === 1 })
       // Longer than a statement with a short limit would wait.
       for (let round = 0; round < 20; round++) {
@@ -261,10 +261,10 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
     })
   )
 
-  it.scoped("build an index again of which a kill has left an unfinished one", () =>
+  it.scoped("build an index again that was left unfinished by a kill", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      yield* fresh
+      yield* withoutTables
       yield* migrate(yield* folder(first), { table })
       const builder = yield* session("builder")
       const writer = yield* session("writer")
@@ -277,20 +277,20 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
       yield* Effect.promise(() => built)
       yield* ended(writer)
       expect(yield* validIndexes).toEqual([false])
-      yield* migrate(yield* folder({ ...first, ...indexed }), hasty)
+      yield* migrate(yield* folder({ ...first, ...indexed }), shortWaits)
       expect(yield* validIndexes).toEqual([true])
     })
   )
 
-  it.scoped("wait for a process that migrates for as long as it takes", () =>
+  it.scoped("wait without a limit for another process that migrates", () =>
     Effect.gen(function* () {
-      yield* fresh
+      yield* withoutTables
       const files = {
         ...first,
         "0002_slow.sql": "select pg_sleep(1.5); alter table live_things add column name text"
       }
       const directory = yield* folder(files)
-      const options = { ...hasty, giveUpAfter: "300 millis" } as const
+      const options = { ...shortWaits, giveUpAfter: "300 millis" } as const
       const both = yield* Effect.all([migrate(directory, options), migrate(directory, options)], {
         concurrency: 2
       })

@@ -1,4 +1,7 @@
-/** A migration whose process is killed at each of its statements, on both engines: all of it is there afterwards, or nothing. */
+/**
+ * A migration whose process is killed at each of its statements, on both engines: it is applied completely or not at
+ * all.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -12,8 +15,8 @@ import { serverUrl, TestServer, thread } from "../../TestDatabase.ts"
 import { bundle, discard, run } from "../../Children.ts"
 
 /**
- * Says what the process before has left, puts it back, and migrates, killing itself before its `at`th statement, or while that
- * is under way.
+ * Prints what the previous process has left, removes it, and migrates. Kills itself before its `at`th statement, or
+ * during it.
  */
 const migrator = `
   import * as SqlClient from "@effect/sql/SqlClient"
@@ -70,7 +73,10 @@ afterAll(() => {
   Fs.rmSync(temporary, { recursive: true, force: true })
 })
 
-/** Kills at one statement more each time, until there are no more; what each found of the one before, and the last's word. */
+/**
+ * Kills at one statement later each time, until the migration ends. Returns what each process found, and the last
+ * output.
+ */
 const killed = async (place: string, moment: "before" | "during") => {
   const found: Array<string | undefined> = []
   for (let at = 1; at < 60; at++) {
@@ -84,8 +90,8 @@ const killed = async (place: string, moment: "before" | "during") => {
 }
 
 /**
- * Statements at which it was killed at least: of the table of migrations, the transaction, each migration, and what goes before
- * and after. Those under way may have ended, and the migration with them, before the process has.
+ * The minimum number of statements at which it is killed: for the table of migrations, the transaction, each migration,
+ * and the statements before and after. A statement that is killed while it runs may have ended, with the migration.
  */
 const kills = { before: 9, during: 5 } as const
 

@@ -1,4 +1,4 @@
-/** A plan's statements about locks match the database's behaviour. */
+/** The locks in a plan are those that the database takes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it as plain } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -27,7 +27,7 @@ const made = `create table plan_a (id int primary key, other int, word text);
   create trigger plan_trigger before update on plan_a for each row execute function suppress_redundant_updates_trigger();
   alter table plan_a add constraint plan_later check (id > 0) not valid`
 
-/** Statement, the strongest lock on plan_a, and the work. */
+/** A statement, its strongest lock on plan_a, and its work. */
 const statements: ReadonlyArray<readonly [string, LockMode, Work]> = [
   ["alter table plan_a add column x int", "ACCESS EXCLUSIVE", "catalogue"],
   ["alter table plan_a add column x timestamptz not null default now()", "ACCESS EXCLUSIVE", "catalogue"],
@@ -64,7 +64,7 @@ const statements: ReadonlyArray<readonly [string, LockMode, Work]> = [
   ["drop table plan_a", "ACCESS EXCLUSIVE", "catalogue"]
 ]
 
-/** From the weakest to the strongest, in the database's words. */
+/** Lock modes from the weakest to the strongest, by the database's names. */
 const strengths = [
   "AccessShareLock",
   "RowShareLock",
@@ -85,7 +85,7 @@ const inItsWords = (lock: LockMode) =>
 const table = "migrations_plan"
 
 eachEngineLive("The plan of migrations", (it) => {
-  it.scoped("names the lock that each statement takes, and whether the table is written anew", () =>
+  it.scoped("names the lock of each statement, and whether the table is rewritten", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql.unsafe("drop table if exists plan_a, plan_b")
@@ -119,7 +119,7 @@ eachEngineLive("The plan of migrations", (it) => {
   )
 
   it.scoped(
-    "tells files, tables with their rows, and statements that it does not know; and changes nothing",
+    "lists files, tables with their rows, and unknown statements, and changes nothing",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -168,7 +168,7 @@ eachEngineLive("The plan of migrations", (it) => {
   )
 })
 
-plain("Every statement of our own migrations is one that the plan knows, but for blocks of code", () => {
+plain("The plan knows every statement of our migrations except blocks of code", () => {
   const texts = Fs.readdirSync(migrations)
     .filter((name) => name.endsWith(".sql"))
     .map((name) => Fs.readFileSync(Path.join(migrations, name), "utf8"))

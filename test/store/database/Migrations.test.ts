@@ -20,10 +20,10 @@ const folder = (files: Record<string, string>) =>
     (directory) => Effect.sync(() => Fs.rmSync(directory, { recursive: true, force: true }))
   )
 
-/** Ours; folders of the directory are other stores' business. */
+/** Names of our migrations, without subfolders, which are of other databases. */
 const names = Fs.readdirSync(migrations).filter((name) => name.endsWith(".sql"))
 
-/** Ours, and what is to be tried besides. */
+/** Our migrations, and additional files to test. */
 const ours = (more: Record<string, string>) =>
   Object.fromEntries([
     ...names.map((name): [string, string] => [name, Fs.readFileSync(Path.join(migrations, name), "utf8")]),
@@ -45,7 +45,7 @@ eachEngineLive("Migrations", (it, engine) => {
     })
   )
 
-  it.scoped("with a number skipped, used twice or badly named are refused before anything changes", () =>
+  it.scoped("with skipped or repeated numbers or invalid names are refused before anything changes", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       for (const files of [
@@ -60,7 +60,7 @@ eachEngineLive("Migrations", (it, engine) => {
     })
   )
 
-  it.scoped("that fail take back all that was pending, and say which one it was", () =>
+  it.scoped("that fail undo all pending ones, and name the one that failed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const before = yield* latest
@@ -76,7 +76,7 @@ eachEngineLive("Migrations", (it, engine) => {
     })
   )
 
-  it.scoped("of another version of the program are noticed", () =>
+  it.scoped("of another version of the program are refused", () =>
     Effect.gen(function* () {
       const fewer = ours({})
       delete fewer[names.toSorted().at(-1) ?? ""]
@@ -85,7 +85,7 @@ eachEngineLive("Migrations", (it, engine) => {
     })
   )
 
-  it.scoped("from before 0.1.0 are refused, with what to do about it", () =>
+  it.scoped("from before 0.1.0 are refused, with a remedy", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const table = "migrations_before"

@@ -1,4 +1,4 @@
-/** The end of the embedded engine: on a disk without room for its log, for real, and as an engine tells of it. */
+/** The embedded engine ends: on a real disk without room for its log, and with an engine that reports a panic. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import type { PGlite } from "@electric-sql/pglite"
@@ -13,7 +13,7 @@ import { engineOf } from "../../../src/store/database/Engine.ts"
 import { bundle, discard, run } from "../../Children.ts"
 import { thread } from "../../TestDatabase.ts"
 
-/** Changes rows until the disk is full, and goes on asking. */
+/** Changes rows until the disk is full, and sends further statements. */
 const writer = `
   import * as SqlClient from "@effect/sql/SqlClient"
   import * as Effect from "effect/Effect"
@@ -58,7 +58,7 @@ const remove = (folder: string) => {
   Fs.rmSync(folder, { recursive: true })
 }
 
-/** Whether this machine lets us have a disk of a size of ours. */
+/** Whether this process may mount a small disk. */
 const mayMount = (() => {
   try {
     remove(small())
@@ -155,7 +155,7 @@ describe("An embedded database whose engine ends", () => {
     return { answer, state: () => ({ asked: asked.length, ended, over: isOver() }) }
   }
 
-  it("is asked nothing any more, and its end is told once", async () => {
+  it("gets no further requests, and its end is reported once", async () => {
     const { answer, state } = engine([
       () => Promise.resolve(error("ERROR")),
       () => Promise.resolve(row),
@@ -172,7 +172,7 @@ describe("An embedded database whose engine ends", () => {
     expect(state()).toEqual({ asked: 4, ended: 1, over: true })
   })
 
-  it("ends too when its program breaks", async () => {
+  it("ends when its program crashes", async () => {
     const broken = Object.assign(new Error("unreachable"), { name: "RuntimeError" })
     const { answer, state } = engine([() => Promise.reject(broken)])
     expect(await answer()).toMatchObject({ code: "57P02" })

@@ -6,10 +6,10 @@ import * as Fiber from "effect/Fiber"
 import { eachEngineLive } from "../../TestDatabase.ts"
 
 /** Often enough that a statement is kept prepared. */
-const often = Array.from({ length: 20 }, (_, place) => place)
+const manyRuns = Array.from({ length: 20 }, (_, place) => place)
 
 eachEngineLive("Statements", (it, engine) => {
-  it.scoped("never ends by the interruption of another", () =>
+  it.scoped("are not ended by the interruption of others", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       // As many as have to share the connections; each is interrupted at another moment.
@@ -24,21 +24,21 @@ eachEngineLive("Statements", (it, engine) => {
       const asked = (place: number) => Effect.map(sql`select ${place}::int as n`, ([row]) => row)
       const [, answers] = yield* Effect.all(
         [
-          Effect.forEach(often, left, { concurrency: "unbounded", discard: true }),
-          Effect.forEach([...often, ...often, ...often], asked, { concurrency: "unbounded" })
+          Effect.forEach(manyRuns, left, { concurrency: "unbounded", discard: true }),
+          Effect.forEach([...manyRuns, ...manyRuns, ...manyRuns], asked, { concurrency: "unbounded" })
         ],
         { concurrency: 2 }
       )
-      expect(answers).toEqual([...often, ...often, ...often].map((n) => ({ n })))
+      expect(answers).toEqual([...manyRuns, ...manyRuns, ...manyRuns].map((n) => ({ n })))
     })
   )
 
-  it.scoped("an interrupted transaction writes nothing, and gives its connection back", () =>
+  it.scoped("of an interrupted transaction write nothing, and its connection is released", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       yield* sql`create table interrupted (n bigint)`
       yield* Effect.addFinalizer(() => Effect.orDie(sql`drop table interrupted`))
-      yield* Effect.forEach(often, () =>
+      yield* Effect.forEach(manyRuns, () =>
         Effect.gen(function* () {
           const insert = sql`insert into interrupted select sum(n) from generate_series(1, 200000) n`
           const work = yield* Effect.fork(sql.withTransaction(Effect.zipRight(insert, Effect.never)))
@@ -50,7 +50,7 @@ eachEngineLive("Statements", (it, engine) => {
     })
   )
 
-  it.scoped("that are kept prepared go on when their table changes or their plan is gone", () =>
+  it.scoped("that are prepared still work when their table changes or their plan is lost", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       yield* sql`create table changing (n int)`
@@ -61,19 +61,19 @@ eachEngineLive("Statements", (it, engine) => {
       const [taken] = yield* sql<{
         readonly n: number
       }>`select count(*)::int as n from pg_prepared_statements`
-      yield* Effect.forEach(often, () => read)
+      yield* Effect.forEach(manyRuns, () => read)
       const kept =
         yield* sql`select count(*)::int as n from pg_prepared_statements where statement like '%changing where%'`
       // On a server another connection may have answered.
       if (engine === "embedded" && (taken?.n ?? 0) < 256) expect(kept).toEqual([{ n: 1 }])
       yield* sql`alter table changing add column text text default 'more'`
-      expect(yield* Effect.forEach(often, () => read)).toEqual(often.map(() => ({ n: 1, text: "more" })))
-      yield* Effect.forEach(often, () => sql`deallocate all`, { concurrency: "unbounded" })
-      expect(yield* Effect.forEach(often, () => read)).toEqual(often.map(() => ({ n: 1, text: "more" })))
+      expect(yield* Effect.forEach(manyRuns, () => read)).toEqual(manyRuns.map(() => ({ n: 1, text: "more" })))
+      yield* Effect.forEach(manyRuns, () => sql`deallocate all`, { concurrency: "unbounded" })
+      expect(yield* Effect.forEach(manyRuns, () => read)).toEqual(manyRuns.map(() => ({ n: 1, text: "more" })))
     })
   )
 
-  it.scoped("leave the next one its own answer, whether they fail when they are read, bound or run", () =>
+  it.scoped("do not affect the answer of the next one when they fail at parse, bind or execution", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const failing = [
@@ -81,7 +81,7 @@ eachEngineLive("Statements", (it, engine) => {
         sql`select ${"{"}::jsonb as n`,
         sql`select 1 / n from generate_series(${0}::int, 1) n`
       ]
-      for (const place of often) {
+      for (const place of manyRuns) {
         for (const statement of failing) yield* Effect.flip(statement)
         expect(yield* sql`select ${place}::int as n`).toEqual([{ n: place }])
         expect(yield* sql`select 'x' as other`).toEqual([{ other: "x" }])
@@ -89,7 +89,7 @@ eachEngineLive("Statements", (it, engine) => {
     })
   )
 
-  it.scoped("leave events their turn, however many follow each other", () =>
+  it.scoped("do not block the event loop, however many follow each other", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       let turns = 0
@@ -100,17 +100,17 @@ eachEngineLive("Statements", (it, engine) => {
       }
       let next = setImmediate(count)
       yield* Effect.addFinalizer(() => Effect.sync(() => clearImmediate(next)))
-      yield* Effect.forEach(often, () => sql`select 1`)
+      yield* Effect.forEach(manyRuns, () => sql`select 1`)
       // The last answer may be read before the turn that follows it is counted.
-      expect(turns).toBeGreaterThanOrEqual(often.length - 1)
+      expect(turns).toBeGreaterThanOrEqual(manyRuns.length - 1)
     })
   )
 
-  it.scoped("tell a failure once, with the database's code, and the connection goes on", () =>
+  it.scoped("report a failure once, with its SQLSTATE, and the connection can still be used", () =>
     Effect.gen(function* () {
       const sql = yield* PgClient.PgClient
       const divide = (by: number) => Effect.flip(sql`select 1 / ${by}::int as n`)
-      for (const _ of often) {
+      for (const _ of manyRuns) {
         const { cause } = yield* divide(0)
         expect(cause).toMatchObject({ code: "22012" })
       }

@@ -1,4 +1,4 @@
-/** What the database does with the rows of a tenant that moves. */
+/** Triggers and states of the database for the rows of a tenant that is being moved. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -19,10 +19,10 @@ const mine = TenantId.make("ten_mine")
 const other = TenantId.make("ten_other")
 const driver = "driver"
 
-/** Tables of the installation that may name a tenant, and move with it. */
+/** Tables of the installation with a column for the tenant, whose rows are moved with it. */
 const alsoMoved = ["billing_events", "email_logs", "tenants"]
 
-eachEngineLive("Rows of a tenant that moves", (it, engine) => {
+eachEngineLive("Rows of a tenant that is being moved", (it, engine) => {
   const fresh = Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* reset
@@ -70,7 +70,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
       select name, key from tenant_moves_changes order by seq`
   )
 
-  it.effect("are those of every table of tenants, and of no other", () =>
+  it.effect("are those of all tables of tenants, and of no others", () =>
     Effect.gen(function* () {
       const found = (yield* Tables.ofTenants).map(({ table }) => table)
       expect(found.toSorted()).toEqual([...tenantTables, ...alsoMoved].toSorted())
@@ -79,7 +79,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
   )
 
   it.effect(
-    "say of every column with sealed values what they are sealed for, so that they are sealed anew",
+    "have a sealing purpose for every sealed column, so that they can be sealed again",
     () =>
       Effect.gen(function* () {
         const named = (yield* Tables.ofTenants).flatMap(({ sealed }) =>
@@ -89,7 +89,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
       })
   )
 
-  it.effect("are guarded in every table, and no more afterwards", () =>
+  it.effect("are guarded in every table during the move, and not afterwards", () =>
     within(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -112,7 +112,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
     )
   )
 
-  it.effect("are noted by their keys when they change, and those of others are not", () =>
+  it.effect("are recorded by their keys when they change, and rows of others are not", () =>
     within(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -140,7 +140,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
   )
 
   it.effect(
-    "cannot be changed where the tenant is not served, and statements about all tenants leave them out",
+    "cannot be changed where the tenant is not served, and sweeps skip them",
     () =>
       within(
         Effect.gen(function* () {
@@ -176,7 +176,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
       )
   )
 
-  it.effect("are fenced only when nobody is writing them, and no handover leaves a change behind", () =>
+  it.effect("are fenced only when no transaction is writing them, and a handover loses no change", () =>
     within(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -205,7 +205,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
   )
 
   it.effect(
-    "have jobs that wait elsewhere while the tenant is not served, and are queued once afterwards",
+    "have jobs that are held while the tenant is not served, and queued once afterwards",
     () =>
       within(
         Effect.gen(function* () {
@@ -247,7 +247,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
   )
 
   it.effect(
-    "are copied in rounds of bounded size, each row at last, and rows of others with the same key stay",
+    "are copied completely in rounds of bounded size, and rows of others with the same key stay",
     () =>
       within(
         Effect.gen(function* () {
@@ -304,7 +304,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
       )
   )
 
-  it.effect("are not fenced while a turn runs that was let in before the pause", () =>
+  it.effect("are not fenced while a turn runs that was accepted before the pause", () =>
     within(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -332,7 +332,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
     )
   )
 
-  it.effect("are served again when the command does not come back", () =>
+  it.effect("are served again when the command does not continue", () =>
     within(
       Effect.gen(function* () {
         const { moves } = yield* begun

@@ -1,14 +1,14 @@
-/** Vectors of a tenant that moves between databases that store them in different forms. */
+/** Vectors of a tenant that is moved between databases that store them in different forms. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { forEveryTenant } from "../../../src/concurrency/TenantSession.ts"
 import { encodeFloat32 } from "../../../src/domain/knowledge/StoredVector.ts"
-import * as Rows from "../../../src/store/archive/Rows.ts"
+import * as RowTexts from "../../../src/store/archive/RowTexts.ts"
 import * as Tables from "../../../src/store/archive/Tables.ts"
 import { sqlStateOf } from "../../../src/store/Database.ts"
-import { start, VectorEncodingStore } from "../../../src/store/knowledge/VectorEncoding.ts"
+import { conversionStart, VectorEncodingStore } from "../../../src/store/knowledge/VectorEncoding.ts"
 import { Arrivals } from "../../../src/store/moves/Arrivals.ts"
 import { Departures } from "../../../src/store/moves/Departures.ts"
 import { MoveGuards } from "../../../src/store/moves/Guards.ts"
@@ -30,8 +30,8 @@ const services = Layer.mergeAll(
   VectorEncodingStore.Default
 )
 
-onEmbeddedPgvector("Vectors of a tenant that moves", (it) => {
-  it.scoped("arrive as bytes, take pgvector's form beside the move, and are the same throughout", () =>
+onEmbeddedPgvector("Vectors of a tenant that is being moved", (it) => {
+  it.scoped("arrive as bytes, are converted to pgvector's form during the move, and stay equal", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -45,7 +45,7 @@ onEmbeddedPgvector("Vectors of a tenant that moves", (it) => {
       const table = (yield* Tables.ofTenants).find((each) => each.table === "chunk_embeddings")
       if (table === undefined) return yield* Effect.die("There is no such table.")
       const range = { tenantId, after: null, upTo: null }
-      const digest = sql.withTransaction(Effect.zipRight(Rows.pinned, Rows.digestOfRange(table, range)))
+      const digest = sql.withTransaction(Effect.zipRight(RowTexts.useFixedFormats, RowTexts.digestOfRange(table, range)))
       const forms = Effect.map(
         sql<{ readonly encoding: number }>`select encoding::int as encoding from chunk_embeddings`,
         (rows) => rows.map(({ encoding }) => encoding)
@@ -68,24 +68,24 @@ onEmbeddedPgvector("Vectors of a tenant that moves", (it) => {
         // A round replaces rows that are in pgvector's form already.
         yield* arrivals.changes(tenantId, driver, [{ table, rows, gone: [] }])
         expect([yield* forms, yield* digest]).toEqual([[1, 1], before])
-        expect((yield* convert(start, 100)).count).toBe(2)
+        expect((yield* convert(conversionStart, 100)).count).toBe(2)
         expect([yield* forms, yield* digest, yield* noted]).toEqual([[2, 2], before, []])
         const refused = yield* Effect.flip(sql`update chunk_embeddings set version = version + 1`)
         expect(sqlStateOf(refused)).toBe("SM001")
 
-        // Float32 is another row for the other side: it changes where the tenant is served, and the move carries it over.
+        // Float32 counts as a changed row: it is converted where the tenant is served, and the move copies it.
         const float = Buffer.from(encodeFloat32(Float32Array.from({ length: 8 }, Math.cos))).toString(
           "base64"
         )
-        yield* arrivals.applying(
+        yield* arrivals.writeAsDriver(
           tenantId,
           driver,
           ["away"],
           sql`update chunk_embeddings set encoding = 0, embedding = decode(${float}, 'base64'), vector = null, source_id = null`
         )
-        expect(yield* convert(start, 100)).toEqual({ count: 0, next: null })
+        expect(yield* convert(conversionStart, 100)).toEqual({ count: 0, next: null })
         yield* sql`update tenant_moves set state = 'serving'`
-        expect((yield* convert(start, 100)).count).toBe(2)
+        expect((yield* convert(conversionStart, 100)).count).toBe(2)
         expect([yield* forms, (yield* noted).length]).toEqual([[2, 2], 2])
       }).pipe(Effect.ensuring(Effect.orDie(guards.remove(tenantId))))
       yield* moves.forget(tenantId)

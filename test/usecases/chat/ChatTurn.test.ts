@@ -615,7 +615,7 @@ eachEngineLive("A chat turn", (it) => {
         expect(yield* ask(message)).toMatchObject({ _tag: "Left", left: { _tag: "RUNTIME_TIMEOUT" } })
       }
       // It dies: the next turn reads the question.
-      yield* instances.leave("ins_other")
+      yield* instances.remove("ins_other")
       expect(yield* ask("Fourth")).toMatchObject({ _tag: "Right" })
       const heard = JSON.stringify((yield* Ref.get(requests)).at(-1))
       for (const words of ["Second", "Third", "Still there?", "Fourth"]) expect(heard).toContain(words)

@@ -11,7 +11,7 @@ import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
 import type { AgentKey, ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { EndUserId, RunId } from "../../../src/domain/Ids.ts"
 import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
-import { hashed, keptPassages, StoredPassages } from "../../../src/store/chat/RunPassages.ts"
+import { hashPassages, passageWrites, StoredPassages } from "../../../src/store/chat/RunPassages.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import { ArtifactRows } from "../../../src/store/knowledge/ArtifactRows.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
@@ -127,11 +127,11 @@ eachEngineLive("A passage that a turn's model was shown", (it, engine) => {
       Effect.gen(function* () {
         const key = yield* agent
         yield* shows(1)
-        const passages = hashed(yield* shownIn(key, yield* asked(key)))
+        const passages = hashPassages(yield* shownIn(key, yield* asked(key)))
         const sql = yield* SqlClient.SqlClient
         const known = new StoredPassages()
         const isTextSent = (scope: ReadScope) => {
-          const [, parameters] = sql`${keptPassages(sql, scope, passages, known)}`.compile()
+          const [, parameters] = sql`${passageWrites(sql, scope, passages, known)}`.compile()
           return JSON.stringify(parameters).includes("Fact number 1.")
         }
         yield* known.settle(key, passages, Effect.succeed({ _tag: "Fenced" }))

@@ -147,7 +147,7 @@ eachEngineLive("An ingestion job", (it) => {
       expect(yield* Effect.flip(add(first, "late"))).toBeInstanceOf(AttemptSuperseded)
       expect(yield* Effect.flip(goLive(first))).toBeInstanceOf(AttemptSuperseded)
       yield* knowledge.discard(first)
-      expect([yield* jobs.noteFailure(first, "late"), yield* jobs.fail(first, "late")]).toEqual([
+      expect([yield* jobs.recordFailure(first, "late"), yield* jobs.fail(first, "late")]).toEqual([
         false,
         false
       ])

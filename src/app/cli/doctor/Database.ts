@@ -10,7 +10,7 @@ import * as Option from "effect/Option"
 import { forEveryTenant } from "../../../concurrency/TenantSession.ts"
 import { VectorEncodingStore } from "../../../store/knowledge/VectorEncoding.ts"
 import { VectorIndexStore } from "../../../store/knowledge/VectorIndexes.ts"
-import { isolation, pendingFiles, refuseReadOnly, vectorVersions } from "../../../store/Database.ts"
+import { pendingFiles, refuseReadOnly, rowLevelSecurityState, vectorVersions } from "../../../store/Database.ts"
 import type { Settings } from "../../config/Config.ts"
 import * as DataDirectory from "../../DataDirectory.ts"
 import { database } from "../../Live.ts"
@@ -168,7 +168,7 @@ const queues = (settings: Settings) =>
 const isolationOf = (settings: Settings) =>
   Effect.gen(function* () {
     const role = settings.tenantRole
-    const found = yield* isolation(role ?? "")
+    const found = yield* rowLevelSecurityState(role ?? "")
     const closed = found.tables.length - found.open.length
     const check = "row level security"
     if (role === null && closed === 0)

@@ -1,6 +1,6 @@
 /**
- * Reads and writes rows as text. A row is a JSON array of the PostgreSQL text of its columns. The database itself writes
- * and reads these texts, so no value is converted by our types.
+ * Reads and writes rows as text. A row is a JSON array of the PostgreSQL text of its columns. The database itself
+ * writes and reads these texts, so no value is converted by our types.
  *
  * Vectors are read and written as bytes, whether pgvector stores them or not.
  */
@@ -12,17 +12,17 @@ import type { RowDigest, RowKey } from "../../domain/accounts/TenantMove.ts"
 import type { Table } from "./Tables.ts"
 
 /** Number of rows that are read at a time. */
-const batch = 200
+const batchSize = 200
 
-/** Rows of one tenant, or all of them, behind `after` up to `upTo`, in the order of the key. Null: no bound. */
+/** Rows of one tenant, or all, after `after` up to `upTo`, in the order of the key. Null: no bound. */
 export interface Range {
   readonly tenantId: string | null
   readonly after: RowKey | null
   readonly upTo: RowKey | null
 }
 
-/** Texts of values depend on these settings. They hold until the transaction ends. */
-export const pinned = Effect.flatMap(
+/** Sets what the texts of values depend on, until the transaction ends. */
+export const useFixedFormats = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`
     select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'postgres', true),
@@ -66,7 +66,7 @@ export const inRange = (sql: SqlClient.SqlClient, table: Table, { after, tenantI
     ...(upTo === null ? [] : [bound(sql, table, upTo, "<=")])
   ])
 
-/** The key of the row that is `rows` rows behind `after`; null when there are fewer. */
+/** The key of the row that is `rows` rows after `after`; null when there are fewer. */
 export const boundary = (table: Table, range: Range, rows: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
@@ -77,22 +77,22 @@ export const boundary = (table: Table, range: Range, rows: number) =>
     )
   )
 
-/** Passes the rows of a range on in batches. Needs a transaction. */
+/** Calls `onBatch` with the rows of a range, in batches. Needs a transaction. */
 export const readRange = <E, R>(
   table: Table,
   range: Range,
-  take: (rows: ReadonlyArray<string>) => Effect.Effect<void, E, R>
+  onBatch: (rows: ReadonlyArray<string>) => Effect.Effect<void, E, R>
 ) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`
       declare archived no scroll cursor for select ${lineOf(sql, table)} as line from ${sql(table.table)} t
       where ${inRange(sql, table, range)} order by ${columnsOf(sql, table.key)}`
-    const next = sql<{ readonly line: string }>`fetch ${sql.literal(String(batch))} from archived`
+    const next = sql<{ readonly line: string }>`fetch ${sql.literal(String(batchSize))} from archived`
     for (;;) {
       const rows = yield* next
-      if (rows.length > 0) yield* take(rows.map(({ line }) => line))
-      if (rows.length < batch) break
+      if (rows.length > 0) yield* onBatch(rows.map(({ line }) => line))
+      if (rows.length < batchSize) break
     }
     yield* sql`close archived`
   })
@@ -115,8 +115,8 @@ export const digestOfRange = (table: Table, range: Range) =>
     )
   )
 
-/** Computes the same digest here, of rows as they pass. */
-export const digesting = () => {
+/** Computes the digest of {@link digestOf} in this process, from batches of rows. */
+export const makeDigester = () => {
   let rows = 0
   let sum = 0n
   return {
@@ -129,7 +129,7 @@ export const digesting = () => {
 }
 
 /** The digest of rows that have the digests `all`. */
-export const sumOf = (all: ReadonlyArray<RowDigest>): RowDigest => ({
+export const sumOfDigests = (all: ReadonlyArray<RowDigest>): RowDigest => ({
   rows: all.reduce((total, { rows }) => total + rows, 0),
   hash: all.reduce((total, { hash }) => total + BigInt(hash), 0n).toString()
 })
@@ -180,7 +180,7 @@ export const write = (
       where ${ownedBy(sql, table, owner, tenantId)} order by place ${conflictOf(sql, table, on, tenantId)}`
   })
 
-/** Sets each sequence behind the highest number in its column. */
+/** Sets each sequence to continue after the highest number in its column. */
 export const raiseSequences = (all: ReadonlyArray<Table>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

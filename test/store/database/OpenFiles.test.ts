@@ -1,4 +1,4 @@
-/** A process beside ours on an embedded database's files, which knows nothing of our lock. */
+/** Another process with files of an embedded database open, without our lock. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import { PGlite } from "@electric-sql/pglite"
@@ -9,11 +9,14 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, inject } from "vitest"
 import { layerEmbedded } from "../../../src/store/Database.ts"
-import { lockDirectory } from "../../../src/store/database/Lock.ts"
+import { lockDirectory } from "../../../src/store/database/DataDirectoryLock.ts"
 import { bundle, discard, run } from "../../Children.ts"
 
-/** Opens the database of its first argument, by us or by the engine's own interface, writes a row, and stays until killed. */
-const ours = `
+/**
+ * Opens the database of its first argument, with our layer or with PGlite itself, writes a row, and runs until it is
+ * killed.
+ */
+const spokeWriter = `
   import * as SqlClient from "@effect/sql/SqlClient"
   import * as Effect from "effect/Effect"
   import { layerEmbedded } from "../src/store/Database.ts"
@@ -27,16 +30,16 @@ const ours = `
     yield* Effect.never
   }).pipe(Effect.provide(layerEmbedded({ dataDir, seed })), Effect.runPromise).catch((error) => console.log(String(error)))`
 
-const theirs = `
+const pgliteWriter = `
   import { PGlite } from "@electric-sql/pglite"
   const db = await PGlite.create({ dataDir: process.argv[2] + "/database" })
   console.log("open")
   setInterval(() => {}, 1_000)`
 
-const modules = { ours: "", theirs: "" }
+const modules = { spokeWriter: "", pgliteWriter: "" }
 beforeAll(async () => {
-  modules.ours = await bundle(ours)
-  modules.theirs = await bundle(theirs)
+  modules.spokeWriter = await bundle(spokeWriter)
+  modules.pgliteWriter = await bundle(pgliteWriter)
 }, 60_000)
 afterAll(() => Promise.all(Object.values(modules).map(discard)))
 
@@ -61,7 +64,7 @@ const kept = (dataDir: string) =>
     Effect.map((rows) => rows.map(({ id }) => id))
   )
 
-/** Of every file of the database. */
+/** A hash of every file of the database. */
 const fingerprint = (dataDir: string): string => {
   const hash = createHash("sha256")
   const root = Path.join(dataDir, "database")
@@ -74,11 +77,11 @@ const fingerprint = (dataDir: string): string => {
 
 describe("An embedded database that is open", () => {
   it.scopedLive(
-    "cannot be opened by the engine's own interface, which changes nothing; it goes on, and opens again after kill -9",
+    "cannot be opened with PGlite itself, is not changed by the attempt, and opens again after kill -9",
     () =>
       Effect.gen(function* () {
         const directory = yield* temporary
-        const child = yield* start("ours", directory)
+        const child = yield* start("spokeWriter", directory)
         const before = fingerprint(directory)
         const opened = yield* Effect.exit(
           Effect.tryPromise(() => PGlite.create({ dataDir: Path.join(directory, "database") }))
@@ -100,7 +103,7 @@ describe("An embedded database that is open", () => {
   )
 
   it.scopedLive.skipIf(process.platform !== "linux")(
-    "by the engine's own interface is not opened by us: we say which process has it",
+    "with PGlite itself is refused by us, with the id of the process",
     () =>
       Effect.gen(function* () {
         const directory = yield* temporary
@@ -111,7 +114,7 @@ describe("An embedded database that is open", () => {
             )
           )
         ).toMatchObject({ _tag: "Success" })
-        const child = yield* start("theirs", directory)
+        const child = yield* start("pgliteWriter", directory)
         const refusal = yield* Effect.flip(kept(directory))
         expect(refusal).toMatchObject({ _tag: "DataDirectoryLocked", pid: child.process.pid })
         yield* Effect.promise(child.kill)
@@ -119,7 +122,7 @@ describe("An embedded database that is open", () => {
     120_000
   )
 
-  it.scopedLive("whose lock was cleared away while it stood still says so, so that its process ends", () =>
+  it.scopedLive("reports that its lock was removed while its process was suspended, so that the process ends", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const told: Array<string> = []

@@ -7,13 +7,13 @@ import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe } from "vitest"
-import { lockDirectory } from "../../../src/store/database/Lock.ts"
+import { lockDirectory } from "../../../src/store/database/DataDirectoryLock.ts"
 import { bundle, discard, run } from "../../Children.ts"
 
-/** Locks its first argument, says how that went, and stays until killed. */
+/** Locks its first argument, prints the outcome, and runs until it is killed. */
 const locker = `
   import * as Effect from "effect/Effect"
-  import { lockDirectory } from "../src/store/database/Lock.ts"
+  import { lockDirectory } from "../src/store/database/DataDirectoryLock.ts"
   const program = Effect.gen(function*() {
     yield* lockDirectory(process.argv[2])
     console.log("held")
@@ -77,7 +77,7 @@ describe("The data directory's lock", () => {
   )
 
   it.scopedLive(
-    "has exactly one holder when many start at the same moment on what a dead process left",
+    "has exactly one holder when many processes start at the same time after one died",
     () =>
       Effect.gen(function* () {
         const directory = yield* temporary
@@ -92,7 +92,7 @@ describe("The data directory's lock", () => {
     60_000
   )
 
-  it.scopedLive("has exactly one holder when many look before any has claimed it", () =>
+  it.scopedLive("has exactly one holder when many processes look before any has claimed it", () =>
     Effect.gen(function* () {
       for (let round = 0; round < 3; round++) {
         const directory = yield* temporary
@@ -103,7 +103,7 @@ describe("The data directory's lock", () => {
     })
   )
 
-  it.scopedLive("is not held by a process that only got the dead one's id", () =>
+  it.scopedLive("is not held by a process that only has the id of a dead holder", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const scope = yield* Scope.make()
@@ -121,7 +121,7 @@ describe("The data directory's lock", () => {
   )
 
   it.scopedLive(
-    "is held by a process of another container as long as its heart beats",
+    "is held by a process of another container as long as its heartbeat continues",
     () =>
       Effect.gen(function* () {
         const directory = yield* temporary
@@ -138,7 +138,7 @@ describe("The data directory's lock", () => {
     30_000
   )
 
-  it.scopedLive("says so when the directory cannot be made", () =>
+  it.scopedLive("fails with the reason when the directory cannot be created", () =>
     Effect.gen(function* () {
       const directory = yield* temporary
       const file = Path.join(directory, "file")

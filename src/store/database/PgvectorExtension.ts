@@ -19,11 +19,11 @@ export class VectorUnavailable extends Schema.TaggedError<VectorUnavailable>()("
  * The oldest supported version: the first with iterative index scans, without which searches in large databases find
  * too little.
  */
-const oldest = [0, 8] as const
+const minVersion = [0, 8] as const
 
-const isRecent = (version: string): boolean => {
+const isSupported = (version: string): boolean => {
   const [major = 0, minor = 0] = version.split(".").map(Number)
-  return major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
+  return major > minVersion[0] || (major === minVersion[0] && minor >= minVersion[1])
 }
 
 interface ExtensionState {
@@ -60,7 +60,7 @@ const unavailableReason = ({ installed, offered, unseen }: ExtensionState): stri
   const version = installed ?? offered
   if (version === null)
     return "the server has no pgvector: install its package there (postgresql-NN-pgvector)"
-  if (!isRecent(version))
+  if (!isSupported(version))
     return `pgvector ${version} is too old, 0.8 is needed: update its package, then let a superuser run ALTER EXTENSION vector UPDATE`
   if (unseen !== null)
     return `pgvector is in a schema where this user does not look: let a superuser run ${unseen}`

@@ -2,11 +2,11 @@
  * Allows one process per data directory. The embedded database takes no lock itself, so a second process would read
  * stale rows and overwrite those of the first.
  *
- * Node has no `flock`, and taking over a lock file has a race: two starters both see that its owner is dead, and the
- * slower one removes the lock of the faster. So no lock is taken over. Every starter creates its own file and then
- * looks for others. Of two simultaneous starters, the later one always sees the earlier one. Anyone can remove the file
- * of a dead process at any time, because its name is never used again. All data about the owner is in the name, so a
- * file is never half written.
+ * Node has no `flock`, and taking over a lock file has a race: two starting processes both see that its owner is dead,
+ * and the slower one removes the lock of the faster one. So no lock is taken over. Every process creates its own file,
+ * the claim, and then looks for others. Of two processes that start at the same time, the later one always sees the
+ * earlier one. Any process can remove the file of a dead process at any time, because its name is never used again. All
+ * data about the owner is in the name, so a file is never half written.
  */
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -24,7 +24,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { codeOf } from "../../domain/Thrown.ts"
 import { makeFolder } from "./Folder.ts"
-import { userOf } from "./Users.ts"
+import { processUsing } from "./OpenFiles.ts"
 
 /** Another process uses the directory; `pid` is its process id (in its own container, if that is another one). */
 export class DataDirectoryLocked extends Schema.TaggedError<DataDirectoryLocked>()("DataDirectoryLocked", {
@@ -56,26 +56,29 @@ const reasons: ReadonlyMap<string, readonly [reason: string, remedy: string]> = 
 /** Age in milliseconds of a claim whose owner will not withdraw it any more. */
 const settledAgeMs = 1_000
 
+/** The lock file of a process. Its name contains all other fields. */
 interface Claim {
   readonly file: string
   readonly pid: number
+  /** The start time of the process, only for comparison. */
   readonly started: string
-  readonly place: string
+  readonly pidScope: string
+  /** When it was created, in milliseconds since 1970. */
   readonly since: number
 }
 
-class Contended extends Data.TaggedError("Contended")<{ readonly by: Claim; readonly settled: boolean }> {}
+class Contended extends Data.TaggedError("Contended")<{ readonly other: Claim; readonly settled: boolean }> {}
 
 const pattern = /^lock\.(\d+)\.(\w+)\.(\w+)\.(\d+)\.[\w-]+$/
 
 const parse = (directory: string, name: string): Option.Option<Claim> => {
-  const [, pid, started, place, since] = pattern.exec(name) ?? []
-  return pid && started && place && since
+  const [, pid, started, pidScope, since] = pattern.exec(name) ?? []
+  return pid && started && pidScope && since
     ? Option.some({
         file: Path.join(directory, name),
         pid: Number(pid),
         started,
-        place,
+        pidScope,
         since: Number(since)
       })
     : Option.none()
@@ -85,8 +88,8 @@ const attempt = <A>(run: () => Promise<A>) => Effect.option(Effect.tryPromise(ru
 
 const digest = (text: string) => Crypto.createHash("sha256").update(text).digest("hex").slice(0, 16)
 
-/** The scope in which process ids are unique: this boot of this machine, in this container. */
-const currentPlace = Effect.gen(function* () {
+/** Identifies the scope in which process ids are unique: this boot of this machine, in this container. */
+const currentPidScope = Effect.gen(function* () {
   const boot = yield* attempt(() => Fs.readFile("/proc/sys/kernel/random/boot_id", "utf8"))
   const namespace = yield* attempt(() => Fs.readlink("/proc/self/ns/pid"))
   return digest(
@@ -128,8 +131,8 @@ const touchedAt = (file: string) =>
 const isTouched = Effect.fnUntraced(function* (claim: Claim) {
   const first = yield* touchedAt(claim.file)
   if (Option.isNone(first)) return false
-  const look = Effect.map(touchedAt(claim.file), (now) => Option.isNone(now) || now.value !== first.value)
-  yield* look.pipe(
+  const hasChanged = Effect.map(touchedAt(claim.file), (now) => Option.isNone(now) || now.value !== first.value)
+  yield* hasChanged.pipe(
     Effect.repeat({ until: (changed) => changed, schedule: Schedule.spaced("250 millis") }),
     Effect.timeoutOption(heartbeatTimeout)
   )
@@ -137,22 +140,22 @@ const isTouched = Effect.fnUntraced(function* (claim: Claim) {
   return Option.isSome(last) && last.value !== first.value
 })
 
-const isAlive = (claim: Claim, place: string) =>
-  claim.place === place
+const isAlive = (claim: Claim, pidScope: string) =>
+  claim.pidScope === pidScope
     ? Effect.map(startedAt(claim.pid), Option.contains(claim.started))
-    : // A process id of another container says nothing here: its heartbeat does.
+    : // Process ids of another container are not visible here, so its heartbeat decides.
       isTouched(claim)
 
 const remove = (file: string) => Effect.ignore(Effect.tryPromise(() => Fs.rm(file, { force: true })))
 
 /** Claims of living processes other than `own`. Those of dead processes are removed. */
-const livingRivals = Effect.fnUntraced(function* (directory: string, own: string, place: string) {
+const otherLivingClaims = Effect.fnUntraced(function* (directory: string, own: string, pidScope: string) {
   const names = yield* Effect.tryPromise(() => Fs.readdir(directory))
   const claims = names
     .flatMap((name) => Option.toArray(parse(directory, name)))
     .filter(({ file }) => file !== own)
   return yield* Effect.filter(claims, (claim) =>
-    Effect.tap(isAlive(claim, place), (living) => (living ? Effect.void : remove(claim.file)))
+    Effect.tap(isAlive(claim, pidScope), (living) => (living ? Effect.void : remove(claim.file)))
   )
 })
 
@@ -175,75 +178,75 @@ const locked = (directory: string, pid: number) =>
   })
 
 /** Fails when a process without our lock has the database in `directory` open. */
-export const refuseUsers = (directory: string) =>
+export const refuseIfInUse = (directory: string) =>
   Effect.suspend(() => {
-    const pid = userOf(Path.join(directory, "database"))
+    const pid = processUsing(Path.join(directory, "database"))
     return pid === undefined ? Effect.void : Effect.fail(locked(directory, pid))
   })
 
-/** Another process has removed our claim because it considered us dead, for example after the machine was suspended. */
-const lost = (directory: string) =>
+/** Another process has removed our claim: it considered us dead, for example after the machine was suspended. */
+const lostMessage = (directory: string) =>
   `The lock of the data directory ${directory} is gone: the directory was removed, or another process has taken it while this one ` +
   "stood still. This process ends, to damage nothing."
 
-const refuseRivals = (directory: string, own: string, place: string) =>
+const failIfContended = (directory: string, own: string, pidScope: string) =>
   Effect.gen(function* () {
-    const [by] = yield* livingRivals(directory, own, place)
+    const [other] = yield* otherLivingClaims(directory, own, pidScope)
     const now = yield* Clock.currentTimeMillis
-    if (by !== undefined) return yield* new Contended({ by, settled: now - by.since > settledAgeMs })
+    if (other !== undefined) return yield* new Contended({ other, settled: now - other.since > settledAgeMs })
   })
 
 /** Creates a claim for the life of the scope and returns its file. Withdraws it when there is another. */
-const claim = (directory: string, place: string, started: string) =>
+const claim = (directory: string, pidScope: string, started: string) =>
   Effect.gen(function* () {
-    yield* refuseRivals(directory, "", place)
+    yield* failIfContended(directory, "", pidScope)
     const since = yield* Clock.currentTimeMillis
-    const name = `lock.${process.pid}.${started}.${place}.${since}.${Crypto.randomUUID()}`
+    const name = `lock.${process.pid}.${started}.${pidScope}.${since}.${Crypto.randomUUID()}`
     const own = Path.join(directory, name)
     yield* Effect.addFinalizer(() => remove(own))
     yield* Effect.tryPromise(() => Fs.writeFile(own, "", { flag: "wx", mode: 0o600 }))
-    yield* Effect.tapErrorTag(refuseRivals(directory, own, place), "Contended", () => remove(own))
+    yield* Effect.tapErrorTag(failIfContended(directory, own, pidScope), "Contended", () => remove(own))
     return own
   })
 
 /**
  * Holds `directory` (created with mode 0700 if missing) for the life of the scope. A lock of a dead process, also after
  * `kill -9` or a power failure, is ignored. Fails within about two seconds when another process holds it, and within
- * ten when that may be in another container. When the lock is lost, `whenLost` is run with the reason as a sentence.
+ * ten when that may be in another container. When the lock is lost, `onLost` is run with the reason as a sentence.
  */
 export const lockDirectory = (
   directory: string,
-  whenLost: (reason: string) => Effect.Effect<unknown> = () => Effect.void
+  onLost: (reason: string) => Effect.Effect<unknown> = () => Effect.void
 ): Effect.Effect<void, DataDirectoryLocked | DataDirectoryUnusable, Scope.Scope> =>
   Effect.gen(function* () {
     yield* Effect.tryPromise(() => makeFolder(directory))
-    const born = yield* startedAt(process.pid)
+    const ownStart = yield* startedAt(process.pid)
     // If processes cannot be inspected, only heartbeats tell whether one is alive.
-    const place = Option.isNone(born) ? digest(Crypto.randomUUID()) : yield* currentPlace
-    const started = Option.getOrElse(born, () => "0")
-    const own = yield* Effect.retry(claim(directory, place, started), {
-      // Two starters that meet both withdraw, so they retry after different delays.
+    const pidScope = Option.isNone(ownStart) ? digest(Crypto.randomUUID()) : yield* currentPidScope
+    const started = Option.getOrElse(ownStart, () => "0")
+    const own = yield* Effect.retry(claim(directory, pidScope, started), {
+      // Two processes that start at the same time both withdraw, so they retry after different delays.
       schedule: Schedule.jitteredWith(Schedule.spaced("150 millis"), { min: 0.1, max: 2 }),
       times: 12,
       while: (error) => error._tag === "Contended" && !error.settled
     })
-    const beat = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    const heartbeat = Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.tryPromise(() => Fs.utimes(own, now / 1_000, now / 1_000))
     ).pipe(
       Effect.as(true),
       // Other errors may be temporary.
       Effect.catchAll(({ error }) => Effect.succeed(codeOf(error) !== "ENOENT"))
     )
-    yield* beat.pipe(
+    yield* heartbeat.pipe(
       Effect.repeat({ while: (held) => held, schedule: Schedule.spaced(heartbeatInterval) }),
-      Effect.zipRight(Effect.logFatal(lost(directory))),
-      Effect.zipRight(Effect.suspend(() => whenLost(lost(directory)))),
+      Effect.zipRight(Effect.logFatal(lostMessage(directory))),
+      Effect.zipRight(Effect.suspend(() => onLost(lostMessage(directory)))),
       Effect.interruptible,
       Effect.forkScoped
     )
   }).pipe(
     Effect.catchTags({
-      Contended: ({ by }) => locked(directory, by.pid),
+      Contended: ({ other }) => locked(directory, other.pid),
       UnknownException: unusable(directory)
     })
   )

@@ -1,7 +1,7 @@
 /**
- * Sets up row level security: the role that tenants' statements run as, and a policy on each table with
- * `tenant_id not null`. Policies bind every role but the owner of the tables, so processes without the role are not
- * affected. No step needs a superuser. Each table is locked briefly and by itself; the lock is retried.
+ * Sets up row level security: the role that tenants' statements run as, and a policy on each table whose column
+ * `tenant_id` is not null. Policies do not apply to the owner of the tables, so processes without the role are not
+ * affected. No step needs a superuser. Each table is locked briefly and separately, with retries.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -15,30 +15,32 @@ export class IsolationUnavailable extends Data.TaggedError("IsolationUnavailable
   readonly message: string
 }> {}
 
-export interface Isolation {
-  /** Whether the role is there, and whether we may become it. */
+/** The state of row level security for the tenants' role. "The user" is the role that the process connects as. */
+export interface RowLevelSecurityState {
+  /** Whether the role exists. */
   readonly exists: boolean
+  /** Whether the user is a member of the role. */
   readonly isMember: boolean
-  /** The role that we connect as may make it. */
+  /** Whether the user may create roles. */
   readonly creatable: boolean
-  /** A superuser, or with BYPASSRLS, or the owner of tables: no policy binds it. */
+  /** Whether policies do not apply to the role: it is a superuser, has BYPASSRLS, or owns tables. */
   readonly unbound: boolean
-  /** The role that we connect as owns the tables, or is bound by no policy. */
+  /** Whether the user owns the tables, or policies do not apply to it. */
   readonly isOwner: boolean
   readonly user: string
-  /** Tenants' tables in the order of their names. */
+  /** Tables of tenants, by name. */
   readonly tables: ReadonlyArray<string>
-  /** Tables without their policy. */
+  /** Tables of tenants without the policy. */
   readonly open: ReadonlyArray<string>
-  /** Tables that the role may not read and write. */
+  /** Tables that the role may not read or write. */
   readonly ungranted: ReadonlyArray<string>
 }
 
-/** The state of row level security in the database. Nothing is changed. */
-export const isolation = (role: string) =>
+/** Reads the state of row level security. Changes nothing. */
+export const rowLevelSecurityState = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [found] = yield* sql<Isolation>`
+    const [found] = yield* sql<RowLevelSecurityState>`
       with ours as (
         select c.oid, c.relname::text as name, c.relowner,
           c.relrowsecurity and array(
@@ -74,13 +76,13 @@ export const isolation = (role: string) =>
 
 const lockTimeout = "2000"
 
-const briefly = Schedule.exponential("200 millis").pipe(
+const retrySchedule = Schedule.exponential("200 millis").pipe(
   Schedule.union(Schedule.spaced("5 seconds")),
   Schedule.jittered,
   Schedule.upTo("5 minutes")
 )
 
-const makeRole = (role: string, found: Isolation) =>
+const ensureRole = (role: string, found: RowLevelSecurityState) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const advice =
@@ -91,34 +93,34 @@ const makeRole = (role: string, found: Isolation) =>
         message: `The role ${role} is bound by no policy: it is a superuser, has BYPASSRLS, or owns tables.`
       })
     if (found.isMember) return
-    const missing = new IsolationUnavailable({
+    const notMember = new IsolationUnavailable({
       message: found.exists
         ? `${found.user} is no member of the role ${role}: ${advice}.`
         : `There is no role ${role}, and ${found.user} may not make it: ${advice}.`
     })
-    if (!found.creatable) return yield* missing
-    // Of two processes that make it at the same time, one fails and finds it there.
+    if (!found.creatable) return yield* notMember
+    // If two processes create it at the same time, one fails and then finds it.
     yield* found.exists ? Effect.void : Effect.ignore(sql`create role ${sql(role)} nologin`)
     yield* sql`grant ${sql(role)} to current_user`.pipe(
       // Another process may have granted it in the meantime.
-      Effect.catchAll(() => Effect.flatMap(isolation(role), (now) => (now.isMember ? Effect.void : missing)))
+      Effect.catchAll(() => Effect.flatMap(rowLevelSecurityState(role), (now) => (now.isMember ? Effect.void : notMember)))
     )
   })
 
-/** Changes tables in one process at a time. Reads what is missing after it has the lock. */
-const inTurn = (role: string) =>
+/** Takes the lock that lets one process at a time change tables, and then reads the state. */
+const lockAndRead = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`select set_config('lock_timeout', ${lockTimeout}, true), set_config('statement_timeout', '0', true)`
     yield* sql`select pg_advisory_xact_lock(hashtextextended('isolation', 0))`
-    return yield* isolation(role)
+    return yield* rowLevelSecurityState(role)
   })
 
 /** Creates the policy of the next table without one and returns its name; undefined when all tables have one. */
-const closeNext = (role: string) =>
+const addNextPolicy = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [table] = (yield* inTurn(role)).open
+    const [table] = (yield* lockAndRead(role)).open
     if (table === undefined) return undefined
     yield* sql`alter table ${sql(table)} enable row level security`
     // The policy of release 0.1.0.
@@ -134,7 +136,7 @@ const closeNext = (role: string) =>
 const grant = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { ungranted } = yield* inTurn(role)
+    const { ungranted } = yield* lockAndRead(role)
     if (ungranted.length === 0) return
     const [found] = yield* sql<{ readonly schema: string }>`select current_schema()::text as schema`
     const schema = sql(found?.schema ?? "public")
@@ -156,18 +158,18 @@ export const isolateTenants = (
 ): Effect.Effect<ReadonlyArray<string>, IsolationUnavailable | SqlError, SqlClient.SqlClient> =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const found = yield* isolation(role)
-    yield* makeRole(role, found)
+    const found = yield* rowLevelSecurityState(role)
+    yield* ensureRole(role, found)
     if (found.open.length === 0 && found.ungranted.length === 0) return []
     if (!found.isOwner)
       return yield* new IsolationUnavailable({
         message: `${found.user} does not own the tables: let their owner run spoke migrate with SPOKE_TENANT_ROLE=${role}.`
       })
-    const again = { while: isCatalogueConflict, schedule: briefly }
-    if (found.ungranted.length > 0) yield* Effect.retry(sql.withTransaction(grant(role)), again)
+    const retryOptions = { while: isCatalogueConflict, schedule: retrySchedule }
+    if (found.ungranted.length > 0) yield* Effect.retry(sql.withTransaction(grant(role)), retryOptions)
     const changed: Array<string> = []
     for (;;) {
-      const table = yield* Effect.retry(sql.withTransaction(closeNext(role)), again)
+      const table = yield* Effect.retry(sql.withTransaction(addNextPolicy(role)), retryOptions)
       if (table === undefined) return changed
       changed.push(table)
     }

@@ -1,4 +1,4 @@
-/** The embedded engine's upkeep, on a directory of its own: what stays of much writing, in the log and in the tables. */
+/** Maintenance of the embedded engine, in a separate directory: the size of the log and of tables after many writes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -40,7 +40,7 @@ const dead = Effect.gen(function* () {
 
 describe("The embedded database", () => {
   it.scopedLive(
-    "keeps its log and its tables as small as they may be, however long it is written to",
+    "keeps its log and its tables small under continuous writes",
     () =>
       Effect.gen(function* () {
         const dataDir = yield* temporary
@@ -65,7 +65,7 @@ describe("The embedded database", () => {
   )
 
   it.scoped(
-    "looks after itself for as long as it is open",
+    "is maintained as long as it is open",
     () =>
       Effect.gen(function* () {
         const dataDir = yield* temporary

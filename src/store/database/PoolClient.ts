@@ -1,6 +1,6 @@
 /**
- * A `PgClient` over a pool whose statements go straight to a connection. The library's own make a span, a scope and some
- * fifty steps of each statement; they are used where a request is traced or statements are transformed.
+ * A `PgClient` over a pool that sends statements directly to a connection. The library's own statements create a span
+ * and a scope and take some fifty steps. They are used only where a request is traced or statements are transformed.
  */
 import type * as Reactivity from "@effect/experimental/Reactivity"
 import * as PgClient from "@effect/sql-pg/PgClient"
@@ -15,8 +15,8 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type * as Pg from "pg"
 import { scopedConnection, PooledStatements } from "./Connection.ts"
-import { makeFair } from "./FairConnection.ts"
-import type { Prepared } from "./Prepared.ts"
+import { makeFairConnections } from "./FairConnection.ts"
+import type { PreparedStatements } from "./PreparedStatements.ts"
 
 type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError>
 
@@ -29,51 +29,51 @@ const isExecutable = (made: unknown): made is Executable =>
   typeof made === "object" && made !== null && "compile" in made && "commit" in made
 
 /** Runs `statement` on the transaction of its fiber, else on `connection`. */
-const committing = (connection: Connection, statement: Executable) => {
-  const { commit: whole } = statement
+const commitOn = (connection: Connection, statement: Executable) => {
+  const { commit: commitTraced } = statement
   return (): Rows =>
     Effect.withFiberRuntime((fiber) => {
-      const watched =
+      const isTraced =
         fiber.getFiberRef(FiberRef.currentTracerEnabled) ||
         Option.isSome(fiber.getFiberRef(Statement.currentTransformer))
-      if (watched) return Reflect.apply(whole, statement, [])
+      if (isTraced) return Reflect.apply(commitTraced, statement, [])
       const transaction = Context.getOption(fiber.currentContext, SqlClient.TransactionConnection)
-      const on = Option.isSome(transaction) ? transaction.value[0] : connection
+      const target = Option.isSome(transaction) ? transaction.value[0] : connection
       const [text, params] = statement.compile()
-      return on.execute(text, params, undefined)
+      return target.execute(text, params, undefined)
     })
 }
 
 /** The result of `make`. A statement is replaced by one that is sent directly to `connection`. */
-const sentDirectly =
+const sendDirectly =
   (connection: Connection, make: (...given: ReadonlyArray<never>) => unknown) =>
   (...given: ReadonlyArray<unknown>) => {
     const made: unknown = Reflect.apply(make, undefined, given)
-    if (isExecutable(made)) Object.defineProperty(made, "commit", { value: committing(connection, made) })
+    if (isExecutable(made)) Object.defineProperty(made, "commit", { value: commitOn(connection, made) })
     return made
   }
 
-/** The caller closes the pool. `tenantRole`: whom tenants' statements run as, where the policies of rows are on. */
-export const sqlOver = (
+/** The caller closes the pool. Tenants' statements run as `tenantRole`; null without row level security. */
+export const clientOfPool = (
   pool: Pg.Pool,
-  prepared: Prepared,
+  prepared: PreparedStatements,
   tenantRole: string | null
 ): Effect.Effect<PgClient.PgClient, SqlError, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function* () {
     const { config, json, listen, notify } = yield* PgClient.fromPool({ acquire: Effect.succeed(pool) })
-    const { connection, held: transaction } = makeFair(
+    const { connection, transactionConnection } = makeFairConnections(
       pool,
       new PooledStatements(pool, prepared, tenantRole),
       scopedConnection(pool, tenantRole)
     )
     const client = yield* SqlClient.make({
       acquirer: Effect.succeed(connection),
-      transactionAcquirer: transaction,
+      transactionAcquirer: transactionConnection,
       compiler: PgClient.makeCompiler(),
       spanAttributes: [["db.system.name", "postgresql"]]
     })
-    return Object.assign(sentDirectly(connection, client), client, {
-      unsafe: sentDirectly(connection, client.unsafe),
+    return Object.assign(sendDirectly(connection, client), client, {
+      unsafe: sendDirectly(connection, client.unsafe),
       [PgClient.TypeId]: PgClient.TypeId,
       config,
       json,
