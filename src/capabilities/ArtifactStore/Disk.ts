@@ -20,6 +20,8 @@ import { MiB } from "../../domain/Bytes.ts"
 /** Folder of files that are being written. */
 export const unfinishedFolder = "unfinished"
 
+const notWritten = "The artifact could not be written"
+
 const attempt = <A>(failure: string, run: () => Promise<A>) =>
   Effect.tryPromise({
     try: run,
@@ -92,7 +94,7 @@ const make = (directory: string) =>
     }
 
     const unfinishedFile = Effect.acquireRelease(
-      attempt("The artifact could not be written", async () => {
+      attempt(notWritten, async () => {
         const file = path.join(unfinished, randomUUID())
         return { file, handle: await fs.open(file, "wx", 0o600) }
       }),
@@ -102,11 +104,11 @@ const make = (directory: string) =>
     const write = (bytes: Uint8Array, file: string) =>
       Effect.gen(function* () {
         const temporary = yield* unfinishedFile
-        yield* attempt("The artifact could not be written", async () => {
+        yield* attempt(notWritten, async () => {
           await temporary.handle.writeFile(bytes)
           await temporary.handle.sync()
         })
-        yield* attempt("The artifact could not be written", () => fs.rename(temporary.file, file))
+        yield* attempt(notWritten, () => fs.rename(temporary.file, file))
       }).pipe(Effect.scoped)
 
     /** Calls `write` with the file of `ref`, and returns when its name is on disk. */
@@ -117,10 +119,10 @@ const make = (directory: string) =>
       Effect.gen(function* () {
         const file = fileOf(ref)
         const parent = path.dirname(file)
-        yield* attempt("The artifact could not be written", () => fs.mkdir(parent, { recursive: true, mode: 0o700 }))
+        yield* attempt(notWritten, () => fs.mkdir(parent, { recursive: true, mode: 0o700 }))
         yield* write(file)
         // Also synced when the file already existed, because its writer may not have synced it yet.
-        yield* attempt("The artifact could not be written", async () => {
+        yield* attempt(notWritten, async () => {
           await syncDirectory(parent)
           await syncDirectory(directory)
         })
@@ -142,7 +144,7 @@ const make = (directory: string) =>
       const hash = createHash("sha256")
       let size = 0
       yield* Stream.runForEach(yield* withinSpoolLimit(bytes), (chunk) =>
-        attempt("The artifact could not be written", async () => {
+        attempt(notWritten, async () => {
           hash.update(chunk)
           size += chunk.length
           await temporary.handle.writeFile(chunk)
@@ -151,7 +153,7 @@ const make = (directory: string) =>
       const ref = ArtifactRef.make(`sha256:${hash.digest("hex")}`)
       // An existing file has the same bytes, or is damaged. In both cases the new file may replace it.
       const store = storeDurably(ref, (file) =>
-        attempt("The artifact could not be written", async () => {
+        attempt(notWritten, async () => {
           await temporary.handle.sync()
           await fs.rename(temporary.file, file)
         })
