@@ -14,9 +14,9 @@ const trigramWeight = 0.25
 const vectorOf = (text: string, dimensions: number): Float32Array => {
   const sums = new Float64Array(dimensions)
   const add = (feature: string, weight: number) => {
-    const code = hash(feature)
-    const place = code % dimensions
-    sums[place] = (sums[place] ?? 0) + (code & 0x40000000 ? weight : -weight)
+    const featureHash = hash(feature)
+    const place = featureHash % dimensions
+    sums[place] = (sums[place] ?? 0) + (featureHash & 0x40000000 ? weight : -weight)
   }
   for (const term of terms(text)) {
     add(term, 1)
