@@ -29,7 +29,7 @@ export interface BoundValue {
   readonly value: JsonValue
 }
 
-/** Access to a server by tokens that end. */
+/** Access to a server by tokens that expire. */
 export interface ToolAccess {
   /** Another token, after the server has not accepted `token`. */
   readonly renew: (token: string) => Effect.Effect<string, ToolFailure>
@@ -79,7 +79,8 @@ export interface ToolSource {
   /**
    * The functions of a tool for which {@link has} is true, for one turn. Names may contain any characters, and
    * descriptions may have any length: the turn adapts them for models. A replay offers recorded functions whose name is
-   * the tool's, or begins with it and `_`. It must return within seconds, because the turn waits for it. Fails when no function can be offered. The scope closes when the turn calls no more tools.
+   * the tool's, or begins with it and `_`. It must return within seconds, because the turn waits for it. Fails when no
+   * function can be offered. The scope closes when the turn calls no more tools.
    */
   readonly open: (
     tool: AgentTool,
