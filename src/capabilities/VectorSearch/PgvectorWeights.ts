@@ -20,14 +20,14 @@ const maxCachedWords = 50_000
 const cacheLifetimeMs = 30_000
 
 /** The state of an agent's chunks on which the counts depend. */
-export interface Chunks {
+export interface ChunkState {
   readonly chunks: number
   /** The sum of their lengths. */
   readonly length: number
   readonly version: number
 }
 
-interface Counted extends Chunks {
+interface CachedCounts extends ChunkState {
   readonly since: number
   readonly counts: Map<string, number>
 }
@@ -77,13 +77,13 @@ const sharesOf = (form: QueryForm, worth: (term: string) => number): ReadonlyMap
 
 /** Weighs a query's terms for an agent, the highest first, without those that no chunk has. */
 export const makeWeights = (sql: SqlClient.SqlClient) => {
-  const agents = new LruCache<Counted>()
+  const agents = new LruCache<CachedCounts>()
 
-  const countedOf = (agentId: string, { chunks, length, version }: Chunks, now: number): Counted => {
+  const countedOf = (agentId: string, { chunks, length, version }: ChunkState, now: number): CachedCounts => {
     const before = agents.use(agentId)
-    const same = before?.chunks === chunks && before.length === length && now - before.since < cacheLifetimeMs
-    if (same) return before
-    const counted: Counted = { chunks, length, version, since: now, counts: new Map() }
+    const isCurrent = before?.chunks === chunks && before.length === length && now - before.since < cacheLifetimeMs
+    if (isCurrent) return before
+    const counted: CachedCounts = { chunks, length, version, since: now, counts: new Map() }
     agents.put(agentId, counted)
     return counted
   }
@@ -103,17 +103,17 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
   }
 
   /** Weighs the words, with counts from the same snapshot as the state of the agent's chunks. */
-  const weigh = (scope: AgentScope, agent: Chunks, query: QueryWords, fresh: Counts) =>
+  const weigh = (scope: AgentScope, agent: ChunkState, query: QueryWords, newCounts: Counts) =>
     Effect.gen(function* () {
       const counted = countedOf(scope.agentId, agent, yield* monotonicMillis)
-      for (const [term, chunks] of fresh) counted.counts.set(term, chunks)
+      for (const [term, chunks] of newCounts) counted.counts.set(term, chunks)
       // The agent has changed since the words were cached.
       const terms = termsOf(query)
       const missing = terms.filter((term) => !counted.counts.has(term))
       if (missing.length > 0) {
         for (const [term, chunks] of yield* count(scope, missing)) counted.counts.set(term, chunks)
       }
-      if (missing.length > 0 || fresh.length > 0) agents.fit(maxCachedWords, ({ counts }) => counts.size)
+      if (missing.length > 0 || newCounts.length > 0) agents.fit(maxCachedWords, ({ counts }) => counts.size)
       const chunksOf = (term: string) => counted.counts.get(term) ?? 0
       const weightOf = (term: string) =>
         termWeight(query, Math.max(agent.chunks, chunksOf(term)), chunksOf(term))
