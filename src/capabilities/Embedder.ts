@@ -27,7 +27,7 @@ export class Embedder extends Context.Tag("capabilities/Embedder")<
     readonly dimensions: number
     /** True for a model that supports English only. It does not get texts and queries in other languages. */
     readonly englishOnly?: boolean
-    /** Weight of the lexical score in the hybrid score, 0..1, by the number of the query's terms. High for a weak model. */
+    /** Weight of the lexical score in the hybrid score, 0..1, by the query's number of terms. High for a weak model. */
     readonly lexicalWeight: (terms: number) => number
     /** Recommended minimum of the hybrid score for a chat turn, 0..1. */
     readonly minScore: number

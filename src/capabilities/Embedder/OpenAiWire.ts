@@ -25,8 +25,8 @@ export interface Embedding {
 }
 
 /**
- * A failure without the request, which contains the key and the texts. `broken`: the answer broke off or is not JSON, and
- * a retry may succeed. `unreadable`: it has another form. `status` is 0 if there was no answer, or none that can be read.
+ * A failure without the request, which contains the key and the texts. `broken`: the answer broke off or is not JSON,
+ * and a retry may succeed. `unreadable`: it has another form. `status` is 0 if there was no readable answer.
  */
 export type WireFailure =
   | {

@@ -1,6 +1,6 @@
 /**
- * An index of a passage, which finds the sentences that support a statement. It is built once per passage, in linear time
- * and in steps, and used for all statements.
+ * An index of a passage, which finds the sentences that support a statement. It is built once per passage, in linear
+ * time and in steps, and used for all statements.
  */
 import { sentencesOf, type Span } from "../../domain/Sentences.ts"
 import { isEnglish } from "../../search/Language.ts"

@@ -87,7 +87,7 @@ export const namesHaveCapitals = (text: string): boolean => {
   return capitalized <= words * maxCapitalShare
 }
 
-/** Names and identifiers, lower case: capitalised words within a sentence, and words such as `iPhone`, `A4` or `max_size`. */
+/** Names and identifiers, lower case: capitalised words within a sentence, and words such as `iPhone` or `max_size`. */
 export const namesOf = (
   sentence: string,
   { capitalsAreNames }: { readonly capitalsAreNames: boolean }

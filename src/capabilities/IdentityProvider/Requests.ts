@@ -57,7 +57,7 @@ const optionsFor = <E>(
 
 export type Options = ReturnType<typeof optionsFor>
 
-/** Calls the library for the provider `issuer`. `fromHttpError` converts errors of requests, `fromThrown` everything thrown. */
+/** Calls the library for a provider. `fromHttpError` converts errors of requests, `fromThrown` everything thrown. */
 export const ask = <A, E>(
   http: Http,
   issuer: URL,

@@ -24,7 +24,7 @@ export const imageFormat = (bytes: Uint8Array): ImageFormat | undefined => {
 
 const pngSize = (view: DataView): ImageSize => ({ width: view.getUint32(16), height: view.getUint32(20) })
 
-/** All frames of a GIF are decoded, but with one byte per pixel. This number of pixels counts as one of other formats. */
+/** All frames of a GIF are decoded, but with one byte per pixel. This number counts as one pixel of other formats. */
 const gifPixelsPerCountedPixel = 8
 
 const colourTableBytes = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1))

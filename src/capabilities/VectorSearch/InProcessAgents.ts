@@ -78,8 +78,8 @@ const setVectors =
 
 /**
  * Reads everything newer than the index and drops chunks that are no longer live. Starts from an empty index with
- * `rebuild`, or when the database is older than the index. It may stop at any point and be repeated: the index keeps its old
- * version until the end and is marked as changing, so a search does not use a part of the changes.
+ * `rebuild`, or when the database is older than the index. It may stop at any point and be repeated: the index keeps its
+ * old version until the end and is marked as changing, so a search does not use a part of the changes.
  */
 const updateIndex = (context: LoadContext, agent: AgentScope, entry: AgentEntry, rebuild: boolean): Effect.Effect<void> =>
   Effect.gen(function* () {

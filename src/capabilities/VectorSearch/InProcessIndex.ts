@@ -105,7 +105,7 @@ export class InProcessIndex {
     if (slot !== undefined && this.comparable) this.#vectors.set(slot, embedding)
   }
 
-  /** Runs `effect` while no chunks are being dropped. Searches are held back by {@link InProcessIndex.changing} instead. */
+  /** Runs `effect` while no chunks are being dropped. Searches check {@link InProcessIndex.changing} instead. */
   exclusively<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
     return this.#lock.withPermits(1)(effect)
   }

@@ -22,8 +22,8 @@ const recallOf = (found: FoundRow, exact: FoundRow): number => {
 }
 
 /**
- * Returns a function that is called with an approximate result. At `rate` (0..1) it runs `searchExactly` in the background.
- * One at a time: a sample during another is skipped, and a failing one is logged.
+ * Returns a function that is called with an approximate result. At `rate` (0..1) it runs `searchExactly` in the
+ * background. One at a time: a sample during another is skipped, and a failing one is logged.
  */
 export const makeRecall = (sql: SqlClient.SqlClient, rate: number) =>
   Effect.gen(function* () {

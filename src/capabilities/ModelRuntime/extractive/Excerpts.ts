@@ -43,7 +43,7 @@ const joinedLines = (before: string, next: string): string => {
   return isUnspaced ? before + next : `${before} ${next}`
 }
 
-/** A line that begins with the name of a column or member: at most four words, without the punctuation of a sentence. */
+/** A line that begins with the name of a column or member: at most four words, without punctuation of sentences. */
 const fieldLine =
   /^[\p{L}\p{N}][\p{L}\p{M}\p{N}_.()[\]/%#-]{0,39}(?: [\p{L}\p{M}\p{N}_.()[\]/%#-]{1,20}){0,3}: \S/u
 
@@ -199,7 +199,7 @@ export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
 /** Maximum number of quoted rows of a table. */
 const maxRows = 8
 
-/** A table with its header and only those rows for which `isRelevant` is true, because a chat cannot show large tables. */
+/** A table with its header and only its relevant rows, because a chat cannot show large tables. */
 export const narrowTable = (table: string, isRelevant: (row: string) => boolean): string => {
   const [head = "", rule = "", ...rows] = table.split("\n")
   if (!tableRule.test(rule)) return table
