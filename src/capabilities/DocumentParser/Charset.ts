@@ -23,8 +23,8 @@ const unmarkedUtf16 = (bytes: Uint8Array): string | undefined => {
   const sample = bytes.subarray(0, 1_024)
   let even = 0
   let odd = 0
-  for (let place = sample.indexOf(0); place !== -1; place = sample.indexOf(0, place + 1)) {
-    if (place % 2 === 0) even++
+  for (let index = sample.indexOf(0); index !== -1; index = sample.indexOf(0, index + 1)) {
+    if (index % 2 === 0) even++
     else odd++
   }
   const minZeroBytes = sample.length * 0.4

@@ -54,10 +54,10 @@ const markDepths = (page: Document): void => {
     depths.set(item, depth)
     if (depth === 0 || depth > maxDepth) continue
     const first = item.firstElementChild
-    const place = first !== null && first === item.firstChild && first.tagName === "P" ? first : item
+    const container = first !== null && first === item.firstChild && first.tagName === "P" ? first : item
     const mark = page.createElement("span")
     mark.textContent = String.fromCharCode(depthMarkerBase + depth)
-    place.insertBefore(mark, place.firstChild)
+    container.insertBefore(mark, container.firstChild)
   }
 }
 
@@ -99,13 +99,13 @@ const splitCells = (page: Document): void => {
         }
       }
       const cells = [...row.children]
-      for (const [place, cell] of cells.entries()) {
+      for (const [index, cell] of cells.entries()) {
         repeat(cell)
         const [columns, rows] = [spanOf(cell, "colspan"), spanOf(cell, "rowspan")]
         const content = (cell.textContent ?? "").trim()
         const text = content.length <= maxRepeatedLength ? content : ""
         for (let at = 0; at < columns && added < maxAddedCells; at++) {
-          if (at > 0) add("", cells[place + 1] ?? null)
+          if (at > 0) add("", cells[index + 1] ?? null)
           if (rows > 1) nextSpanning.set(column, { text: at === 0 ? text : "", rows: rows - 1 })
           column++
         }

@@ -79,9 +79,9 @@ const lineOf = (items: ReadonlyArray<Item>): PdfLine => {
 const linesOf = (items: ReadonlyArray<Item>): PdfPage => {
   const lines: Array<PdfLine> = []
   let runs: Array<Item> = []
-  items.forEach((item, place) => {
+  items.forEach((item, index) => {
     runs.push(item)
-    const next = items[place + 1]
+    const next = items[index + 1]
     const isNewLine =
       next !== undefined &&
       Math.abs((next.transform[5] ?? 0) - (item.transform[5] ?? 0)) > Math.max(2, item.height / 2)

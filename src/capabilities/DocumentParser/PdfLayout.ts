@@ -27,8 +27,8 @@ const maxRunningCharacters = 200
 const maxPageDigits = 6
 
 /** The two readings of a number: the same on each page, or as far from the page's number. */
-const readings = ({ numbers, page }: EdgeLine, place: number): ReadonlyArray<string> => {
-  const digits = numbers[place] ?? ""
+const readings = ({ numbers, page }: EdgeLine, index: number): ReadonlyArray<string> => {
+  const digits = numbers[index] ?? ""
   return digits.length > maxPageDigits ? [digits] : [digits, `page + ${Number(digits) - page}`]
 }
 
@@ -41,9 +41,9 @@ const mostFrequent = (values: ReadonlyArray<string>): string => {
 /** Of lines that differ only in digits: those whose numbers have the most frequent readings. */
 const linesWithCommonNumbers = (lines: ReadonlyArray<EdgeLine>): ReadonlyArray<EdgeLine> => {
   let rest = lines
-  for (const place of lines[0]?.numbers.keys() ?? []) {
-    const common = mostFrequent(rest.flatMap((line) => readings(line, place)))
-    rest = rest.filter((line) => readings(line, place).includes(common))
+  for (const index of lines[0]?.numbers.keys() ?? []) {
+    const common = mostFrequent(rest.flatMap((line) => readings(line, index)))
+    rest = rest.filter((line) => readings(line, index).includes(common))
   }
   return rest
 }
@@ -54,13 +54,13 @@ const linesWithCommonNumbers = (lines: ReadonlyArray<EdgeLine>): ReadonlyArray<E
  */
 const runningLines = (pages: ReadonlyArray<PdfPage>): ReadonlySet<PdfLine> => {
   const similar = new Map<string, Array<EdgeLine>>()
-  for (const [place, page] of pages.entries()) {
+  for (const [index, page] of pages.entries()) {
     for (const line of edgeLines(page)) {
       const isShort = line.text.length <= maxRunningCharacters
       const shape = isShort ? line.text.replace(/\d+/g, "0") : line.text
       const lines = similar.get(shape) ?? []
       if (lines.length === 0) similar.set(shape, lines)
-      lines.push({ line, page: place + 1, numbers: (isShort && line.text.match(/\d+/g)) || [] })
+      lines.push({ line, page: index + 1, numbers: (isShort && line.text.match(/\d+/g)) || [] })
     }
   }
   const pagesWithBody = pages.filter((page) => page.length > 2).length
@@ -100,8 +100,8 @@ const headingHeights = (pages: ReadonlyArray<PdfPage>, body: number): ReadonlyAr
 /** Joins lines to one text, and words that were hyphenated at a line end. */
 const joinedLines = (lines: ReadonlyArray<string>): string =>
   lines
-    .map((line, place) => {
-      const next = lines[place + 1]
+    .map((line, index) => {
+      const next = lines[index + 1]
       if (next === undefined) return line
       return /\p{L}-$/u.test(line.slice(-3)) && /^\p{Ll}/u.test(next) ? line.slice(0, -1) : `${line} `
     })
@@ -164,6 +164,6 @@ export const layOut = (
   const body = bodyHeight(pages)
   const layout = { body, levels: headingHeights(pages, body), running: runningLines(pages) }
   const title = pages.flat().find((line) => levelOf(line, layout) === 1)?.text ?? ""
-  const blocks = pages.flatMap((page, place) => pageBlocks(page, place + 1, layout))
+  const blocks = pages.flatMap((page, index) => pageBlocks(page, index + 1, layout))
   return { title, content: blocks.join("\n\n") }
 }

@@ -84,7 +84,7 @@ export const parseCsv = (text: string): ParsedText => {
   const names = header.map((name) => name.slice(0, maxNameCharacters))
   const paragraphs = records.map((record) =>
     record
-      .map((value, place) => ({ value, name: names[place] ?? "" }))
+      .map((value, index) => ({ value, name: names[index] ?? "" }))
       .filter(({ value }) => value !== "")
       .map(({ name, value }) => (name === "" ? value : `${name}: ${value}`))
       .join("\n")
@@ -102,7 +102,7 @@ const addValues = (value: unknown, fullPath: string, depth: number, into: Array<
   } else if (depth === 0) {
     into.push(`${path}: (nested deeper than ${maxDepth} levels)`)
   } else if (Array.isArray(value)) {
-    value.forEach((member: unknown, place) => addValues(member, `${path}[${place}]`, depth - 1, into))
+    value.forEach((member: unknown, index) => addValues(member, `${path}[${index}]`, depth - 1, into))
   } else {
     for (const [name, member] of Object.entries(value)) {
       addValues(member, path === "" ? name : `${path}.${name}`, depth - 1, into)

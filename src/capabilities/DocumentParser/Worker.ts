@@ -154,13 +154,13 @@ const make = (options: WorkerOptions) =>
     const inThread = new Map<WaitingDocument, (typeof threads)[number]>()
 
     /** The document, and waiting small ones of the same owner. */
-    const batchWith = (own: WaitingDocument): ReadonlyArray<WaitingDocument> => {
-      const batch = [own]
-      let left = maxBatchBytes - own.request.bytes.length
-      for (const other of own.sentAlone ? [] : waiting) {
+    const batchWith = (document: WaitingDocument): ReadonlyArray<WaitingDocument> => {
+      const batch = [document]
+      let left = maxBatchBytes - document.request.bytes.length
+      for (const other of document.sentAlone ? [] : waiting) {
         const { length } = other.request.bytes
         if (batch.length === maxBatchSize) break
-        if (other === own || other.owner !== own.owner || other.sentAlone || inThread.has(other)) continue
+        if (other === document || other.owner !== document.owner || other.sentAlone || inThread.has(other)) continue
         if (other.answer !== undefined || length > left) continue
         batch.push(other)
         left -= length
@@ -168,9 +168,9 @@ const make = (options: WorkerOptions) =>
       return batch
     }
 
-    const parseBatch = (own: WaitingDocument) =>
+    const parseBatch = (document: WaitingDocument) =>
       Effect.suspend(() => {
-        const batch = batchWith(own)
+        const batch = batchWith(document)
         const thread = threads.find(({ isBusy }) => !isBusy())
         if (thread === undefined) return Effect.dieMessage("A permit was granted, but there is no thread.")
         for (const each of batch) inThread.set(each, thread)
@@ -182,9 +182,9 @@ const make = (options: WorkerOptions) =>
           )
         ).pipe(
           Effect.map((answers) => {
-            for (const [place, each] of batch.entries()) {
+            for (const [index, each] of batch.entries()) {
               if (Either.isRight(answers))
-                each.answer = Either.fromNullable(answers.right[place], () => workerStopped)
+                each.answer = Either.fromNullable(answers.right[index], () => workerStopped)
               // One of them has crashed the thread, and it is not known which.
               else if (batch.length > 1) each.sentAlone = true
               else if (answers.left === outOfMemory && wasOtherThreadBusy && ++each.outOfMemoryAttempts < maxOutOfMemoryAttempts) continue
@@ -203,28 +203,28 @@ const make = (options: WorkerOptions) =>
      * When a caller is interrupted while a thread parses its document, the thread ends. Other documents of the message
      * are sent again.
      */
-    const cancel = (own: WaitingDocument) =>
+    const cancel = (document: WaitingDocument) =>
       Effect.suspend(() => {
-        waiting.delete(own)
-        const thread = inThread.get(own)
-        return thread !== undefined && own.answer === undefined ? thread.end : Effect.void
+        waiting.delete(document)
+        const thread = inThread.get(document)
+        return thread !== undefined && document.answer === undefined ? thread.end : Effect.void
       })
 
     const parse = Effect.fn("DocumentParser.parse")(function* (request: ParseRequest) {
       const owner = yield* FiberRef.get(currentOwner)
       const sentAlone = request.bytes.length > maxBatchBytes
-      const own: WaitingDocument = { request, owner, sentAlone, outOfMemoryAttempts: 0, answer: undefined }
-      waiting.add(own)
-      const isPending = () => own.answer === undefined
+      const document: WaitingDocument = { request, owner, sentAlone, outOfMemoryAttempts: 0, answer: undefined }
+      waiting.add(document)
+      const isPending = () => document.answer === undefined
       yield* Effect.whileLoop({
         while: isPending,
-        body: () => threadPermits.withPermit(owner)(Effect.suspend(() => (isPending() ? parseBatch(own) : Effect.void))),
+        body: () => threadPermits.withPermit(owner)(Effect.suspend(() => (isPending() ? parseBatch(document) : Effect.void))),
         step: () => undefined
       }).pipe(
         Effect.mapError(() => timedOut),
-        Effect.ensuring(cancel(own))
+        Effect.ensuring(cancel(document))
       )
-      const answer = yield* own.answer ?? Either.left(workerStopped)
+      const answer = yield* document.answer ?? Either.left(workerStopped)
       if (answer._tag === "Failed")
         return yield* new ParseError({ code: answer.code, message: answer.message })
       return answer.document

@@ -49,8 +49,8 @@ const toVectors = (
   all: Float32Array,
   count: number
 ): Effect.Effect<ReadonlyArray<Float32Array>, EmbedderError> => {
-  const vectors = Array.from({ length: count }, (_, place) =>
-    toUnit(all.subarray(place * dimensions, (place + 1) * dimensions))
+  const vectors = Array.from({ length: count }, (_, index) =>
+    toUnit(all.subarray(index * dimensions, (index + 1) * dimensions))
   ).filter((vector) => vector !== null)
   return vectors.length === count && all.length === count * dimensions
     ? Effect.succeed(vectors)

@@ -105,8 +105,8 @@ const toVectors = (
 ): Effect.Effect<ReadonlyArray<Float32Array>, EmbedderError> => {
   const byIndex = new Map(data.map(({ index, embedding }) => [index, embedding]))
   const vectors: Array<Float32Array> = []
-  for (let place = 0; place < count; place++) {
-    const embedding = byIndex.get(place)
+  for (let index = 0; index < count; index++) {
+    const embedding = byIndex.get(index)
     if (embedding === undefined)
       return Effect.fail(failure("The embedding provider returned too few vectors.", true))
     if (embedding.length !== dimensions) {

@@ -14,7 +14,7 @@ const numberWords = new Map(
     "deux trois quatre cinq six sept huit neuf dix onze douze",
     "dos tres cuatro cinco seis siete ocho nueve diez once doce"
   ]
-    .flatMap((words) => words.split(" ").map((word, place) => [word, String(place + 2)] as const))
+    .flatMap((words) => words.split(" ").map((word, index) => [word, String(index + 2)] as const))
     .filter(([word]) => word !== "dos" && word !== "once")
 )
 

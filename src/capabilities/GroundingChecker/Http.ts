@@ -123,8 +123,8 @@ const make = (options: HttpOptions) =>
       const words = yield* Words.check(claims)
       const asked = Effect.forEach(
         claims,
-        (claim, place) => {
-          const wordVerdict = words.verdicts[place] ?? Words.unknown
+        (claim, index) => {
+          const wordVerdict = words.verdicts[index] ?? Words.unknown
           return Effect.map(checkClaim(claim), (answer) => verdictOf(claim, wordVerdict, answer))
         },
         { concurrency: maxConcurrentRequests }

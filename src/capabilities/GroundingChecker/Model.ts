@@ -54,8 +54,8 @@ const questionOf = (claims: ReadonlyArray<Claim>): string => {
     claims.flatMap((claim) => claim.passages.map((passage) => [passage.index, passage]))
   )
   return JSON.stringify({
-    statements: claims.map(({ passages: cited, text }, place) => ({
-      statement: place + 1,
+    statements: claims.map(({ passages: cited, text }, position) => ({
+      statement: position + 1,
       text,
       passages: cited.map(({ index }) => index)
     })),
@@ -132,9 +132,9 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
         Effect.catchTag("Unusable", (failure) => Effect.as(logFailure(failure), []))
       )
       const byStatement = new Map(answer.map((entry) => [entry.statement, entry]))
-      const verdicts = claims.map((claim, place) => {
-        const wordVerdict = words.verdicts[place] ?? Words.unknown
-        const entry = byStatement.get(place + 1)
+      const verdicts = claims.map((claim, position) => {
+        const wordVerdict = words.verdicts[position] ?? Words.unknown
+        const entry = byStatement.get(position + 1)
         return entry === undefined ? wordVerdict : verdictOf(claim, wordVerdict, entry)
       })
       const bills = [bill ?? { ...unknownBill, inputTokens, outputTokens }]

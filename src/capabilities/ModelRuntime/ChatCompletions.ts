@@ -28,7 +28,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 }
 
 /** Null when the piece has an invalid shape. */
-const pieceOf = (value: unknown, place: number): CallPiece | null => {
+const pieceOf = (value: unknown, position: number): CallPiece | null => {
   if (!isObject(value)) return null
   const { index, id } = value
   const call = isAbsent(value.function) ? {} : value.function
@@ -37,7 +37,7 @@ const pieceOf = (value: unknown, place: number): CallPiece | null => {
   const rawInput = call.arguments ?? ""
   if (typeof name !== "string" || typeof rawInput !== "string") return null
   return {
-    slot: typeof index === "number" ? index : place,
+    slot: typeof index === "number" ? index : position,
     id: typeof id === "string" ? id : "",
     name,
     rawInput
@@ -133,8 +133,8 @@ class ChatDecoder implements Decoder {
   #addCalls(pieces: unknown): boolean {
     return (
       Array.isArray(pieces) &&
-      itemsOf(pieces).every((value, place) => {
-        const piece = pieceOf(value, place)
+      itemsOf(pieces).every((value, position) => {
+        const piece = pieceOf(value, position)
         return piece !== null && this.#calls.add(piece)
       })
     )

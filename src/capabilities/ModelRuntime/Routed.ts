@@ -54,8 +54,8 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
   const chainOf = (model: string | null): ReadonlyArray<Target> => {
     const targets = [model ?? defaultModel, ...fallbacks].map(targetOf)
     return targets.filter(
-      ({ model: own, provider }, place) =>
-        targets.findIndex((one) => one.provider === provider && one.model === own) === place
+      ({ model: own, provider }, index) =>
+        targets.findIndex((one) => one.provider === provider && one.model === own) === index
     )
   }
 

@@ -9,7 +9,7 @@ export interface ImageSize {
 
 const startsWith = (bytes: Uint8Array, at: number, text: string): boolean =>
   bytes.length >= at + text.length &&
-  Array.from(text).every((c, place) => bytes[at + place] === c.charCodeAt(0))
+  Array.from(text).every((c, index) => bytes[at + index] === c.charCodeAt(0))
 
 /** Signatures that could begin a text are checked together with bytes that text does not contain. */
 export const imageFormat = (bytes: Uint8Array): ImageFormat | undefined => {

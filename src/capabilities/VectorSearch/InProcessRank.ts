@@ -55,9 +55,9 @@ class TopScores {
   offer(value: number): void {
     const kept = this.#kept
     if (this.#count === kept.length && value <= (kept[this.#count - 1] ?? 0)) return
-    let place = Math.min(this.#count, kept.length - 1)
-    for (; place > 0 && (kept[place - 1] ?? 0) < value; place--) kept[place] = kept[place - 1] ?? 0
-    kept[place] = value
+    let index = Math.min(this.#count, kept.length - 1)
+    for (; index > 0 && (kept[index - 1] ?? 0) < value; index--) kept[index] = kept[index - 1] ?? 0
+    kept[index] = value
     if (this.#count < kept.length) this.#count++
   }
 }
@@ -94,10 +94,10 @@ const makeBounds = (
     topScores,
     take: (candidates: Int32Array) => {
       const { cosine, margin } = vectors.bounds(quantized, candidates)
-      for (let place = 0; place < candidates.length; place++) {
-        const slot = candidates[place] ?? 0
-        const score = scoreOf(lexical[slot] ?? 0, cosine[place] ?? Number.NaN)
-        const scoreMargin = (1 - lexicalWeight) * (margin[place] ?? 0)
+      for (let index = 0; index < candidates.length; index++) {
+        const slot = candidates[index] ?? 0
+        const score = scoreOf(lexical[slot] ?? 0, cosine[index] ?? Number.NaN)
+        const scoreMargin = (1 - lexicalWeight) * (margin[index] ?? 0)
         if (score + scoreMargin < topScores.threshold) continue
         topScores.offer(score - scoreMargin)
         slots.push(slot)
@@ -105,7 +105,7 @@ const makeBounds = (
       }
     },
     /** The slots whose upper bound reaches the final limit. */
-    remaining: () => slots.filter((_, place) => (upperBounds[place] ?? 0) >= topScores.threshold)
+    remaining: () => slots.filter((_, index) => (upperBounds[index] ?? 0) >= topScores.threshold)
   }
 }
 
@@ -128,10 +128,10 @@ const candidateSlots = (
   const maxError = (1 - lexicalWeight) * estimates.slack
   const scores = new Float64Array(slots.length)
   const leading = new TopScores(Math.max(topK, minLeadingCandidates), minScore)
-  for (let place = 0; place < slots.length; place++) {
-    const slot = slots[place] ?? 0
+  for (let index = 0; index < slots.length; index++) {
+    const slot = slots[index] ?? 0
     const score = scoreOf(lexical[slot] ?? 0, estimates.cosine[slot] ?? Number.NaN)
-    scores[place] = score
+    scores[index] = score
     leading.offer(score)
   }
   const pending = new Int32Array(batchSize)
@@ -145,15 +145,15 @@ const candidateSlots = (
     count = 0
   }
   const leadingThreshold = leading.threshold
-  for (let place = 0; place < slots.length; place++) {
-    if ((scores[place] ?? 0) >= leadingThreshold) take(slots[place] ?? 0)
+  for (let index = 0; index < slots.length; index++) {
+    if ((scores[index] ?? 0) >= leadingThreshold) take(slots[index] ?? 0)
   }
   flush()
   // The minimum that all others have to reach.
   const minEstimate = bounds.topScores.threshold - maxError
-  for (let place = 0; place < slots.length; place++) {
-    const score = scores[place] ?? 0
-    if (score < leadingThreshold && score >= minEstimate) take(slots[place] ?? 0)
+  for (let index = 0; index < slots.length; index++) {
+    const score = scores[index] ?? 0
+    if (score < leadingThreshold && score >= minEstimate) take(slots[index] ?? 0)
   }
   flush()
   return bounds.remaining()

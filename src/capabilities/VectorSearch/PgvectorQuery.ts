@@ -117,7 +117,7 @@ const selectingTerms = ({ bounded, chunks, terms, vector }: HybridQuery) => {
   if (chunks <= maxExhaustiveChunks || bounded?.everyWord === true) return terms
   const limit = vector === undefined || bounded !== undefined ? maxMatches : maxMatchesBesideVectors
   let sum = 0
-  return terms.filter((term, place) => place === 0 || (sum += term.chunks) <= limit)
+  return terms.filter((term, index) => index === 0 || (sum += term.chunks) <= limit)
 }
 
 const sumOf = (terms: ReadonlyArray<WeighedTerm>, form: "one" | "two") =>

@@ -154,7 +154,7 @@ const displayedText = (text: string): string =>
 const displayedLines = (text: string): string => {
   const lines = text.split("\n")
   const indents = indentsOf(lines)
-  return lines.map((line, place) => " ".repeat(indents[place] ?? 0) + displayedText(line)).join("\n")
+  return lines.map((line, index) => " ".repeat(indents[index] ?? 0) + displayedText(line)).join("\n")
 }
 
 /** A row of a table with pipes at its sides. */

@@ -249,8 +249,8 @@ const displayedBlock = ({ kind, text }: Quotable, weights: Weights): string => {
 /** Blocks with citation marks, which stand after code and after the last of adjacent blocks. */
 const quotedBlocks = (blocks: ReadonlyArray<Quotable>, weights: Weights): string =>
   blocks
-    .map((block, place) => {
-      const next = blocks[place + 1]
+    .map((block, position) => {
+      const next = blocks[position + 1]
       const text = displayedBlock(block, weights)
       if (block.kind !== "prose") return `${text}\n\n[${block.index}]`
       return next?.index === block.index && next.kind === "prose" ? text : `${text} [${block.index}]`
@@ -263,7 +263,7 @@ const fileExtension = /(?<=\S)\.(?:mdx?|markdown|txt|html?|pdf|docx|pptx|xlsx|cs
 const withHeading = (section: FoundSection, weights: Weights): string => {
   const heading = section.title
     .split(" > ")
-    .map((part, place) => cleanHeading(place === 0 ? part.replace(fileExtension, "") : part))
+    .map((part, position) => cleanHeading(position === 0 ? part.replace(fileExtension, "") : part))
     .filter((part) => part !== "")
     .join(" › ")
   const text = quotedBlocks(extractBlocks(section, weights), weights)
