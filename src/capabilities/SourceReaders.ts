@@ -74,7 +74,7 @@ export type ReaderStepServices = OutboundHttp | DocumentParser
 type Values = Readonly<Record<string, unknown>>
 
 export interface SourceReader extends ReaderForm {
-  /** What missing settings stand for, given the others. A setting with this value means the same as none. */
+  /** The values of missing settings, which may depend on the others. A setting with this value counts as missing. */
   readonly defaults?: (settings: Values) => Values
   /** False if no document has `labels`. */
   readonly limitsDocuments?: boolean

@@ -33,11 +33,11 @@ export interface BoundValue {
 export interface ToolAccess {
   /** Another token, after the server has not accepted `token`. */
   readonly renew: (token: string) => Effect.Effect<string, ToolFailure>
-  /** The server does not accept the renewed `token` either. The failure of the call. */
+  /** The failure of the call if the server does not accept the renewed `token` either. */
   readonly refused: (token: string) => Effect.Effect<ToolFailure>
   /**
-   * A token with `scopes` too, which the server demands and `token` lacks. Fails with TOOL_SCOPE_REQUIRED when a person
-   * has to connect the tool again, or they were requested before.
+   * A token that also has `scopes`, which the server demands and `token` lacks. Fails with TOOL_SCOPE_REQUIRED when a
+   * person has to connect the tool again, or these scopes were requested before.
    */
   readonly widened: (token: string, scopes: ReadonlyArray<string>) => Effect.Effect<string, ToolFailure>
 }

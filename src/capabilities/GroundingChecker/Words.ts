@@ -39,17 +39,26 @@ const minSubjectShare = 0.45
 /** The check is not possible. */
 export const unknown: Verdict = { supported: null, spans: [], reasons: [] }
 
-/**
- * Severity of items that passages lack: 0 if they are near, 1 if they are elsewhere in a passage, 2 if they are
- * missing.
- */
+/** A match, with the words and numbers of its best sentences. */
+interface ReadMatch {
+  readonly match: BestMatch
+  readonly words: ReadonlySet<string>
+  readonly numbers: ReadonlySet<string>
+}
+
+const readMatch = (match: BestMatch): ReadMatch => {
+  const text = match.sentences.map((sentence) => sentence.text).join(" ")
+  return { match, words: wordsOf(text), numbers: new Set(numbersOf(text).flat()) }
+}
+
+/** How severe it is if an item is not in the best sentences: 1 if it is elsewhere in a passage, 2 if it is missing. */
 const severityOf = (
-  found: ReadonlyArray<BestMatch>,
-  near: (one: BestMatch) => boolean,
-  anywhere: (one: BestMatch) => boolean
+  matches: ReadonlyArray<ReadMatch>,
+  isInSentences: (match: ReadMatch) => boolean,
+  isInPassage: (match: ReadMatch) => boolean
 ): 0 | 1 | 2 => {
-  if (found.some(near)) return 0
-  return found.some(anywhere) ? 1 : 2
+  if (matches.some(isInSentences)) return 0
+  return matches.some(isInPassage) ? 1 : 2
 }
 
 const containsName = (words: ReadonlySet<string>, name: string): boolean =>
@@ -132,25 +141,20 @@ const verdictOf = function* (
   }
   const { part, whole } = evidence.isUnspaced ? minUnspacedShares : minShares
   const share = total === 0 ? 1 : matchedWeight / total
-  const near = found.map((one) => {
-    const text = one.sentences.map((sentence) => sentence.text).join(" ")
-    return { one, words: wordsOf(text), numbers: new Set(numbersOf(text).flat()) }
-  })
+  const matches = found.map(readMatch)
   yield
-  const nearOf = (one: BestMatch) => near.find((each) => each.one === one)
   const numberSeverities = numbers.map((forms) =>
     severityOf(
-      found,
-      (one) =>
-        forms.some((form) => nearOf(one)?.numbers.has(form) === true || one.evidence.titleNumbers.has(form)),
-      (one) => forms.some((form) => one.evidence.numbers.has(form))
+      matches,
+      (read) => forms.some((form) => read.numbers.has(form) || read.match.evidence.titleNumbers.has(form)),
+      ({ match }) => forms.some((form) => match.evidence.numbers.has(form))
     )
   )
   const nameSeverities = names.map((name) =>
     severityOf(
-      found,
-      (one) => containsName(nearOf(one)?.words ?? new Set(), name) || containsName(one.evidence.titleWords, name),
-      (one) => containsName(one.evidence.words, name)
+      matches,
+      ({ match, words }) => containsName(words, name) || containsName(match.evidence.titleWords, name),
+      ({ match }) => containsName(match.evidence.words, name)
     )
   )
   // Where every noun is capitalised, an unknown noun may be a synonym instead of a name.
@@ -190,14 +194,14 @@ const verdictOf = function* (
 
 /** Checks claims, and shares the analysis of their passages. */
 export class WordChecker {
-  private readonly known = new Map<CitedPassage, Evidence>()
+  private readonly evidenceByPassage = new Map<CitedPassage, Evidence>()
 
   private *evidenceOf(passage: CitedPassage): Generator<void, Evidence> {
-    const known = this.known.get(passage)
+    const known = this.evidenceByPassage.get(passage)
     if (known !== undefined) return known
-    const made = yield* Evidence.of(passage)
-    this.known.set(passage, made)
-    return made
+    const evidence = yield* Evidence.of(passage)
+    this.evidenceByPassage.set(passage, evidence)
+    return evidence
   }
 
   /** Checks a claim in steps. */

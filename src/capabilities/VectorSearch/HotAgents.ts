@@ -19,7 +19,7 @@ interface SearchCount {
   readonly since: number
   count: number
   isLoading: boolean
-  /** The earliest time of the next load. */
+  /** The earliest time of the next load, in monotonic milliseconds. */
   nextLoadAt: number
 }
 
@@ -30,7 +30,7 @@ export interface HotAgentsOptions {
   readonly maxChunks: number
 }
 
-/** The memory that holds agents. */
+/** The agents in memory. */
 export interface Memory {
   readonly holds: (agentId: AgentId) => boolean
   /** Loads the agent, or its changes. */
@@ -39,8 +39,8 @@ export interface Memory {
 }
 
 /**
- * To be called for every search that the memory could not answer. Loads a frequently searched agent, or the changes of
- * one that is held.
+ * To be called for every search that was not answered from memory. Loads a frequently searched agent, or the changes of
+ * an agent that is in memory.
  */
 export const makeHotAgents = ({ dropFromMemory, holds, loadIntoMemory }: Memory, { maxChunks, minSearches }: HotAgentsOptions) =>
   Effect.map(Effect.scope, (scope) => {
