@@ -26,7 +26,7 @@ const maxRunningCharacters = 200
 /** A longer number is not a page number. */
 const maxPageDigits = 6
 
-/** The two readings of a number: the same on each page, or as far from the page's number. */
+/** The two readings of a number: as it is, or by its distance from the page's number. */
 const readings = ({ numbers, page }: EdgeLine, index: number): ReadonlyArray<string> => {
   const digits = numbers[index] ?? ""
   return digits.length > maxPageDigits ? [digits] : [digits, `page + ${Number(digits) - page}`]

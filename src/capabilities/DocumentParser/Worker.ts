@@ -71,6 +71,7 @@ const maxBatchBytes = 128 * 1024
 interface WaitingDocument {
   readonly request: ParseRequest
   readonly owner: string
+  /** Whether it must not share a message with other documents. */
   sentAlone: boolean
   /** Number of times that a thread ran out of memory with it while the other thread was busy. */
   outOfMemoryAttempts: number
