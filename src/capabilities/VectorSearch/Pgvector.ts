@@ -96,10 +96,10 @@ const make = (options: PgvectorOptions) =>
     const sample = yield* makeRecall(sql, sampleRate)
 
     /**
-     * Data that determines the query: the profile of the live vectors, whether there are any, the number of chunks, and
-     * the weights of `terms`.
+     * Reads what determines the query: the profile of the live vectors, whether there are any, the number of chunks, and
+     * how many chunks contain each of `terms`.
      */
-    const agentState = ({ agentId, tenantId }: AgentScope, terms: ReadonlyArray<string>) => {
+    const readAgent = ({ agentId, tenantId }: AgentScope, terms: ReadonlyArray<string>) => {
       const stored = sql`from chunk_embeddings e
         where e.tenant_id = ${tenantId} and e.agent_id = ${agentId} and e.profile = coalesce(s.profile, ${profile})`
       return sql<Agent>`/* every tenant: words */
@@ -134,12 +134,12 @@ const make = (options: PgvectorOptions) =>
     const runExact = (scope: AgentScope, query: HybridQuery) =>
       Effect.gen(function* () {
         const [first, ...others] = exactSearches(query.chunks, exactUpTo)
-        let asked: HybridQuery = { ...query, ...first, approximate: false }
-        let found = yield* run(scope, asked)
+        let exactQuery: HybridQuery = { ...query, ...first, approximate: false }
+        let found = yield* run(scope, exactQuery)
         for (const other of others) {
-          if (isCertain(found, asked)) break
-          asked = { ...asked, ...other }
-          found = yield* run(scope, asked)
+          if (isCertain(found, exactQuery)) break
+          exactQuery = { ...exactQuery, ...other }
+          found = yield* run(scope, exactQuery)
         }
         return found
       })
@@ -161,13 +161,13 @@ const make = (options: PgvectorOptions) =>
       const words = queryWords(text, query.further)
       const fromMemory = yield* inProcess.searchInMemory(scope, query, words)
       if (Option.isSome(fromMemory)) return fromMemory.value
-      const asked = agentState(scope, weights.unknown(scope.agentId, words))
+      const state = readAgent(scope, weights.uncounted(scope.agentId, words))
       // Run concurrently if the agent had vectors the last time, because it most likely still has.
       const supportsLanguage = supportsLanguageOf(embedder, text)
       const [agent, earlyVector] =
         supportsLanguage && vectorCounts.use(scope.agentId) !== undefined
-          ? yield* Effect.all([asked, queryVector(embedder, text)], { concurrency: 2 })
-          : [yield* asked, null]
+          ? yield* Effect.all([state, queryVector(embedder, text)], { concurrency: 2 })
+          : [yield* state, null]
       if (agent.chunks === 0) return noResults
       if (agent.waiting && agent.chunks <= exactUpTo) return yield* inProcess.search(scope, query)
       const liveProfile = agent.profile ?? profile

@@ -66,13 +66,13 @@ const termsOf = ({ forms }: QueryWords): ReadonlyArray<string> => [
 ]
 
 /** The weight of each term of a form, as a share of the whole form. */
-const sharesOf = (form: QueryForm, worth: (term: string) => number): ReadonlyMap<string, number> => {
-  const worths = Array.from(form, ([term, times]) => [term, times * worth(term)] as const)
+const sharesOf = (form: QueryForm, weightOf: (term: string) => number): ReadonlyMap<string, number> => {
+  const weights = Array.from(form, ([term, times]) => [term, times * weightOf(term)] as const)
   const whole = Math.max(
     1e-9,
-    worths.reduce((sum, [, value]) => sum + value, 0)
+    weights.reduce((sum, [, value]) => sum + value, 0)
   )
-  return new Map(worths.map(([term, value]) => [term, value / whole]))
+  return new Map(weights.map(([term, value]) => [term, value / whole]))
 }
 
 /** Weighs a query's terms for an agent, the highest first, without those that no chunk has. */
@@ -97,7 +97,7 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
     )
 
   /** The words that probably have to be counted, by the cache alone. */
-  const unknown = (agentId: string, query: QueryWords) => {
+  const uncounted = (agentId: string, query: QueryWords) => {
     const known = agents.use(agentId)?.counts
     return termsOf(query).filter((term) => known?.has(term) !== true)
   }
@@ -107,8 +107,8 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
     Effect.gen(function* () {
       const counted = countedOf(scope.agentId, agent, yield* monotonicMillis)
       for (const [term, chunks] of newCounts) counted.counts.set(term, chunks)
-      // The agent has changed since the words were cached.
       const terms = termsOf(query)
+      // Some are missing if the agent has changed since its words were cached.
       const missing = terms.filter((term) => !counted.counts.has(term))
       if (missing.length > 0) {
         for (const [term, chunks] of yield* count(scope, missing)) counted.counts.set(term, chunks)
@@ -132,5 +132,5 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
       )
     })
 
-  return { unknown, weigh } as const
+  return { uncounted, weigh } as const
 }
