@@ -4,14 +4,14 @@ import * as Layer from "effect/Layer"
 import * as Http from "../capabilities/GroundingChecker/Http.ts"
 import * as Model from "../capabilities/GroundingChecker/Model.ts"
 import * as Words from "../capabilities/GroundingChecker/Words.ts"
-import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../capabilities/OutboundHttp/AddressRules.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
 import type { Settings } from "./config/Settings.ts"
 
 /** The operator has configured this address, so it may be a private one. */
 export const allowConfiguredHost = (url: string) => {
   const { host } = new URL(url)
-  return Undici.layerUndici({ allow: Either.getOrElse(parseAllow(host), () => []) })
+  return Undici.layerUndici({ allow: Either.getOrElse(parseAllowList(host), () => []) })
 }
 
 export const groundingChecker = ({ grounding }: Settings) => {

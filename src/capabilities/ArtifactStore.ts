@@ -45,23 +45,23 @@ export const refOf = (bytes: Uint8Array): ArtifactRef =>
 
 /** Stores everything in the memory of this process. */
 export const layerMemory: Layer.Layer<ArtifactStore> = Layer.sync(ArtifactStore, () => {
-  const kept = new Map<ArtifactRef, Uint8Array>()
-  const keep = (ref: ArtifactRef, bytes: Uint8Array) => Effect.sync(() => void kept.set(ref, bytes))
+  const stored = new Map<ArtifactRef, Uint8Array>()
+  const store = (ref: ArtifactRef, bytes: Uint8Array) => Effect.sync(() => void stored.set(ref, bytes))
   return {
     stage: (bytes) =>
       Effect.map(Stream.runCollect(bytes), (chunks) => {
         const whole = Uint8Array.from(Buffer.concat(Array.from(chunks)))
         const ref = refOf(whole)
-        return { ref, size: whole.length, store: keep(ref, whole) }
+        return { ref, size: whole.length, store: store(ref, whole) }
       }),
     put: (bytes) =>
       Effect.sync(() => {
         const ref = refOf(bytes)
-        kept.set(ref, Uint8Array.from(bytes))
+        stored.set(ref, Uint8Array.from(bytes))
         return ref
       }),
     get: (ref) =>
-      Effect.sync(() => Option.map(Option.fromNullable(kept.get(ref)), (bytes) => Uint8Array.from(bytes))),
-    remove: (ref) => Effect.sync(() => void kept.delete(ref))
+      Effect.sync(() => Option.map(Option.fromNullable(stored.get(ref)), (bytes) => Uint8Array.from(bytes))),
+    remove: (ref) => Effect.sync(() => void stored.delete(ref))
   }
 })

@@ -5,7 +5,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type { MadeCredential, PasskeySite, SignedCredential } from "../domain/accounts/Passkey.ts"
 
-/** The queue for password hashing is full. `owner` has at least as many requests in it as any other owner. */
+/** The queue for password hashing is full. No other owner has more requests in it than this one. */
 export class CredentialsBusy extends Schema.TaggedError<CredentialsBusy>()("CredentialsBusy", {}) {}
 
 export class Credentials extends Context.Tag("capabilities/Credentials")<

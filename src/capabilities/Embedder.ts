@@ -6,8 +6,8 @@ import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 /**
- * `retryAfter` is set when the provider requested a pause. `dependsOnInput`: the provider may accept other texts, or fewer, or
- * shorter ones.
+ * `retryAfter` is set when the provider requested a pause. `dependsOnInput`: the provider may accept other, fewer or
+ * shorter texts.
  */
 export class EmbedderError extends Schema.TaggedError<EmbedderError>()("EmbedderError", {
   message: Schema.String,
@@ -27,7 +27,7 @@ export class Embedder extends Context.Tag("capabilities/Embedder")<
     readonly dimensions: number
     /** True for a model that supports English only. It does not get texts and queries in other languages. */
     readonly englishOnly?: boolean
-    /** Weight of the lexical score in the hybrid score, 0..1, for a query with so many terms: high for a weak model. */
+    /** Weight of the lexical score in the hybrid score, 0..1, by the query's number of terms. High for a weak model. */
     readonly lexicalWeight: (terms: number) => number
     /** Recommended minimum of the hybrid score for a chat turn, 0..1. */
     readonly minScore: number

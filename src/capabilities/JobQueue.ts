@@ -37,7 +37,7 @@ export interface QueuePolicy {
   readonly groupShare?: number
 }
 
-const usual = {
+const defaults = {
   backoff: "2 seconds",
   keepCompleted: 100,
   keepFailed: 500,
@@ -49,26 +49,26 @@ const usual = {
 /** Retries, shutdown and owner share of each queue. */
 export const policies = {
   ingestion: {
-    ...usual,
+    ...defaults,
     attempts: 3
   },
   embedding: {
-    ...usual,
+    ...defaults,
     attempts: 10
   },
   "artifact-cleanup": {
-    ...usual,
+    ...defaults,
     attempts: 20,
     maxBackoff: "1 hour"
   },
   "channel-inbound": {
-    ...usual,
+    ...defaults,
     attempts: 5,
     lease: "20 seconds",
     drain: "30 seconds"
   },
   "channel-outbound": {
-    ...usual,
+    ...defaults,
     attempts: 3,
     lease: "20 seconds",
     drain: "30 seconds",
@@ -76,7 +76,7 @@ export const policies = {
   },
   // The handler determines the time of the next attempt, and gives up after some time.
   "webhook-outbound": {
-    ...usual,
+    ...defaults,
     attempts: 1_000_000,
     backoff: "1 second",
     maxBackoff: "1 second",
@@ -85,9 +85,9 @@ export const policies = {
     ownerShare: 1 / 8,
     groupShare: 1 / 4
   },
-  // It resumes behind the last answered question.
+  // It resumes after the last answered question.
   experiments: {
-    ...usual,
+    ...defaults,
     attempts: 10,
     maxBackoff: "1 minute"
   }

@@ -42,6 +42,6 @@ export class KeyStore extends Context.Tag("capabilities/KeyStore")<
      * Must be called when a change of keys, of their agent or of their tenant's plan is committed. From then on `find`
      * on this process returns the new state. Other processes do so within one second.
      */
-    readonly invalidate: (touched: AffectedKeys) => Effect.Effect<void>
+    readonly invalidate: (affected: AffectedKeys) => Effect.Effect<void>
   }
 >() {}

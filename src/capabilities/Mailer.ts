@@ -5,7 +5,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 
 export interface Mail {
-  /** Becomes the Message-ID. The same mail, sent again, has the same one, so that mail systems can fold the two. */
+  /** Becomes the Message-ID. The same mail, sent again, has the same id, so that mail systems can drop duplicates. */
   readonly id: string
   readonly to: string
   readonly subject: string

@@ -74,7 +74,7 @@ export type ReaderStepServices = OutboundHttp | DocumentParser
 type Values = Readonly<Record<string, unknown>>
 
 export interface SourceReader extends ReaderForm {
-  /** What missing settings stand for, given the others. A setting with this value means the same as none. */
+  /** The values of missing settings, which may depend on the others. A setting with this value counts as missing. */
   readonly defaults?: (settings: Values) => Values
   /** False if no document has `labels`. */
   readonly limitsDocuments?: boolean
@@ -96,17 +96,17 @@ interface FieldNote {
   readonly address?: boolean
 }
 
-const noteId = Symbol.for("spoke/SourceReaders/FieldNote")
+const fieldNoteId = Symbol.for("spoke/SourceReaders/FieldNote")
 
 /** Annotates a setting: how a form asks for it, and whether it is a secret or an address that secrets are sent to. */
-export const setting = (note: FieldNote) => ({ [noteId]: note })
+export const setting = (note: FieldNote) => ({ [fieldNoteId]: note })
 
 const noteOf = (ast: AST.AST): FieldNote | undefined =>
-  Option.getOrUndefined(AST.getAnnotation<FieldNote>(ast, noteId))
+  Option.getOrUndefined(AST.getAnnotation<FieldNote>(ast, fieldNoteId))
 
 /** The encoded side of a schema. */
-const written = (ast: AST.AST): AST.AST =>
-  AST.isRefinement(ast) || AST.isTransformation(ast) ? written(ast.from) : ast
+const encodedSide = (ast: AST.AST): AST.AST =>
+  AST.isRefinement(ast) || AST.isTransformation(ast) ? encodedSide(ast.from) : ast
 
 const choicesOf = (ast: AST.AST): ReadonlyArray<string> => {
   if (AST.isUnion(ast)) return ast.types.flatMap(choicesOf)
@@ -122,15 +122,15 @@ const kindOf = (ast: AST.AST, secret: boolean): FormField["kind"] => {
 }
 
 const fieldsOf = (ast: AST.AST): ReadonlyArray<readonly [FormField, FieldNote | undefined]> => {
-  const struct = written(ast)
+  const struct = encodedSide(ast)
   if (!AST.isTypeLiteral(struct)) return []
   return struct.propertySignatures.map(({ isOptional, name, type }) => {
     const note = noteOf(type)
-    const bare = written(type)
-    const choices = choicesOf(bare)
+    const encodedType = encodedSide(type)
+    const choices = choicesOf(encodedType)
     const field: FormField = {
       name: String(name),
-      kind: kindOf(bare, note?.secret === true),
+      kind: kindOf(encodedType, note?.secret === true),
       required: !isOptional,
       label: note?.label ?? { en: String(name) },
       ...(note?.hint === undefined ? {} : { hint: note.hint }),
@@ -149,7 +149,7 @@ const invalid = () =>
  */
 export const sourceReader = <
   Settings,
-  Written extends Values,
+  Encoded extends Values,
   Cursor,
   CursorJson,
   Position,
@@ -158,8 +158,8 @@ export const sourceReader = <
   readonly name: string
   readonly title: Words
   readonly description: Words
-  readonly settings: Schema.Schema<Settings, Written>
-  readonly defaults?: (settings: Values) => Partial<Written>
+  readonly settings: Schema.Schema<Settings, Encoded>
+  readonly defaults?: (settings: Values) => Partial<Encoded>
   readonly cursor: Schema.Schema<Cursor, CursorJson>
   readonly position: Schema.Schema<Position, PositionJson>
   /** False if no document has `labels`: all of them then stay when the source is opened to more readers. */
@@ -195,8 +195,8 @@ export const sourceReader = <
     checked: (given) => Effect.flatMap(decode(given), encode),
     step: (given, state) =>
       Effect.gen(function* () {
-        const read = yield* Effect.mapError(decode(given), invalid)
-        const { next, ...rest } = yield* definition.step(read, {
+        const decoded = yield* Effect.mapError(decode(given), invalid)
+        const { next, ...rest } = yield* definition.step(decoded, {
           known: state.known,
           cursor: Option.getOrNull(cursorOf(state.cursor)),
           position: Option.getOrNull(positionOf(state.position))

@@ -29,15 +29,15 @@ export interface BoundValue {
   readonly value: JsonValue
 }
 
-/** Access to a server by tokens that end. */
+/** Access to a server by tokens that expire. */
 export interface ToolAccess {
   /** Another token, after the server has not accepted `token`. */
   readonly renew: (token: string) => Effect.Effect<string, ToolFailure>
-  /** The server does not accept the renewed `token` either. The failure of the call. */
+  /** The failure of the call if the server does not accept the renewed `token` either. */
   readonly refused: (token: string) => Effect.Effect<ToolFailure>
   /**
-   * A token with `scopes` too, which the server demands and `token` lacks. Fails with TOOL_SCOPE_REQUIRED when a person
-   * has to connect the tool again, or they were requested before.
+   * A token that also has `scopes`, which the server demands and `token` lacks. Fails with TOOL_SCOPE_REQUIRED when a
+   * person has to connect the tool again, or these scopes were requested before.
    */
   readonly widened: (token: string, scopes: ReadonlyArray<string>) => Effect.Effect<string, ToolFailure>
 }
@@ -79,7 +79,8 @@ export interface ToolSource {
   /**
    * The functions of a tool for which {@link has} is true, for one turn. Names may contain any characters, and
    * descriptions may have any length: the turn adapts them for models. A replay offers recorded functions whose name is
-   * the tool's, or begins with it and `_`. It must return within seconds, because the turn waits for it. Fails when no function can be offered. The scope closes when the turn calls no more tools.
+   * the tool's, or begins with it and `_`. It must return within seconds, because the turn waits for it. Fails when no
+   * function can be offered. The scope closes when the turn calls no more tools.
    */
   readonly open: (
     tool: AgentTool,

@@ -63,8 +63,8 @@ export class VectorSearch extends Context.Tag("capabilities/VectorSearch")<
     /** Sees everything that was committed before it began. A failing database is a defect. */
     readonly search: (scope: ReadScope, query: SearchQuery) => Effect.Effect<SearchResult>
     /**
-     * True once the indexes of the busiest agents are loaded, and the embedder is prepared if it is to be, or the time for
-     * it is over. It can be false only for some time after a start.
+     * True once the indexes of the busiest agents are loaded and the embedder is prepared (if configured), or after a
+     * time-out. It can be false only for some time after a start.
      */
     readonly warm: Effect.Effect<boolean>
   }

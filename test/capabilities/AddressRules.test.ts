@@ -5,11 +5,11 @@ import ipaddr from "ipaddr.js"
 import {
   type AllowList,
   isAllowed,
-  parseAllow,
+  parseAllowList,
   refusal
 } from "../../src/capabilities/OutboundHttp/AddressRules.ts"
 
-const allowing = (text: string): AllowList => Either.getOrThrow(parseAllow(text))
+const allowing = (text: string): AllowList => Either.getOrThrow(parseAllowList(text))
 
 const refused = [
   ["0.0.0.0", "an unspecified address"],
@@ -287,7 +287,7 @@ describe("SPOKE_FETCH_ALLOW", () => {
     "*.example",
     ":80"
   ])("refuses the entry %s by name", (entry) => {
-    const parsed = parseAllow(`good.example,${entry},10.0.0.0/8`)
+    const parsed = parseAllowList(`good.example,${entry},10.0.0.0/8`)
     expect(Either.isLeft(parsed)).toBe(true)
     if (Either.isLeft(parsed)) {
       expect(parsed.left.message).toContain(JSON.stringify(entry))

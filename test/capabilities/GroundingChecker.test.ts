@@ -12,7 +12,7 @@ import { layerHttp } from "../../src/capabilities/GroundingChecker/Http.ts"
 import { layerModel } from "../../src/capabilities/GroundingChecker/Model.ts"
 import { layerWords } from "../../src/capabilities/GroundingChecker/Words.ts"
 import { type ModelRequest, ModelError, ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
-import { parseAllow } from "../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerUndici } from "../../src/capabilities/OutboundHttp/Undici.ts"
 
 const passage = {
@@ -207,7 +207,7 @@ it.live("A check ends when its turn is cancelled, and words decide; after that n
     const { url } = yield* service(200, null, requested)
     const silentService = Layer.provide(
       layerHttp({ url, timeout: "1 minute" }),
-      layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
+      layerUndici({ allow: Either.getOrThrow(parseAllowList("127.0.0.1")) })
     )
     expect(yield* checkUntil(Effect.sleep("50 millis")).pipe(Effect.provide(silentService))).toEqual([
       "yes",
@@ -256,7 +256,7 @@ const service = (status: number, body: unknown, seen: Array<Seen> = []) =>
 const over = (url: string) =>
   Layer.provide(
     layerHttp({ url, apiKey: Redacted.make("key-of-the-service"), timeout: "300 millis" }),
-    layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
+    layerUndici({ allow: Either.getOrThrow(parseAllowList("127.0.0.1")) })
   )
 
 it.scopedLive(

@@ -9,7 +9,7 @@ import * as Http from "node:http"
 import * as Net from "node:net"
 import * as zlib from "node:zlib"
 import { OutboundHttp, OutboundHttpError, type OutboundRequest } from "../../src/capabilities/OutboundHttp.ts"
-import { parseAllow } from "../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../../src/capabilities/OutboundHttp/AddressRules.ts"
 import type { Resolver } from "../../src/capabilities/OutboundHttp/Destination.ts"
 import { layerUndici } from "../../src/capabilities/OutboundHttp/Undici.ts"
 
@@ -67,7 +67,7 @@ const changing = (...answers: ReadonlyArray<ReadonlyArray<string>>) => {
 }
 
 const http = (allow: string, resolver: Resolver = nobody) =>
-  layerUndici({ allow: Either.getOrThrow(parseAllow(allow)), resolver })
+  layerUndici({ allow: Either.getOrThrow(parseAllowList(allow)), resolver })
 
 const fetch = (request: OutboundRequest) =>
   Effect.flatMap(OutboundHttp, (outbound) => outbound.fetch(request))
@@ -268,7 +268,7 @@ describe("what a request may reach", () => {
       const url = `http://localhost:${port}/`
       const refused = yield* failure({ url }).pipe(Effect.provide(layerUndici({ allow: [] })))
       expect(refused.reason).toBe("Refused")
-      const allow = Either.getOrThrow(parseAllow("localhost"))
+      const allow = Either.getOrThrow(parseAllowList("localhost"))
       expect(text((yield* fetch({ url }).pipe(Effect.provide(layerUndici({ allow })))).body)).toBe("hello")
     })
   )

@@ -7,7 +7,7 @@ import * as Http from "node:http"
 import { layerMemory } from "../../src/capabilities/ArtifactStore.ts"
 import { layerInline } from "../../src/capabilities/DocumentParser/Inline.ts"
 import { layerExtractive } from "../../src/capabilities/ModelRuntime/extractive/Extractive.ts"
-import { parseAllow } from "../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerUndici } from "../../src/capabilities/OutboundHttp/Undici.ts"
 import { layerTesseract } from "../../src/capabilities/TextRecognition/Tesseract.ts"
 
@@ -81,7 +81,7 @@ export const serveSite = (
 
 /** The services of readers: the real way out, allowed to reach the loopback interface, a parser in this thread, no model. */
 export const layerReaders = Layer.mergeAll(
-  layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) }),
+  layerUndici({ allow: Either.getOrThrow(parseAllowList("127.0.0.1")) }),
   layerInline(),
   layerTesseract({ script: new URL("../../dist/workers/recognize.js", import.meta.url) }),
   layerExtractive,

@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { parseAllow } from "../../capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../../capabilities/OutboundHttp/AddressRules.ts"
 import { Email, NewPassword } from "../../domain/accounts/Account.ts"
 import { urlOf } from "../../domain/Address.ts"
 import { type Plans, PlanTable } from "../../domain/billing/Billing.ts"
@@ -99,7 +99,7 @@ export const choice = <const L extends ReadonlyArray<string>>(...choices: L) =>
     Option.fromNullable(choices.find((name): name is L[number] => name === text.toLowerCase()))
   )
 export const allowList = parsed("a comma-separated list of hosts, host:port, addresses or CIDRs", (text) =>
-  Either.getRight(parseAllow(text))
+  Either.getRight(parseAllowList(text))
 )
 const addProxy = (list: BlockList, entry: string): boolean => {
   const [, address = "", prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/u.exec(entry) ?? []

@@ -13,21 +13,21 @@ import * as Stream from "effect/Stream"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
-import { discard, removeAbandoned } from "./Abandoned.ts"
-import { makeSpoolSpace } from "./SpoolSpace.ts"
+import { closeAndRemove, removeAbandoned } from "./UnfinishedFiles.ts"
+import { makeSpoolLimit } from "./SpoolLimit.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** Folder of files that are being written. */
 export const unfinishedFolder = "unfinished"
 
-const attempt = <A>(doing: string, run: () => Promise<A>) =>
+const notWritten = "The artifact could not be written"
+
+const attempt = <A>(failure: string, run: () => Promise<A>) =>
   Effect.tryPromise({
     try: run,
     catch: (cause) => {
       const code = codeOf(cause)
-      return new ArtifactStoreError({
-        message: `The artifact could not be ${doing}${code === "" ? "" : ` (${code})`}.`
-      })
+      return new ArtifactStoreError({ message: `${failure}${code === "" ? "" : ` (${code})`}.` })
     }
   })
 
@@ -82,11 +82,11 @@ const unlinkIfPresent = async (file: string): Promise<boolean> => {
 
 const make = (directory: string) =>
   Effect.gen(function* () {
-    const counted = makeSpoolSpace()
+    const withinSpoolLimit = makeSpoolLimit()
     const unfinished = path.join(directory, unfinishedFolder)
-    yield* attempt("given a directory", () => fs.mkdir(unfinished, { recursive: true, mode: 0o700 }))
+    yield* attempt("The directory of artifacts could not be created", () => fs.mkdir(unfinished, { recursive: true, mode: 0o700 }))
     const now = yield* Clock.currentTimeMillis
-    yield* attempt("tidied up", () => removeAbandoned(unfinished, /^/u, now))
+    yield* attempt("Unfinished files could not be removed", () => removeAbandoned(unfinished, /^/u, now))
 
     const fileOf = (ref: ArtifactRef) => {
       const digest = ref.slice("sha256:".length)
@@ -94,35 +94,35 @@ const make = (directory: string) =>
     }
 
     const unfinishedFile = Effect.acquireRelease(
-      attempt("written", async () => {
+      attempt(notWritten, async () => {
         const file = path.join(unfinished, randomUUID())
         return { file, handle: await fs.open(file, "wx", 0o600) }
       }),
-      discard
+      closeAndRemove
     )
 
     const write = (bytes: Uint8Array, file: string) =>
       Effect.gen(function* () {
-        const fresh = yield* unfinishedFile
-        yield* attempt("written", async () => {
-          await fresh.handle.writeFile(bytes)
-          await fresh.handle.sync()
+        const temporary = yield* unfinishedFile
+        yield* attempt(notWritten, async () => {
+          await temporary.handle.writeFile(bytes)
+          await temporary.handle.sync()
         })
-        yield* attempt("written", () => fs.rename(fresh.file, file))
+        yield* attempt(notWritten, () => fs.rename(temporary.file, file))
       }).pipe(Effect.scoped)
 
-    /** Calls `write` to create the file of `ref`, unless the file exists and is intact. */
-    const createIfMissing = (
+    /** Calls `write` with the file of `ref`, and returns when its name is on disk. */
+    const storeDurably = (
       ref: ArtifactRef,
       write: (file: string) => Effect.Effect<void, ArtifactStoreError>
     ) =>
       Effect.gen(function* () {
         const file = fileOf(ref)
         const parent = path.dirname(file)
-        yield* attempt("given a directory", () => fs.mkdir(parent, { recursive: true, mode: 0o700 }))
+        yield* attempt(notWritten, () => fs.mkdir(parent, { recursive: true, mode: 0o700 }))
         yield* write(file)
         // Also synced when the file already existed, because its writer may not have synced it yet.
-        yield* attempt("written", async () => {
+        yield* attempt(notWritten, async () => {
           await syncDirectory(parent)
           await syncDirectory(directory)
         })
@@ -130,48 +130,48 @@ const make = (directory: string) =>
 
     const put = Effect.fn("ArtifactStore.put")(function* (bytes: Uint8Array) {
       const ref = refOf(bytes)
-      yield* createIfMissing(ref, (file) =>
+      yield* storeDurably(ref, (file) =>
         Effect.gen(function* () {
-          const kept = yield* attempt("read", () => readIfPresent(file))
-          if (kept?.ref !== ref) yield* write(bytes, file)
+          const stored = yield* attempt("The artifact could not be read", () => readIfPresent(file))
+          if (stored?.ref !== ref) yield* write(bytes, file)
         })
       )
       return ref
     })
 
     const stage = Effect.fn("ArtifactStore.stage")(function* <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) {
-      const fresh = yield* unfinishedFile
+      const temporary = yield* unfinishedFile
       const hash = createHash("sha256")
       let size = 0
-      yield* Stream.runForEach(yield* counted(bytes), (chunk) =>
-        attempt("written", async () => {
+      yield* Stream.runForEach(yield* withinSpoolLimit(bytes), (chunk) =>
+        attempt(notWritten, async () => {
           hash.update(chunk)
           size += chunk.length
-          await fresh.handle.writeFile(chunk)
+          await temporary.handle.writeFile(chunk)
         })
       )
       const ref = ArtifactRef.make(`sha256:${hash.digest("hex")}`)
       // An existing file has the same bytes, or is damaged. In both cases the new file may replace it.
-      const store = createIfMissing(ref, (file) =>
-        attempt("written", async () => {
-          await fresh.handle.sync()
-          await fs.rename(fresh.file, file)
+      const store = storeDurably(ref, (file) =>
+        attempt(notWritten, async () => {
+          await temporary.handle.sync()
+          await fs.rename(temporary.file, file)
         })
       )
       return { ref, size, store }
     })
 
     const get = Effect.fn("ArtifactStore.get")(function* (ref: ArtifactRef) {
-      const kept = yield* attempt("read", () => readIfPresent(fileOf(ref)))
-      if (kept === null) return Option.none<Uint8Array>()
-      if (kept.ref !== ref)
+      const stored = yield* attempt("The artifact could not be read", () => readIfPresent(fileOf(ref)))
+      if (stored === null) return Option.none<Uint8Array>()
+      if (stored.ref !== ref)
         return yield* new ArtifactStoreError({ message: `The artifact ${ref} is damaged on the disk.` })
-      return Option.some(kept.bytes)
+      return Option.some(stored.bytes)
     })
 
     const remove = Effect.fn("ArtifactStore.remove")(function* (ref: ArtifactRef) {
       const file = fileOf(ref)
-      yield* attempt("removed", async () => {
+      yield* attempt("The artifact could not be removed", async () => {
         if (await unlinkIfPresent(file)) await syncDirectory(path.dirname(file))
       })
     })

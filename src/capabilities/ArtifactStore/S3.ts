@@ -17,7 +17,7 @@ import { collect } from "../../concurrency/Collect.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 import { removeAbandonedSpools, spool } from "./Spool.ts"
-import { makeSpoolSpace } from "./SpoolSpace.ts"
+import { makeSpoolLimit } from "./SpoolLimit.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 export interface S3Options {
@@ -84,7 +84,7 @@ const make = (options: S3Options) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
     yield* removeAbandonedSpools
-    const counted = makeSpoolSpace()
+    const withinSpoolLimit = makeSpoolLimit()
     const base = [addressOf(options), ...(options.prefix === "" ? [] : [options.prefix])].join("/")
 
     const urlOf = (ref: ArtifactRef) => {
@@ -112,42 +112,42 @@ const make = (options: S3Options) =>
       method: "GET" | "PUT" | "DELETE",
       ref: ArtifactRef,
       read: (response: HttpClientResponse.HttpClientResponse) => Effect.Effect<A, Failure>,
-      fill:
+      setBody:
         ((request: HttpClientRequest.HttpClientRequest) => HttpClientRequest.HttpClientRequest) | null = null
     ) =>
       Effect.gen(function* () {
-        const hash = (fill === null ? refOf(new Uint8Array(0)) : ref).slice("sha256:".length)
+        const hash = (setBody === null ? refOf(new Uint8Array(0)) : ref).slice("sha256:".length)
         const { headers, url } = yield* signRequest(method, urlOf(ref), hash)
-        const sent = HttpClientRequest.make(method)(url).pipe(
+        const signed = HttpClientRequest.make(method)(url).pipe(
           HttpClientRequest.setHeaders(headers),
-          fill ?? ((same) => same)
+          setBody ?? ((same) => same)
         )
-        const response = yield* Effect.mapError(client.execute(sent), () => failure("no answer", true))
+        const response = yield* Effect.mapError(client.execute(signed), () => failure("no answer", true))
         return yield* read(response)
       }).pipe(
         Effect.timeoutFail({ duration: attemptTimeout, onTimeout: () => failure("no answer in time", true) }),
         Effect.retry({ schedule: retries, while: ({ transient }) => transient })
       )
 
-    const failed = (doing: string) => (cause: Failure) =>
-      new ArtifactStoreError({ message: `The artifact could not be ${doing} (S3: ${cause.reason}).` })
+    const failed = (action: string) => (cause: Failure) =>
+      new ArtifactStoreError({ message: `The artifact could not be ${action} (S3: ${cause.reason}).` })
 
-    const done = (response: HttpClientResponse.HttpClientResponse) =>
+    const expectSuccess = (response: HttpClientResponse.HttpClientResponse) =>
       response.status < 300
         ? Effect.asVoid(Effect.mapError(response.text, () => failure("the answer broke off", true)))
         : Effect.flatMap(refusal(response), Effect.fail)
 
     const put = Effect.fn("ArtifactStore.put")(function* (bytes: Uint8Array) {
       const ref = refOf(bytes)
-      const fill = HttpClientRequest.bodyUint8Array(bytes, contentType)
-      yield* Effect.mapError(request("PUT", ref, done, fill), failed("written"))
+      const setBody = HttpClientRequest.bodyUint8Array(bytes, contentType)
+      yield* Effect.mapError(request("PUT", ref, expectSuccess, setBody), failed("written"))
       return ref
     })
 
     const stage = Effect.fn("ArtifactStore.stage")(function* <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) {
-      const { content, ref, size } = yield* spool(yield* counted(bytes))
-      const fill = HttpClientRequest.bodyStream(content, { contentType, contentLength: size })
-      const store = Effect.mapError(request("PUT", ref, done, fill), failed("written"))
+      const { content, ref, size } = yield* spool(yield* withinSpoolLimit(bytes))
+      const setBody = HttpClientRequest.bodyStream(content, { contentType, contentLength: size })
+      const store = Effect.mapError(request("PUT", ref, expectSuccess, setBody), failed("written"))
       return { ref, size, store }
     })
 
@@ -162,24 +162,24 @@ const make = (options: S3Options) =>
         if (Number(response.headers["content-length"] ?? 0) > maxObjectBytes) {
           return yield* Effect.fail(failure("the object is too large", false))
         }
-        const broken = () => failure("the answer broke off", true)
+        const brokenOff = () => failure("the answer broke off", true)
         const tooLarge = () => failure("the object is too large", false)
-        return Option.some(yield* collect(Stream.mapError(response.stream, broken), maxObjectBytes, tooLarge))
+        return Option.some(yield* collect(Stream.mapError(response.stream, brokenOff), maxObjectBytes, tooLarge))
       })
 
     const get = Effect.fn("ArtifactStore.get")(function* (ref: ArtifactRef) {
-      const kept = yield* Effect.mapError(request("GET", ref, read), failed("read"))
-      if (Option.isSome(kept) && refOf(kept.value) !== ref) {
+      const stored = yield* Effect.mapError(request("GET", ref, read), failed("read"))
+      if (Option.isSome(stored) && refOf(stored.value) !== ref) {
         return yield* new ArtifactStoreError({ message: `The artifact ${ref} is damaged in the bucket.` })
       }
-      return kept
+      return stored
     })
 
-    const gone = (response: HttpClientResponse.HttpClientResponse) =>
+    const expectRemoved = (response: HttpClientResponse.HttpClientResponse) =>
       Effect.flatMap(read(response), () => Effect.void)
 
     const remove = (ref: ArtifactRef) =>
-      request("DELETE", ref, gone).pipe(
+      request("DELETE", ref, expectRemoved).pipe(
         Effect.mapError(failed("removed")),
         Effect.withSpan("ArtifactStore.remove")
       )

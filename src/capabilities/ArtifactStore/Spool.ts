@@ -10,18 +10,18 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { ArtifactStoreError } from "../ArtifactStore.ts"
-import { discard, removeAbandoned } from "./Abandoned.ts"
+import { closeAndRemove, removeAbandoned } from "./UnfinishedFiles.ts"
 
 const failed = () => new ArtifactStoreError({ message: "The temporary file could not be written or read." })
 
 const attempt = <A>(run: () => Promise<A>) => Effect.tryPromise({ try: run, catch: failed })
 
-const temporary = Effect.acquireRelease(
+const temporaryFile = Effect.acquireRelease(
   attempt(async () => {
     const file = path.join(os.tmpdir(), `spoke-${randomUUID()}`)
     return { file, handle: await fs.open(file, "wx", 0o600) }
   }),
-  discard
+  closeAndRemove
 )
 
 const temporaryName = /^spoke-[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/u
@@ -34,7 +34,7 @@ export const removeAbandonedSpools = Effect.flatMap(Clock.currentTimeMillis, (no
 /** Reads `bytes` to the end. `content` returns them, any number of times while the scope is open. */
 export const spool = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) =>
   Effect.gen(function* () {
-    const { file, handle } = yield* temporary
+    const { file, handle } = yield* temporaryFile
     const hash = createHash("sha256")
     let size = 0
     yield* Stream.runForEach(bytes, (chunk) =>

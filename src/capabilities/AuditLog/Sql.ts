@@ -22,17 +22,17 @@ export const layerSql = Layer.effect(
   AuditLog,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    let last = 0
+    let lastMillis = 0
 
     /** A distinct millisecond for each entry, so that ids sort in the order in which a process wrote them. */
-    const moment = Effect.map(Clock.currentTimeMillis, (now) => {
-      last = Math.max(now, last + 1)
-      return last
+    const distinctMillis = Effect.map(Clock.currentTimeMillis, (now) => {
+      lastMillis = Math.max(now, lastMillis + 1)
+      return lastMillis
     })
 
     const record = Effect.fn("AuditLog.record")(function* (entry: AuditRecord) {
       const { action, actor, requestId, target, tenantId } = entry
-      const id = typeId("aud", yield* moment)
+      const id = typeId("aud", yield* distinctMillis)
       yield* sql`
         insert into audit_entries (id, tenant_id, actor_type, actor_id, action, target, request_id)
         values (${id}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${target}, ${requestId})`.pipe(

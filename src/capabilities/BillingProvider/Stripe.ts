@@ -19,7 +19,7 @@ const timeOf = (signature: ReadonlyArray<string>): string | undefined => {
   return others.length === 0 ? /^t=(\d{1,12})$/.exec(time ?? "")?.[1] : undefined
 }
 
-const isTimely = (seconds: string, now: number): boolean =>
+const isRecent = (seconds: string, now: number): boolean =>
   Math.floor(now / 1_000) - Number(seconds) <= maxAgeSeconds
 
 /**
@@ -29,7 +29,7 @@ const isTimely = (seconds: string, now: number): boolean =>
 const isSigned = (secret: Redacted.Redacted, header: string, body: Uint8Array, now: number): boolean => {
   const signature = header.split(",")
   const seconds = timeOf(signature)
-  if (seconds === undefined || !isTimely(seconds, now)) return false
+  if (seconds === undefined || !isRecent(seconds, now)) return false
   const expected = createHmac("sha256", Redacted.value(secret)).update(`${seconds}.`).update(body).digest()
   return signature.some((item) => {
     const given = /^v1=([0-9a-f]{64})$/.exec(item)?.[1]
@@ -37,17 +37,17 @@ const isSigned = (secret: Redacted.Redacted, header: string, body: Uint8Array, n
   })
 }
 
-const unsigned = () =>
+const invalidSignature = () =>
   new InvalidSignature({ message: "The signature does not match this body, or is too old." })
 
-const notJson = () => new ValidationError({ message: "The body is not valid JSON." })
+const invalidJson = () => new ValidationError({ message: "The body is not valid JSON." })
 
 const make = (secret: Redacted.Redacted) =>
   BillingProvider.of({
     read: Effect.fn("BillingProvider.read")(function* (body: Uint8Array, signature: string | undefined) {
       const now = yield* Clock.currentTimeMillis
-      if (!isSigned(secret, signature ?? "", body, now)) return yield* unsigned()
-      const event = yield* Effect.mapError(Json.parse(new TextDecoder().decode(body)), notJson)
+      if (!isSigned(secret, signature ?? "", body, now)) return yield* invalidSignature()
+      const event = yield* Effect.mapError(Json.parse(new TextDecoder().decode(body)), invalidJson)
       return eventOf(event)
     })
   })

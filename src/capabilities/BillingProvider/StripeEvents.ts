@@ -26,16 +26,16 @@ const Reference = Schema.Union(Text, Schema.Struct({ id: Text }))
 const idOf = (reference: typeof Reference.Type | null | undefined) =>
   typeof reference === "object" ? (reference?.id ?? null) : (reference ?? null)
 
-const bounds = { current_period_start: optional(Schema.Int), current_period_end: optional(Schema.Int) }
-type Bounds = { readonly [K in keyof typeof bounds]?: number | null | undefined }
+const periodFields = { current_period_start: optional(Schema.Int), current_period_end: optional(Schema.Int) }
+type PeriodFields = { readonly [K in keyof typeof periodFields]?: number | null | undefined }
 
 const Subscription = Schema.Struct({
   id: Text,
   status: Text,
   created: optional(Schema.Int),
   metadata: Metadata,
-  items: optional(Schema.Struct({ data: Schema.Array(Schema.Struct(bounds)) })),
-  ...bounds
+  items: optional(Schema.Struct({ data: Schema.Array(Schema.Struct(periodFields)) })),
+  ...periodFields
 })
 
 const Details = optional(Schema.Struct({ subscription: optional(Reference), metadata: Metadata }))
@@ -67,15 +67,15 @@ interface ReportedFact {
 }
 
 /** The first value of `field` in the given metadata. */
-const metadataField = (field: string, ...places: ReadonlyArray<Metadata>): unknown =>
-  places.map((metadata) => metadata?.[field]).find((value) => value !== undefined && value !== "")
+const metadataField = (field: string, ...sources: ReadonlyArray<Metadata>): unknown =>
+  sources.map((metadata) => metadata?.[field]).find((value) => value !== undefined && value !== "")
 
 /** Seconds since 1970, in the range of years that every store can represent. */
-const moment = Schema.decodeUnknownOption(Schema.Int.pipe(Schema.between(0, 253_402_300_799)))
+const decodeSeconds = Schema.decodeUnknownOption(Schema.Int.pipe(Schema.between(0, 253_402_300_799)))
 const dateOf = (seconds: number) => DateTime.unsafeMake(seconds * 1_000)
 
-const periodOf = ({ current_period_end, current_period_start }: Bounds) =>
-  Option.all({ start: moment(current_period_start), end: moment(current_period_end) }).pipe(
+const periodOf = ({ current_period_end, current_period_start }: PeriodFields) =>
+  Option.all({ start: decodeSeconds(current_period_start), end: decodeSeconds(current_period_end) }).pipe(
     Option.filter(({ end, start }) => start < end),
     Option.map(({ end, start }) => ({ start: dateOf(start), end: dateOf(end) }))
   )
@@ -141,8 +141,8 @@ const refund = (object: unknown): Option.Option<ReportedFact> =>
     }))
   )
 
-/** The decoder of each type, and its rank among events of the same second. */
-const types: ReadonlyMap<
+/** By event type: its rank among events of the same second, and its decoder. */
+const decoders: ReadonlyMap<
   string,
   readonly [rank: number, read: (object: unknown) => Option.Option<ReportedFact>]
 > = new Map([
@@ -162,7 +162,7 @@ const types: ReadonlyMap<
 export const eventOf = (body: unknown): Option.Option<BillingEvent> =>
   Option.gen(function* () {
     const { created, data, id, type } = yield* Schema.decodeUnknownOption(Envelope)(body)
-    const [rank, read] = yield* Option.fromNullable(types.get(type))
+    const [rank, read] = yield* Option.fromNullable(decoders.get(type))
     const { fact, object, tenant } = yield* read(data.object)
     const tenantId = typeof tenant === "string" ? yield* Schema.decodeOption(TenantId)(tenant) : null
     return yield* Schema.decodeOption(Schema.typeSchema(BillingEvent))({

@@ -37,10 +37,10 @@ const encode = ({ log2N, r, p, salt, hash }: Encoded) =>
   `$scrypt$ln=${log2N},r=${r},p=${p}$${salt.toString("base64url")}$${hash.toString("base64url")}`
 
 const decode = (text: string): Encoded | null => {
-  const found = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w-]+)\$([\w-]+)$/.exec(text)
-  if (found === null) return null
-  const [, log2N, r, p, salt, text64] = found
-  const hash = Buffer.from(text64 ?? "", "base64url")
+  const match = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w-]+)\$([\w-]+)$/.exec(text)
+  if (match === null) return null
+  const [, log2N, r, p, salt, hash64] = match
+  const hash = Buffer.from(hash64 ?? "", "base64url")
   if (hash.length !== hashBytes) return null
   return {
     log2N: Number(log2N),
@@ -76,7 +76,8 @@ const make = (cost: Cost) =>
         .withPermit(owner)(Effect.uninterruptible(work))
         .pipe(Effect.mapError(() => new CredentialsBusy()))
 
-    const nobody: Encoded = { ...cost, salt: randomBytes(16), hash: randomBytes(hashBytes) }
+    /** Compared with the password if there is no such user, so that the check takes as long. */
+    const dummy: Encoded = { ...cost, salt: randomBytes(16), hash: randomBytes(hashBytes) }
 
     const hashPassword = (password: Redacted.Redacted, owner: string) =>
       Effect.suspend(() => {
@@ -89,9 +90,9 @@ const make = (cost: Cost) =>
 
     const verifyPassword = (password: Redacted.Redacted, text: string | null, owner: string) => {
       const known = text === null ? null : decode(text)
-      const against = known ?? nobody
-      return withPermit(owner, derive(password, against.salt, against)).pipe(
-        Effect.map((hash) => timingSafeEqual(hash, against.hash) && known !== null),
+      const reference = known ?? dummy
+      return withPermit(owner, derive(password, reference.salt, reference)).pipe(
+        Effect.map((hash) => timingSafeEqual(hash, reference.hash) && known !== null),
         Effect.withSpan("Credentials.verifyPassword")
       )
     }

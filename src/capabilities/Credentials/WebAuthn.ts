@@ -18,13 +18,13 @@ const rejected = (thrown: unknown) =>
     ).slice(0, maxReasonCharacters)
   })
 
-const verifying = <A>(verify: () => Promise<A>) => Effect.tryPromise({ try: verify, catch: rejected })
+const attempt = <A>(verify: () => Promise<A>) => Effect.tryPromise({ try: verify, catch: rejected })
 
 export const layerWebAuthn: Layer.Layer<PasskeyProofs> = Layer.succeed(PasskeyProofs, {
   algorithms,
   made: Effect.fn("PasskeyProofs.made")(function* (credential, { challenge, origin, rpId }) {
     const { verifyRegistrationResponse } = yield* library
-    const { registrationInfo, verified } = yield* verifying(() =>
+    const { registrationInfo, verified } = yield* attempt(() =>
       verifyRegistrationResponse({
         response: { ...credential, clientExtensionResults: {} },
         expectedChallenge: challenge,
@@ -40,7 +40,7 @@ export const layerWebAuthn: Layer.Layer<PasskeyProofs> = Layer.succeed(PasskeyPr
   signed: Effect.fn("PasskeyProofs.signed")(function* (credential, { challenge, origin, rpId }, known) {
     const { verifyAuthenticationResponse } = yield* library
     const { userHandle, ...response } = credential.response
-    const { authenticationInfo, verified } = yield* verifying(() =>
+    const { authenticationInfo, verified } = yield* attempt(() =>
       verifyAuthenticationResponse({
         response: {
           ...credential,

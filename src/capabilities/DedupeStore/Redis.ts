@@ -7,21 +7,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Cluster, Redis } from "ioredis"
-import { DedupeStore, DedupeStoreError } from "../DedupeStore.ts"
+import { DedupeStore } from "../DedupeStore.ts"
+import { orUnreachable } from "./Unreachable.ts"
 
 /** The braces put all keys into one slot of a Redis cluster. */
 const nameOf = (key: string) => `{spoke}:dedupe:${key}`
 
-/** The connection has a time-out for each command. */
-const call = <A>(command: () => Promise<A>) =>
-  Effect.tryPromise(command).pipe(
-    Effect.catchAll((cause) =>
-      Effect.zipRight(
-        Effect.logError("Dedupe keys cannot be reached", cause),
-        new DedupeStoreError({ message: "Dedupe keys cannot be reached." })
-      )
-    )
-  )
+const call = <A>(command: () => Promise<A>) => orUnreachable(Effect.tryPromise(command))
 
 /** `redis` is a connection for short commands, with a time-out for each. */
 export const layerRedis = (redis: Redis | Cluster) =>

@@ -2,16 +2,9 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { DedupeStore, DedupeStoreError } from "../DedupeStore.ts"
+import { DedupeStore } from "../DedupeStore.ts"
 import { timeAfter } from "../../concurrency/DatabaseTime.ts"
-
-const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
-  Effect.catchAll(effect, (cause) =>
-    Effect.zipRight(
-      Effect.logError("Dedupe keys cannot be reached", cause),
-      new DedupeStoreError({ message: "Dedupe keys cannot be reached." })
-    )
-  )
+import { orUnreachable } from "./Unreachable.ts"
 
 export const layerSql = Layer.effect(
   DedupeStore,
@@ -26,13 +19,13 @@ export const layerSql = Layer.effect(
             where known.expires_at <= clock_timestamp()
           returning key`.pipe(
           Effect.map((rows) => rows.length > 0),
-          unreachable,
+          orUnreachable,
           Effect.withSpan("DedupeStore.claim")
         ),
       release: (key) =>
         sql`delete from dedupe_keys where key = ${key}`.pipe(
           Effect.asVoid,
-          unreachable,
+          orUnreachable,
           Effect.withSpan("DedupeStore.release")
         )
     })

@@ -2,7 +2,7 @@
 import * as chardet from "chardet"
 import * as Option from "effect/Option"
 
-const sampleSize = 64 * 1024
+const guessSampleBytes = 64 * 1024
 
 const decoder = Option.liftThrowable((label: string, fatal: boolean) => new TextDecoder(label, { fatal }))
 const decode = Option.liftThrowable(
@@ -10,7 +10,8 @@ const decode = Option.liftThrowable(
     new TextDecoder(label, { fatal }).decode(bytes)
 )
 
-const marked = (bytes: Uint8Array): string | undefined => {
+/** The encoding that a byte order mark declares. */
+const markedEncoding = (bytes: Uint8Array): string | undefined => {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) return "utf-8"
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le"
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be"
@@ -22,62 +23,62 @@ const unmarkedUtf16 = (bytes: Uint8Array): string | undefined => {
   const sample = bytes.subarray(0, 1_024)
   let even = 0
   let odd = 0
-  for (let place = sample.indexOf(0); place !== -1; place = sample.indexOf(0, place + 1)) {
-    if (place % 2 === 0) even++
+  for (let index = sample.indexOf(0); index !== -1; index = sample.indexOf(0, index + 1)) {
+    if (index % 2 === 0) even++
     else odd++
   }
-  const many = sample.length * 0.4
+  const minZeroBytes = sample.length * 0.4
   if (sample.length < 8) return undefined
-  if (odd > many && even < many / 10) return "utf-16le"
-  return even > many && odd < many / 10 ? "utf-16be" : undefined
+  if (odd > minZeroBytes && even < minZeroBytes / 10) return "utf-16le"
+  return even > minZeroBytes && odd < minZeroBytes / 10 ? "utf-16be" : undefined
 }
 
 /** The encoding if the first bytes determine it, such as a byte order mark. */
 export const certainEncoding = (bytes: Uint8Array): string | undefined =>
-  marked(bytes) ?? unmarkedUtf16(bytes)
+  markedEncoding(bytes) ?? unmarkedUtf16(bytes)
 
 const charsetIn = (text: string): string | undefined =>
   /charset[ \t]{0,8}=[ \t]{0,8}["']?([A-Za-z0-9._:-]{2,40})/i.exec(text)?.[1]?.toLowerCase()
 
 /** The `<meta charset>` in the first 2 KiB. Such declarations are ASCII. */
-const inMarkup = (bytes: Uint8Array): string | undefined =>
+const metaCharset = (bytes: Uint8Array): string | undefined =>
   charsetIn(new TextDecoder("latin1").decode(bytes.subarray(0, 2_048)))
 
 /** Seven-bit encodings with escape sequences are valid UTF-8, but must not be decoded as such. */
-const sevenBit = /^(?:iso-2022-|hz-gb)/
+const sevenBitLabel = /^(?:iso-2022-|hz-gb)/
 
-const declared = (
+const declaredEncoding = (
   bytes: Uint8Array,
   contentType: string | undefined,
   markup: boolean
 ): string | undefined => {
-  const label = charsetIn(contentType ?? "") ?? (markup ? inMarkup(bytes) : undefined)
+  const label = charsetIn(contentType ?? "") ?? (markup ? metaCharset(bytes) : undefined)
   return label !== undefined && Option.isSome(decoder(label, false)) ? label : undefined
 }
 
 /** The characters of 0x80 to 0x9F in windows-1252. Five are unassigned. */
-const windows1252 = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
+const windows1252Characters = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
 
 /** Some releases of Node decode windows-1252 (alias latin1) as if these were control characters. */
-const withMarks = (text: string): string =>
-  text.replace(/[\u0080-\u009f]/g, (mark) => windows1252.charAt(mark.charCodeAt(0) - 0x80))
+const withWindows1252Characters = (text: string): string =>
+  text.replace(/[\u0080-\u009f]/g, (control) => windows1252Characters.charAt(control.charCodeAt(0) - 0x80))
 
 const isWindows1252 = (label: string): boolean =>
   Option.exists(decoder(label, false), ({ encoding }) => encoding === "windows-1252")
 
 /** Always returns text; undecodable bytes become U+FFFD. `markup` also looks for `<meta charset>`. */
 export const decodeText = (bytes: Uint8Array, contentType: string | undefined, markup: boolean): string => {
-  const read = (label: string) => {
+  const decodeAs = (label: string) => {
     const text = Option.getOrElse(decode(bytes, { label, fatal: false }), () =>
       new TextDecoder().decode(bytes)
     )
-    return isWindows1252(label) ? withMarks(text) : text
+    return isWindows1252(label) ? withWindows1252Characters(text) : text
   }
-  const certain = certainEncoding(bytes)
-  if (certain !== undefined) return read(certain)
-  const label = declared(bytes, contentType, markup)
-  if (label !== undefined && sevenBit.test(label)) return read(label)
+  const certainLabel = certainEncoding(bytes)
+  if (certainLabel !== undefined) return decodeAs(certainLabel)
+  const label = declaredEncoding(bytes, contentType, markup)
+  if (label !== undefined && sevenBitLabel.test(label)) return decodeAs(label)
   return Option.getOrElse(decode(bytes, { label: "utf-8", fatal: true }), () =>
-    read(label ?? chardet.detect(bytes.subarray(0, sampleSize)) ?? "windows-1252")
+    decodeAs(label ?? chardet.detect(bytes.subarray(0, guessSampleBytes)) ?? "windows-1252")
   )
 }

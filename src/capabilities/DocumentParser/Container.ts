@@ -30,21 +30,21 @@ export interface Container {
 }
 
 /**
- * The parts of `bytes` that `wanted` selects. The declared sizes, whether true or not, bound the output. The packed
- * sizes must fit the file: overlapping parts would let a small file be unpacked any number of times.
+ * The parts of `bytes` that `wanted` selects. The declared sizes, whether true or not, bound the output. The sum of the
+ * packed sizes must not exceed the file: overlapping parts would let a small file be unpacked any number of times.
  */
 const unpack = (bytes: Uint8Array, wanted: (name: string, size: number) => boolean) => {
-  let left = maxBytes
-  let packed = bytes.length
+  let unpackedBytesLeft = maxBytes
+  let packedBytesLeft = bytes.length
   let parts = 0
   return unzipSync(bytes, {
     filter: ({ name, originalSize, size }) => {
       if (++parts > maxParts) throw tooLarge
       if (!wanted(name, originalSize)) return false
-      left -= originalSize
-      packed -= size
-      if (left < 0) throw tooLarge
-      if (packed < 0) throw malformed
+      unpackedBytesLeft -= originalSize
+      packedBytesLeft -= size
+      if (unpackedBytesLeft < 0) throw tooLarge
+      if (packedBytesLeft < 0) throw malformed
       return true
     }
   })
@@ -105,9 +105,9 @@ export const relationships = (container: Container, part: string): ReadonlyArray
   return found
 }
 
-/** The main part of the file; `usual` when it is not declared. */
-export const mainPart = (container: Container, usual: string): string =>
-  relationships(container, "").find(({ type }) => type === "officeDocument")?.target ?? usual
+/** The main part of the file; `fallback` when it is not declared. */
+export const mainPart = (container: Container, fallback: string): string =>
+  relationships(container, "").find(({ type }) => type === "officeDocument")?.target ?? fallback
 
 export type ContainerKind = "docx" | "xlsx" | "pptx" | "epub"
 
@@ -120,16 +120,16 @@ const contentTypes: ReadonlyArray<readonly [RegExp, ContainerKind]> = [
   ]
 ]
 const declarations = ["[Content_Types].xml", "mimetype"]
-const declarationBytes = MiB
+const maxDeclarationBytes = MiB
 
-const declared = Option.liftThrowable((bytes: Uint8Array) =>
-  unpack(bytes, (name, size) => declarations.includes(name) && size <= declarationBytes)
+const unpackDeclarations = Option.liftThrowable((bytes: Uint8Array) =>
+  unpack(bytes, (name, size) => declarations.includes(name) && size <= maxDeclarationBytes)
 )
 
 /** The kind of document in a ZIP, by its declarations. */
 export const containerKind = (bytes: Uint8Array): ContainerKind | undefined => {
   if (bytes[0] !== 0x50 || bytes[1] !== 0x4b) return undefined
-  const files = Option.getOrElse(declared(bytes), (): Record<string, Uint8Array> => ({}))
+  const files = Option.getOrElse(unpackDeclarations(bytes), (): Record<string, Uint8Array> => ({}))
   const text = (name: string) => {
     const part = files[name]
     return part === undefined ? "" : decodeText(part, undefined, false)

@@ -8,18 +8,18 @@ import { parseEpub } from "./Epub.ts"
 import { parseHtml } from "./Html.ts"
 import { parseMarkdown } from "./Markdown.ts"
 import { parsePdf } from "./Pdf.ts"
-import { parseCsv, parseJson, parseText } from "./PlainText.ts"
+import { oneLine, parseCsv, parseJson, parseText } from "./PlainText.ts"
 import { parsePptx } from "./Pptx.ts"
 import { maxMarkupRatio, sniff, type Sniffed, tooLong } from "./Sniff.ts"
 import { parseXlsx } from "./Xlsx.ts"
 
-type Read = Omit<ParsedDocument, "mediaType" | "title"> & { readonly title?: string }
+type ReadDocument = Omit<ParsedDocument, "mediaType" | "title"> & { readonly title?: string }
 
 const read = (
   sniffed: Sniffed,
   { bytes, url }: ParseRequest,
   limits: ParseLimits
-): Effect.Effect<Read, ParseError> => {
+): Effect.Effect<ReadDocument, ParseError> => {
   switch (sniffed.kind) {
     case "pdf":
       return parsePdf(bytes, limits)
@@ -44,7 +44,7 @@ const read = (
   }
 }
 
-const maxTitle = 300
+const maxTitleCharacters = 300
 
 /** The last segment of the name or address without its extension, as a fallback title. */
 const nameOf = ({ fileName, url }: ParseRequest): string => {
@@ -55,8 +55,8 @@ const nameOf = ({ fileName, url }: ParseRequest): string => {
 }
 
 const titleOf = (title: string | undefined, request: ParseRequest): string =>
-  sanitize((title ?? "").replace(/\s+/g, " ").trim().slice(0, maxTitle)) ||
-  sanitize(nameOf(request).slice(0, maxTitle))
+  sanitize(oneLine(title ?? "").slice(0, maxTitleCharacters)) ||
+  sanitize(nameOf(request).slice(0, maxTitleCharacters))
 
 const noText = (kind: Sniffed["kind"]): ParseError =>
   new ParseError({

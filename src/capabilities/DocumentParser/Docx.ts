@@ -21,10 +21,10 @@ interface Writer {
   readonly outer: Array<Paragraph>
   /** Cells of the rows of the outermost open table, each with its paragraphs. */
   rows: Array<Array<Array<string>>>
-  tables: number
+  openTables: number
   inText: boolean
-  /** Number of open elements whose text stands elsewhere, too. */
-  repeats: number
+  /** Number of open elements whose text is a duplicate. */
+  openDuplicates: number
 }
 
 const headingOf = (style: string): string => {
@@ -35,11 +35,11 @@ const headingOf = (style: string): string => {
 
 const endParagraph = (writer: Writer): void => {
   const text = writer.paragraph.join("").trim()
-  const { prefix, rows, tables } = writer
+  const { prefix, rows, openTables } = writer
   writer.paragraph = []
   writer.prefix = ""
   if (text === "") return
-  if (tables === 0) {
+  if (openTables === 0) {
     writer.blocks.push(prefix + text)
     return
   }
@@ -49,8 +49,8 @@ const endParagraph = (writer: Writer): void => {
 }
 
 const endTable = (writer: Writer): void => {
-  writer.tables = Math.max(0, writer.tables - 1)
-  if (writer.tables > 0) return
+  writer.openTables = Math.max(0, writer.openTables - 1)
+  if (writer.openTables > 0) return
   const [head, ...rows] = writer.rows
     .filter((row) => row.some((cell) => cell.length > 0))
     .map((row) => row.map((cell) => cell.join(" ")))
@@ -85,9 +85,9 @@ const starts: Readonly<Record<string, (writer: Writer, tag: string) => void>> = 
   // The number 0 takes the paragraph out of the list.
   "w:numId": (writer, tag) => valueOf(tag) === "0" && writer.prefix === "- " && (writer.prefix = ""),
   "w:txbxContent": startBox,
-  "w:tbl": (writer) => writer.tables++,
-  "w:tr": (writer) => writer.tables === 1 && writer.rows.push([]),
-  "w:tc": (writer) => writer.tables === 1 && writer.rows.at(-1)?.push([])
+  "w:tbl": (writer) => writer.openTables++,
+  "w:tr": (writer) => writer.openTables === 1 && writer.rows.push([]),
+  "w:tc": (writer) => writer.openTables === 1 && writer.rows.at(-1)?.push([])
 }
 const ends: Readonly<Record<string, (writer: Writer) => void>> = {
   "w:t": (writer) => (writer.inText = false),
@@ -96,29 +96,29 @@ const ends: Readonly<Record<string, (writer: Writer) => void>> = {
   "w:tbl": endTable
 }
 
-/** Another rendering of what was read, and text at the place that it was moved from. */
-const repeated = new Set(["mc:Fallback", "w:moveFrom"])
+/** An alternative rendering of text, and text at the place that it was moved from. */
+const duplicateElements = new Set(["mc:Fallback", "w:moveFrom"])
 
-const handle = (writer: Writer, tag: string): void => {
+const readTag = (writer: Writer, tag: string): void => {
   const name = /^\/?([A-Za-z:]{1,40})/.exec(tag)?.[1] ?? ""
-  if (repeated.has(name)) {
-    if (tag.startsWith("/")) writer.repeats = Math.max(0, writer.repeats - 1)
-    else if (!tag.endsWith("/")) writer.repeats++
-  } else if (writer.repeats > 0) return
+  if (duplicateElements.has(name)) {
+    if (tag.startsWith("/")) writer.openDuplicates = Math.max(0, writer.openDuplicates - 1)
+    else if (!tag.endsWith("/")) writer.openDuplicates++
+  } else if (writer.openDuplicates > 0) return
   else if (tag.startsWith("/")) ends[name]?.(writer)
   else starts[name]?.(writer, tag)
 }
 
-const read = (xml: string): string => {
+const toMarkdown = (xml: string): string => {
   const writer: Writer = {
     blocks: [],
     paragraph: [],
     prefix: "",
     outer: [],
     rows: [],
-    tables: 0,
+    openTables: 0,
     inText: false,
-    repeats: 0
+    openDuplicates: 0
   }
   for (let at = 0; at < xml.length;) {
     const open = xml.indexOf("<", at)
@@ -126,12 +126,12 @@ const read = (xml: string): string => {
     if (writer.inText) writer.paragraph.push(unescape(xml.slice(at, open)))
     const close = xml.indexOf(">", open)
     if (close === -1) break
-    handle(writer, xml.slice(open + 1, close))
+    readTag(writer, xml.slice(open + 1, close))
     at = close + 1
   }
   while (writer.outer.length > 0) endBox(writer)
   endParagraph(writer)
-  writer.tables = Math.min(writer.tables, 1)
+  writer.openTables = Math.min(writer.openTables, 1)
   endTable(writer)
   return normalizeSpace(writer.blocks.join("\n\n"))
 }
@@ -148,6 +148,6 @@ export const parseDocx = (
     const container = yield* openContainer(bytes, isNeeded)
     const main = container.text(mainPart(container, "word/document.xml"))
     if (main === "") return yield* malformed
-    const content = read(main)
+    const content = toMarkdown(main)
     return { title: firstHeading(content), format: "markdown" as const, content }
   })

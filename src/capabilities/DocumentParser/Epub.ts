@@ -5,6 +5,7 @@ import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentPa
 import { type Container, openContainer, partName } from "./Container.ts"
 import { parseHtml } from "./Html.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
+import { oneLine } from "./PlainText.ts"
 
 const malformed = new ParseError({
   code: "malformed",
@@ -74,8 +75,8 @@ const readPackage = (part: string, xml: string): Book => {
     open: (name, tag) => {
       if (name === "title") inTitle = title === ""
       else if (name === "item") {
-        const navigation = attribute(tag, "properties").split(" ").includes("nav")
-        if (!navigation) items.set(attribute(tag, "id"), partName(part, decodedName(attribute(tag, "href"))))
+        const isNavigation = attribute(tag, "properties").split(" ").includes("nav")
+        if (!isNavigation) items.set(attribute(tag, "id"), partName(part, decodedName(attribute(tag, "href"))))
       } else if (name === "itemref") {
         const chapter = items.get(attribute(tag, "idref"))
         if (chapter !== undefined) chapters.add(chapter)
@@ -88,7 +89,7 @@ const readPackage = (part: string, xml: string): Book => {
       if (inTitle) title += text
     }
   })
-  return { title: title.replace(/\s+/g, " ").trim(), chapters: [...chapters] }
+  return { title: oneLine(title), chapters: [...chapters] }
 }
 
 const chapterBlock = (title: string, content: string): string =>

@@ -30,7 +30,7 @@ interface Page extends Node {
 type ReadPage = Page & HtmlContent.Document
 
 /** Maximum number of `<`. The extraction takes about two seconds per megabyte, and must end within the time-out. */
-const maxMarks = 400_000
+const maxTags = 400_000
 /** Pages for people are not nested deeper. The extraction's time is quadratic in the depth. */
 const maxDepth = 150
 const maxLinks = 5_000
@@ -43,14 +43,14 @@ const tooLarge = new ParseError({
 const unreadable = () =>
   new ParseError({ code: "malformed", message: "The page's markup could not be read." })
 
-const countMarks = (html: string): number => {
+const countTags = (html: string): number => {
   let count = 0
-  for (let at = html.indexOf("<"); at !== -1 && count <= maxMarks; at = html.indexOf("<", at + 1)) count++
+  for (let at = html.indexOf("<"); at !== -1 && count <= maxTags; at = html.indexOf("<", at + 1)) count++
   return count
 }
 
-/** The next node behind `node` and its children, below `root`, and how many levels up it is. */
-const after = (node: Node, root: Node): { readonly next: Node | null; readonly up: number } => {
+/** The next node after `node` and its children, below `root`, and how many levels up it is. */
+const nextAfter = (node: Node, root: Node): { readonly next: Node | null; readonly up: number } => {
   let up = 0
   for (let here: Node | null = node; here !== null && here !== root; here = here.parentNode, up++) {
     if (here.nextSibling !== null) return { next: here.nextSibling, up }
@@ -71,26 +71,26 @@ const flatten = (root: Node): void => {
       depth++
     } else {
       if (child !== null) node.textContent = String(node.textContent)
-      const { next, up }: ReturnType<typeof after> = after(node, root)
+      const { next, up }: ReturnType<typeof nextAfter> = nextAfter(node, root)
       node = next
       depth -= up
     }
   }
 }
 
-/** True when `mark` matches outside of comments; it also matches where they begin. */
-const isOutsideComments = (html: string, mark: RegExp): boolean => {
-  for (let found = mark.exec(html); found !== null; found = mark.exec(html)) {
+/** True when `tag` matches outside of comments. It must also match `<!--`. */
+const isOutsideComments = (html: string, tag: RegExp): boolean => {
+  for (let found = tag.exec(html); found !== null; found = tag.exec(html)) {
     if (found[0] !== "<!--") return true
-    const end = html.indexOf("-->", mark.lastIndex)
+    const end = html.indexOf("-->", tag.lastIndex)
     if (end === -1) return false
-    mark.lastIndex = end
+    tag.lastIndex = end
   }
   return false
 }
 
 /** Adds the root element that the extraction needs to a fragment. */
-const rooted = (html: string): string => {
+const withRoot = (html: string): string => {
   if (isOutsideComments(html, /<!--|<html[\s>]/gi)) return html
   return isOutsideComments(html, /<!--|<body[\s>]/gi)
     ? `<html>${html}</html>`
@@ -109,17 +109,17 @@ const withEndTags = (html: string): string =>
     : html
 
 /**
- * A longer address does not identify a document, because no index stores it. Percent-encoded, other scripts are nine
- * times as long.
+ * Longer addresses are ignored, because no index can store them. Percent-encoding makes an address in another script up
+ * to nine times as long.
  */
-const maxAddress = 2_048
+const maxAddressCharacters = 2_048
 
 const absolute = (href: string | null, base: string | undefined): string | undefined => {
-  const url = href === null || href.length > maxAddress ? null : urlOf(href.trim(), base)
+  const url = href === null || href.length > maxAddressCharacters ? null : urlOf(href.trim(), base)
   if (url === null) return undefined
   if (url.protocol !== "http:" && url.protocol !== "https:") return undefined
   url.hash = ""
-  return url.href.length > maxAddress ? undefined : url.href
+  return url.href.length > maxAddressCharacters ? undefined : url.href
 }
 
 const linksOf = (page: Page, base: string | undefined): ReadonlyArray<string> => {
@@ -135,7 +135,7 @@ const linksOf = (page: Page, base: string | undefined): ReadonlyArray<string> =>
 /** Site-specific extraction would send requests to other servers. None are allowed. */
 const noFetch = () => Promise.reject(new Error("Documents are read offline"))
 
-const article = (page: Page, url: string | undefined) =>
+const extractArticle = (page: Page, url: string | undefined) =>
   Effect.tryPromise({
     try: () => Defuddle(page, url ?? "about:blank", { markdown: true, useAsync: false, fetch: noFetch }),
     catch: unreadable
@@ -147,9 +147,9 @@ export const parseHtml = (
   url: string | undefined
 ): Effect.Effect<Omit<ParsedDocument, "mediaType">, ParseError> =>
   Effect.gen(function* () {
-    if (countMarks(html) > maxMarks) return yield* tooLarge
+    if (countTags(html) > maxTags) return yield* tooLarge
     const page = yield* Effect.try({
-      try: (): ReadPage => parseHTML(rooted(withEndTags(html))).document,
+      try: (): ReadPage => parseHTML(withRoot(withEndTags(html))).document,
       catch: unreadable
     })
     const base = absolute(page.querySelector("base[href]")?.getAttribute("href") ?? "", url) ?? url
@@ -162,7 +162,7 @@ export const parseHtml = (
     const heading = oneLine(page.querySelector("h1")?.textContent ?? "")
     flatten(page.documentElement)
     HtmlContent.prepare(page)
-    const { content, title } = yield* article(page, url)
+    const { content, title } = yield* extractArticle(page, url)
     return {
       title: oneLine(title) || heading,
       format: "markdown" as const,

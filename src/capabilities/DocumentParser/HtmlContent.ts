@@ -23,29 +23,29 @@ export interface Document {
   readonly querySelectorAll: (selector: string) => Iterable<Node>
 }
 
-/** The extraction keeps a list that something with a colon introduces. */
-const introduction = "\uE000:"
+/** Inserted before a list. The extraction keeps a list that follows text with a colon. */
+const listMarker = "\uE000:"
 
-const containers = new Set(["LI", "TD", "TH", "DD", "BLOCKQUOTE", "DETAILS", "FIGURE"])
-const contents = new Set(["P", "PRE", "TABLE", "UL", "OL", "DL", "BLOCKQUOTE", "DETAILS", "FIGURE"])
+const contentParents = new Set(["LI", "TD", "TH", "DD", "BLOCKQUOTE", "DETAILS", "FIGURE"])
+const contentSiblings = new Set(["P", "PRE", "TABLE", "UL", "OL", "DL", "BLOCKQUOTE", "DETAILS", "FIGURE"])
 
-/** Introduces lists that stand within content or after it. Lists of metadata stand alone in their element. */
-const introduceLists = (page: Document): void => {
+/** Marks lists that stand within content or after it. Lists of metadata stand alone in their element. */
+const markContentLists = (page: Document): void => {
   for (const list of page.querySelectorAll("ul, ol, dl")) {
     const { parentElement: parent, previousElementSibling: before } = list
     if (parent === null) continue
-    if (!containers.has(parent.tagName) && (before === null || !contents.has(before.tagName))) continue
-    const introducing = page.createElement("span")
-    introducing.textContent = introduction
-    parent.insertBefore(introducing, list)
+    if (!contentParents.has(parent.tagName) && (before === null || !contentSiblings.has(before.tagName))) continue
+    const marker = page.createElement("span")
+    marker.textContent = listMarker
+    parent.insertBefore(marker, list)
   }
 }
 
-/** The first of the characters that tell the depth of an item, from 0. They are in no page. */
-const firstDepth = 0xe100
+/** The character that marks an item of depth 0. Those after it mark deeper ones. No page contains them. */
+const depthMarkerBase = 0xe100
 const maxDepth = 0x9f
 
-/** Begins each nested item with a character for its depth. */
+/** Inserts a character for its depth at the beginning of each nested item. */
 const markDepths = (page: Document): void => {
   const depths = new Map<Node, number>()
   for (const item of page.querySelectorAll("li")) {
@@ -54,10 +54,10 @@ const markDepths = (page: Document): void => {
     depths.set(item, depth)
     if (depth === 0 || depth > maxDepth) continue
     const first = item.firstElementChild
-    const place = first !== null && first === item.firstChild && first.tagName === "P" ? first : item
+    const container = first !== null && first === item.firstChild && first.tagName === "P" ? first : item
     const mark = page.createElement("span")
-    mark.textContent = String.fromCharCode(firstDepth + depth)
-    place.insertBefore(mark, place.firstChild)
+    mark.textContent = String.fromCharCode(depthMarkerBase + depth)
+    container.insertBefore(mark, container.firstChild)
   }
 }
 
@@ -82,7 +82,7 @@ const splitCells = (page: Document): void => {
     /** By column: the text of the cell that spans further rows, and how many. */
     let spanning = new Map<number, { readonly text: string; readonly rows: number }>()
     for (const row of table.querySelectorAll("tr")) {
-      const further = new Map<number, { readonly text: string; readonly rows: number }>()
+      const nextSpanning = new Map<number, { readonly text: string; readonly rows: number }>()
       let column = 0
       const add = (text: string, before: Node | null) => {
         added++
@@ -94,36 +94,36 @@ const splitCells = (page: Document): void => {
         for (let above = spanning.get(column); above !== undefined; above = spanning.get(column)) {
           if (added >= maxAddedCells) return
           add(above.text, before)
-          if (above.rows > 1) further.set(column, { text: above.text, rows: above.rows - 1 })
+          if (above.rows > 1) nextSpanning.set(column, { text: above.text, rows: above.rows - 1 })
           column++
         }
       }
       const cells = [...row.children]
-      for (const [place, cell] of cells.entries()) {
+      for (const [index, cell] of cells.entries()) {
         repeat(cell)
         const [columns, rows] = [spanOf(cell, "colspan"), spanOf(cell, "rowspan")]
         const content = (cell.textContent ?? "").trim()
         const text = content.length <= maxRepeatedLength ? content : ""
         for (let at = 0; at < columns && added < maxAddedCells; at++) {
-          if (at > 0) add("", cells[place + 1] ?? null)
-          if (rows > 1) further.set(column, { text: at === 0 ? text : "", rows: rows - 1 })
+          if (at > 0) add("", cells[index + 1] ?? null)
+          if (rows > 1) nextSpanning.set(column, { text: at === 0 ? text : "", rows: rows - 1 })
           column++
         }
       }
       repeat(null)
-      spanning = further
+      spanning = nextSpanning
     }
   }
 }
 
-/** Removes the pronunciation beside a word, which would become words of the sentence. */
+/** Removes the pronunciation beside a word. Its text would become a part of the sentence. */
 const removePronunciation = (page: Document): void => {
   for (const reading of page.querySelectorAll("ruby > rt, ruby > rp")) reading.textContent = ""
 }
 
 /** Changes the page. The extracted text has to go through {@link cleaned}. */
 export const prepare = (page: Document): void => {
-  introduceLists(page)
+  markContentLists(page)
   markDepths(page)
   splitCells(page)
   removePronunciation(page)
@@ -133,9 +133,9 @@ export const prepare = (page: Document): void => {
 export const cleaned = (text: string): string =>
   text
     .replace(/^[ \t]*\uE000:[ \t]*\n/gmu, "")
-    .replaceAll(introduction, "")
+    .replaceAll(listMarker, "")
     .replace(
       /^[ \t]*((?:[-*+]|\d{1,9}\.)[ \t]{1,4}(?:\[[ x]\] )?)([\uE100-\uE19F])/gmu,
-      (_, marker: string, depth: string) => "\t".repeat(depth.charCodeAt(0) - firstDepth) + marker
+      (_, marker: string, depth: string) => "\t".repeat(depth.charCodeAt(0) - depthMarkerBase) + marker
     )
     .replace(/[\uE100-\uE19F]/gu, "")

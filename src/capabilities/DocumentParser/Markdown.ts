@@ -8,14 +8,14 @@ const frontMatter =
   /^---[ \t]*\n(?=(?:#[^\n]*\n)*(?:[^\s:#-][^:\n]{0,200}:(?:\s|$)|---[ \t]*(?:\n|$)|\.\.\.))/
 
 const frontMatterOf = (text: string): { readonly matter: string; readonly body: string } => {
-  const open = frontMatter.exec(text)
-  if (open === null) return { matter: "", body: text }
-  const close = /\n(?:---|\.\.\.)[ \t]*(?:\n|$)/g
-  close.lastIndex = open[0].length - 1
-  const found = close.exec(text)
+  const opening = frontMatter.exec(text)
+  if (opening === null) return { matter: "", body: text }
+  const closingLine = /\n(?:---|\.\.\.)[ \t]*(?:\n|$)/g
+  closingLine.lastIndex = opening[0].length - 1
+  const found = closingLine.exec(text)
   if (found === null) return { matter: "", body: text }
   return {
-    matter: text.slice(open[0].length, found.index),
+    matter: text.slice(opening[0].length, found.index),
     body: text.slice(found.index + found[0].length)
   }
 }
@@ -35,7 +35,7 @@ const matterTitle = (matter: string): string => {
 }
 
 /** The text without the row of # that may close a heading, after white space only. */
-const unclosed = (text: string): string => {
+const withoutClosingHashes = (text: string): string => {
   let end = text.length
   while (text.charAt(end - 1) === "#") end--
   return /\s/.test(text.charAt(end - 1)) ? text.slice(0, end) : text
@@ -49,7 +49,7 @@ const headingTitle = (body: string): string => {
     const text = line.trim()
     if (text.startsWith("```") || text.startsWith("~~~")) fenced = !fenced
     else if (!fenced && text.startsWith("# ")) {
-      const title = cleanHeading(unclosed(text).slice(2))
+      const title = cleanHeading(withoutClosingHashes(text).slice(2))
       if (title !== "") return title
     } else if (!fenced && previous !== "" && text.length > 2 && text === "=".repeat(text.length))
       return cleanHeading(previous)

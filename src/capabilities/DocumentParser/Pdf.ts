@@ -7,7 +7,7 @@ import { optional } from "../../domain/OptionalPackage.ts"
 import { layOut, type PdfLine, type PdfPage } from "./PdfLayout.ts"
 
 /** Number of pages after which fonts and other shared data are dropped. */
-const window = 20
+const pagesPerCleanup = 20
 
 const Item = Schema.Struct({
   str: Schema.String,
@@ -78,16 +78,16 @@ const lineOf = (items: ReadonlyArray<Item>): PdfLine => {
 /** A run ends its line when it says so, or when the next one has another baseline. */
 const linesOf = (items: ReadonlyArray<Item>): PdfPage => {
   const lines: Array<PdfLine> = []
-  let run: Array<Item> = []
-  items.forEach((item, place) => {
-    run.push(item)
-    const next = items[place + 1]
-    const moved =
+  let runs: Array<Item> = []
+  items.forEach((item, index) => {
+    runs.push(item)
+    const next = items[index + 1]
+    const isNewLine =
       next !== undefined &&
       Math.abs((next.transform[5] ?? 0) - (item.transform[5] ?? 0)) > Math.max(2, item.height / 2)
-    if (item.hasEOL || moved || next === undefined) {
-      lines.push(lineOf(run))
-      run = []
+    if (item.hasEOL || isNewLine || next === undefined) {
+      lines.push(lineOf(runs))
+      runs = []
     }
   })
   return lines.filter(({ text }) => text !== "")
@@ -117,7 +117,7 @@ export const parsePdf = (
       length += lengthOf(lines)
       if (length > maxCharacters) return yield* tooLong
       pages.push(lines)
-      if (number % window === 0) yield* attempt(() => pdf.cleanup())
+      if (number % pagesPerCleanup === 0) yield* attempt(() => pdf.cleanup())
     }
     if (length === 0) return yield* noTextLayer
     const metadata: unknown = yield* Effect.orElseSucceed(
@@ -125,6 +125,6 @@ export const parsePdf = (
       () => undefined
     )
     const { title, content } = layOut(pages)
-    const named = isInfo(metadata) ? metadata.info.Title.trim() : ""
-    return { title: named || title, format: "markdown" as const, content }
+    const metadataTitle = isInfo(metadata) ? metadata.info.Title.trim() : ""
+    return { title: metadataTitle || title, format: "markdown" as const, content }
   }).pipe(Effect.scoped)

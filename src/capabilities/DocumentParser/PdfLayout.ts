@@ -9,7 +9,7 @@ export interface PdfLine {
 }
 export type PdfPage = ReadonlyArray<PdfLine>
 
-const edges = (page: PdfPage): ReadonlyArray<PdfLine> => {
+const edgeLines = (page: PdfPage): ReadonlyArray<PdfLine> => {
   const [first, last] = [page.at(0), page.at(-1)]
   return [first, last === first ? undefined : last].filter((line) => line !== undefined)
 }
@@ -17,18 +17,18 @@ const edges = (page: PdfPage): ReadonlyArray<PdfLine> => {
 interface EdgeLine {
   readonly line: PdfLine
   readonly page: number
-  /** Its numbers as they are written; none of a line that is too long for a running head. */
+  /** The numbers in its text; none for a line that is too long for a running head. */
   readonly numbers: ReadonlyArray<string>
 }
 
-/** A longer line must be the same on each page. */
+/** Maximum length of a line whose numbers may differ between pages. */
 const maxRunningCharacters = 200
-/** Page numbers are shorter. */
+/** A longer number is not a page number. */
 const maxPageDigits = 6
 
-/** The two readings of a number: the same on each page, or as far from the page's number. */
-const readings = ({ numbers, page }: EdgeLine, place: number): ReadonlyArray<string> => {
-  const digits = numbers[place] ?? ""
+/** The two readings of a number: as it is, or by its distance from the page's number. */
+const readings = ({ numbers, page }: EdgeLine, index: number): ReadonlyArray<string> => {
+  const digits = numbers[index] ?? ""
   return digits.length > maxPageDigits ? [digits] : [digits, `page + ${Number(digits) - page}`]
 }
 
@@ -38,12 +38,12 @@ const mostFrequent = (values: ReadonlyArray<string>): string => {
   return [...counts].reduce((best, next) => (next[1] > best[1] ? next : best), ["", 0])[0]
 }
 
-/** The lines whose numbers are each read as most of the others. All differ only in digits. */
-const alike = (lines: ReadonlyArray<EdgeLine>): ReadonlyArray<EdgeLine> => {
+/** Of lines that differ only in digits: those whose numbers have the most frequent readings. */
+const linesWithCommonNumbers = (lines: ReadonlyArray<EdgeLine>): ReadonlyArray<EdgeLine> => {
   let rest = lines
-  for (const place of lines[0]?.numbers.keys() ?? []) {
-    const common = mostFrequent(rest.flatMap((line) => readings(line, place)))
-    rest = rest.filter((line) => readings(line, place).includes(common))
+  for (const index of lines[0]?.numbers.keys() ?? []) {
+    const common = mostFrequent(rest.flatMap((line) => readings(line, index)))
+    rest = rest.filter((line) => readings(line, index).includes(common))
   }
   return rest
 }
@@ -54,32 +54,32 @@ const alike = (lines: ReadonlyArray<EdgeLine>): ReadonlyArray<EdgeLine> => {
  */
 const runningLines = (pages: ReadonlyArray<PdfPage>): ReadonlySet<PdfLine> => {
   const similar = new Map<string, Array<EdgeLine>>()
-  for (const [place, page] of pages.entries()) {
-    for (const line of edges(page)) {
+  for (const [index, page] of pages.entries()) {
+    for (const line of edgeLines(page)) {
       const isShort = line.text.length <= maxRunningCharacters
       const shape = isShort ? line.text.replace(/\d+/g, "0") : line.text
       const lines = similar.get(shape) ?? []
       if (lines.length === 0) similar.set(shape, lines)
-      lines.push({ line, page: place + 1, numbers: (isShort && line.text.match(/\d+/g)) || [] })
+      lines.push({ line, page: index + 1, numbers: (isShort && line.text.match(/\d+/g)) || [] })
     }
   }
-  const written = pages.filter((page) => page.length > 2).length
+  const pagesWithBody = pages.filter((page) => page.length > 2).length
   const running = new Set<PdfLine>()
   for (const lines of similar.values()) {
-    const repeated = alike(lines)
+    const repeated = linesWithCommonNumbers(lines)
     const count = new Set(repeated.map(({ page }) => page)).size
-    if (count > 3 && count > written * 0.6) for (const { line } of repeated) running.add(line)
+    if (count > 3 && count > pagesWithBody * 0.6) for (const { line } of repeated) running.add(line)
   }
   return running
 }
 
-const rounded = (height: number): number => Math.round(height * 2) / 2
+const roundHeight = (height: number): number => Math.round(height * 2) / 2
 
 /** The font height of most characters. */
 const bodyHeight = (pages: ReadonlyArray<PdfPage>): number => {
   const characters = new Map<number, number>()
   for (const { height, text } of pages.flat()) {
-    characters.set(rounded(height), (characters.get(rounded(height)) ?? 0) + text.length)
+    characters.set(roundHeight(height), (characters.get(roundHeight(height)) ?? 0) + text.length)
   }
   return [...characters].reduce((best, next) => (next[1] > best[1] ? next : best), [0, 0])[0]
 }
@@ -93,15 +93,15 @@ const headingHeights = (pages: ReadonlyArray<PdfPage>, body: number): ReadonlyAr
     .filter(
       ({ height, text }) => height > body * 1.15 && text.length <= maxHeadingCharacters && /\p{L}/u.test(text)
     )
-    .map(({ height }) => rounded(height))
+    .map(({ height }) => roundHeight(height))
   return [...new Set(heights)].toSorted((a, b) => b - a).slice(0, 3)
 }
 
 /** Joins lines to one text, and words that were hyphenated at a line end. */
 const joinedLines = (lines: ReadonlyArray<string>): string =>
   lines
-    .map((line, place) => {
-      const next = lines[place + 1]
+    .map((line, index) => {
+      const next = lines[index + 1]
       if (next === undefined) return line
       return /\p{L}-$/u.test(line.slice(-3)) && /^\p{Ll}/u.test(next) ? line.slice(0, -1) : `${line} `
     })
@@ -118,10 +118,10 @@ interface Layout {
 }
 
 const levelOf = ({ height, text }: PdfLine, { levels }: Layout): number =>
-  text.length > maxHeadingCharacters ? 0 : levels.indexOf(rounded(height)) + 1
+  text.length > maxHeadingCharacters ? 0 : levels.indexOf(roundHeight(height)) + 1
 
 /** True when `next` begins a paragraph: the gap is wider than the line distance, or it begins another column. */
-const breaks = (previous: PdfLine | undefined, next: PdfLine): boolean => {
+const startsParagraph = (previous: PdfLine | undefined, next: PdfLine): boolean => {
   if (previous === undefined) return true
   const gap = previous.baseline - next.baseline
   return gap < -next.height || gap > Math.max(previous.height, next.height) * 1.75
@@ -129,29 +129,29 @@ const breaks = (previous: PdfLine | undefined, next: PdfLine): boolean => {
 
 const pageBlocks = (page: PdfPage, number: number, layout: Layout): ReadonlyArray<string> => {
   const blocks: Array<string> = []
-  const place = `###### Page ${number}`
+  const pageHeading = `###### Page ${number}`
   /** The heading level of the collected lines; 0 for a paragraph. */
-  let open = 0
-  let gathered: Array<string> = []
+  let openLevel = 0
+  let collected: Array<string> = []
   let previous: PdfLine | undefined
   const flush = () => {
-    const text = joinedLines(gathered)
-    if (open > 0) blocks.push(`${"#".repeat(open)} ${text}`, place)
+    const text = joinedLines(collected)
+    if (openLevel > 0) blocks.push(`${"#".repeat(openLevel)} ${text}`, pageHeading)
     else if (text !== "") blocks.push(escapedParagraph(text))
-    open = 0
-    gathered = []
+    openLevel = 0
+    collected = []
   }
   for (const line of page) {
     if (layout.running.has(line)) continue
     const level = levelOf(line, layout)
-    if (level !== open || (level === 0 && breaks(previous, line))) flush()
-    open = level
-    gathered.push(line.text)
+    if (level !== openLevel || (level === 0 && startsParagraph(previous, line))) flush()
+    openLevel = level
+    collected.push(line.text)
     previous = line
   }
   flush()
   if (blocks.length === 0) return []
-  return blocks[1] === place && blocks[0]?.startsWith("#") ? blocks : [place, ...blocks]
+  return blocks[1] === pageHeading && blocks[0]?.startsWith("#") ? blocks : [pageHeading, ...blocks]
 }
 
 /**
@@ -164,6 +164,6 @@ export const layOut = (
   const body = bodyHeight(pages)
   const layout = { body, levels: headingHeights(pages, body), running: runningLines(pages) }
   const title = pages.flat().find((line) => levelOf(line, layout) === 1)?.text ?? ""
-  const blocks = pages.flatMap((page, place) => pageBlocks(page, place + 1, layout))
+  const blocks = pages.flatMap((page, index) => pageBlocks(page, index + 1, layout))
   return { title, content: blocks.join("\n\n") }
 }

@@ -1,7 +1,7 @@
 /** Plain text, CSV and JSON, formatted so that pieces of it can be understood alone. */
 import type { ParsedDocument } from "../DocumentParser.ts"
 
-type Read = Pick<ParsedDocument, "format" | "content">
+type ParsedText = Pick<ParsedDocument, "format" | "content">
 
 /** The words of a text on one line. */
 export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim()
@@ -10,14 +10,14 @@ export const oneLine = (text: string): string => text.replace(/\s+/g, " ").trim(
 export const normalizeSpace = (text: string): string => {
   const lines: Array<string> = []
   for (const line of text.replaceAll("\r\n", "\n").replaceAll("\r", "\n").split("\n")) {
-    const kept = line.trimEnd()
-    if (kept !== "" || (lines.length > 0 && lines.at(-1) !== "")) lines.push(kept)
+    const trimmed = line.trimEnd()
+    if (trimmed !== "" || (lines.length > 0 && lines.at(-1) !== "")) lines.push(trimmed)
   }
   while (lines.at(-1) === "") lines.pop()
   return lines.join("\n")
 }
 
-export const parseText = (text: string): Read => ({ format: "text", content: normalizeSpace(text) })
+export const parseText = (text: string): ParsedText => ({ format: "text", content: normalizeSpace(text) })
 
 const delimiterOf = (text: string): string => {
   const end = text.indexOf("\n")
@@ -71,20 +71,20 @@ const csvRows = (text: string, delimiter: string): ReadonlyArray<ReadonlyArray<s
 }
 
 /** Maximum length of a column name or path. Longer ones are cut, because they are repeated for each value. */
-const nameLimit = 200
+const maxNameCharacters = 200
 
 /** Each record becomes a paragraph of `column: value` lines, so that every chunk explains its values. */
-export const parseCsv = (text: string): Read => {
+export const parseCsv = (text: string): ParsedText => {
   const lines = text.replaceAll("\r\n", "\n")
   // Excel writes the delimiter in a line before the header.
-  const [line, declared] = /^"?sep=([^"\n])"?\n/i.exec(lines) ?? ["", undefined]
-  const table = lines.slice(line.length)
+  const [delimiterLine, declared] = /^"?sep=([^"\n])"?\n/i.exec(lines) ?? ["", undefined]
+  const table = lines.slice(delimiterLine.length)
   const [header, ...records] = csvRows(table, declared ?? delimiterOf(table))
   if (header === undefined || records.length === 0) return parseText(text)
-  const names = header.map((name) => name.slice(0, nameLimit))
+  const names = header.map((name) => name.slice(0, maxNameCharacters))
   const paragraphs = records.map((record) =>
     record
-      .map((value, place) => ({ value, name: names[place] ?? "" }))
+      .map((value, index) => ({ value, name: names[index] ?? "" }))
       .filter(({ value }) => value !== "")
       .map(({ name, value }) => (name === "" ? value : `${name}: ${value}`))
       .join("\n")
@@ -92,32 +92,33 @@ export const parseCsv = (text: string): Read => {
   return { format: "text", content: normalizeSpace(paragraphs.join("\n\n")) }
 }
 
-const depthLimit = 64
+const maxDepth = 64
 
-const leaves = (value: unknown, fullPath: string, depth: number, into: Array<string>): void => {
-  const path = fullPath.slice(0, nameLimit)
+/** Adds a line for each value in `value` to `into`. */
+const addValues = (value: unknown, fullPath: string, depth: number, into: Array<string>): void => {
+  const path = fullPath.slice(0, maxNameCharacters)
   if (typeof value !== "object" || value === null) {
     into.push(path === "" ? String(value) : `${path}: ${String(value)}`)
   } else if (depth === 0) {
-    into.push(`${path}: (nested deeper than ${depthLimit} levels)`)
+    into.push(`${path}: (nested deeper than ${maxDepth} levels)`)
   } else if (Array.isArray(value)) {
-    value.forEach((member: unknown, place) => leaves(member, `${path}[${place}]`, depth - 1, into))
+    value.forEach((member: unknown, index) => addValues(member, `${path}[${index}]`, depth - 1, into))
   } else {
     for (const [name, member] of Object.entries(value)) {
-      leaves(member, path === "" ? name : `${path}.${name}`, depth - 1, into)
+      addValues(member, path === "" ? name : `${path}.${name}`, depth - 1, into)
     }
   }
 }
 
 /** Every value is a line with its path. Members of the outermost array or object become paragraphs. */
-export const parseJson = (value: unknown): Read => {
+export const parseJson = (value: unknown): ParsedText => {
   const members: ReadonlyArray<readonly [string, unknown]> =
     typeof value === "object" && value !== null && !Array.isArray(value)
       ? Object.entries(value)
       : (Array.isArray(value) ? value : [value]).map((member: unknown) => ["", member] as const)
   const paragraphs = members.map(([name, member]) => {
     const lines: Array<string> = []
-    leaves(member, name, depthLimit, lines)
+    addValues(member, name, maxDepth, lines)
     return lines.join("\n")
   })
   return { format: "text", content: normalizeSpace(paragraphs.join("\n\n")) }

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { type Container, mainPart, openContainer, relationships, markdownTable } from "./Container.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
+import { oneLine } from "./PlainText.ts"
 
 const malformed = new ParseError({
   code: "malformed",
@@ -26,8 +27,6 @@ interface Slide {
   readonly hidden: boolean
   readonly shapes: ReadonlyArray<Shape>
 }
-
-const words = (parts: ReadonlyArray<string>): string => parts.join("").replace(/\s+/g, " ").trim()
 
 /** Collects shapes. Of alternative renderings (`AlternateContent`) the first is used. */
 class SlideReader {
@@ -69,7 +68,7 @@ class SlideReader {
   }
 
   #endParagraph(): void {
-    const text = words(this.#parts)
+    const text = oneLine(this.#parts.join(""))
     this.#parts = []
     if (text === "") return
     const row = this.#rows.at(-1)
@@ -98,7 +97,7 @@ const readSlide = (xml: string): Slide => {
 
 const isTitle = ({ role }: Shape): boolean => role === "title" || role === "ctrTitle"
 /** Page numbers, dates and footers are repeated on each slide and are ignored. */
-const isFurniture = ({ role }: Shape): boolean => ["sldNum", "dt", "ftr", "hdr"].includes(role)
+const isRepeated = ({ role }: Shape): boolean => ["sldNum", "dt", "ftr", "hdr"].includes(role)
 
 const shapeBlocks = ({ paragraphs, rows }: Shape): ReadonlyArray<string> => {
   const list = paragraphs.length > 1 ? paragraphs.map((text) => `- ${text}`) : paragraphs
@@ -107,20 +106,25 @@ const shapeBlocks = ({ paragraphs, rows }: Shape): ReadonlyArray<string> => {
   return [...(list.length > 0 ? [list.join("\n")] : []), ...table]
 }
 
-/** `read` contains the parts that were read before, because notes belong to one slide. */
-const notesOf = (container: Container, slide: string, read: Set<string>): string => {
+/** Notes belong to one slide: those in `readParts` are not read again. */
+const notesOf = (container: Container, slide: string, readParts: Set<string>): string => {
   const part = relationships(container, slide).find(({ type }) => type === "notesSlide")?.target
-  if (part === undefined || read.has(part)) return ""
-  read.add(part)
+  if (part === undefined || readParts.has(part)) return ""
+  readParts.add(part)
   const body = readSlide(container.text(part)).shapes.filter(({ role }) => role === "body")
   return body.flatMap(({ paragraphs }) => paragraphs).join("\n")
 }
 
 const titleOf = ({ shapes }: Slide): string =>
-  words(shapes.filter(isTitle).flatMap(({ paragraphs }) => paragraphs))
+  oneLine(
+    shapes
+      .filter(isTitle)
+      .flatMap(({ paragraphs }) => paragraphs)
+      .join("")
+  )
 
 const slideBlocks = (slide: Slide, notes: string, number: number): ReadonlyArray<string> => {
-  const body = slide.shapes.filter((shape) => !isTitle(shape) && !isFurniture(shape)).flatMap(shapeBlocks)
+  const body = slide.shapes.filter((shape) => !isTitle(shape) && !isRepeated(shape)).flatMap(shapeBlocks)
   const noteBlocks = notes === "" ? [] : [`Notes: ${notes}`]
   const title = titleOf(slide)
   if (title === "" && body.length + noteBlocks.length === 0) return []
@@ -156,7 +160,7 @@ export const parsePptx = (
     const parts = yield* Effect.try({ try: () => slidesOf(container), catch: () => malformed })
     if (parts.size > maxPages) return yield* tooManySlides(parts.size, maxPages)
     const blocks: Array<string> = []
-    const read = new Set<string>()
+    const readParts = new Set<string>()
     let title = ""
     let number = 0
     for (const part of parts) {
@@ -164,7 +168,7 @@ export const parsePptx = (
       const slide = yield* Effect.try({ try: () => readSlide(container.text(part)), catch: () => malformed })
       if (slide.hidden) continue
       title ||= titleOf(slide)
-      blocks.push(...slideBlocks(slide, notesOf(container, part, read), number))
+      blocks.push(...slideBlocks(slide, notesOf(container, part, readParts), number))
     }
     return { title, format: "markdown" as const, content: blocks.join("\n\n") }
   })

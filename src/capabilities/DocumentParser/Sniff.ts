@@ -19,18 +19,18 @@ const containerTypes: Readonly<Record<ContainerKind, string>> = {
   pptx: `${office}.presentationml.presentation`,
   epub: "application/epub+zip"
 }
-const readable = "Send a PDF, DOCX, XLSX, PPTX, EPUB, HTML, Markdown, text, CSV or JSON document."
-const archives = /zip|x-7z|x-rar|x-tar|gzip|x-bzip2|x-xz|zstd|x-lzh|x-cpio|x-unix-archive/
+const supportedTypes = "Send a PDF, DOCX, XLSX, PPTX, EPUB, HTML, Markdown, text, CSV or JSON document."
+const archiveType = /zip|x-7z|x-rar|x-tar|gzip|x-bzip2|x-xz|zstd|x-lzh|x-cpio|x-unix-archive/
 
 const unsupported = (mediaType: string): ParseError => {
   const what = mediaType.startsWith("image/")
     ? "The file is an image. Add it as a source of type IMAGE, which reads the text in it."
-    : archives.test(mediaType)
+    : archiveType.test(mediaType)
       ? "The file is an archive. Unpack it, or upload a ZIP of documents as a bulk upload."
       : mediaType === "application/octet-stream"
         ? "The file is not a document of a known type."
         : `Documents of type ${mediaType} are not read.`
-  return new ParseError({ code: "unsupported_type", message: `${what} ${readable}` })
+  return new ParseError({ code: "unsupported_type", message: `${what} ${supportedTypes}` })
 }
 
 const encrypted = new ParseError({
@@ -54,12 +54,12 @@ const looksBinary = (bytes: Uint8Array): boolean => {
 }
 
 /** Signatures made of letters, such as "BM" or "MZ", also begin ordinary text and are not used. */
-const hasBinaryMark = (bytes: Uint8Array): boolean =>
+const hasBinarySignature = (bytes: Uint8Array): boolean =>
   certainEncoding(bytes) === undefined && bytes.subarray(0, 8).some((byte) => isControl(byte) || byte > 127)
 
 /** Markup is text: no unsupported format begins with `<` and letters. */
-const beginsAsText = (bytes: Uint8Array, binary: boolean): boolean =>
-  !binary && bytes[0] === 0x3c && !hasBinaryMark(bytes)
+const beginsWithMarkup = (bytes: Uint8Array, binary: boolean): boolean =>
+  !binary && bytes[0] === 0x3c && !hasBinarySignature(bytes)
 
 /** The header may be preceded by white space, or be anywhere in the first KiB of binary data. */
 const isPdf = (bytes: Uint8Array, binary: boolean): boolean => {
@@ -73,11 +73,11 @@ const mediaTypeOf = (contentType: string | undefined): string =>
 const extensionOf = (name: string | undefined): string =>
   /\.([a-z0-9]{1,10})$/i.exec(name ?? "")?.[1]?.toLowerCase() ?? ""
 
-const page = /^(?:<!doctype html|<html[\s>]|<head[\s>]|<body[\s>])/i
-const block = /<(?:p|div|h[1-6]|table|ul|ol|section|article|main|span|a|br)[\s/>]/i
+const pageStart = /^(?:<!doctype html|<html[\s>]|<head[\s>]|<body[\s>])/i
+const blockTag = /<(?:p|div|h[1-6]|table|ul|ol|section|article|main|span|a|br)[\s/>]/i
 
 /** The text without byte order mark, XML declaration and comments before the root. */
-const fromRoot = (text: string): string => {
+const withoutProlog = (text: string): string => {
   let rest = text.slice(0, 16_384).trimStart()
   for (;;) {
     const close = rest.startsWith("<?") ? "?>" : rest.startsWith("<!--") ? "-->" : undefined
@@ -88,18 +88,18 @@ const fromRoot = (text: string): string => {
   }
 }
 
-const headings = /^#{1,6} \S/
-const otherMarks = /^(?:```|~~~|[-*] \S|\d{1,9}\. \S|\|.*\||> )|\]\(|\*\*\S/
+const headingLine = /^#{1,6} \S/
+const otherStructure = /^(?:```|~~~|[-*] \S|\d{1,9}\. \S|\|.*\||> )|\]\(|\*\*\S/
 
 /** Structure that plain text rarely has by chance: three headings, or one and a list, a fence, a link or a table. */
 const isMarkdown = (text: string): boolean => {
-  let headed = 0
-  let marked = 0
+  let headingLines = 0
+  let structuredLines = 0
   for (const line of text.slice(0, 32_768).split("\n")) {
-    if (headings.test(line)) headed++
-    else if (otherMarks.test(line.slice(0, 400))) marked++
+    if (headingLine.test(line)) headingLines++
+    else if (otherStructure.test(line.slice(0, 400))) structuredLines++
   }
-  return headed > 2 || (headed > 0 && marked > 0)
+  return headingLines > 2 || (headingLines > 0 && structuredLines > 0)
 }
 
 const endOfString = (json: string, start: number): number => {
@@ -108,17 +108,17 @@ const endOfString = (json: string, start: number): number => {
   return at + 1
 }
 
-/** Valid JSON whose numbers are strings where they would be written otherwise, as `1.10` and identifiers of 19 digits. */
-const exactNumbers = (json: string): string => {
+/** Quotes the numbers of valid JSON that JavaScript cannot write back, as `1.10` and identifiers of 19 digits. */
+const quoteInexactNumbers = (json: string): string => {
   const parts: Array<string> = []
-  const marks = /"|-?\d[\d.eE+-]*/g
+  const tokens = /"|-?\d[\d.eE+-]*/g
   let from = 0
-  for (let found = marks.exec(json); found !== null; found = marks.exec(json)) {
-    const [mark] = found
-    if (mark === '"') marks.lastIndex = endOfString(json, found.index)
-    else if (mark.length > 25 || String(Number(mark)) !== mark) {
-      parts.push(json.slice(from, found.index), `"${mark}"`)
-      from = marks.lastIndex
+  for (let found = tokens.exec(json); found !== null; found = tokens.exec(json)) {
+    const [token] = found
+    if (token === '"') tokens.lastIndex = endOfString(json, found.index)
+    else if (token.length > 25 || String(Number(token)) !== token) {
+      parts.push(json.slice(from, found.index), `"${token}"`)
+      from = tokens.lastIndex
     }
   }
   return parts.length === 0 ? json : parts.join("") + json.slice(from)
@@ -126,17 +126,17 @@ const exactNumbers = (json: string): string => {
 
 const parseJson = Option.liftThrowable((text: string): unknown => {
   const value: unknown = JSON.parse(text)
-  const exact = exactNumbers(text)
+  const exact = quoteInexactNumbers(text)
   return exact === text ? value : JSON.parse(exact)
 })
 
 const isHtml = (text: string, extension: string, declared: string): boolean => {
-  const root = fromRoot(text)
-  if (page.test(root)) return true
+  const root = withoutProlog(text)
+  if (pageStart.test(root)) return true
   if (extension === "md" || extension === "markdown" || declared === "text/markdown") return false
   const isDeclared =
     ["html", "htm", "xhtml"].includes(extension) || /^(?:text\/html|application\/xhtml)/.test(declared)
-  return (isDeclared || root.startsWith("<")) && block.test(root)
+  return (isDeclared || root.startsWith("<")) && blockTag.test(root)
 }
 
 const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
@@ -149,9 +149,9 @@ const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
     const value = parseJson(text)
     if (Option.isSome(value)) return { kind: "json", mediaType: "application/json", value: value.value }
   }
-  const table =
+  const isTable =
     extension === "csv" || extension === "tsv" || /^text\/(?:csv|tab-separated-values)$/.test(declared)
-  if (table) return { kind: "csv", mediaType: "text/csv", text }
+  if (isTable) return { kind: "csv", mediaType: "text/csv", text }
   const isDeclared = extension === "md" || extension === "markdown" || declared === "text/markdown"
   return isDeclared || isMarkdown(text)
     ? { kind: "markdown", mediaType: "text/markdown", text }
@@ -181,14 +181,14 @@ export const sniff = (
     if (isPdf(bytes, binary)) return { kind: "pdf", mediaType: "application/pdf" } as const
     const container = containerKind(bytes)
     if (container !== undefined) return { kind: container, mediaType: containerTypes[container] } as const
-    const found = beginsAsText(bytes, binary)
+    const found = beginsWithMarkup(bytes, binary)
       ? undefined
       : yield* Effect.orElseSucceed(
           Effect.tryPromise(() => fileTypeFromBuffer(bytes)),
           () => undefined
         )
     if (found?.mime === "application/x-cfb" && isProtectedOffice(bytes)) return yield* encrypted
-    if (binary || (found !== undefined && (found.ext === "rtf" || hasBinaryMark(bytes)))) {
+    if (binary || (found !== undefined && (found.ext === "rtf" || hasBinarySignature(bytes)))) {
       return yield* unsupported(found?.mime ?? "application/octet-stream")
     }
     if (bytes.length > maxCharacters * maxMarkupRatio) return yield* tooLong

@@ -1,8 +1,8 @@
 /**
  * Parses in worker threads with limits on memory and time. A thread parses documents one after another. A thread that
  * hangs, dies or is interrupted is replaced. There are two threads, and one owner uses one of them at a time, so that
- * slow documents never delay another owner. Small waiting documents of one owner are sent in one message; if that
- * fails, each is sent again alone.
+ * slow documents never delay another owner. Small waiting documents of one owner are sent in one message. If it fails,
+ * each is sent again alone.
  */
 import { Worker } from "node:worker_threads"
 import * as Duration from "effect/Duration"
@@ -68,18 +68,19 @@ const maxBatchSize = 4
 const maxBatchBytes = 128 * 1024
 
 /** A document that waits for its result. */
-interface Waiting {
+interface WaitingDocument {
   readonly request: ParseRequest
   readonly owner: string
-  alone: boolean
-  /** Number of times the thread ran out of memory on another document. */
-  tries: number
+  /** Whether it must not share a message with other documents. */
+  sentAlone: boolean
+  /** Number of times that a thread ran out of memory with it while the other thread was busy. */
+  outOfMemoryAttempts: number
   answer: Either.Either<Answer, ParseError> | undefined
 }
 
 const isOutOfMemory = (error: unknown): boolean => codeOf(error) === "ERR_WORKER_OUT_OF_MEMORY"
 
-const start = (script: URL, memoryMb: number): Worker =>
+const startWorker = (script: URL, memoryMb: number): Worker =>
   new Worker(script, {
     ...isolated,
     resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 }
@@ -94,10 +95,8 @@ const send = (ask: Ask, job: Job) =>
     return ask({ ...job, requests }, { transfer: requests.map(({ bytes }) => bytes.buffer) })
   })
 
-/**
- * Maximum number of attempts for a document that ran out of memory together with another one, which may be the cause.
- */
-const maxTries = 3
+/** Maximum number of attempts that ran out of memory, if the document of the other thread may have been the cause. */
+const maxOutOfMemoryAttempts = 3
 
 const make = (options: WorkerOptions) =>
   Effect.gen(function* () {
@@ -107,24 +106,24 @@ const make = (options: WorkerOptions) =>
       maxPages: options.maxPages ?? defaultLimits.maxPages,
       maxCharacters: options.maxCharacters ?? defaultLimits.maxCharacters
     }
-    const growth = (memoryMb + buffersMb) * MiB
+    const maxGrowthBytes = (memoryMb + buffersMb) * MiB
     const tooMuchMemory = watchMemory({
-      limitOf: (before) => Math.min(before + growth, Math.max(processMb * MiB, before + minGrowthBytes)),
+      limitOf: (before) => Math.min(before + maxGrowthBytes, Math.max(processMb * MiB, before + minGrowthBytes)),
       error: outOfMemory,
       interval: watchInterval
     })
     const threads = yield* Effect.forEach([1, 2], () =>
-      makeThread({ start: () => start(script, memoryMb), idleTimeout })
+      makeThread({ start: () => startWorker(script, memoryMb), idleTimeout })
     )
     // Limits one owner to one thread at a time. The other thread is for all other owners.
-    const places = new FairLimiter({
+    const threadPermits = new FairLimiter({
       name: "document-parser",
       permits: threads.length,
       maxPermitsPerOwner: 1,
       maxWaiting: 10_000
     })
 
-    const exchange = (thread: (typeof threads)[number], requests: ReadonlyArray<ParseRequest>) =>
+    const parseInThread = (thread: (typeof threads)[number], requests: ReadonlyArray<ParseRequest>) =>
       Effect.gen(function* () {
         const size = requests.reduce((sum, { bytes }) => sum + bytes.length, 0)
         const answers = yield* thread
@@ -144,25 +143,25 @@ const make = (options: WorkerOptions) =>
               isOutOfMemory(error) ? outOfMemory : workerStopped
             )
           )
-        const made = answers.reduce(
+        const producedCharacters = answers.reduce(
           (sum, answer) => sum + (answer._tag === "Parsed" ? answer.document.content.length : 0),
           0
         )
-        if (size > maxThreadBytes || made > maxThreadBytes) yield* thread.end
+        if (size > maxThreadBytes || producedCharacters > maxThreadBytes) yield* thread.end
         return answers
       })
 
-    const waiting = new Set<Waiting>()
-    const inThread = new Map<Waiting, (typeof threads)[number]>()
+    const waiting = new Set<WaitingDocument>()
+    const inThread = new Map<WaitingDocument, (typeof threads)[number]>()
 
     /** The document, and waiting small ones of the same owner. */
-    const batchWith = (own: Waiting): ReadonlyArray<Waiting> => {
-      const batch = [own]
-      let left = maxBatchBytes - own.request.bytes.length
-      for (const other of own.alone ? [] : waiting) {
+    const batchWith = (document: WaitingDocument): ReadonlyArray<WaitingDocument> => {
+      const batch = [document]
+      let left = maxBatchBytes - document.request.bytes.length
+      for (const other of document.sentAlone ? [] : waiting) {
         const { length } = other.request.bytes
         if (batch.length === maxBatchSize) break
-        if (other === own || other.owner !== own.owner || other.alone || inThread.has(other)) continue
+        if (other === document || other.owner !== document.owner || other.sentAlone || inThread.has(other)) continue
         if (other.answer !== undefined || length > left) continue
         batch.push(other)
         left -= length
@@ -170,26 +169,26 @@ const make = (options: WorkerOptions) =>
       return batch
     }
 
-    const serve = (own: Waiting) =>
+    const parseBatch = (document: WaitingDocument) =>
       Effect.suspend(() => {
-        const batch = batchWith(own)
+        const batch = batchWith(document)
         const thread = threads.find(({ isBusy }) => !isBusy())
         if (thread === undefined) return Effect.dieMessage("A permit was granted, but there is no thread.")
         for (const each of batch) inThread.set(each, thread)
-        const hadCompany = threads.some((other) => other !== thread && other.isBusy())
+        const wasOtherThreadBusy = threads.some((other) => other !== thread && other.isBusy())
         return Effect.either(
-          exchange(
+          parseInThread(
             thread,
             batch.map(({ request }) => request)
           )
         ).pipe(
           Effect.map((answers) => {
-            for (const [place, each] of batch.entries()) {
+            for (const [index, each] of batch.entries()) {
               if (Either.isRight(answers))
-                each.answer = Either.fromNullable(answers.right[place], () => workerStopped)
+                each.answer = Either.fromNullable(answers.right[index], () => workerStopped)
               // One of them has crashed the thread, and it is not known which.
-              else if (batch.length > 1) each.alone = true
-              else if (answers.left === outOfMemory && hadCompany && ++each.tries < maxTries) continue
+              else if (batch.length > 1) each.sentAlone = true
+              else if (answers.left === outOfMemory && wasOtherThreadBusy && ++each.outOfMemoryAttempts < maxOutOfMemoryAttempts) continue
               else each.answer = Either.left(answers.left)
             }
           }),
@@ -205,28 +204,28 @@ const make = (options: WorkerOptions) =>
      * When a caller is interrupted while a thread parses its document, the thread ends. Other documents of the message
      * are sent again.
      */
-    const leave = (own: Waiting) =>
+    const cancel = (document: WaitingDocument) =>
       Effect.suspend(() => {
-        waiting.delete(own)
-        const thread = inThread.get(own)
-        return thread !== undefined && own.answer === undefined ? thread.end : Effect.void
+        waiting.delete(document)
+        const thread = inThread.get(document)
+        return thread !== undefined && document.answer === undefined ? thread.end : Effect.void
       })
 
     const parse = Effect.fn("DocumentParser.parse")(function* (request: ParseRequest) {
       const owner = yield* FiberRef.get(currentOwner)
-      const alone = request.bytes.length > maxBatchBytes
-      const own: Waiting = { request, owner, alone, tries: 0, answer: undefined }
-      waiting.add(own)
-      const isOpen = () => own.answer === undefined
+      const sentAlone = request.bytes.length > maxBatchBytes
+      const document: WaitingDocument = { request, owner, sentAlone, outOfMemoryAttempts: 0, answer: undefined }
+      waiting.add(document)
+      const isPending = () => document.answer === undefined
       yield* Effect.whileLoop({
-        while: isOpen,
-        body: () => places.withPermit(owner)(Effect.suspend(() => (isOpen() ? serve(own) : Effect.void))),
+        while: isPending,
+        body: () => threadPermits.withPermit(owner)(Effect.suspend(() => (isPending() ? parseBatch(document) : Effect.void))),
         step: () => undefined
       }).pipe(
         Effect.mapError(() => timedOut),
-        Effect.ensuring(leave(own))
+        Effect.ensuring(cancel(document))
       )
-      const answer = yield* own.answer ?? Either.left(workerStopped)
+      const answer = yield* document.answer ?? Either.left(workerStopped)
       if (answer._tag === "Failed")
         return yield* new ParseError({ code: answer.code, message: answer.message })
       return answer.document

@@ -11,9 +11,9 @@ import { oneLine } from "./PlainText.ts"
 
 const maxCells = 1_000_000
 /** Maximum length of one table. It fits a chunk, which keeps tables whole up to 1,600. */
-const tableLength = 1_200
+const maxTableCharacters = 1_200
 /** A longer header would fill each chunk. Such rows are written as `header: value`. */
-const maxHeader = 400
+const maxHeaderCharacters = 400
 
 const tooLarge = new ParseError({
   code: "too_large",
@@ -26,7 +26,7 @@ const tooLong = new ParseError({
 })
 
 /** Called with the length of text that is about to be written. Throws when the limit is exceeded. */
-type Spend = (length: number) => void
+type CountOutput = (length: number) => void
 
 interface Cell {
   /** 0-based. */
@@ -65,7 +65,7 @@ const sharedStrings = (xml: string): ReadonlyArray<string> => {
       else if (name === "rPh") phonetic = true
     },
     close: (name) => {
-      // Counted here and not at the cells, because any number of cells may refer to it.
+      // Normalized once and not for each cell, because any number of cells may refer to it.
       if (name === "si") {
         strings.push(oneLine(unescapedText(parts.join(""))))
         parts = []
@@ -85,11 +85,11 @@ interface Book {
   readonly from1904: boolean
 }
 
-/** The rows that have a cell with text. `count` is called for each cell and throws when there are too many. */
+/** The rows that have a cell with text. `countCell` is called for each cell and throws when there are too many. */
 const rowsOf = (
   xml: string,
   { strings, formats, from1904 }: Book,
-  count: (text: string) => void
+  countCell: (text: string) => void
 ): ReadonlyArray<Row> => {
   const found: Array<Row> = []
   let row: Array<Cell> = []
@@ -122,7 +122,7 @@ const rowsOf = (
         // Malformed XML may contain more closing tags than cells.
         parts = []
         if (text !== "") {
-          count(text)
+          countCell(text)
           row.push({ column, text })
         }
       } else if (name === "row" && row.length > 0) {
@@ -139,59 +139,59 @@ const rowsOf = (
 }
 
 const line = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
-const escaped = (text: string): string => text.replaceAll("|", "\\|")
+const escapePipes = (text: string): string => text.replaceAll("|", "\\|")
 
-/** Tables of at most {@link tableLength} characters, each with the header. */
+/** Tables of at most {@link maxTableCharacters} characters, each with the header. */
 const asTables = (
   header: Row,
   columns: ReadonlyArray<number>,
   body: ReadonlyArray<Row>,
-  spend: Spend
+  countOutput: CountOutput
 ): ReadonlyArray<string> => {
   const cells = (row: Row) => {
     const texts = byColumn(row)
-    const text = line(columns.map((column) => escaped(texts.get(column) ?? "")))
-    spend(text.length)
+    const text = line(columns.map((column) => escapePipes(texts.get(column) ?? "")))
+    countOutput(text.length)
     return text
   }
-  const top = `${cells(header)}\n${line(columns.map(() => "---"))}`
+  const headerLines = `${cells(header)}\n${line(columns.map(() => "---"))}`
   const tables: Array<string> = []
-  let open = top
+  let table = headerLines
   for (const row of body) {
     const next = cells(row)
-    if (open !== top && open.length + 1 + next.length > tableLength) {
-      tables.push(open)
-      open = top
-      spend(top.length)
+    if (table !== headerLines && table.length + 1 + next.length > maxTableCharacters) {
+      tables.push(table)
+      table = headerLines
+      countOutput(headerLines.length)
     }
-    open += `\n${next}`
+    table += `\n${next}`
   }
-  return [...tables, open]
+  return [...tables, table]
 }
 
 /** A row as lines `header: value`, for sheets so wide that the header would outweigh the values. */
-const asRecords = (header: Row, body: ReadonlyArray<Row>, spend: Spend): ReadonlyArray<string> => {
+const asRecords = (header: Row, body: ReadonlyArray<Row>, countOutput: CountOutput): ReadonlyArray<string> => {
   const names = byColumn(header)
   return body.map((row) =>
     row
       .map(({ column, text }) => {
         const name = names.get(column) ?? lettersOf(column)
-        spend(name.length + text.length)
+        countOutput(name.length + text.length)
         return `${name}: ${text}`
       })
       .join("\n")
   )
 }
 
-const sheetBlocks = (all: ReadonlyArray<Row>, spend: Spend): ReadonlyArray<string> => {
+const sheetBlocks = (all: ReadonlyArray<Row>, countOutput: CountOutput): ReadonlyArray<string> => {
   const [header, ...body] = all
   if (header === undefined) return []
   const used = new Set<number>()
   for (const row of all) for (const { column } of row) used.add(column)
   const columns = [...used].sort((a, b) => a - b)
   const length = header.reduce((sum, { text }) => sum + text.length, 3 * columns.length)
-  if (length <= maxHeader) return asTables(header, columns, body, spend)
-  return body.length === 0 ? [header.map(({ text }) => text).join("\n")] : asRecords(header, body, spend)
+  if (length <= maxHeaderCharacters) return asTables(header, columns, body, countOutput)
+  return body.length === 0 ? [header.map(({ text }) => text).join("\n")] : asRecords(header, body, countOutput)
 }
 
 interface Sheet {
@@ -232,13 +232,13 @@ const readBook = (container: Container, { maxCharacters }: ParseLimits): string 
   const blocks: Array<string> = []
   let cells = 0
   let length = 0
-  const count = (text: string) => {
+  const countCell = (text: string) => {
     length += text.length
     if (++cells > maxCells || length > maxCharacters) throw tooLarge
   }
   let written = 0
-  const spend: Spend = (more) => {
-    written += more
+  const countOutput: CountOutput = (characters) => {
+    written += characters
     if (written > maxCharacters) throw tooLong
   }
   const read = new Set<string>()
@@ -247,7 +247,7 @@ const readBook = (container: Container, { maxCharacters }: ParseLimits): string 
     // A part is read once: a small file could reference a large sheet any number of times.
     if (part === undefined || read.has(part)) continue
     read.add(part)
-    const content = sheetBlocks(rowsOf(container.text(part), book, count), spend)
+    const content = sheetBlocks(rowsOf(container.text(part), book, countCell), countOutput)
     blocks.push(...(content.length > 0 ? [`## ${oneLine(name) || "Sheet"}`] : []), ...content)
   }
   return blocks.join("\n\n")

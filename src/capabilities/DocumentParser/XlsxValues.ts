@@ -10,7 +10,7 @@ const isBuiltInDate = (id: number): boolean =>
   (id >= 14 && id <= 22) || (id >= 27 && id <= 36) || (id >= 45 && id <= 47) || (id >= 50 && id <= 58)
 
 /** Colours, quoted text and escaped characters may contain any letters, so they are removed first. */
-const ofCode = (code: string): CellFormat => {
+const formatOfCode = (code: string): CellFormat => {
   const bare = code.replace(/\[(?![hms]+\])[^\]]{0,100}\]|"[^"]{0,200}"|\\./gi, "")
   if (/\[[hms]+\]/i.test(bare)) return /s/i.test(bare) ? "seconds" : "hours"
   if (/[ymdhs]/i.test(bare) && !/[#0?]/.test(bare.replace(/\.0+/g, ""))) return "date"
@@ -19,19 +19,19 @@ const ofCode = (code: string): CellFormat => {
 
 /** The format of each cell style, in the order of the cells' style indexes. */
 export const cellFormats = (styles: string): ReadonlyArray<CellFormat> => {
-  const own = new Map<number, CellFormat>()
+  const customFormats = new Map<number, CellFormat>()
   const formats: Array<CellFormat> = []
   let inCells = false
   const formatOf = (id: number): CellFormat => {
     if (id === 46) return "seconds"
     if (isBuiltInDate(id)) return "date"
-    return own.get(id) ?? (id === 9 || id === 10 ? "percent" : "plain")
+    return customFormats.get(id) ?? (id === 9 || id === 10 ? "percent" : "plain")
   }
   scan(styles, {
     open: (name, tag) => {
       if (name === "cellXfs") inCells = true
       else if (name === "numFmt")
-        own.set(Number(attribute(tag, "numFmtId")), ofCode(attribute(tag, "formatCode")))
+        customFormats.set(Number(attribute(tag, "numFmtId")), formatOfCode(attribute(tag, "formatCode")))
       else if (name === "xf" && inCells) formats.push(formatOf(Number(attribute(tag, "numFmtId"))))
     },
     close: (name) => {
@@ -42,19 +42,19 @@ export const cellFormats = (styles: string): ReadonlyArray<CellFormat> => {
   return formats
 }
 
-const dayMillis = 86_400_000
-/** Days from the workbook epoch (1900) to 1970. */
-const epoch = 25_569
+const millisPerDay = 86_400_000
+/** Days from a workbook's epoch, in 1900 or in 1904, to 1970. */
+const epoch1900 = 25_569
 const epoch1904 = 24_107
 /** The last day that a workbook can represent, in the year 9999. */
 const lastDay = 2_958_465
 
 const dateText = (days: number, from1904: boolean): string => {
-  const seconds = Math.round((days - (from1904 ? epoch1904 : epoch)) * 86_400)
+  const seconds = Math.round((days - (from1904 ? epoch1904 : epoch1900)) * 86_400)
   const iso = DateTime.formatIso(DateTime.unsafeMake(seconds * 1_000))
   const time = iso.slice(11, 19).replace(/:00$/, "")
   if (days < 1) return time
-  return (seconds * 1_000) % dayMillis === 0 ? iso.slice(0, 10) : `${iso.slice(0, 10)} ${time}`
+  return (seconds * 1_000) % millisPerDay === 0 ? iso.slice(0, 10) : `${iso.slice(0, 10)} ${time}`
 }
 
 const durationText = (days: number, withSeconds: boolean): string => {
@@ -64,7 +64,7 @@ const durationText = (days: number, withSeconds: boolean): string => {
   return days < 0 ? `-${shown}` : shown
 }
 
-/** The characters that a string of a workbook has as `_x000D_`. */
+/** Decodes the characters that workbooks escape, such as `_x000D_`. */
 export const unescapedText = (text: string): string =>
   text.replace(/_x([0-9a-f]{4})_/gi, (_, code) => String.fromCharCode(Number.parseInt(String(code), 16)))
 

@@ -14,16 +14,16 @@ const trigramWeight = 0.25
 const vectorOf = (text: string, dimensions: number): Float32Array => {
   const sums = new Float64Array(dimensions)
   const add = (feature: string, weight: number) => {
-    const code = hash(feature)
-    const place = code % dimensions
-    sums[place] = (sums[place] ?? 0) + (code & 0x40000000 ? weight : -weight)
+    const featureHash = hash(feature)
+    const index = featureHash % dimensions
+    sums[index] = (sums[index] ?? 0) + (featureHash & 0x40000000 ? weight : -weight)
   }
   for (const term of terms(text)) {
     add(term, 1)
     for (let from = 0; from + 3 < term.length; from++) add(term.slice(from, from + 3), trigramWeight)
   }
   // A text without words, or whose words cancel each other, also needs a direction.
-  return toUnit(sums) ?? Float32Array.from({ length: dimensions }, (_, place) => (place === 0 ? 1 : 0))
+  return toUnit(sums) ?? Float32Array.from({ length: dimensions }, (_, index) => (index === 0 ? 1 : 0))
 }
 
 /** Deterministic; `dimensions` is at least 1. */

@@ -2,6 +2,7 @@
  * The built-in embedding model: Universal Sentence Encoder lite, English, 512 dimensions. It runs in its own thread,
  * because a text takes up to 0.1 s of CPU.
  */
+import * as Arr from "effect/Array"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -28,12 +29,9 @@ export const profile = builtInEmbeddingProfile
  * takes quadratic time.
  */
 const maxTextLength = 2_000
-/**
- * The weight of words in a search: the model knows little, and less the more a query says. A query of six terms has the
- * middle weight (measured, docs/retrieval.md).
- */
+/** The model is weak, and weaker for long queries. A query of six terms has the middle weight (docs/retrieval.md). */
 const lexicalWeight = (terms: number): number => Math.min(0.8, Math.max(0.6, 0.7 + (terms - 6) * 0.02))
-/** Number of texts of a request, after which a query may go first. Larger requests are not faster. */
+/** Number of texts of one request. A waiting query is next after it. Larger requests are not faster. */
 const textsPerSlice = 2
 const maxBatch = 32
 /** Maximum number of waiting callers per priority. */
@@ -41,36 +39,31 @@ const maxWaitingCallers = 1_024
 
 const tooManyTexts = () =>
   new EmbedderError({ message: "Too many texts wait for the offline embedding model.", retryable: true })
-const wrong = () =>
+const noVector = () =>
   new EmbedderError({ message: "The offline embedding model returned no vector.", retryable: false })
 
 /** The tokenizer finds no token in an empty text, but one in a space. */
-const toReadable = (text: string): string => (text === "" ? " " : text.slice(0, maxTextLength).toWellFormed())
-
-const slicesOf = (texts: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
-  Array.from({ length: Math.ceil(texts.length / textsPerSlice) }, (_, place) =>
-    texts.slice(place * textsPerSlice, (place + 1) * textsPerSlice)
-  )
+const toInput = (text: string): string => (text === "" ? " " : text.slice(0, maxTextLength).toWellFormed())
 
 const toVectors = (
   all: Float32Array,
   count: number
 ): Effect.Effect<ReadonlyArray<Float32Array>, EmbedderError> => {
-  const vectors = Array.from({ length: count }, (_, place) =>
-    toUnit(all.subarray(place * dimensions, (place + 1) * dimensions))
+  const vectors = Array.from({ length: count }, (_, index) =>
+    toUnit(all.subarray(index * dimensions, (index + 1) * dimensions))
   ).filter((vector) => vector !== null)
   return vectors.length === count && all.length === count * dimensions
     ? Effect.succeed(vectors)
-    : Effect.failSync(wrong)
+    : Effect.failSync(noVector)
 }
 
 const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: OfflineOptions) =>
   Effect.gen(function* () {
     const exchange = yield* makeEmbeddingThread({ script, idleTimeout, timeout })
-    const inTurn = makePriorityQueue(maxWaitingCallers, tooManyTexts)
+    const runInQueue = makePriorityQueue(maxWaitingCallers, tooManyTexts)
 
     const embedSlice = (priority: Priority, texts: ReadonlyArray<string>) =>
-      inTurn(priority, exchange(texts.map(toReadable))).pipe(
+      runInQueue(priority, exchange(texts.map(toInput))).pipe(
         // The request is repeated once on a new thread. A text that fails twice is reported to its caller.
         Effect.retry({ times: 1, while: ({ retryable }) => retryable }),
         Effect.flatMap((all) => toVectors(all, texts.length))
@@ -88,12 +81,12 @@ const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: Offl
       embedQuery: (text) =>
         embedSlice("urgent", [text]).pipe(
           Effect.flatMap(([vector]) =>
-            vector === undefined ? Effect.failSync(wrong) : Effect.succeed(vector)
+            vector === undefined ? Effect.failSync(noVector) : Effect.succeed(vector)
           ),
           Effect.withSpan("Embedder.embedQuery")
         ),
       embedAll: (texts) =>
-        Effect.forEach(slicesOf(texts), (some) => embedSlice("background", some)).pipe(
+        Effect.forEach(Arr.chunksOf(texts, textsPerSlice), (slice) => embedSlice("background", slice)).pipe(
           Effect.map((vectors) => vectors.flat()),
           Effect.withSpan("Embedder.embedAll", { attributes: { texts: texts.length } })
         )

@@ -19,7 +19,7 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
 import { StreamingPost } from "../StreamingPost.ts"
 import { ProviderBackoff, type ProviderBackoffService } from "../ProviderBackoff.ts"
-import { type EmbeddingRequest, type Embedding, makeAsk, type WireFailure } from "./OpenAiWire.ts"
+import { type EmbeddingRequest, type Embedding, makeRequestEmbeddings, type WireFailure } from "./OpenAiWire.ts"
 import { toUnit } from "./UnitVector.ts"
 
 export interface OpenAiOptions {
@@ -38,7 +38,7 @@ export interface OpenAiOptions {
 }
 
 /** Default dimensions of OpenAI's models. */
-const native: Readonly<Record<string, number>> = {
+const nativeDimensions: Readonly<Record<string, number>> = {
   "text-embedding-3-small": 1_536,
   "text-embedding-3-large": 3_072,
   "text-embedding-ada-002": 1_536
@@ -76,7 +76,7 @@ const reasons: Readonly<Record<number, string>> = {
   429: "The embedding provider's rate limit is reached"
 }
 
-/** Statuses whose reason may be a text: what it says, or the length of all. */
+/** Statuses whose reason may be the content of a text, or the length of all texts. */
 const inputStatuses: ReadonlyArray<number> = [400, 413, 422]
 
 const fromStatus = (
@@ -90,11 +90,11 @@ const fromStatus = (
   return failure(message, retryable, retryable ? retryAfter(headers, now) : Option.none())
 }
 
-const fromWire = (wire: WireFailure): EmbedderError => {
-  if (wire.kind === "status") return fromStatus(wire.status, wire.headers, wire.now)
-  if (wire.kind === "unreachable") return failure("The embedding provider could not be reached.", true)
+const fromWire = (wireFailure: WireFailure): EmbedderError => {
+  if (wireFailure.kind === "status") return fromStatus(wireFailure.status, wireFailure.headers, wireFailure.now)
+  if (wireFailure.kind === "unreachable") return failure("The embedding provider could not be reached.", true)
   const message = "The embedding provider's answer cannot be read."
-  return wire.kind === "broken" ? failure(message, true) : refusal(message)
+  return wireFailure.kind === "broken" ? failure(message, true) : refusal(message)
 }
 
 /** Unit vectors in the order of the texts. The answer may have another order. */
@@ -103,10 +103,10 @@ const toVectors = (
   count: number,
   dimensions: number
 ): Effect.Effect<ReadonlyArray<Float32Array>, EmbedderError> => {
-  const byPlace = new Map(data.map(({ index, embedding }) => [index, embedding]))
+  const byIndex = new Map(data.map(({ index, embedding }) => [index, embedding]))
   const vectors: Array<Float32Array> = []
-  for (let place = 0; place < count; place++) {
-    const embedding = byPlace.get(place)
+  for (let index = 0; index < count; index++) {
+    const embedding = byIndex.get(index)
     if (embedding === undefined)
       return Effect.fail(failure("The embedding provider returned too few vectors.", true))
     if (embedding.length !== dimensions) {
@@ -120,7 +120,7 @@ const toVectors = (
   return Effect.succeed(vectors)
 }
 
-const toReadable = (text: string): string =>
+const toInput = (text: string): string =>
   text === "" ? " " : text.slice(0, maxInputCharacters).toWellFormed()
 
 const retries = Schedule.exponential("500 millis").pipe(
@@ -136,7 +136,7 @@ const outcomeOf = ({ status }: WireFailure): ProviderMetrics.Outcome =>
   status === 429 ? "rate_limited" : status === 408 ? "timed_out" : "failed"
 
 /** Named by OpenTelemetry's conventions for generative AI; without the texts. */
-const spanned =
+const withRequestSpan =
   ({ dimensions, model }: EmbeddingRequest, { provider = "openai" }: OpenAiOptions) =>
   <A, E>(self: Effect.Effect<A, E>) =>
     Effect.flatMap(FiberRef.get(FiberRef.currentTracerEnabled), (isTraced) =>
@@ -157,44 +157,44 @@ const spanned =
 type Ask = (asked: EmbeddingRequest) => Effect.Effect<ReadonlyArray<Embedding>, WireFailure>
 
 /** Statuses of servers that do not support a parameter. */
-const refusals: ReadonlyArray<number> = [400, 422]
+const parameterStatuses: ReadonlyArray<number> = [400, 422]
 
 /**
- * The optional parameters of a request, determined once. Servers of other models may refuse `dimensions`, and servers
- * without base64 vectors may refuse the encoding.
+ * Adds optional parameters to requests. If the first request is refused, they are left out from then on: servers of
+ * other models may refuse `dimensions`, and servers without base64 vectors may refuse the encoding.
  */
-const makeNaming = ({ model }: OpenAiOptions, dimensions: number) => {
-  let named = native[model] !== dimensions
-  let short = true
-  let proven = false
+const withOptionalParameters = ({ model }: OpenAiOptions, dimensions: number) => {
+  let sendsDimensions = nativeDimensions[model] !== dimensions
+  let asksForBase64 = true
+  let hasSucceeded = false
   return (send: Ask, input: ReadonlyArray<string>) => {
     const ask = Effect.suspend(() =>
-      send({ model, input, encoding_format: short ? "base64" : "float", ...(named && { dimensions }) })
+      send({ model, input, encoding_format: asksForBase64 ? "base64" : "float", ...(sendsDimensions && { dimensions }) })
     )
-    const askPlainly = Effect.suspend(() => {
-      const before = { named, short }
+    const askWithoutParameters = Effect.suspend(() => {
+      const before = { sendsDimensions, asksForBase64 }
       // Once a request has succeeded, its parameters are no reason for a refusal.
-      named = named && (native[model] !== undefined || proven)
-      short = short && proven
-      const same = named === before.named && short === before.short
+      sendsDimensions = sendsDimensions && (nativeDimensions[model] !== undefined || hasSucceeded)
+      asksForBase64 = asksForBase64 && hasSucceeded
+      const isUnchanged = sendsDimensions === before.sendsDimensions && asksForBase64 === before.asksForBase64
       return Effect.onExit(ask, (exit) =>
         Effect.sync(() => {
-          // The parameters were not the reason, or nobody knows.
-          if (Exit.isFailure(exit)) ({ named, short } = before)
+          // The parameters were not the reason, or the reason is unknown.
+          if (Exit.isFailure(exit)) ({ sendsDimensions, asksForBase64 } = before)
         })
-      ).pipe(Effect.when(() => !same))
+      ).pipe(Effect.when(() => !isUnchanged))
     })
     return Effect.catchAll(ask, (error) =>
-      refusals.includes(error.status)
+      parameterStatuses.includes(error.status)
         ? Effect.flatMap(
-            askPlainly,
+            askWithoutParameters,
             Option.match({ onNone: () => Effect.fail(error), onSome: Effect.succeed })
           )
         : Effect.fail(error)
     ).pipe(
       Effect.tap(() =>
         Effect.sync(() => {
-          proven = true
+          hasSucceeded = true
         })
       )
     )
@@ -212,18 +212,18 @@ const pauses = Metric.counter("spoke_provider_pauses_total", {
  */
 const makePause = (provider: string, shared: ProviderBackoffService) => {
   let until = 0
-  const hold = (millis: number) =>
+  const extend = (millis: number) =>
     Effect.map(monotonicMillis, (now) => {
       if (millis > 0) until = Math.max(until, now + millis)
     })
-  /** Reads pauses that other processes have recorded. */
-  const learn = Effect.flatMap(shared.left(provider), (left) => hold(Duration.toMillis(left)))
+  /** Reads the pause that other processes have recorded. */
+  const readShared = Effect.flatMap(shared.left(provider), (left) => extend(Duration.toMillis(left)))
   /** Remaining milliseconds of the pause. */
   const left = Effect.map(monotonicMillis, (now) => Math.max(0, until - now))
   const begin = ({ retryAfter: pause }: EmbedderError) =>
     pause === undefined
       ? Effect.void
-      : hold(Duration.toMillis(pause)).pipe(
+      : extend(Duration.toMillis(pause)).pipe(
           Effect.zipRight(Metric.increment(pauses)),
           Effect.zipRight(shared.begin(provider, pause))
         )
@@ -238,25 +238,25 @@ const makePause = (provider: string, shared: ProviderBackoffService) => {
           ? Effect.sleep(millis)
           : Effect.void
     )
-  return { begin, awaitPause, learn }
+  return { begin, awaitPause, readShared }
 }
 
 const make = (options: OpenAiOptions) =>
   Effect.gen(function* () {
     const { model, timeout = "30 seconds", concurrency = 4 } = options
-    const dimensions = options.dimensions ?? native[model] ?? 1_536
+    const dimensions = options.dimensions ?? nativeDimensions[model] ?? 1_536
     const call = { operation: "embeddings", provider: options.provider ?? "openai" } as const
     ProviderMetrics.begin(call)
     pauses.unsafeUpdate(0, [])
-    const wire = makeAsk(yield* StreamingPost, options.baseUrl, options.apiKey, Duration.decode(timeout))
+    const requestEmbeddings = makeRequestEmbeddings(yield* StreamingPost, options.baseUrl, options.apiKey, Duration.decode(timeout))
     const send: Ask = (asked) =>
-      wire(asked).pipe(ProviderMetrics.timed(call, outcomeOf), spanned(asked, options))
-    const ask = makeNaming(options, dimensions)
+      requestEmbeddings(asked).pipe(ProviderMetrics.timed(call, outcomeOf), withRequestSpan(asked, options))
+    const ask = withOptionalParameters(options, dimensions)
     const pause = makePause(options.baseUrl, yield* ProviderBackoff)
     const batches = new FairLimiter({ name: "embedding-batches", permits: concurrency, maxWaiting: 1_024 })
 
     const embed = (texts: ReadonlyArray<string>, limit: Duration.Duration) => {
-      const input = texts.map(toReadable)
+      const input = texts.map(toInput)
       if (input.length === 0) return Effect.succeed<ReadonlyArray<Float32Array>>([])
       return pause.awaitPause(limit).pipe(
         Effect.zipRight(Effect.mapError(ask(send, input), fromWire)),
@@ -285,7 +285,7 @@ const make = (options: OpenAiOptions) =>
             })
         )
       )
-    const asked = yield* Batcher.makeBatcher(maxQueriesPerRequest, embedEach)
+    const embedInBatch = yield* Batcher.makeBatcher(maxQueriesPerRequest, embedEach)
 
     // The caller limits the time of a query. The connection limits the time of each part of the answer.
     const inTime = Effect.timeoutFail({
@@ -300,9 +300,9 @@ const make = (options: OpenAiOptions) =>
       minScore: 0.35,
       maxBatch,
       queryTimeout: "2 seconds",
-      embedQuery: (text) => Effect.flatten(asked(text)).pipe(CheapSpans.span("Embedder.embedQuery")),
+      embedQuery: (text) => Effect.flatten(embedInBatch(text)).pipe(CheapSpans.span("Embedder.embedQuery")),
       embedAll: (texts) =>
-        Effect.zipRight(pause.learn, inTime(embed(texts, maxRetryDelay))).pipe(
+        Effect.zipRight(pause.readShared, inTime(embed(texts, maxRetryDelay))).pipe(
           withSharedPermit(batches, tooMany),
           Effect.retry(retries),
           Effect.withSpan("Embedder.embedAll", { attributes: { texts: texts.length } })

@@ -24,7 +24,10 @@ export interface Embedding {
   readonly embedding: ArrayLike<number>
 }
 
-/** A failure without the request, which contains the key and the texts. `status` is 0 if there was no answer. */
+/**
+ * A failure without the request, which contains the key and the texts. `broken`: the answer broke off or is not JSON,
+ * and a retry may succeed. `unreadable`: it has another form. `status` is 0 if there was no readable answer.
+ */
 export type WireFailure =
   | {
       readonly kind: "status"
@@ -38,8 +41,7 @@ export type WireFailure =
 const maxAnswerBytesPerText = MiB / 4
 
 const unreadable: WireFailure = { kind: "unreadable", status: 0 }
-/** A retry may succeed. */
-const malformedAnswer: WireFailure = { kind: "broken", status: 0 }
+const broken: WireFailure = { kind: "broken", status: 0 }
 const unreachable: WireFailure = { kind: "unreachable", status: 0 }
 
 const isNumbers = (value: unknown): value is ReadonlyArray<number> =>
@@ -64,17 +66,17 @@ const embeddingOf = (value: unknown): Embedding | null => {
 /** Checked by hand: for thousands of numbers a schema takes longer than the search that needs them. */
 const embeddingsOf = (text: string): Effect.Effect<ReadonlyArray<Embedding>, WireFailure> => {
   const parsed = Json.parsePiece(text)
-  if (Either.isLeft(parsed)) return Effect.fail(malformedAnswer)
+  if (Either.isLeft(parsed)) return Effect.fail(broken)
   const body: unknown = parsed.right
   const data = Predicate.isRecord(body) ? body["data"] : undefined
   if (!Array.isArray(data)) return Effect.fail(unreadable)
-  const all: Array<Embedding> = []
-  for (const one of data) {
-    const embedding = embeddingOf(one)
+  const embeddings: Array<Embedding> = []
+  for (const item of data) {
+    const embedding = embeddingOf(item)
     if (embedding === null) return Effect.fail(unreadable)
-    all.push(embedding)
+    embeddings.push(embedding)
   }
-  return Effect.succeed(all)
+  return Effect.succeed(embeddings)
 }
 
 const failed = ({ reason }: StreamingPostError): WireFailure =>
@@ -85,10 +87,10 @@ const textOf = ({ read }: Answered, maxBytes: number): Effect.Effect<string, Wir
   const chunks: Array<Uint8Array> = []
   let size = 0
   const next: Effect.Effect<string, WireFailure> = Effect.matchEffect(read, {
-    onFailure: () => Effect.fail(malformedAnswer),
-    onSuccess: (come) => {
-      if (come === null) return Effect.sync(() => Buffer.concat(chunks).toString())
-      for (const chunk of come) {
+    onFailure: () => Effect.fail(broken),
+    onSuccess: (received) => {
+      if (received === null) return Effect.sync(() => Buffer.concat(chunks).toString())
+      for (const chunk of received) {
         chunks.push(chunk)
         size += chunk.length
       }
@@ -101,7 +103,7 @@ const textOf = ({ read }: Answered, maxBytes: number): Effect.Effect<string, Wir
 /**
  * Calls the provider at `baseUrl`, such as `https://api.openai.com/v1`. `timeout` applies to each part of the answer.
  */
-export const makeAsk = (
+export const makeRequestEmbeddings = (
   exchange: StreamingPostService,
   baseUrl: string,
   apiKey: Redacted.Redacted,

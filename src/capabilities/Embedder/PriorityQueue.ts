@@ -22,17 +22,17 @@ export const makePriorityQueue = <E>(maxWaiting: number, refused: () => E) => {
   }
   let busy = false
 
-  const take = (priority: Priority, owner: string): Effect.Effect<void, E> =>
+  const waitForTurn = (priority: Priority, owner: string): Effect.Effect<void, E> =>
     Effect.async((resume) => {
       const queue = queues[priority]
       if (!busy) {
         busy = true
         return resume(Effect.void)
       }
-      let begun = false
+      let hasBegun = false
       const added = queue.add(owner, {
         begin: () => {
-          begun = true
+          hasBegun = true
           resume(Effect.void)
         },
         refuse: () => resume(Effect.failSync(refused))
@@ -40,12 +40,12 @@ export const makePriorityQueue = <E>(maxWaiting: number, refused: () => E) => {
       added?.displaced?.item.refuse()
       if (added === null) return resume(Effect.failSync(refused))
       return Effect.sync(() => {
-        // The turn was given at the same time as the interruption. It goes to the next caller.
-        if (!queue.delete(added.waiter) && begun) give()
+        // Its turn came at the same time as the interruption. The next caller gets it.
+        if (!queue.delete(added.waiter) && hasBegun) startNext()
       })
     })
 
-  const give = () => {
+  const startNext = () => {
     const next = queues.urgent.shift() ?? queues.background.shift()
     if (next === null) busy = false
     else next.item.begin()
@@ -55,7 +55,7 @@ export const makePriorityQueue = <E>(maxWaiting: number, refused: () => E) => {
   return <A, E2, R>(priority: Priority, effect: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2, R> =>
     Effect.flatMap(FiberRef.get(currentOwner), (owner) =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.zipRight(restore(take(priority, owner)), Effect.ensuring(restore(effect), Effect.sync(give)))
+        Effect.zipRight(restore(waitForTurn(priority, owner)), Effect.ensuring(restore(effect), Effect.sync(startNext)))
       )
     )
 }

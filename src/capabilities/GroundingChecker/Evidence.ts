@@ -1,12 +1,12 @@
 /**
- * Searches a passage for sentences that support a statement. It is built once per passage, in linear time and in steps,
- * and used for all statements.
+ * An index of a passage, which finds the sentences that support a statement. It is built once per passage, in linear
+ * time and in steps, and used for all statements.
  */
 import { sentencesOf, type Span } from "../../domain/Sentences.ts"
 import { isEnglish } from "../../search/Language.ts"
 import { pieces, terms } from "../../search/Tokenizer.ts"
 import type { CitedPassage } from "../GroundingChecker.ts"
-import { namesHaveCapitals, normal, numbersOf, wordsOf } from "./Facts.ts"
+import { namesHaveCapitals, normalize, numbersOf, wordsOf } from "./Facts.ts"
 import { scriptOf, unspacedScripts } from "./Scripts.ts"
 
 /** Maximum number of UTF-16 units of a passage that are examined. */
@@ -19,11 +19,11 @@ const lengthPerStep = 2_000
 const windowSize = 3
 
 interface Sentence extends Span {
-  readonly place: number
+  readonly index: number
   readonly text: string
 }
 
-/** What is read of a passage step by step. */
+/** The parts of a passage that are computed in steps. */
 interface Parts {
   readonly plain: string
   readonly numbers: ReadonlySet<string>
@@ -41,9 +41,9 @@ export interface BestMatch {
   readonly sentences: ReadonlyArray<Sentence>
 }
 
-const beginning = (word: string): string => word.slice(0, 4)
+const prefixOf = (word: string): string => word.slice(0, 4)
 
-const set = (values: ReadonlyArray<ReadonlyArray<string>>): ReadonlySet<string> => new Set(values.flat())
+const flatSet = (values: ReadonlyArray<ReadonlyArray<string>>): ReadonlySet<string> => new Set(values.flat())
 
 /** The parts of a sentence, cut at blanks where there are any. */
 const partsOf = (text: string, { end, start }: Span): ReadonlyArray<Span> => {
@@ -67,7 +67,7 @@ export class Evidence {
   /** Whether its script has no spaces between words. */
   readonly isUnspaced: boolean
   /** Whether capital letters indicate names in this text. */
-  readonly capitals: boolean
+  readonly capitalsAreNames: boolean
   /** The numbers of the passage and its title. */
   readonly numbers: ReadonlySet<string>
   readonly words: ReadonlySet<string>
@@ -76,25 +76,25 @@ export class Evidence {
   readonly titleWords: ReadonlySet<string>
   readonly folded: string
   /** Prefixes of its words. */
-  private readonly beginnings: ReadonlySet<string>
+  private readonly prefixes: ReadonlySet<string>
   private readonly sentences: ReadonlyArray<Sentence>
   /** By term: the indexes of the sentences that contain it, ascending. */
-  private readonly places = new Map<string, Set<number>>()
+  private readonly sentencesByTerm = new Map<string, Set<number>>()
 
   private constructor(passage: CitedPassage, { numbers, plain, sentences, words }: Parts) {
     this.passage = passage
-    const title = normal(passage.title.slice(0, 1_000))
+    const title = normalize(passage.title.slice(0, 1_000))
     const sample = plain.slice(0, 4_000)
     this.script = scriptOf(sample)
     this.isEnglish = isEnglish(sample)
-    this.capitals = this.isEnglish !== false || namesHaveCapitals(sample)
+    this.capitalsAreNames = this.isEnglish !== false || namesHaveCapitals(sample)
     this.isUnspaced = unspacedScripts.has(this.script)
     this.numbers = numbers
     this.words = words
     this.titleTerms = new Set(this.termsOf(title))
-    this.titleNumbers = set(numbersOf(title))
+    this.titleNumbers = flatSet(numbersOf(title))
     this.titleWords = wordsOf(title)
-    this.beginnings = new Set([...this.words, ...this.titleWords].map(beginning))
+    this.prefixes = new Set([...this.words, ...this.titleWords].map(prefixOf))
     this.folded = folded(plain)
     this.sentences = sentences
   }
@@ -102,33 +102,33 @@ export class Evidence {
   /** Reads the passage. */
   static *of(passage: CitedPassage): Generator<void, Evidence> {
     const text = passage.text.slice(0, maxLength)
-    const plain = normal(text)
+    const plain = normalize(text)
     yield
-    const numbers = set(numbersOf(plain))
+    const numbers = flatSet(numbersOf(plain))
     yield
     const words = wordsOf(plain)
     yield
     const sentences = sentencesOf(text)
       .flatMap((span) => partsOf(text, span))
-      .map((span, place) => ({ ...span, place, text: normal(text.slice(span.start, span.end)) }))
+      .map((span, index) => ({ ...span, index, text: normalize(text.slice(span.start, span.end)) }))
     yield
-    const made = new Evidence(passage, { plain, numbers, words, sentences })
-    yield* made.indexing()
-    return made
+    const evidence = new Evidence(passage, { plain, numbers, words, sentences })
+    yield* evidence.indexSentences()
+    return evidence
   }
 
-  private *indexing(): Generator<void, void> {
+  private *indexSentences(): Generator<void, void> {
     let length = 0
-    for (const { place, text } of this.sentences) {
+    for (const { index, text } of this.sentences) {
       length += text.length
       if (length > lengthPerStep) {
         yield
         length = 0
       }
       for (const term of this.termsOf(text)) {
-        const known = this.places.get(term)
-        if (known === undefined) this.places.set(term, new Set([place]))
-        else known.add(place)
+        const known = this.sentencesByTerm.get(term)
+        if (known === undefined) this.sentencesByTerm.set(term, new Set([index]))
+        else known.add(index)
       }
     }
   }
@@ -139,14 +139,14 @@ export class Evidence {
   }
 
   /** Whether a word of the passage or its title has the same prefix. */
-  resembles(word: string): boolean {
-    return this.beginnings.has(beginning(word))
+  hasSimilarWord(word: string): boolean {
+    return this.prefixes.has(prefixOf(word))
   }
 
   /** Weight of a term: higher if fewer sentences contain it. */
   weightOf(term: string): number {
-    const having = this.places.get(term)?.size ?? 0.5
-    return Math.log(1 + this.sentences.length / having)
+    const sentenceCount = this.sentencesByTerm.get(term)?.size ?? 0.5
+    return Math.log(1 + this.sentences.length / sentenceCount)
   }
 
   /** The few sentences that contain most of `claim`. */
@@ -154,25 +154,25 @@ export class Evidence {
     const weights = new Float64Array(this.sentences.length)
     for (const term of claim) {
       const weight = this.weightOf(term)
-      let counted = -1
-      for (const place of this.places.get(term) ?? []) {
-        for (let at = Math.max(counted + 1, place - windowSize + 1); at <= place; at++)
+      let lastCounted = -1
+      for (const index of this.sentencesByTerm.get(term) ?? []) {
+        for (let at = Math.max(lastCounted + 1, index - windowSize + 1); at <= index; at++)
           weights[at] = (weights[at] ?? 0) + weight
-        counted = place
+        lastCounted = index
       }
     }
     let best = 0
     for (let at = 1; at < weights.length; at++) if ((weights[at] ?? 0) > (weights[best] ?? 0)) best = at
     const matched = new Set<string>()
-    const shown: Array<Sentence> = []
+    const matchedSentences: Array<Sentence> = []
     const window = this.sentences.slice(best, best + windowSize)
     for (const sentence of window) {
-      const common = [...claim].filter((term) => this.places.get(term)?.has(sentence.place) === true)
+      const common = [...claim].filter((term) => this.sentencesByTerm.get(term)?.has(sentence.index) === true)
       if (common.length === 0) continue
       for (const term of common) matched.add(term)
-      shown.push(sentence)
+      matchedSentences.push(sentence)
     }
-    return { evidence: this, weight: weights[best] ?? 0, matched, sentences: shown }
+    return { evidence: this, weight: weights[best] ?? 0, matched, sentences: matchedSentences }
   }
 
   /** The text of the passage from the first of these sentences to the last. */

@@ -14,7 +14,7 @@ const numberWords = new Map(
     "deux trois quatre cinq six sept huit neuf dix onze douze",
     "dos tres cuatro cinco seis siete ocho nueve diez once doce"
   ]
-    .flatMap((words) => words.split(" ").map((word, place) => [word, String(place + 2)] as const))
+    .flatMap((words) => words.split(" ").map((word, index) => [word, String(index + 2)] as const))
     .filter(([word]) => word !== "dos" && word !== "once")
 )
 
@@ -32,17 +32,17 @@ const formsOf = (written: string): ReadonlyArray<string> => {
   const groups = written.split(/[.,'’\u00a0\u202f]/u)
   const [first = "", ...others] = groups
   if (others.length === 0) return [plainNumber(first)]
-  const signs = new Set(written.replaceAll(/\d/gu, ""))
+  const separators = new Set(written.replaceAll(/\d/gu, ""))
   const last = others.at(-1) ?? ""
   const isGrouped = first.length <= 3 && others.every((group) => group.length === 3)
-  if (signs.size > 1) return [plainNumber(groups.slice(0, -1).join(""), last)]
+  if (separators.size > 1) return [plainNumber(groups.slice(0, -1).join(""), last)]
   const grouped = isGrouped ? [plainNumber(groups.join(""))] : []
   if (others.length > 1) return isGrouped ? grouped : [written]
   return /[.,]/u.test(written) ? [...grouped, plainNumber(first, last)] : grouped
 }
 
 /** Normalizes the digits of any script to ASCII, and similar-looking characters to one form. */
-export const normal = (text: string): string => {
+export const normalize = (text: string): string => {
   const plain = withoutJoiners(text)
     .replaceAll(/(\p{M}{8})\p{M}+/gu, "$1")
     .normalize("NFKC")
@@ -69,33 +69,33 @@ const isMixed = (found: string): boolean => /\p{Ll}\p{Lu}|\p{Lu}{2}|_|\p{L}\p{N}
 const isCapital = (found: string): boolean => /^\p{Lu}/u.test(found)
 
 /** Share of capitalised words above which capitals do not indicate names, as in German. */
-const capitalShare = 0.22
+const maxCapitalShare = 0.22
 
 /** Whether capitalised words of a text are names. The first word of a sentence is ignored. */
 export const namesHaveCapitals = (text: string): boolean => {
-  let capitals = 0
-  let all = 0
+  let capitalized = 0
+  let words = 0
   for (const { 0: found, index } of text.matchAll(word)) {
     if (
       !/^\p{L}/u.test(found) ||
       /(?:^|[.!?:\n]\s*|[*#>|-]\s*)$/u.test(text.slice(Math.max(0, index - 3), index))
     )
       continue
-    all++
-    if (isCapital(found) && !isMixed(found)) capitals++
+    words++
+    if (isCapital(found) && !isMixed(found)) capitalized++
   }
-  return capitals <= all * capitalShare
+  return capitalized <= words * maxCapitalShare
 }
 
-/** Names and identifiers, lower case: capitalised words within a sentence, and words that are not of any language. */
+/** Names and identifiers, lower case: capitalised words within a sentence, and words such as `iPhone` or `max_size`. */
 export const namesOf = (
   sentence: string,
-  { capitals }: { readonly capitals: boolean }
+  { capitalsAreNames }: { readonly capitalsAreNames: boolean }
 ): ReadonlyArray<string> => {
   const names: Array<string> = []
   const first = sentence.search(/[\p{L}\p{N}]/u)
   for (const { 0: found, index } of sentence.matchAll(word)) {
-    const isName = isMixed(found) || (capitals && index !== first && isCapital(found) && found.length > 1)
+    const isName = isMixed(found) || (capitalsAreNames && index !== first && isCapital(found) && found.length > 1)
     if (isName) names.push(found.toLowerCase())
   }
   return names
@@ -108,7 +108,7 @@ export const quotationsOf = (text: string): ReadonlyArray<string> =>
     ([, quoted, code]) => quoted ?? code ?? ""
   ).filter((quoted) => /\S\s+\S/u.test(quoted) || /[^\p{L}\s]/u.test(quoted))
 
-const denying = wordSet(
+const negations = wordSet(
   "not no never none nor neither cannot nothing nobody unable " +
     "nicht kein keine keinen keinem keiner keines nie niemals weder nichts " +
     "pas jamais aucun aucune rien nunca ningún ninguna ninguno jamás tampoco " +
@@ -119,18 +119,18 @@ const denying = wordSet(
     "prohibidos prohibidas vietato vietata vietati vietate proibido proibida proibidos proibidas verboden " +
     "запрещено запрещён запрещена запрещены zabroniony zabroniona zabronione wzbroniony wzbronione yasak yasaktır ممنوع"
 )
-const denyingPiece = /n['’]t\b|\bfree (?:of|from)\b(?! charge)|[不没沒无無未]|禁止|ない|ません|않|없|못하/u
+const negationPattern = /n['’]t\b|\bfree (?:of|from)\b(?! charge)|[不没沒无無未]|禁止|ない|ません|않|없|못하/u
 
-/** They negate only what follows them, not the rest of the sentence. */
-const lacking = wordSet("without ohne sans sin senza sem zonder utan uden uten без bez بدون χωρίς")
-/** Number of following words among which the first that is not an article is negated. */
-const lackedWords = 3
+/** Words for "without". They negate only what follows them, not the rest of the sentence. */
+const wordsForWithout = wordSet("without ohne sans sin senza sem zonder utan uden uten без bez بدون χωρίς")
+/** The first of this number of following words that is not an article is negated. */
+const maxWordsAfterWithout = 3
 const isArticle = (found: string): boolean => found.length < 4
 
 /** Whether a sentence or a clause contains a negation. */
 export const hasNegation = (text: string): boolean => {
-  if (denyingPiece.test(text)) return true
-  for (const [found] of text.toLowerCase().matchAll(/[\p{L}\p{M}]+/gu)) if (denying.has(found)) return true
+  if (negationPattern.test(text)) return true
+  for (const [found] of text.toLowerCase().matchAll(/[\p{L}\p{M}]+/gu)) if (negations.has(found)) return true
   return false
 }
 
@@ -138,10 +138,10 @@ export const hasNegation = (text: string): boolean => {
 export const missingWordsIn = (text: string): ReadonlyArray<string> => {
   const words = Array.from(text.toLowerCase().matchAll(/[\p{L}\p{M}]+/gu), ([found]) => found)
   return words.flatMap((found, at) => {
-    if (!lacking.has(found)) return []
-    const after = words.slice(at + 1, at + 1 + lackedWords)
-    const lacked = after.find((next) => !isArticle(next)) ?? after[0]
-    return lacked === undefined ? [] : [lacked]
+    if (!wordsForWithout.has(found)) return []
+    const after = words.slice(at + 1, at + 1 + maxWordsAfterWithout)
+    const missing = after.find((next) => !isArticle(next)) ?? after[0]
+    return missing === undefined ? [] : [missing]
   })
 }
 

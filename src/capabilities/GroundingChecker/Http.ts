@@ -25,8 +25,8 @@ export interface HttpOptions {
 }
 
 /** Minimum scores of a fully, and of a partly supported statement. */
-const wholeScore = 0.75
-const partScore = 0.4
+const minFullScore = 0.75
+const minPartialScore = 0.4
 const maxConcurrentRequests = 4
 const maxAnswerBytes = MiB
 
@@ -50,7 +50,7 @@ const bodyOf = ({ passages, text }: Claim): string =>
   JSON.stringify({
     answerCandidate: text,
     facts: passages.map((passage) => ({ factText: passage.text, attributes: { title: passage.title } })),
-    groundingSpec: { citationThreshold: partScore }
+    groundingSpec: { citationThreshold: minPartialScore }
   })
 
 const verdictOf = ({ passages }: Claim, words: Verdict, answer: typeof Answer.Type): Verdict => {
@@ -62,14 +62,14 @@ const verdictOf = ({ passages }: Claim, words: Verdict, answer: typeof Answer.Ty
   }
   const { supportScore: score } = answer
   return {
-    supported: score >= wholeScore ? "yes" : score >= partScore ? "partly" : "no",
+    supported: score >= minFullScore ? "yes" : score >= minPartialScore ? "partly" : "no",
     spans: Array.from(spans, ([index, text]) => ({ index, text })),
-    reasons: score >= wholeScore ? [] : ["service"]
+    reasons: score >= minFullScore ? [] : ["service"]
   }
 }
 
 /** Checks one statement. Error messages contain neither the address nor the key. */
-const makeAsk = ({ apiKey, timeout = "5 seconds", url }: HttpOptions) =>
+const makeCheckClaim = ({ apiKey, timeout = "5 seconds", url }: HttpOptions) =>
   Effect.map(
     OutboundHttp,
     (http) => (claim: Claim) =>
@@ -107,13 +107,13 @@ const makeAsk = ({ apiKey, timeout = "5 seconds", url }: HttpOptions) =>
 export const probe = (
   options: HttpOptions
 ): Effect.Effect<void, { readonly message: string }, OutboundHttp> =>
-  Effect.flatMap(makeAsk(options), (ask) => {
+  Effect.flatMap(makeCheckClaim(options), (checkClaim) => {
     const text = "Spoke answers from the sources that it was given."
-    return Effect.asVoid(ask({ text, passages: [{ index: 1, title: "", text }] }))
+    return Effect.asVoid(checkClaim({ text, passages: [{ index: 1, title: "", text }] }))
   })
 
 const make = (options: HttpOptions) =>
-  Effect.map(makeAsk(options), (ask) => {
+  Effect.map(makeCheckClaim(options), (checkClaim) => {
     const { timeout = "5 seconds" } = options
     ProviderMetrics.begin(call)
     const check = Effect.fn("GroundingChecker.http")(function* (
@@ -123,9 +123,9 @@ const make = (options: HttpOptions) =>
       const words = yield* Words.check(claims)
       const asked = Effect.forEach(
         claims,
-        (claim, place) => {
-          const own = words.verdicts[place] ?? Words.unknown
-          return Effect.map(ask(claim), (answer) => verdictOf(claim, own, answer))
+        (claim, index) => {
+          const wordVerdict = words.verdicts[index] ?? Words.unknown
+          return Effect.map(checkClaim(claim), (answer) => verdictOf(claim, wordVerdict, answer))
         },
         { concurrency: maxConcurrentRequests }
       )

@@ -54,8 +54,8 @@ const questionOf = (claims: ReadonlyArray<Claim>): string => {
     claims.flatMap((claim) => claim.passages.map((passage) => [passage.index, passage]))
   )
   return JSON.stringify({
-    statements: claims.map(({ passages: cited, text }, place) => ({
-      statement: place + 1,
+    statements: claims.map(({ passages: cited, text }, position) => ({
+      statement: position + 1,
       text,
       passages: cited.map(({ index }) => index)
     })),
@@ -73,18 +73,18 @@ const promptOf = (claims: ReadonlyArray<Claim>) =>
     Prompt.userMessage({ content: [Prompt.textPart({ text: questionOf(claims) })] })
   ])
 
-const verdictOf = (claim: Claim, words: Verdict, told: Answer[number]): Verdict => {
-  const quoted = claim.passages.find(({ text }) => told.quote !== "" && text.includes(told.quote))
+const verdictOf = (claim: Claim, words: Verdict, answer: Answer[number]): Verdict => {
+  const quoted = claim.passages.find(({ text }) => answer.quote !== "" && text.includes(answer.quote))
   return {
-    supported: told.supported,
+    supported: answer.supported,
     spans:
       quoted === undefined
         ? words.spans
         : [
-            { index: quoted.index, text: told.quote },
+            { index: quoted.index, text: answer.quote },
             ...words.spans.filter(({ index }) => index !== quoted.index)
           ],
-    reasons: told.supported === "yes" ? [] : ["model"]
+    reasons: answer.supported === "yes" ? [] : ["model"]
   }
 }
 
@@ -112,7 +112,7 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
       )
 
     /** For a call without reported usage. */
-    const unpriced: Bill = {
+    const unknownBill: Bill = {
       model: runtime.billedAs?.(null) ?? runtime.defaultModel,
       inputTokens: 0,
       cachedInputTokens: 0,
@@ -131,13 +131,13 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
         Effect.mapError(() => new Unusable({ message: "its answer cannot be read" })),
         Effect.catchTag("Unusable", (failure) => Effect.as(logFailure(failure), []))
       )
-      const byStatement = new Map(answer.map((one) => [one.statement, one]))
-      const verdicts = claims.map((claim, place) => {
-        const own = words.verdicts[place] ?? Words.unknown
-        const one = byStatement.get(place + 1)
-        return one === undefined ? own : verdictOf(claim, own, one)
+      const byStatement = new Map(answer.map((entry) => [entry.statement, entry]))
+      const verdicts = claims.map((claim, position) => {
+        const wordVerdict = words.verdicts[position] ?? Words.unknown
+        const entry = byStatement.get(position + 1)
+        return entry === undefined ? wordVerdict : verdictOf(claim, wordVerdict, entry)
       })
-      const bills = [bill ?? { ...unpriced, inputTokens, outputTokens }]
+      const bills = [bill ?? { ...unknownBill, inputTokens, outputTokens }]
       const checked: Checked = { verdicts, inputTokens, outputTokens, bills }
       return checked
     })
@@ -153,7 +153,7 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
             logFailure(failure),
             Effect.map(Words.check(claims), (checked): Checked => ({
               ...checked,
-              bills: isBilled(failure) ? [unpriced] : []
+              bills: isBilled(failure) ? [unknownBill] : []
             }))
           )
         )

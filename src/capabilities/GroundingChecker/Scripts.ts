@@ -7,7 +7,7 @@ const eastAsian = ["Han", "Hiragana", "Katakana", "Bopomofo"]
  * The other scripts that are in use today, by their names in Unicode. Where two have as many letters, the first one
  * counts.
  */
-const names = (
+const scriptNames = (
   "Hangul Cyrillic Arabic Greek Hebrew Devanagari Thai Latin Bengali Tamil Telugu Gujarati Kannada Malayalam Gurmukhi " +
   "Oriya Sinhala Khmer Lao Myanmar Tibetan Armenian Georgian Ethiopic Thaana Mongolian Adlam Balinese Bamum Batak " +
   "Canadian_Aboriginal Chakma Cham Cherokee Hanifi_Rohingya Javanese Kayah_Li Lepcha Limbu Lisu Mandaic Meetei_Mayek " +
@@ -20,11 +20,11 @@ const lettersOf = (scripts: ReadonlyArray<string>): RegExp =>
 
 const scripts = [
   ["Han", lettersOf(eastAsian)] as const,
-  ...names.map((name) => [name, lettersOf([name])] as const)
+  ...scriptNames.map((name) => [name, lettersOf([name])] as const)
 ]
 
 /** A character that belongs to one script. Digits, punctuation and accents are common to several. */
-const ofOneScript = /[^\p{Script=Common}\p{Script=Inherited}]/gu
+const characterOfOneScript = /[^\p{Script=Common}\p{Script=Inherited}]/gu
 
 const countOf = (text: string, characters: RegExp): number => text.match(characters)?.length ?? 0
 
@@ -33,20 +33,20 @@ const countOf = (text: string, characters: RegExp): number => text.match(charact
  * that are out of use. Undefined for a text without letters.
  */
 export const scriptOf = (text: string): string | undefined => {
-  let left = countOf(text, ofOneScript)
-  let most = 0
+  let lettersLeft = countOf(text, characterOfOneScript)
+  let mostLetters = 0
   let found: string | undefined
   for (const [name, letters] of scripts) {
     // No other script can have more letters.
-    if (left <= most) return found
+    if (lettersLeft <= mostLetters) return found
     const count = countOf(text, letters)
-    left -= count
-    if (count > most) {
-      most = count
+    lettersLeft -= count
+    if (count > mostLetters) {
+      mostLetters = count
       found = name
     }
   }
-  return left > most ? "other" : found
+  return lettersLeft > mostLetters ? "other" : found
 }
 
 /** Scripts without spaces between words, which are compared by pairs of characters. */

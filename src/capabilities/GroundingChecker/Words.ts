@@ -20,7 +20,7 @@ import {
   hasNegation,
   missingWordsIn,
   namesOf,
-  normal,
+  normalize,
   numbersOf,
   quotationsOf,
   wordsOf
@@ -30,29 +30,38 @@ import { scriptOf } from "./Scripts.ts"
 /** Maximum number of UTF-16 units of a statement that are examined. */
 const maxClaimLength = 2_000
 /** Minimum weighted share of a statement's words in the sentences, for full and for partial support. */
-const shares = { whole: 0.58, part: 0.32 } as const
+const minShares = { whole: 0.58, part: 0.32 } as const
 /** For scripts without spaces, which are compared by pairs of characters. A paraphrase keeps fewer of them. */
-const unspacedShares = { whole: 0.36, part: 0.18 } as const
+const minUnspacedShares = { whole: 0.36, part: 0.18 } as const
 /** Minimum share from which a negation on one side only is a contradiction. */
-const sameSubjectShare = 0.45
+const minSubjectShare = 0.45
 
 /** The check is not possible. */
 export const unknown: Verdict = { supported: null, spans: [], reasons: [] }
 
-/**
- * Severity of items that passages lack: 0 if they are near, 1 if they are elsewhere in a passage, 2 if they are
- * missing.
- */
-const severityOf = (
-  found: ReadonlyArray<BestMatch>,
-  near: (one: BestMatch) => boolean,
-  anywhere: (one: BestMatch) => boolean
-): 0 | 1 | 2 => {
-  if (found.some(near)) return 0
-  return found.some(anywhere) ? 1 : 2
+/** A match, with the words and numbers of its best sentences. */
+interface ReadMatch {
+  readonly match: BestMatch
+  readonly words: ReadonlySet<string>
+  readonly numbers: ReadonlySet<string>
 }
 
-const has = (words: ReadonlySet<string>, name: string): boolean =>
+const readMatch = (match: BestMatch): ReadMatch => {
+  const text = match.sentences.map((sentence) => sentence.text).join(" ")
+  return { match, words: wordsOf(text), numbers: new Set(numbersOf(text).flat()) }
+}
+
+/** How severe it is if an item is not in the best sentences: 1 if it is elsewhere in a passage, 2 if it is missing. */
+const severityOf = (
+  matches: ReadonlyArray<ReadMatch>,
+  isInSentences: (match: ReadMatch) => boolean,
+  isInPassage: (match: ReadMatch) => boolean
+): 0 | 1 | 2 => {
+  if (matches.some(isInSentences)) return 0
+  return matches.some(isInPassage) ? 1 : 2
+}
+
+const containsName = (words: ReadonlySet<string>, name: string): boolean =>
   words.has(name) ||
   (name.length > 4 && name.endsWith("s") && words.has(name.slice(0, -1))) ||
   words.has(`${name}s`)
@@ -68,7 +77,7 @@ interface Clause {
 }
 
 /** Minimum share of the best clause's weight that a further clause has to add. */
-const addedShare = 0.35
+const minAddedShare = 0.35
 
 /** The clauses that support the statement: the best, and those that add terms the better ones do not have. */
 const clausesAbout = ({ evidence, matched, sentences }: BestMatch): ReadonlyArray<Clause> => {
@@ -81,7 +90,7 @@ const clausesAbout = ({ evidence, matched, sentences }: BestMatch): ReadonlyArra
   const weightOf = (terms: ReadonlyArray<string>) =>
     terms.reduce((sum, term) => sum + evidence.weightOf(term), 0)
   const ranked = clauses.toSorted((one, other) => weightOf(other.terms) - weightOf(one.terms))
-  const minAddedWeight = weightOf(ranked[0]?.terms ?? []) * addedShare
+  const minAddedWeight = weightOf(ranked[0]?.terms ?? []) * minAddedShare
   const covered = new Set<string>()
   const chosen: Array<Clause> = []
   for (const { sentence, terms, text } of ranked) {
@@ -93,15 +102,15 @@ const clausesAbout = ({ evidence, matched, sentences }: BestMatch): ReadonlyArra
   return chosen
 }
 
-/** Whether one text says that something is missing which the other has. */
-const saysMissing = (evidence: Evidence, lacking: string, having: string): boolean => {
-  const missing = missingWordsIn(lacking)
-  if (missing.length === 0 || hasNegation(having) || missingWordsIn(having).length > 0) return false
-  return missing.some((word) => sharesTerm(evidence, word, having))
+/** Whether one text says that something is missing, and the other affirms it. */
+const saysMissing = (evidence: Evidence, denying: string, affirming: string): boolean => {
+  const missing = missingWordsIn(denying)
+  if (missing.length === 0 || hasNegation(affirming) || missingWordsIn(affirming).length > 0) return false
+  return missing.some((word) => sharesTerm(evidence, word, affirming))
 }
 
-/** Contradicted if a negation is not in the same sentences, or if something affirmed is negated or missing there. */
-const contradict = (claim: string, clauses: ReadonlyArray<Clause>, evidence: Evidence): boolean => {
+/** True if the claim has a negation that the sentences lack, or if they negate or lack what the claim affirms. */
+const isContradicted = (claim: string, clauses: ReadonlyArray<Clause>, evidence: Evidence): boolean => {
   if (clauses.some(({ text }) => saysMissing(evidence, text, claim))) return true
   const sentences = clauses.map(({ sentence }) => sentence).join(" ")
   if (saysMissing(evidence, claim, sentences)) return true
@@ -119,44 +128,39 @@ const verdictOf = function* (
   best: BestMatch
 ): Generator<void, Verdict> {
   const { evidence } = best
-  const claimed = new Set(evidence.termsOf(claim))
+  const claimTerms = new Set(evidence.termsOf(claim))
   const names = namesOf(claim, evidence)
   const numbers = numbersOf(claim)
-  if (claimed.size === 0 && numbers.length === 0) return unknown
+  if (claimTerms.size === 0 && numbers.length === 0) return unknown
   let total = 0
-  let carried = 0
-  for (const term of claimed) {
+  let matchedWeight = 0
+  for (const term of claimTerms) {
     const weight = evidence.weightOf(term)
     total += weight
-    if (found.some((one) => one.matched.has(term) || one.evidence.titleTerms.has(term))) carried += weight
+    if (found.some((one) => one.matched.has(term) || one.evidence.titleTerms.has(term))) matchedWeight += weight
   }
-  const { part, whole } = evidence.isUnspaced ? unspacedShares : shares
-  const share = total === 0 ? 1 : carried / total
-  const near = found.map((one) => {
-    const text = one.sentences.map((sentence) => sentence.text).join(" ")
-    return { one, words: wordsOf(text), numbers: new Set(numbersOf(text).flat()) }
-  })
+  const { part, whole } = evidence.isUnspaced ? minUnspacedShares : minShares
+  const share = total === 0 ? 1 : matchedWeight / total
+  const matches = found.map(readMatch)
   yield
-  const nearOf = (one: BestMatch) => near.find((each) => each.one === one)
-  const graveNumbers = numbers.map((forms) =>
+  const numberSeverities = numbers.map((forms) =>
     severityOf(
-      found,
-      (one) =>
-        forms.some((form) => nearOf(one)?.numbers.has(form) === true || one.evidence.titleNumbers.has(form)),
-      (one) => forms.some((form) => one.evidence.numbers.has(form))
+      matches,
+      (read) => forms.some((form) => read.numbers.has(form) || read.match.evidence.titleNumbers.has(form)),
+      ({ match }) => forms.some((form) => match.evidence.numbers.has(form))
     )
   )
-  const graveNames = names.map((name) =>
+  const nameSeverities = names.map((name) =>
     severityOf(
-      found,
-      (one) => has(nearOf(one)?.words ?? new Set(), name) || has(one.evidence.titleWords, name),
-      (one) => has(one.evidence.words, name)
+      matches,
+      ({ match, words }) => containsName(words, name) || containsName(match.evidence.titleWords, name),
+      ({ match }) => containsName(match.evidence.words, name)
     )
   )
-  // Where every noun is capitalised, an unknown one may be a synonym instead of a name.
-  const strangeNoun =
-    !evidence.capitals &&
-    namesOf(claim, { capitals: true }).some((noun) => !found.some((one) => one.evidence.resembles(noun)))
+  // Where every noun is capitalised, an unknown noun may be a synonym instead of a name.
+  const hasUnknownNoun =
+    !evidence.capitalsAreNames &&
+    namesOf(claim, { capitalsAreNames: true }).some((noun) => !found.some((one) => one.evidence.hasSimilarWord(noun)))
   yield
   // A verbatim clause may still lack the negation around it.
   const isVerbatim = found.some(({ sentences }) =>
@@ -169,46 +173,46 @@ const verdictOf = function* (
     (quoted) => !found.some((one) => one.evidence.folded.includes(folded(quoted)))
   )
   yield
-  const contradicts = share >= sameSubjectShare && contradict(claim, clausesAbout(best), evidence)
+  const contradicts = share >= minSubjectShare && isContradicted(claim, clausesAbout(best), evidence)
   const spans = found.flatMap(({ evidence: own, sentences }) => {
     const text = own.span(sentences)
     return text === null ? [] : [{ index: own.passage.index, text }]
   })
   if (isVerbatim) return { supported: "yes", spans, reasons: [] }
-  const worst = Math.max(0, ...graveNumbers, ...graveNames)
+  const worst = Math.max(0, ...numberSeverities, ...nameSeverities)
   const reasons = [
-    ...(Math.max(0, ...graveNumbers) > 0 ? ["number"] : []),
-    ...(strangeNoun || Math.max(0, ...graveNames) > 0 ? ["name"] : []),
+    ...(Math.max(0, ...numberSeverities) > 0 ? ["number"] : []),
+    ...(hasUnknownNoun || Math.max(0, ...nameSeverities) > 0 ? ["name"] : []),
     ...(missesQuotation ? ["quotation"] : []),
     ...(contradicts ? ["negation"] : []),
     ...(share < whole ? ["words"] : [])
   ]
-  const isDenied = worst === 2 || missesQuotation || contradicts || share < part
-  const isWhole = worst === 0 && !strangeNoun && share >= whole
-  return { supported: isDenied ? "no" : isWhole ? "yes" : "partly", spans, reasons }
+  const isUnsupported = worst === 2 || missesQuotation || contradicts || share < part
+  const isFullySupported = worst === 0 && !hasUnknownNoun && share >= whole
+  return { supported: isUnsupported ? "no" : isFullySupported ? "yes" : "partly", spans, reasons }
 }
 
 /** Checks claims, and shares the analysis of their passages. */
 export class WordChecker {
-  private readonly known = new Map<CitedPassage, Evidence>()
+  private readonly evidenceByPassage = new Map<CitedPassage, Evidence>()
 
   private *evidenceOf(passage: CitedPassage): Generator<void, Evidence> {
-    const known = this.known.get(passage)
+    const known = this.evidenceByPassage.get(passage)
     if (known !== undefined) return known
-    const made = yield* Evidence.of(passage)
-    this.known.set(passage, made)
-    return made
+    const evidence = yield* Evidence.of(passage)
+    this.evidenceByPassage.set(passage, evidence)
+    return evidence
   }
 
   /** Checks a claim in steps. */
   *check({ passages, text }: Claim): Generator<void, Verdict> {
-    const claim = normal(text.slice(0, maxClaimLength)).replaceAll(
+    const claim = normalize(text.slice(0, maxClaimLength)).replaceAll(
       /^[\s>#*+-]+|^\s*\d{1,3}[.)](?:\s+|$)|\*\*|__/gu,
       ""
     )
     const english = isEnglish(claim)
     const script = scriptOf(claim)
-    const alike: Array<Evidence> = []
+    const comparable: Array<Evidence> = []
     for (const passage of passages) {
       const evidence = yield* this.evidenceOf(passage)
       if (
@@ -216,12 +220,12 @@ export class WordChecker {
         (script === undefined || evidence.script === script) &&
         (english === undefined || evidence.isEnglish === undefined || evidence.isEnglish === english)
       )
-        alike.push(evidence)
+        comparable.push(evidence)
     }
     // Words of different languages cannot be compared.
-    if (alike.length === 0) return unknown
+    if (comparable.length === 0) return unknown
     const found: Array<BestMatch> = []
-    for (const evidence of alike) {
+    for (const evidence of comparable) {
       yield
       found.push(evidence.find(new Set(evidence.termsOf(claim))))
     }

@@ -25,15 +25,15 @@ import * as Requests from "./Requests.ts"
 
 /** Maximum clock difference. */
 const skewSeconds = 60
-/** Cache of provider metadata. Keys are cached for at most five minutes. */
-const described = { capacity: 256, timeToLive: Duration.minutes(10), failureTimeToLive: Duration.seconds(5) }
+/** Cache of providers' metadata. The library caches signing keys for at most five minutes. */
+const metadataCache = { capacity: 256, timeToLive: Duration.minutes(10), failureTimeToLive: Duration.seconds(5) }
 const maxGroups = 1_000
 const maxSubjectCharacters = 255
 
 const invalid = (message: string) => new IdentityProviderError({ reason: "Invalid", message })
 
 /** The library's messages are constant. The data is in the cause, which is not passed on. */
-const failed = (thrown: unknown): IdentityProviderError => {
+const fromThrown = (thrown: unknown): IdentityProviderError => {
   if (thrown instanceof IdentityProviderError) return thrown
   if (thrown instanceof Oauth.AuthorizationResponseError) {
     return new IdentityProviderError({ reason: "Denied", message: "The provider refused the sign-in." })
@@ -44,7 +44,7 @@ const failed = (thrown: unknown): IdentityProviderError => {
   return invalid(isError(thrown) ? thrown.message : "The provider's answer could not be read.")
 }
 
-const refused = ({ message, reason }: OutboundHttpError) =>
+const fromHttpError = ({ message, reason }: OutboundHttpError) =>
   new IdentityProviderError({
     reason: reason === "InvalidUrl" || reason === "Refused" ? "Invalid" : "Unavailable",
     message
@@ -62,9 +62,9 @@ const make = Effect.gen(function* () {
   const http = yield* OutboundHttp
 
   const ask = <A>(issuer: URL, call: (options: Requests.Options) => Promise<A>) =>
-    Requests.ask(http, issuer, call, refused, failed)
+    Requests.ask(http, issuer, call, fromHttpError, fromThrown)
 
-  const describe = (issuer: string) =>
+  const fetchMetadata = (issuer: string) =>
     Effect.gen(function* () {
       const url = urlOf(issuer)
       if (!Requests.isWeb(url)) return yield* invalid("The issuer is not a URL.")
@@ -82,9 +82,9 @@ const make = Effect.gen(function* () {
     })
 
   const providers = yield* Cache.makeWith({
-    capacity: described.capacity,
-    lookup: describe,
-    timeToLive: (exit) => (Exit.isSuccess(exit) ? described.timeToLive : described.failureTimeToLive)
+    capacity: metadataCache.capacity,
+    lookup: fetchMetadata,
+    timeToLive: (exit) => (Exit.isSuccess(exit) ? metadataCache.timeToLive : metadataCache.failureTimeToLive)
   })
 
   const begin = Effect.fn("IdentityProvider.begin")(function* (client: IdentityClient, email: string) {
@@ -130,7 +130,7 @@ const make = Effect.gen(function* () {
     const client: Oauth.Client = { client_id: given.clientId, [Oauth.clockTolerance]: skewSeconds }
     const parameters = yield* Effect.try({
       try: () => Oauth.validateAuthResponse(server, client, new URLSearchParams(answer), flow.state),
-      catch: failed
+      catch: fromThrown
     })
     const { claims, response, tokens } = yield* ask(issuer, async (options) => {
       const received = await Oauth.authorizationCodeGrantRequest(
@@ -154,7 +154,7 @@ const make = Effect.gen(function* () {
         Oauth.validateApplicationLevelSignature(keys, response, options).then(
           () => true,
           (thrown: unknown) =>
-            codeOf(thrown) === Oauth.KEY_SELECTION ? false : Promise.reject(failed(thrown))
+            codeOf(thrown) === Oauth.KEY_SELECTION ? false : Promise.reject(fromThrown(thrown))
         )
       )
     // The library caches keys by the metadata object. A new object makes it fetch them again.
@@ -166,9 +166,9 @@ const make = Effect.gen(function* () {
     }
     const now = (yield* Clock.currentTimeMillis) / 1_000
     if (claims.iat > now + skewSeconds) return yield* invalid("The id token was issued in the future.")
-    const misses = claims["email"] === undefined || missesGroups(claims, given)
-    const more =
-      misses && server.userinfo_endpoint !== undefined
+    const needsUserInfo = claims["email"] === undefined || lacksGroups(claims, given)
+    const userInfo =
+      needsUserInfo && server.userinfo_endpoint !== undefined
         ? yield* ask(issuer, async (options) =>
             Oauth.processUserInfoResponse(
               server,
@@ -178,19 +178,19 @@ const make = Effect.gen(function* () {
             )
           )
         : {}
-    const all: Readonly<Record<string, unknown>> = { ...more, ...claims }
+    const allClaims: Readonly<Record<string, unknown>> = { ...userInfo, ...claims }
     return {
       subject: claims.sub,
-      email: textOf(all["email"]),
-      emailVerified: isTrue(all["email_verified"]),
-      groups: given.groupsClaim === null ? [] : groupsOf(all[given.groupsClaim])
+      email: textOf(allClaims["email"]),
+      emailVerified: isTrue(allClaims["email_verified"]),
+      groups: given.groupsClaim === null ? [] : groupsOf(allClaims[given.groupsClaim])
     } satisfies IdentityClaims
   })
 
   return { begin, finish }
 })
 
-const missesGroups = (claims: Oauth.IDToken, { groupsClaim }: IdentityClient) =>
+const lacksGroups = (claims: Oauth.IDToken, { groupsClaim }: IdentityClient) =>
   groupsClaim !== null && claims[groupsClaim] === undefined
 
 export const layerOpenIdConnect: Layer.Layer<IdentityProvider, never, OutboundHttp> = Layer.effect(

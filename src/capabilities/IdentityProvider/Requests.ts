@@ -26,7 +26,7 @@ const optionsFor = <E>(
   issuer: URL,
   signal: AbortSignal,
   runtime: Runtime.Runtime<never>,
-  refused: (error: OutboundHttpError) => E
+  fromHttpError: (error: OutboundHttpError) => E
 ) => ({
   signal,
   [Oauth.allowInsecureRequests]: issuer.protocol === "http:" && isLocalHost(issuer.hostname),
@@ -44,30 +44,30 @@ const optionsFor = <E>(
       timeout,
       maxRedirects: 0
     })
-    const exit = await Runtime.runPromiseExit(runtime)(Effect.mapError(exchange, refused), { signal })
+    const exit = await Runtime.runPromiseExit(runtime)(Effect.mapError(exchange, fromHttpError), { signal })
     if (Exit.isFailure(exit)) {
       throw exit.cause._tag === "Fail" ? exit.cause.error : new Error("The request was interrupted.")
     }
     const { body, headers, status } = exit.value
     // These responses have no body, and the constructor refuses one.
-    const empty = status === 204 || status === 205 || status === 304
-    return new Response(empty ? null : new Uint8Array(body), { status: Math.max(200, status), headers })
+    const hasNoBody = status === 204 || status === 205 || status === 304
+    return new Response(hasNoBody ? null : new Uint8Array(body), { status: Math.max(200, status), headers })
   }
 })
 
 export type Options = ReturnType<typeof optionsFor>
 
-/** Calls the library for the provider `issuer`. `refused` converts errors of requests, `failed` all thrown values. */
+/** Calls the library for a provider. `fromHttpError` converts errors of requests, `fromThrown` everything thrown. */
 export const ask = <A, E>(
   http: Http,
   issuer: URL,
   call: (options: Options) => Promise<A>,
-  refused: (error: OutboundHttpError) => E,
-  failed: (thrown: unknown) => E
+  fromHttpError: (error: OutboundHttpError) => E,
+  fromThrown: (thrown: unknown) => E
 ): Effect.Effect<A, E> =>
   Effect.flatMap(Effect.runtime(), (runtime) =>
     Effect.tryPromise({
-      try: (signal) => call(optionsFor(http, issuer, signal, runtime, refused)),
-      catch: failed
+      try: (signal) => call(optionsFor(http, issuer, signal, runtime, fromHttpError)),
+      catch: fromThrown
     })
   )

@@ -17,14 +17,14 @@ import { isSafe, isWeb, maxBytes } from "./Requests.ts"
 
 /** Time-out of each request, and of the whole discovery. */
 const requestTimeout = "5 seconds"
-const wholeTimeout = "20 seconds"
+const discoveryTimeout = "20 seconds"
 const maxUrlCharacters = 2_048
 const maxScopeCharacters = 4_096
 
 export const invalid = (message: string) => new ToolAuthorizationError({ reason: "Invalid", message })
 
-/** A redirect is refused, because an endpoint is used at the address that was checked. */
-export const ofRequest = ({ message, reason }: OutboundHttpError): ToolAuthorizationError =>
+/** A redirect is invalid, because an endpoint is used at the address that was checked. */
+export const fromHttpError = ({ message, reason }: OutboundHttpError): ToolAuthorizationError =>
   new ToolAuthorizationError({
     reason:
       reason === "Unresolved" || reason === "Unreachable" || reason === "TimedOut"
@@ -72,11 +72,11 @@ const covers = (resource: string, url: URL): boolean => {
 }
 
 /** Where metadata may be, the most likely place first. */
-const resourcePlaces = (url: URL): ReadonlyArray<string> => {
-  const known = `${url.origin}/.well-known/oauth-protected-resource`
-  return pathOf(url) === "" ? [known] : [`${known}${pathOf(url)}`, known]
+const resourceMetadataUrls = (url: URL): ReadonlyArray<string> => {
+  const wellKnown = `${url.origin}/.well-known/oauth-protected-resource`
+  return pathOf(url) === "" ? [wellKnown] : [`${wellKnown}${pathOf(url)}`, wellKnown]
 }
-const serverPlaces = (issuer: URL): ReadonlyArray<string> => {
+const serverMetadataUrls = (issuer: URL): ReadonlyArray<string> => {
   const path = pathOf(issuer)
   const at = (name: string) => `${issuer.origin}/.well-known/${name}${path}`
   const both = [at("oauth-authorization-server"), at("openid-configuration")]
@@ -86,14 +86,14 @@ const serverPlaces = (issuer: URL): ReadonlyArray<string> => {
 type Http = Context.Tag.Service<typeof OutboundHttp>
 type Addresses = Context.Tag.Service<typeof OutboundAddresses>
 
-export const discovery = (http: Http, addresses: Addresses) => {
+export const makeDiscover = (http: Http, addresses: Addresses) => {
   const send = (request: Pick<OutboundRequest, "url" | "method" | "headers" | "body">) =>
     http
       .fetch({ ...request, maxBytes, timeout: requestTimeout, maxRedirects: 0 })
-      .pipe(Effect.mapError(ofRequest))
+      .pipe(Effect.mapError(fromHttpError))
 
   /** The document at `url`; none if there is none. Other statuses than 200 and 4xx are failures of the server. */
-  const document = Effect.fn("ToolDiscovery.document")(function* (url: string) {
+  const fetchDocument = Effect.fn("ToolDiscovery.document")(function* (url: string) {
     const { body, status } = yield* send({ url, headers: { accept: "application/json" } })
     if (status >= 500 || status === 429) {
       return yield* new ToolAuthorizationError({
@@ -104,9 +104,9 @@ export const discovery = (http: Http, addresses: Addresses) => {
     return status === 200 ? Either.getRight(Json.parse(new TextDecoder().decode(body))) : Option.none()
   })
 
-  const firstOf = Effect.fn("ToolDiscovery.firstOf")(function* (places: ReadonlyArray<string>) {
-    for (const place of places) {
-      const found = yield* document(place)
+  const firstDocument = Effect.fn("ToolDiscovery.firstOf")(function* (urls: ReadonlyArray<string>) {
+    for (const metadataUrl of urls) {
+      const found = yield* fetchDocument(metadataUrl)
       if (Option.isSome(found)) return found
     }
     return Option.none()
@@ -120,12 +120,12 @@ export const discovery = (http: Http, addresses: Addresses) => {
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} })
     })
     const challenge = response.status === 401 ? response.headers["www-authenticate"] : undefined
-    const place = challengeParameter(challenge, "resource_metadata")
+    const metadataUrl = challengeParameter(challenge, "resource_metadata")
     const scope = challengeParameter(challenge, "scope")
-    if (place !== null && !isSafe(urlOf(place))) {
+    if (metadataUrl !== null && !isSafe(urlOf(metadataUrl))) {
       return yield* invalid("The MCP server names no https address for its metadata.")
     }
-    const found = yield* place === null ? firstOf(resourcePlaces(url)) : document(place)
+    const found = yield* metadataUrl === null ? firstDocument(resourceMetadataUrls(url)) : fetchDocument(metadataUrl)
     if (Option.isNone(found)) return { scope, metadata: Option.none() }
     const metadata = decodeResource(found.value)
     if (Option.isNone(metadata)) return yield* invalid("The MCP server's metadata cannot be read.")
@@ -148,24 +148,24 @@ export const discovery = (http: Http, addresses: Addresses) => {
     if (!isSafe(url) || url.search !== "" || url.hash !== "") {
       return yield* invalid("The MCP server names no https address as its authorization server.")
     }
-    const found = Option.flatMap(yield* firstOf(serverPlaces(url)), (one) => decodeServer(one))
+    const found = Option.flatMap(yield* firstDocument(serverMetadataUrls(url)), (one) => decodeServer(one))
     if (Option.isNone(found)) return yield* invalid("The authorization server's metadata cannot be read.")
     const server = found.value
     if (server.issuer !== issuer) {
       return yield* invalid("The authorization server's metadata is of another issuer.")
     }
-    const page = yield* checkedEndpoint("sign-in page", server.authorization_endpoint)
+    const signInPage = yield* checkedEndpoint("sign-in page", server.authorization_endpoint)
     // A browser goes there, so no request of ours would check the address.
-    if (page !== null) {
-      const port = page.port === "" ? (page.protocol === "https:" ? 443 : 80) : Number(page.port)
-      yield* Effect.mapError(addresses.of(page.hostname, port), ofRequest)
+    if (signInPage !== null) {
+      const port = signInPage.port === "" ? (signInPage.protocol === "https:" ? 443 : 80) : Number(signInPage.port)
+      yield* Effect.mapError(addresses.of(signInPage.hostname, port), fromHttpError)
     }
     const token = yield* checkedEndpoint("token endpoint", server.token_endpoint)
     if (token === null) return yield* invalid("The authorization server has no token endpoint.")
     const hasPkce = server.code_challenge_methods_supported?.includes("S256") === true
     const made: AuthorizationServer = {
       issuer,
-      authorizationEndpoint: hasPkce ? (page?.href ?? null) : null,
+      authorizationEndpoint: hasPkce ? (signInPage?.href ?? null) : null,
       tokenEndpoint: token.href,
       registrationEndpoint:
         (yield* checkedEndpoint("registration endpoint", server.registration_endpoint))?.href ?? null,
@@ -179,7 +179,7 @@ export const discovery = (http: Http, addresses: Addresses) => {
     return made
   })
 
-  const discover = Effect.fn("ToolDiscovery.discover")(function* (address: string, wanted: string | null) {
+  const discover = Effect.fn("ToolDiscovery.discover")(function* (address: string, requiredIssuer: string | null) {
     const url = urlOf(address)
     if (!isWeb(url)) return yield* invalid("The MCP server's address is none.")
     const { metadata, scope } = yield* protectedResource(url)
@@ -187,10 +187,10 @@ export const discovery = (http: Http, addresses: Addresses) => {
       onNone: () => null,
       onSome: ({ authorization_servers }) => authorization_servers
     })
-    if (wanted !== null && named?.includes(wanted) === false) {
+    if (requiredIssuer !== null && named?.includes(requiredIssuer) === false) {
       return yield* invalid("The MCP server does not name the issuer that is configured for the tool.")
     }
-    const issuer = wanted ?? named?.[0]
+    const issuer = requiredIssuer ?? named?.[0]
     if (issuer === undefined) {
       return yield* invalid("The MCP server does not say which authorization server it uses.")
     }
@@ -207,7 +207,7 @@ export const discovery = (http: Http, addresses: Addresses) => {
 
   return (url: string, issuer: string | null) =>
     Effect.timeoutFail(discover(url, issuer), {
-      duration: wholeTimeout,
+      duration: discoveryTimeout,
       onTimeout: () =>
         new ToolAuthorizationError({ reason: "Unavailable", message: "The servers answer too slowly." })
     })

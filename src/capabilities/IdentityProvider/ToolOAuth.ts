@@ -15,18 +15,18 @@ import {
 } from "../IdentityProvider.ts"
 import { OutboundAddresses, OutboundHttp } from "../OutboundHttp.ts"
 import * as Requests from "./Requests.ts"
-import { discovery, invalid, ofRequest } from "./ToolDiscovery.ts"
+import { makeDiscover, invalid, fromHttpError } from "./ToolDiscovery.ts"
 
 const maxTokenCharacters = 16_384
 
 const unavailable = (message: string) => new ToolAuthorizationError({ reason: "Unavailable", message })
 const refused = (message: string) => new ToolAuthorizationError({ reason: "Refused", message })
 
-/** Errors that may pass (RFC 6749 and 8628). */
-const transient = new Set(["server_error", "temporarily_unavailable", "slow_down"])
+/** Codes of transient errors (RFC 6749 and 8628). */
+const transientErrors = new Set(["server_error", "temporarily_unavailable", "slow_down"])
 
 /** The library's messages are constant. The data is in the cause, which is not passed on. */
-const failed = (thrown: unknown): ToolAuthorizationError => {
+const fromThrown = (thrown: unknown): ToolAuthorizationError => {
   if (thrown instanceof ToolAuthorizationError) return thrown
   if (thrown instanceof Oauth.AuthorizationResponseError) {
     return new ToolAuthorizationError({ reason: "Denied", message: "The sign-in was refused." })
@@ -34,7 +34,7 @@ const failed = (thrown: unknown): ToolAuthorizationError => {
   if (thrown instanceof Oauth.ResponseBodyError) {
     const { error, status } = thrown
     const message = `The authorization server refused with status ${status}.`
-    return transient.has(error) ? unavailable(message) : refused(message)
+    return transientErrors.has(error) ? unavailable(message) : refused(message)
   }
   if (thrown instanceof Oauth.WWWAuthenticateChallengeError) {
     return refused("The authorization server does not accept the client.")
@@ -59,7 +59,7 @@ const authentication = ({ authMethods }: AuthorizationServer, { clientSecret }: 
     : Oauth.ClientSecretPost(secret)
 }
 
-/** A client with a secret where the server knows one: its refresh tokens are of use to nobody else. */
+/** Prefers a client with a secret, because its refresh tokens are useless without the secret. */
 const registrationMethod = ({ authMethods }: AuthorizationServer) =>
   ["client_secret_basic", "client_secret_post"].find((method) => authMethods.includes(method)) ?? "none"
 
@@ -78,7 +78,7 @@ const isToken = (text: string) =>
   text !== "" && text.length <= maxTokenCharacters && /^[\x21-\x7e]+$/.test(text)
 
 const tokensOf = (answer: Oauth.TokenEndpointResponse): ToolTokens => {
-  const { access_token: access, expires_in: lasts, refresh_token: refresh, scope, token_type: type } = answer
+  const { access_token: access, expires_in: expiresInSeconds, refresh_token: refresh, scope, token_type: type } = answer
   if (type !== "bearer") throw invalid("The authorization server sent a token that is no bearer token.")
   if (!isToken(access) || (refresh !== undefined && !isToken(refresh))) {
     throw invalid("The authorization server sent a token that cannot be used.")
@@ -86,19 +86,19 @@ const tokensOf = (answer: Oauth.TokenEndpointResponse): ToolTokens => {
   return {
     access: Redacted.make(access),
     refresh: refresh === undefined ? null : Redacted.make(refresh),
-    lastsSeconds: lasts === undefined ? null : Math.min(lasts, 31_536_000),
+    lastsSeconds: expiresInSeconds === undefined ? null : Math.min(expiresInSeconds, 31_536_000),
     scope: scope ?? null
   }
 }
 
 const make = Effect.gen(function* () {
   const http = yield* OutboundHttp
-  const discover = discovery(http, yield* OutboundAddresses)
+  const discover = makeDiscover(http, yield* OutboundAddresses)
 
   const ask = <A>(
     { issuer }: AuthorizationServer,
     call: (options: Requests.Options) => Promise<A>
-  ): Effect.Effect<A, ToolAuthorizationError> => Requests.ask(http, new URL(issuer), call, ofRequest, failed)
+  ): Effect.Effect<A, ToolAuthorizationError> => Requests.ask(http, new URL(issuer), call, fromHttpError, fromThrown)
 
   const register = Effect.fn("ToolAuthorization.register")(function* (
     server: AuthorizationServer,
@@ -110,7 +110,7 @@ const make = Effect.gen(function* () {
       )
     }
     const method = registrationMethod(server)
-    const made = yield* ask(server, async (options) =>
+    const registered = yield* ask(server, async (options) =>
       Oauth.processDynamicClientRegistrationResponse(
         await Oauth.dynamicClientRegistrationRequest(
           metadataOf(server),
@@ -122,9 +122,9 @@ const make = Effect.gen(function* () {
         )
       )
     )
-    const secret = made.client_secret
+    const secret = registered.client_secret
     const client: ToolClient = {
-      clientId: made.client_id,
+      clientId: registered.client_id,
       clientSecret: typeof secret === "string" && secret !== "" ? Redacted.make(secret) : null
     }
     return client
@@ -159,10 +159,10 @@ const make = Effect.gen(function* () {
     return { url: url.href, signIn }
   })
 
-  type Given = Pick<ToolAuthorizationTarget, "server" | "resource">
+  type TokenTarget = Pick<ToolAuthorizationTarget, "server" | "resource">
 
   const finish = Effect.fn("ToolAuthorization.finish")(function* (
-    { resource, server }: Given,
+    { resource, server }: TokenTarget,
     given: ToolClient,
     redirectUri: string,
     { state, verifier }: { readonly state: string; readonly verifier: string },
@@ -172,7 +172,7 @@ const make = Effect.gen(function* () {
     const client: Oauth.Client = { client_id: given.clientId }
     const parameters = yield* Effect.try({
       try: () => Oauth.validateAuthResponse(metadata, client, new URLSearchParams(answer), state),
-      catch: failed
+      catch: fromThrown
     })
     return yield* ask(server, async (options) => {
       const received = await Oauth.authorizationCodeGrantRequest(
@@ -191,7 +191,7 @@ const make = Effect.gen(function* () {
   })
 
   const refresh = Effect.fn("ToolAuthorization.refresh")(function* (
-    { resource, server }: Given,
+    { resource, server }: TokenTarget,
     given: ToolClient,
     token: Redacted.Redacted
   ) {

@@ -24,13 +24,13 @@ const make = (options: TableOptions) =>
     const sql = yield* PgClient.PgClient
     const rows = makeRows(sql)
     const policyOf = (queue: QueueName): QueuePolicy => (options.policies ?? policies)[queue]
-    const local = new Set<{ readonly queue: QueueName; readonly wake: Effect.Effect<void> }>()
+    const localWorkers = new Set<{ readonly queue: QueueName; readonly wake: Effect.Effect<void> }>()
     // Within a transaction this is too early, but harmless: the commit sends the notification.
-    const wakeLocal = (queue: QueueName) =>
-      Effect.forEach(local, (worker) => (worker.queue === queue ? worker.wake : Effect.void), {
+    const wakeLocalWorkers = (queue: QueueName) =>
+      Effect.forEach(localWorkers, (worker) => (worker.queue === queue ? worker.wake : Effect.void), {
         discard: true
       })
-    const jobs = makeJobs(rows, policyOf, wakeLocal)
+    const jobs = makeJobs(rows, policyOf, wakeLocalWorkers)
 
     return JobQueue.of({
       ...jobs,
@@ -40,19 +40,19 @@ const make = (options: TableOptions) =>
           const wake = yield* startWorker(rows, {
             queue,
             concurrency,
-            handler: (job) => Effect.zipRight(wakeUps.began, handler(job)),
+            handler: (job) => Effect.zipRight(wakeUps.jobStarted, handler(job)),
             onDead,
             policy: policyOf(queue)
           })
           const worker = { queue, wake }
           yield* Effect.acquireRelease(
-            Effect.sync(() => local.add(worker)),
-            () => Effect.sync(() => local.delete(worker))
+            Effect.sync(() => localWorkers.add(worker)),
+            () => Effect.sync(() => localWorkers.delete(worker))
           )
           yield* Effect.forkScoped(wakeUps.run(wake))
           yield* sql.listen(channel).pipe(
             // The empty name means that listening has begun. Earlier notifications may have been missed.
-            Stream.runForEach((name) => (name === queue || name === "" ? wakeUps.announced : Effect.void)),
+            Stream.runForEach((name) => (name === queue || name === "" ? wakeUps.jobAnnounced : Effect.void)),
             Effect.retry(Schedule.spaced("1 second")),
             Effect.forkScoped
           )
@@ -71,7 +71,7 @@ export const layerTable: Layer.Layer<JobQueue, never, PgClient.PgClient> = layer
  * Makes jobs due whose time is later than possible because the clock was set back: created in the future, or delayed
  * for longer than the maximum.
  */
-const catchUp = (sql: PgClient.PgClient) => sql`
+const repairRunTimes = (sql: PgClient.PgClient) => sql`
   update queue_jobs set run_at = clock_timestamp()
   where state = 'waiting' and run_at > clock_timestamp()
     and (created_at > clock_timestamp() or run_at > clock_timestamp() + interval '61 minutes')`
@@ -82,7 +82,7 @@ const catchUp = (sql: PgClient.PgClient) => sql`
  */
 export const expireLeases = Effect.flatMap(PgClient.PgClient, (sql) =>
   sql`update queue_jobs set lease_until = clock_timestamp() - interval '1 second' where state = 'active'`.pipe(
-    Effect.zipRight(catchUp(sql)),
+    Effect.zipRight(repairRunTimes(sql)),
     Effect.asVoid
   )
 )

@@ -38,9 +38,9 @@ const Row = Schema.Struct({
   publicApi: Schema.Boolean,
   rateLimit: Schema.NullOr(RateLimit),
   /** Milliseconds until the key expires. */
-  remaining: Schema.NullOr(Schema.Number),
+  remainingMs: Schema.NullOr(Schema.Number),
   /** Whether its last use was recorded more than a minute ago. */
-  noteUse: Schema.Boolean
+  isUseOutdated: Schema.Boolean
 })
 
 interface Entry {
@@ -48,14 +48,14 @@ interface Entry {
   readonly until: number
 }
 
-const isAffected = (touched: AffectedKeys, key: LiveKey): boolean => {
-  if ("keyId" in touched) return key.keyId === touched.keyId
-  if ("agentId" in touched) return key.agentId === touched.agentId
-  return key.tenantId === touched.tenantId
+const isAffected = (affected: AffectedKeys, key: LiveKey): boolean => {
+  if ("keyId" in affected) return key.keyId === affected.keyId
+  if ("agentId" in affected) return key.agentId === affected.agentId
+  return key.tenantId === affected.tenantId
 }
 
 /** Found keys by fingerprint. `epoch` prevents caching the result of a look-up that began before an invalidation. */
-class Remembered {
+class KeyCache {
   private readonly entries = new Map<string, Entry>()
   epoch = 0
 
@@ -75,25 +75,25 @@ class Remembered {
     this.entries.set(fingerprint, entry)
   }
 
-  forget(touched: AffectedKeys): void {
+  invalidate(affected: AffectedKeys): void {
     this.epoch += 1
     for (const [fingerprint, { key }] of this.entries) {
-      if (isAffected(touched, key)) this.entries.delete(fingerprint)
+      if (isAffected(affected, key)) this.entries.delete(fingerprint)
     }
   }
 }
 
-type NotedKey = Pick<LiveKey, "tenantId" | "keyId">
+type UsedKey = Pick<LiveKey, "tenantId" | "keyId">
 
-const toJson = (keys: Iterable<NotedKey>) =>
+const toJson = (keys: Iterable<UsedKey>) =>
   JSON.stringify(Array.from(keys, ({ keyId, tenantId }) => [tenantId, keyId]))
 
 /** Records the last use of keys in the background. Under load, records are dropped. */
-const makeNotes = Effect.gen(function* () {
+const makeUseRecorder = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const used = yield* Queue.dropping<NotedKey>(1_000)
+  const used = yield* Queue.dropping<UsedKey>(1_000)
 
-  const write = (keys: Iterable<NotedKey>) => sql`/* every tenant: batch */
+  const write = (keys: Iterable<UsedKey>) => sql`/* every tenant: batch */
     update api_keys set last_used_at = now()
     where (tenant_id, id) in (
       select tenant_id, id from api_keys
@@ -105,20 +105,20 @@ const makeNotes = Effect.gen(function* () {
 
   yield* Queue.takeBetween(used, 1, 1_000).pipe(
     Effect.flatMap(write),
-    Effect.catchAllCause((cause) => Effect.logWarning("The last use of API keys was not noted.", cause)),
+    Effect.catchAllCause((cause) => Effect.logWarning("The last use of API keys was not recorded.", cause)),
     Effect.forever,
     // The span of a request must not be the parent of work that outlives it.
     Effect.withTracerEnabled(false),
     Effect.forkScoped
   )
-  return (key: NotedKey) => Queue.offer(used, key)
+  return (key: UsedKey) => Queue.offer(used, key)
 })
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const credentials = yield* Credentials
-  const note = yield* makeNotes
-  const cache = new Remembered()
+  const recordUse = yield* makeUseRecorder
+  const cache = new KeyCache()
 
   const select = SqlSchema.findOne({
     Request: Schema.Uint8ArrayFromSelf,
@@ -129,8 +129,8 @@ const make = Effect.gen(function* () {
         k.allowed_origins as "allowedOrigins", coalesce(s.public_api, false) as "publicApi",
         case when k.rate_requests is not null
           then jsonb_build_object('requests', k.rate_requests, 'window', k.rate_window) end as "rateLimit",
-        (extract(epoch from k.expires_at - now()) * 1000)::float8 as remaining,
-        (k.last_used_at is null or k.last_used_at < now() - interval '1 minute') as "noteUse"
+        (extract(epoch from k.expires_at - now()) * 1000)::float8 as "remainingMs",
+        (k.last_used_at is null or k.last_used_at < now() - interval '1 minute') as "isUseOutdated"
       from api_keys k
       left join agents a on a.id = k.agent_id and a.tenant_id = k.tenant_id
       left join subscriptions s on s.tenant_id = k.tenant_id
@@ -146,9 +146,9 @@ const make = Effect.gen(function* () {
     const { epoch } = cache
     const found = yield* Effect.orDie(select(bytes))
     if (Option.isNone(found)) return Option.none<LiveKey>()
-    const { remaining, noteUse, ...key } = found.value
-    if (noteUse) yield* note(key)
-    const until = now + Math.min(cacheLifetimeMs, remaining ?? cacheLifetimeMs)
+    const { remainingMs, isUseOutdated, ...key } = found.value
+    if (isUseOutdated) yield* recordUse(key)
+    const until = now + Math.min(cacheLifetimeMs, remainingMs ?? cacheLifetimeMs)
     if (cache.epoch === epoch) cache.set(fingerprint, { key, until })
     return Option.some<LiveKey>(key)
   })
@@ -163,7 +163,7 @@ const make = Effect.gen(function* () {
       return known === undefined ? yield* lookUp(bytes, fingerprint, now) : Option.some(known)
     })
 
-  const invalidate = (touched: AffectedKeys) => Effect.sync(() => cache.forget(touched))
+  const invalidate = (affected: AffectedKeys) => Effect.sync(() => cache.invalidate(affected))
 
   return Context.make(KeyStore, { find, invalidate })
 })

@@ -15,7 +15,7 @@ export interface SmtpOptions {
 }
 
 /** Time-out of a mail, from the first byte to the server's answer. */
-const deadline = "20 seconds"
+const sendTimeout = "20 seconds"
 /** Maximum number of mails that are sent concurrently. */
 const maxConnections = 4
 
@@ -35,13 +35,13 @@ const failure = (cause: unknown) =>
     message: `The mail server did not accept the mail (${codeOf(cause)}${statusOf(cause)}).`
   })
 
-const secretsOf = (url: URL): SMTPTransport.Options["auth"] =>
+const credentialsOf = (url: URL): SMTPTransport.Options["auth"] =>
   url.username === ""
     ? undefined
     : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
 
-const inTime = Effect.timeoutFail({
-  duration: deadline,
+const withTimeout = Effect.timeoutFail({
+  duration: sendTimeout,
   onTimeout: () => new MailerError({ message: "The mail server did not answer in time." })
 })
 
@@ -51,7 +51,7 @@ const transportOf = (url: URL) =>
     host: url.hostname.replace(/^\[|\]$/gu, ""),
     port: url.port === "" ? (url.protocol === "smtps:" ? 465 : 587) : Number(url.port),
     secure: url.protocol === "smtps:",
-    ...(url.username === "" ? {} : { auth: secretsOf(url) }),
+    ...(url.username === "" ? {} : { auth: credentialsOf(url) }),
     connectionTimeout: timeoutsMs.connection,
     greetingTimeout: timeoutsMs.greeting,
     socketTimeout: timeoutsMs.socket,
@@ -67,7 +67,7 @@ const openTransport = (url: Redacted.Redacted) =>
   )
 
 /** The server's id for the mail, if it reports one. Its provider's events use that id. */
-const queuedAs = (response: string): string | undefined => /\bqueued as ([\w-]{1,200})/iu.exec(response)?.[1]
+const queueIdOf = (response: string): string | undefined => /\bqueued as ([\w-]{1,200})/iu.exec(response)?.[1]
 
 /** Checks that the server accepts the login. Sends nothing. */
 export const verify = (url: Redacted.Redacted) =>
@@ -79,7 +79,7 @@ export const verify = (url: Redacted.Redacted) =>
           message: `The mail server refused the login (${codeOf(cause)}${statusOf(cause)}).`
         })
     })
-  ).pipe(Effect.scoped, inTime)
+  ).pipe(Effect.scoped, withTimeout)
 
 export const layerSmtp = ({ from, url }: SmtpOptions) =>
   Layer.scoped(
@@ -93,8 +93,8 @@ export const layerSmtp = ({ from, url }: SmtpOptions) =>
           const { response } = yield* Effect.tryPromise({
             try: () => transport.sendMail({ from, to, subject, text, messageId: `<${messageId}>` }),
             catch: failure
-          }).pipe(inTime)
-          return { messageId: queuedAs(response) ?? messageId }
+          }).pipe(withTimeout)
+          return { messageId: queueIdOf(response) ?? messageId }
         }).pipe(permits.withPermits(1), Effect.withSpan("Mailer.send"))
       return { configured: true, send }
     })

@@ -12,11 +12,11 @@ import { OutboundAddresses, type OutboundHttpError } from "../OutboundHttp.ts"
 import { timeoutsMs } from "./Timeouts.ts"
 
 /** Time-out of a mail, from the server's look-up to its answer. */
-const deadline = "20 seconds"
+const submitTimeout = "20 seconds"
 
 const refused = (message: string, retryable: boolean) =>
   new SubmissionError({ reason: "Refused", message, retryable })
-const unknown = () =>
+const outcomeUnknown = () =>
   new SubmissionError({
     reason: "Unknown",
     message: "The connection to the mail server broke before its answer.",
@@ -36,7 +36,7 @@ const refusalOf = (cause: unknown): SubmissionError | null => {
 }
 
 /** Errors before any of the mail was sent. Permanent errors of the server stay permanent. */
-const beforeMessage = (cause: unknown): SubmissionError => {
+const errorBeforeMessage = (cause: unknown): SubmissionError => {
   const code = Predicate.hasProperty(cause, "code") ? cause.code : undefined
   if (code === "EAUTH") return refusalOf(cause) ?? refused("The mail server does not let the user in.", false)
   if (code === "ETLS") return refused("The mail server offers no TLS that can be trusted.", false)
@@ -71,10 +71,10 @@ const composeMail = (Composer: typeof MailComposer, mail: SubmittedMail) =>
   )
 
 /** The stream is read only when the server has asked for the message. */
-const messageStream = (message: Buffer, begin: () => void) =>
+const messageStream = (message: Buffer, onStart: () => void) =>
   Readable.from(
     (function* () {
-      begin()
+      onStart()
       yield message
     })(),
     { objectMode: false }
@@ -113,7 +113,7 @@ const make = Effect.gen(function* () {
     const { Connection } = yield* libraries
     const connection = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const made = new Connection({
+        const opened = new Connection({
           host: found.addresses[0],
           port,
           secure,
@@ -125,13 +125,13 @@ const make = Effect.gen(function* () {
           socketTimeout: timeoutsMs.socket
         })
         // An error after its step has no listener, which would end the process.
-        made.on("error", () => {})
-        return made
+        opened.on("error", () => {})
+        return opened
       }),
-      (made) => Effect.sync(() => made.close())
+      (opened) => Effect.sync(() => opened.close())
     )
-    yield* step(connection, beforeMessage, (done) => connection.connect(done))
-    yield* step(connection, beforeMessage, (done) =>
+    yield* step(connection, errorBeforeMessage, (done) => connection.connect(done))
+    yield* step(connection, errorBeforeMessage, (done) =>
       connection.login({ credentials: { user, pass: Redacted.value(password) } }, done)
     )
     return connection
@@ -145,16 +145,16 @@ const make = Effect.gen(function* () {
   const submit = Effect.fn("MailSubmission.submit")(function* (
     login: MailLogin,
     mail: SubmittedMail,
-    begun: { message: boolean }
+    progress: { messageStarted: boolean }
   ) {
     const { Composer } = yield* libraries
     const message = yield* composeMail(Composer, mail)
     const connection = yield* openConnection(login)
-    const failed = (cause: unknown) => refusalOf(cause) ?? (begun.message ? unknown() : beforeMessage(cause))
+    const failed = (cause: unknown) => refusalOf(cause) ?? (progress.messageStarted ? outcomeUnknown() : errorBeforeMessage(cause))
     yield* step(connection, failed, (done) =>
       connection.send(
         { from: mail.from, to: [mail.to], size: message.length },
-        messageStream(message, () => (begun.message = true)),
+        messageStream(message, () => (progress.messageStarted = true)),
         done
       )
     )
@@ -166,19 +166,19 @@ const make = Effect.gen(function* () {
       verify(login).pipe(
         Effect.scoped,
         Effect.timeoutFail({
-          duration: deadline,
+          duration: submitTimeout,
           onTimeout: () => refused("The mail server did not answer in time.", true)
         })
       ),
     submit: (login: MailLogin, mail: SubmittedMail) =>
       Effect.suspend(() => {
-        const begun = { message: false }
-        return submit(login, mail, begun).pipe(
+        const progress = { messageStarted: false }
+        return submit(login, mail, progress).pipe(
           Effect.scoped,
           Effect.timeoutFail({
-            duration: deadline,
+            duration: submitTimeout,
             onTimeout: () =>
-              begun.message ? unknown() : refused("The mail server did not answer in time.", true)
+              progress.messageStarted ? outcomeUnknown() : refused("The mail server did not answer in time.", true)
           })
         )
       })

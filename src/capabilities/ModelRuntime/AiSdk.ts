@@ -26,7 +26,7 @@ import {
   type ToolDeclaration
 } from "../ModelRuntime.ts"
 import { outputOf } from "./ChatMessages.ts"
-import { AiSdkThoughts } from "./AiSdkThoughts.ts"
+import { AiSdkReasoning } from "./AiSdkReasoning.ts"
 import * as Failure from "./ProviderFailure.ts"
 import { defaultContextWindow } from "./ProviderStream.ts"
 import { ReplyText } from "./ReplyText.ts"
@@ -49,14 +49,14 @@ const isProviderOptions = (value: unknown): value is AiSdkProviderOptions =>
   isObject(value) && Object.values(value).every(isObject)
 
 /** Reasoning of other runtimes is omitted, because this model's provider cannot read it. */
-const thought = ({ options: { aiSdk }, text }: Prompt.ReasoningPart): ReadonlyArray<AiSdkAssistantPart> => {
+const reasoningPart = ({ options: { aiSdk }, text }: Prompt.ReasoningPart): ReadonlyArray<AiSdkAssistantPart> => {
   if (aiSdk === undefined) return []
   return [{ type: "reasoning", text, ...(isProviderOptions(aiSdk) ? { providerOptions: aiSdk } : {}) }]
 }
 
 const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<AiSdkAssistantPart> => {
   if (part.type === "text") return [{ type: "text", text: part.text }]
-  if (part.type === "reasoning") return thought(part)
+  if (part.type === "reasoning") return reasoningPart(part)
   return part.type === "tool-call" && !part.providerExecuted
     ? [{ type: "tool-call", toolCallId: part.id, toolName: part.name, input: part.params }]
     : []
@@ -118,7 +118,7 @@ const reasonOf = (reason: unknown): FinishReason =>
   reasons[String(isObject(reason) ? reason.unified : reason)] ?? "other"
 
 /** Numbers in the second version, objects in the third. */
-const usageIn = (usage: unknown) => {
+const tokenCountsOf = (usage: unknown) => {
   const { cachedInputTokens, inputTokens, outputTokens, reasoningTokens }: WireObject = isObject(usage)
     ? usage
     : {}
@@ -148,7 +148,7 @@ const headersOf = (headers: unknown): Readonly<Record<string, string>> =>
  * are passed on.
  */
 const failureOf = (error: unknown, hasBegun: boolean, now: number): ModelError => {
-  if (hasBegun) return Failure.brokenOff(null)
+  if (hasBegun) return Failure.fromStreamedError(null)
   if (!isObject(error)) return clientFailed(false)
   const { isRetryable, responseBody, responseHeaders } = error
   const status = countOf(error.statusCode)
@@ -161,7 +161,7 @@ const clientFailed = (retryable: boolean) =>
   new ModelError({ reason: "Unreachable", message: "The model's own client failed", retryable })
 
 /** The pieces of `stream` as they arrive. Cancelling does not wait, because a client may never end its request. */
-const piecesOf = (
+const readPieces = (
   stream: ReadableStream<unknown>,
   onError: (error: unknown) => Effect.Effect<ModelError>
 ): Effect.Effect<Stream.Stream<unknown, ModelError>, ModelError, Scope.Scope> =>
@@ -187,7 +187,7 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
         (open) => Effect.sync(() => open.abort())
       )
       const text = new ReplyText()
-      const thoughts = new AiSdkThoughts()
+      const reasoningBlocks = new AiSdkReasoning()
       let hasBegun = false
       let hasFinished = false
       let hasCalls = false
@@ -204,7 +204,7 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
           case "reasoning-delta":
           case "reasoning-end":
             hasBegun = true
-            return thoughts.read(part, parts) ? parts : Failure.malformed("the reasoning is too long")
+            return reasoningBlocks.read(part, parts) ? parts : Failure.malformed("the reasoning is too long")
           case "tool-call": {
             hasBegun = true
             const { input, providerExecuted, toolCallId, toolName } = part
@@ -217,8 +217,8 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
           case "error":
             return { failed: part.error }
           case "finish": {
-            const { cached, input, output, reasoning } = usageIn(part.usage)
-            thoughts.end(parts)
+            const { cached, input, output, reasoning } = tokenCountsOf(part.usage)
+            reasoningBlocks.end(parts)
             text.end(parts)
             hasFinished = true
             parts.push({
@@ -238,7 +238,7 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
       const { stream } = yield* Effect.tryPromise(async () =>
         model.doStream(callOf(request, controller.signal))
       ).pipe(Effect.catchAll(({ error }) => Effect.flatMap(failed(error), Effect.fail)))
-      const pieces = yield* piecesOf(stream, failed)
+      const pieces = yield* readPieces(stream, failed)
       return pieces.pipe(
         Stream.mapEffect((part) => {
           const decoded = read(part)

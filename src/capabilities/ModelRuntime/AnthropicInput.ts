@@ -32,7 +32,7 @@ const userPart = (part: Prompt.UserMessagePart): ReadonlyArray<Wire> => {
 }
 
 /** Reasoning of other providers is omitted, because it lacks this one's signature. */
-const thought = ({ options: { anthropic }, text: thinking }: Prompt.ReasoningPart): ReadonlyArray<Wire> => {
+const thinkingBlock = ({ options: { anthropic }, text: thinking }: Prompt.ReasoningPart): ReadonlyArray<Wire> => {
   const { redactedData, signature } = anthropic ?? {}
   if (typeof signature === "string") return [{ type: "thinking", thinking, signature }]
   return typeof redactedData === "string" ? [{ type: "redacted_thinking", data: redactedData }] : []
@@ -40,7 +40,7 @@ const thought = ({ options: { anthropic }, text: thinking }: Prompt.ReasoningPar
 
 const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Wire> => {
   if (part.type === "text") return text(part.text)
-  if (part.type === "reasoning") return thought(part)
+  if (part.type === "reasoning") return thinkingBlock(part)
   if (part.type !== "tool-call" || part.providerExecuted) return []
   const { id, name, params } = part
   const input = typeof params === "object" && params !== null && !Array.isArray(params) ? params : {}
@@ -68,7 +68,7 @@ const messageOf = (message: Prompt.Message): Message | null => {
 }
 
 /** A conversation must begin with the user, but the history may have been cut. */
-const cutOff: Message = {
+const omittedNotice: Message = {
   role: "user",
   content: [{ type: "text", text: "(Earlier messages are left out.)" }]
 }
@@ -83,6 +83,6 @@ export const anthropicInput = ({ content }: Prompt.Prompt) => {
   })
   return {
     ...(system.trim() === "" ? {} : { system }),
-    messages: messages[0]?.role === "assistant" ? [cutOff, ...messages] : messages
+    messages: messages[0]?.role === "assistant" ? [omittedNotice, ...messages] : messages
   }
 }

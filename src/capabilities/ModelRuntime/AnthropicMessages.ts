@@ -40,10 +40,10 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 
 /** Input tokens, including those read from or written to the cache, which the provider reports separately. */
 const inputOf = (usage: WireObject): number | null => {
-  const fresh = countOf(usage.input_tokens)
-  if (fresh === null) return null
+  const uncached = countOf(usage.input_tokens)
+  if (uncached === null) return null
   return (
-    fresh + (countOf(usage.cache_read_input_tokens) ?? 0) + (countOf(usage.cache_creation_input_tokens) ?? 0)
+    uncached + (countOf(usage.cache_read_input_tokens) ?? 0) + (countOf(usage.cache_creation_input_tokens) ?? 0)
   )
 }
 
@@ -53,9 +53,9 @@ class AnthropicDecoder implements Decoder {
   readonly #text = new ReplyText()
   readonly #reasoning = new ReplyText("ReasoningDelta")
   /** Open reasoning blocks, by their index among the blocks of the reply. */
-  readonly #thoughts = new Map<number, { thinking: string; signature: string }>()
+  readonly #openReasoning = new Map<number, { thinking: string; signature: string }>()
   /** Indexes of the tool calls among the blocks of the reply. */
-  readonly #called = new Set<number>()
+  readonly #callIndexes = new Set<number>()
   #input: WireObject = {}
   #output: unknown = null
   #reason: string | null = null
@@ -70,20 +70,20 @@ class AnthropicDecoder implements Decoder {
     if (event === null) return Failure.malformed("a frame is not JSON")
     switch (event.type) {
       case "message_start":
-        return this.#start(event.message)
+        return this.#startMessage(event.message)
       case "content_block_start":
-        return this.#block(event.index, event.content_block, parts)
+        return this.#startBlock(event.index, event.content_block, parts)
       case "content_block_delta":
-        return this.#delta(event.index, event.delta, parts)
+        return this.#blockDelta(event.index, event.delta, parts)
       case "content_block_stop":
-        this.#endThought(event.index, parts)
+        this.#endReasoning(event.index, parts)
         return null
       case "message_delta":
-        return this.#change(event)
+        return this.#messageDelta(event)
       case "message_stop":
         return this.end(parts)
       case "error":
-        return Failure.brokenOff(event.error)
+        return Failure.fromStreamedError(event.error)
       default:
         // Pings, and future event types. An event without a type is from another API.
         return typeof event.type === "string" ? null : Failure.malformed("a frame has no type")
@@ -92,7 +92,7 @@ class AnthropicDecoder implements Decoder {
 
   end(parts: Array<ModelPart>): ModelError | null {
     if (this.#reason === null) return Failure.truncated()
-    for (const index of this.#thoughts.keys()) this.#endThought(index, parts)
+    for (const index of this.#openReasoning.keys()) this.#endReasoning(index, parts)
     this.#reasoning.end(parts)
     this.#text.end(parts)
     parts.push(...this.#calls.finished(() => typeId("call", 0)))
@@ -111,18 +111,18 @@ class AnthropicDecoder implements Decoder {
     return null
   }
 
-  #start(message: unknown): ModelError | null {
+  #startMessage(message: unknown): ModelError | null {
     if (!isObject(message)) return Failure.malformed("the start has a wrong shape")
     if (isObject(message.usage)) this.#input = message.usage
     return null
   }
 
-  #block(index: unknown, block: unknown, parts: Array<ModelPart>): ModelError | null {
+  #startBlock(index: unknown, block: unknown, parts: Array<ModelPart>): ModelError | null {
     if (!isObject(block) || typeof index !== "number") return Failure.malformed("a block has a wrong shape")
-    if (block.type === "text") return this.#say(block.text ?? "", parts)
+    if (block.type === "text") return this.#addText(block.text ?? "", parts)
     if (block.type === "thinking") {
-      this.#thoughts.set(index, { thinking: "", signature: "" })
-      return this.#think(index, block, parts)
+      this.#openReasoning.set(index, { thinking: "", signature: "" })
+      return this.#addReasoning(index, block, parts)
     }
     if (block.type === "redacted_thinking" && typeof block.data === "string") {
       parts.push({ _tag: "Reasoning", text: "", options: { anthropic: { redactedData: block.data } } })
@@ -134,55 +134,55 @@ class AnthropicDecoder implements Decoder {
     if (typeof id !== "string" || typeof name !== "string") {
       return Failure.malformed("a tool call has a wrong shape")
     }
-    this.#called.add(index)
+    this.#callIndexes.add(index)
     // The arguments come in pieces, but some servers send all of them here.
     const isWhole = isObject(input) && Object.keys(input).length > 0
-    return this.#call({ slot: index, id, name, rawInput: isWhole ? JSON.stringify(input) : "" })
+    return this.#addCall({ slot: index, id, name, rawInput: isWhole ? JSON.stringify(input) : "" })
   }
 
-  #delta(index: unknown, delta: unknown, parts: Array<ModelPart>): ModelError | null {
+  #blockDelta(index: unknown, delta: unknown, parts: Array<ModelPart>): ModelError | null {
     if (!isObject(delta) || typeof index !== "number") return Failure.malformed("a delta has a wrong shape")
-    if (delta.type === "text_delta") return this.#say(delta.text, parts)
+    if (delta.type === "text_delta") return this.#addText(delta.text, parts)
     if (delta.type === "thinking_delta" || delta.type === "signature_delta") {
-      return this.#think(index, delta, parts)
+      return this.#addReasoning(index, delta, parts)
     }
-    if (delta.type !== "input_json_delta" || !this.#called.has(index)) return null
+    if (delta.type !== "input_json_delta" || !this.#callIndexes.has(index)) return null
     const { partial_json: rawInput } = delta
     if (typeof rawInput !== "string") return Failure.malformed("a tool call has a wrong shape")
-    return this.#call({ slot: index, id: "", name: "", rawInput })
+    return this.#addCall({ slot: index, id: "", name: "", rawInput })
   }
 
-  #think(index: number, { signature, thinking }: WireObject, parts: Array<ModelPart>): ModelError | null {
-    const thought = this.#thoughts.get(index)
-    if (thought === undefined) return null
-    if (typeof signature === "string") thought.signature += signature
-    if (thought.signature.length > maxSignatureLength) return Failure.malformed("a signature is too long")
+  #addReasoning(index: number, { signature, thinking }: WireObject, parts: Array<ModelPart>): ModelError | null {
+    const block = this.#openReasoning.get(index)
+    if (block === undefined) return null
+    if (typeof signature === "string") block.signature += signature
+    if (block.signature.length > maxSignatureLength) return Failure.malformed("a signature is too long")
     if (typeof thinking !== "string" || thinking === "") return null
-    thought.thinking += thinking
+    block.thinking += thinking
     return this.#reasoning.add(thinking, parts) ? null : Failure.malformed("the reasoning is too long")
   }
 
   /** The block is returned unchanged, because the signature covers its exact text. */
-  #endThought(index: unknown, parts: Array<ModelPart>): void {
-    const thought = typeof index === "number" ? this.#thoughts.get(index) : undefined
-    if (typeof index !== "number" || thought === undefined) return
-    this.#thoughts.delete(index)
-    const { signature, thinking } = thought
+  #endReasoning(index: unknown, parts: Array<ModelPart>): void {
+    const block = typeof index === "number" ? this.#openReasoning.get(index) : undefined
+    if (typeof index !== "number" || block === undefined) return
+    this.#openReasoning.delete(index)
+    const { signature, thinking } = block
     if (signature === "") return
     parts.push({ _tag: "Reasoning", text: thinking, options: { anthropic: { signature } } })
   }
 
-  #say(text: unknown, parts: Array<ModelPart>): ModelError | null {
+  #addText(text: unknown, parts: Array<ModelPart>): ModelError | null {
     if (typeof text !== "string") return Failure.malformed("a delta's text has a wrong shape")
     if (text === "") return null
     return this.#text.add(text, parts) ? null : Failure.malformed("the reply is too long")
   }
 
-  #call(piece: Parameters<ToolCalls["add"]>[0]): ModelError | null {
+  #addCall(piece: Parameters<ToolCalls["add"]>[0]): ModelError | null {
     return this.#calls.add(piece) ? null : Failure.malformed("its tool calls are too many or too long")
   }
 
-  #change({ delta, usage }: WireObject): ModelError | null {
+  #messageDelta({ delta, usage }: WireObject): ModelError | null {
     if (!isObject(delta)) return Failure.malformed("a delta has a wrong shape")
     if (typeof delta.stop_reason === "string") this.#reason = delta.stop_reason
     if (isObject(usage)) {
@@ -219,7 +219,7 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
 
 /** Streams directly from the provider, with the time-outs in the options. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
-  ProviderStream.runtimeOver(
+  ProviderStream.layerOf(
     options,
     () => true,
     (exchange, request) => {

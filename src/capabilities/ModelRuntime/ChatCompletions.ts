@@ -28,7 +28,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 }
 
 /** Null when the piece has an invalid shape. */
-const pieceOf = (value: unknown, place: number): CallPiece | null => {
+const pieceOf = (value: unknown, position: number): CallPiece | null => {
   if (!isObject(value)) return null
   const { index, id } = value
   const call = isAbsent(value.function) ? {} : value.function
@@ -37,7 +37,7 @@ const pieceOf = (value: unknown, place: number): CallPiece | null => {
   const rawInput = call.arguments ?? ""
   if (typeof name !== "string" || typeof rawInput !== "string") return null
   return {
-    slot: typeof index === "number" ? index : place,
+    slot: typeof index === "number" ? index : position,
     id: typeof id === "string" ? id : "",
     name,
     rawInput
@@ -62,7 +62,7 @@ class ChatDecoder implements Decoder {
     if (data === "[DONE]") return this.end(parts)
     const event = parseObject(data)
     if (event === null) return Failure.malformed("a frame is not JSON")
-    if (!isAbsent(event.error)) return Failure.brokenOff(event.error)
+    if (!isAbsent(event.error)) return Failure.fromStreamedError(event.error)
     if (isObject(event.usage)) this.#usage = event.usage
     if (!Array.isArray(event.choices)) {
       return isAbsent(event.choices) && this.#usage !== null
@@ -71,7 +71,7 @@ class ChatDecoder implements Decoder {
     }
     const choice: unknown = event.choices[0]
     if (choice === undefined) return null
-    return isObject(choice) ? this.#choice(choice, parts) : Failure.malformed("a choice has a wrong shape")
+    return isObject(choice) ? this.#readChoice(choice, parts) : Failure.malformed("a choice has a wrong shape")
   }
 
   end(parts: Array<ModelPart>): ModelError | null {
@@ -102,10 +102,10 @@ class ChatDecoder implements Decoder {
     return null
   }
 
-  #choice({ delta, finish_reason }: WireObject, parts: Array<ModelPart>): ModelError | null {
+  #readChoice({ delta, finish_reason }: WireObject, parts: Array<ModelPart>): ModelError | null {
     if (!isAbsent(delta)) {
       if (!isObject(delta)) return Failure.malformed("a delta has a wrong shape")
-      if (!this.#think(delta, parts)) return Failure.malformed("the reasoning is too long")
+      if (!this.#addReasoning(delta, parts)) return Failure.malformed("the reasoning is too long")
       for (const text of [delta.content, delta.refusal]) {
         if (isAbsent(text) || text === "") continue
         if (typeof text !== "string") return Failure.malformed("a delta's text has a wrong shape")
@@ -120,7 +120,7 @@ class ChatDecoder implements Decoder {
   }
 
   /** The field's name differs between services; some send both. */
-  #think(delta: WireObject, parts: Array<ModelPart>): boolean {
+  #addReasoning(delta: WireObject, parts: Array<ModelPart>): boolean {
     for (const field of reasoningFields) {
       const text = delta[field]
       if (typeof text !== "string" || text === "") continue
@@ -133,8 +133,8 @@ class ChatDecoder implements Decoder {
   #addCalls(pieces: unknown): boolean {
     return (
       Array.isArray(pieces) &&
-      itemsOf(pieces).every((value, place) => {
-        const piece = pieceOf(value, place)
+      itemsOf(pieces).every((value, position) => {
+        const piece = pieceOf(value, position)
         return piece !== null && this.#calls.add(piece)
       })
     )
@@ -165,8 +165,8 @@ const pathOf = ({ api, apiVersion }: ProviderStream.ProviderOptions, model: stri
 
 /** Streams directly from the provider, with the time-outs in the options. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
-  ProviderStream.runtimeOver(options, accepts, (exchange, request) =>
-    Structured.orByInstruction(request, (asked) => {
+  ProviderStream.layerOf(options, accepts, (exchange, request) =>
+    Structured.withSchemaFallback(request, (asked) => {
       const body = bodyOf(asked, options.defaultModel)
       const path = pathOf(options, body.model)
       return ProviderStream.parts(exchange, options, path, body, new ChatDecoder(asked))

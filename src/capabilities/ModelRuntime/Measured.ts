@@ -15,11 +15,11 @@ const outcomeOf = ({ reason }: ModelError): ProviderMetrics.Outcome =>
   reason === "RateLimited" ? "rate_limited" : reason === "TimedOut" ? "timed_out" : "failed"
 
 /** Adds attributes to `span` as the answer arrives, because the span may end before the stream. */
-const tellTo = (span: Tracer.Span, began: number, now: () => number) => {
-  let hasBegun = false
+const recordOn = (span: Tracer.Span, startedAt: number, now: () => number) => {
+  let hasReceived = false
   return (parts: Chunk.Chunk<ModelPart>) => {
-    if (!hasBegun) span.attribute("gen_ai.response.time_to_first_chunk", (now() - began) / 1_000)
-    hasBegun = true
+    if (!hasReceived) span.attribute("gen_ai.response.time_to_first_chunk", (now() - startedAt) / 1_000)
+    hasReceived = true
     for (const part of parts) {
       if (part._tag !== "Finish") continue
       span.attribute("gen_ai.usage.input_tokens", part.inputTokens)
@@ -35,14 +35,14 @@ export const measured = (provider: string, inner: ModelRuntimeService): ModelRun
   const call = { operation: "chat", provider } as const
   ProviderMetrics.begin(call)
 
-  const traced = (request: ModelRequest, model: string, began: number) =>
+  const traced = (request: ModelRequest, model: string, startedAt: number) =>
     Stream.unwrap(
       Effect.gen(function* () {
         const clock = yield* Effect.clock
         const span = yield* Effect.orDie(Effect.currentSpan)
         const now = () => Number(clock.unsafeCurrentTimeNanos()) / 1e6
         return inner.reply(request).pipe(
-          Stream.mapChunks(tellTo(span, began, now)),
+          Stream.mapChunks(recordOn(span, startedAt, now)),
           Stream.tapError(({ reason }) => Effect.sync(() => span.attribute("error.type", reason)))
         )
       })
@@ -61,12 +61,12 @@ export const measured = (provider: string, inner: ModelRuntimeService): ModelRun
   const reply = (request: ModelRequest): Stream.Stream<ModelPart, ModelError> =>
     Stream.unwrap(
       Effect.gen(function* () {
-        const began = yield* monotonicMillis
+        const startedAt = yield* monotonicMillis
         const isTraced = yield* FiberRef.get(FiberRef.currentTracerEnabled)
         const parts = isTraced
-          ? traced(request, request.model ?? inner.defaultModel, began)
+          ? traced(request, request.model ?? inner.defaultModel, startedAt)
           : inner.reply(request)
-        return Stream.ensuringWith(parts, (exit) => ProviderMetrics.observe(call, began, exit, outcomeOf))
+        return Stream.ensuringWith(parts, (exit) => ProviderMetrics.observe(call, startedAt, exit, outcomeOf))
       })
     )
 

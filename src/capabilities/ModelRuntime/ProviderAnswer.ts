@@ -20,14 +20,14 @@ export interface Decoder {
 }
 
 /** Parts, and how to continue: null, or the error with which the stream fails next. */
-type Page = readonly [Chunk.Chunk<ModelPart>, Option.Option<ModelError | null>]
+type Step = readonly [Chunk.Chunk<ModelPart>, Option.Option<ModelError | null>]
 
 /** Maximum length of one event, in UTF-16 units. The last one of `/responses` repeats the whole answer. */
-const maxEvent = 8 * MiB
+const maxEventLength = 8 * MiB
 
 /** The parts of one answer. Parts that arrived together are one chunk. A decoder is used for one answer only. */
 export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<ModelPart, ModelError> => {
-  const lines = new SseLines(maxEvent)
+  const lines = new SseLines(maxEventLength)
   let hasReceived = false
 
   const read = (chunks: ReadonlyArray<Uint8Array>, parts: Array<ModelPart>): ModelError | null => {
@@ -52,15 +52,15 @@ export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<Mod
 
   const bytes = Effect.mapError(answered.read, (error) => Failure.fromTransport(error, hasReceived))
   // A failure comes after the parts before it.
-  const next = (failure: ModelError | null): Effect.Effect<Page, ModelError> =>
+  const next = (failure: ModelError | null): Effect.Effect<Step, ModelError> =>
     failure !== null
       ? Effect.fail(failure)
       : Effect.flatMap(bytes, (chunks) => {
           const parts: Array<ModelPart> = []
-          const broken = chunks === null ? end(parts) : read(chunks, parts)
+          const nextFailure = chunks === null ? end(parts) : read(chunks, parts)
           const chunk = Chunk.unsafeFromArray(parts)
-          if (broken !== null || !decoder.isFinished)
-            return Effect.succeed<Page>([chunk, Option.some(broken)])
+          if (nextFailure !== null || !decoder.isFinished)
+            return Effect.succeed<Step>([chunk, Option.some(nextFailure)])
           // The finish may come before the end of the answer. The rest is read so that the connection can be reused.
           return Effect.as(answered.noTokensLeft, [chunk, Option.none()])
         })

@@ -40,7 +40,7 @@ const knownCode = (error: unknown): string => {
 }
 
 /** A problem that an operator can fix, if the status and the provider's code identify it. */
-const toMend = (status: number, code: string): ProviderProblem | undefined => {
+const operatorProblem = (status: number, code: string): ProviderProblem | undefined => {
   if (code.includes("quota") || code.includes("billing") || status === 402) return "quota_spent"
   if (status === 401 || status === 403 || code.includes("invalid_api_key")) return "key_refused"
   return status === 404 || code.includes("model_not_found") ? "model_unknown" : undefined
@@ -56,9 +56,9 @@ export const fromStatus = (
   const code = knownCode(parseObject(body)?.error)
   const message = `The provider answered with status ${status}${code}`
   // An exhausted quota is also a 429, and a pause does not help.
-  const spent = code.includes("quota") || code.includes("billing")
-  const retryable = (status === 429 && !spent) || status === 408 || status >= 500
-  const problem = toMend(status, code)
+  const isQuotaExhausted = code.includes("quota") || code.includes("billing")
+  const retryable = (status === 429 && !isQuotaExhausted) || status === 408 || status >= 500
+  const problem = operatorProblem(status, code)
   if (!retryable) {
     return new ModelError({
       reason: "Rejected",
@@ -87,16 +87,16 @@ export const fromTransport = ({ reason, code }: StreamingPostError, received: bo
     })
   }
   if (reason === "Late") return received ? stalled() : noAnswer()
-  const codeNote = code === "" ? "" : ` (${code})`
+  const codeSuffix = code === "" ? "" : ` (${code})`
   return received
     ? new ModelError({
         reason: "Truncated",
-        message: `The connection to the provider broke in the middle of its answer${codeNote}`,
+        message: `The connection to the provider broke in the middle of its answer${codeSuffix}`,
         retryable: false
       })
     : new ModelError({
         reason: "Unreachable",
-        message: `The provider could not be reached${codeNote}`,
+        message: `The provider could not be reached${codeSuffix}`,
         retryable: true
       })
 }
@@ -112,7 +112,7 @@ const noAnswer = () =>
 const stalled = () =>
   new ModelError({
     reason: "TimedOut",
-    message: "The provider fell silent in the middle of its answer",
+    message: "The provider stopped sending in the middle of its answer",
     retryable: false
   })
 
@@ -131,7 +131,7 @@ export const truncated = () =>
   })
 
 /** For an error that the provider sent within the stream. */
-export const brokenOff = (error: unknown): ModelError => {
+export const fromStreamedError = (error: unknown): ModelError => {
   const code = knownCode(error)
   return new ModelError({
     reason: code.includes("rate_limit") ? "RateLimited" : "Truncated",

@@ -40,19 +40,19 @@ export const defaultContextWindow = 128_000
 const defaultTimeout = Duration.minutes(1)
 
 /** Maximum number of bytes of an error body that are searched for its code. */
-const maxErrorBody = 16 * 1024
+const maxErrorBodyBytes = 16 * 1024
 /** Time-out for reading an error body. */
 const errorBodyTimeout = Duration.seconds(1)
 
-const beginningOf = ({ read }: Answered): Effect.Effect<string> =>
+const readErrorBody = ({ read }: Answered): Effect.Effect<string> =>
   Effect.gen(function* () {
     const decoder = new TextDecoder()
     let text = ""
-    for (let seen = 0; seen < maxErrorBody;) {
+    for (let receivedBytes = 0; receivedBytes < maxErrorBodyBytes;) {
       const chunks = yield* read
       if (chunks === null) break
       for (const bytes of chunks) {
-        seen += bytes.length
+        receivedBytes += bytes.length
         text += decoder.decode(bytes, { stream: true })
       }
     }
@@ -62,14 +62,14 @@ const beginningOf = ({ read }: Answered): Effect.Effect<string> =>
     Effect.orElseSucceed(() => "")
   )
 
-const refused = (answer: Answered) =>
+const failWithStatus = (answer: Answered) =>
   Effect.gen(function* () {
-    const body = yield* beginningOf(answer)
+    const body = yield* readErrorBody(answer)
     const now = yield* Clock.currentTimeMillis
     return yield* Failure.fromStatus(answer.status, answer.headers, body, now)
   })
 
-const isEvents = ({ headers }: Answered) => /^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "")
+const isEventStream = ({ headers }: Answered) => /^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "")
 
 /**
  * Posts `body` to `path` and returns the parts that `decoder` reads from the answer. Interruption aborts the request.
@@ -82,7 +82,7 @@ export const parts = (
   decoder: Decoder
 ): Stream.Stream<ModelPart, ModelError> => {
   const { responseTimeout = defaultTimeout, idleTimeout = responseTimeout } = options
-  const posted = {
+  const request = {
     url: `${options.baseUrl.replace(/\/+$/, "")}${path}`,
     headers: {
       ...keyHeaders(options.api ?? "chat-completions", options.apiKey),
@@ -92,11 +92,11 @@ export const parts = (
     first: Duration.decode(responseTimeout),
     next: Duration.decode(idleTimeout)
   }
-  return exchange.post(posted).pipe(
+  return exchange.post(request).pipe(
     Effect.mapError((error) => Failure.fromTransport(error, false)),
     Effect.flatMap((answered): Effect.Effect<Stream.Stream<ModelPart, ModelError>, ModelError> => {
-      if (answered.status !== 200) return refused(answered)
-      if (!isEvents(answered)) return Effect.fail(Failure.malformed("it is not an event stream"))
+      if (answered.status !== 200) return failWithStatus(answered)
+      if (!isEventStream(answered)) return Effect.fail(Failure.malformed("it is not an event stream"))
       return Effect.succeed(partsOf(answered, decoder))
     }),
     Stream.unwrapScoped
@@ -104,7 +104,7 @@ export const parts = (
 }
 
 /** A runtime for one API of providers. A prompt with a file that `accepts` rejects is refused without a request. */
-export const runtimeOver = (
+export const layerOf = (
   options: ProviderOptions,
   accepts: Parameters<typeof refusal>[1],
   reply: (exchange: StreamingPostService, request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
@@ -119,8 +119,8 @@ export const runtimeOver = (
       readable: (model) => readableBy(model ?? options.defaultModel),
       reply: (request) =>
         Stream.suspend(() => {
-          const problem = refusal(request.prompt, accepts)
-          return problem === null ? reply(exchange, request) : Stream.fail(problem)
+          const refused = refusal(request.prompt, accepts)
+          return refused === null ? reply(exchange, request) : Stream.fail(refused)
         })
     }))
   )

@@ -8,15 +8,15 @@ import type { ModelPart } from "../ModelRuntime.ts"
 /** Maximum length of one reply in UTF-16 units: twice what any model writes at once. */
 const maxLength = 1024 * 1024
 
-const endsInHalf = (text: string): boolean => {
+const endsWithHighSurrogate = (text: string): boolean => {
   const last = text.charCodeAt(text.length - 1)
   return last >= 0xd800 && last <= 0xdbff
 }
 
 export class ReplyText {
   readonly #tag: "TextDelta" | "ReasoningDelta"
-  /** The first half of a surrogate pair. Some providers send the other half in the next delta. */
-  #half = ""
+  /** The first half of a surrogate pair. Some providers send the second half in the next delta. */
+  #highSurrogate = ""
   #text = ""
 
   constructor(tag: "TextDelta" | "ReasoningDelta" = "TextDelta") {
@@ -32,16 +32,16 @@ export class ReplyText {
    * Adds a delta. False when the reply exceeds its limit, because a provider that never ends must not fill the memory.
    */
   add(delta: string, parts: Array<ModelPart>): boolean {
-    const whole = this.#half === "" ? delta : this.#half + delta
-    this.#half = endsInHalf(whole) ? whole.slice(-1) : ""
-    this.#push(this.#half === "" ? whole : whole.slice(0, -1), parts)
+    const whole = this.#highSurrogate === "" ? delta : this.#highSurrogate + delta
+    this.#highSurrogate = endsWithHighSurrogate(whole) ? whole.slice(-1) : ""
+    this.#push(this.#highSurrogate === "" ? whole : whole.slice(0, -1), parts)
     return this.#text.length <= maxLength
   }
 
   /** A remaining half becomes U+FFFD. */
   end(parts: Array<ModelPart>): void {
-    this.#push(this.#half, parts)
-    this.#half = ""
+    this.#push(this.#highSurrogate, parts)
+    this.#highSurrogate = ""
   }
 
   #push(text: string, parts: Array<ModelPart>): void {

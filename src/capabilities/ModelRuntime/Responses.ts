@@ -28,7 +28,7 @@ const maxCalls = 128
 class ResponsesDecoder implements Decoder {
   readonly #request: ModelRequest
   /** Ids of the calls that were emitted. */
-  readonly #called = new Set<string>()
+  readonly #callIds = new Set<string>()
   readonly #text = new ReplyText()
   readonly #reasoning = new ReplyText("ReasoningDelta")
   isFinished = false
@@ -44,22 +44,22 @@ class ResponsesDecoder implements Decoder {
     switch (event.type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
-        return this.#delta(event.delta, parts)
+        return this.#addText(event.delta, parts)
       case "response.reasoning_text.delta":
       case "response.reasoning_summary_text.delta":
-        return this.#think(event.delta, parts)
+        return this.#addReasoning(event.delta, parts)
       case "response.reasoning_summary_part.added":
-        return this.#reasoning.text === "" ? null : this.#think("\n\n", parts)
+        return this.#reasoning.text === "" ? null : this.#addReasoning("\n\n", parts)
       case "response.output_item.done":
-        return this.#item(event.item, parts)
+        return this.#readItem(event.item, parts)
       case "response.completed":
       case "response.incomplete":
         return this.#finish(event.response, parts)
       case "response.failed":
       case "response.cancelled":
-        return Failure.brokenOff(isObject(event.response) ? event.response.error : null)
+        return Failure.fromStreamedError(isObject(event.response) ? event.response.error : null)
       case "error":
-        return Failure.brokenOff(isObject(event.error) ? event.error : event)
+        return Failure.fromStreamedError(isObject(event.error) ? event.error : event)
       default:
         // Other events, of which there are dozens, and future ones. An event without a type is from another API.
         return typeof event.type === "string" ? null : Failure.malformed("a frame has no type")
@@ -70,27 +70,27 @@ class ResponsesDecoder implements Decoder {
     return this.isFinished ? null : Failure.truncated()
   }
 
-  #delta(delta: unknown, parts: Array<ModelPart>): ModelError | null {
+  #addText(delta: unknown, parts: Array<ModelPart>): ModelError | null {
     if (typeof delta !== "string") return Failure.malformed("a delta's text has a wrong shape")
     return this.#text.add(delta, parts) ? null : Failure.malformed("the reply is too long")
   }
 
-  #think(delta: unknown, parts: Array<ModelPart>): ModelError | null {
+  #addReasoning(delta: unknown, parts: Array<ModelPart>): ModelError | null {
     if (typeof delta !== "string") return Failure.malformed("a delta's reasoning has a wrong shape")
     return this.#reasoning.add(delta, parts) ? null : Failure.malformed("the reasoning is too long")
   }
 
-  #item(item: unknown, parts: Array<ModelPart>): ModelError | null {
+  #readItem(item: unknown, parts: Array<ModelPart>): ModelError | null {
     if (!isObject(item)) return Failure.malformed("an output item has a wrong shape")
     if (item.type !== "function_call") return null
     const { call_id: id, name, arguments: rawInput } = item
     if (typeof id !== "string" || typeof name !== "string" || typeof rawInput !== "string") {
       return Failure.malformed("a tool call has a wrong shape")
     }
-    if (this.#called.has(id)) return null
-    this.#called.add(id)
+    if (this.#callIds.has(id)) return null
+    this.#callIds.add(id)
     parts.push(toolCall(id, name, rawInput))
-    return this.#called.size > maxCalls ? Failure.malformed("it has too many tool calls") : null
+    return this.#callIds.size > maxCalls ? Failure.malformed("it has too many tool calls") : null
   }
 
   #finish(response: unknown, parts: Array<ModelPart>): ModelError | null {
@@ -99,7 +99,7 @@ class ResponsesDecoder implements Decoder {
     this.#text.end(parts)
     // Servers that omit `output_item.done` list every item here.
     for (const item of itemsOf(response.output)) {
-      const failure = this.#item(item, parts)
+      const failure = this.#readItem(item, parts)
       if (failure !== null) return failure
     }
     const usage: WireObject = isObject(response.usage) ? response.usage : {}
@@ -123,7 +123,7 @@ class ResponsesDecoder implements Decoder {
 
   #reasonOf({ incomplete_details: details }: WireObject): FinishReason {
     if (isObject(details)) return incompleteReasons[String(details.reason)] ?? "other"
-    return this.#called.size > 0 ? "tool-calls" : "stop"
+    return this.#callIds.size > 0 ? "tool-calls" : "stop"
   }
 }
 
@@ -149,11 +149,11 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
 
 /** Streams directly from the provider, with the time-outs in the options. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
-  ProviderStream.runtimeOver(
+  ProviderStream.layerOf(
     options,
     () => true,
     (exchange, request) =>
-      Structured.orByInstruction(request, (asked) => {
+      Structured.withSchemaFallback(request, (asked) => {
         const body = bodyOf(asked, options.defaultModel)
         return ProviderStream.parts(exchange, options, "/responses", body, new ResponsesDecoder(asked))
       })

@@ -21,7 +21,7 @@ export interface Routes {
   readonly fallbacks: ReadonlyArray<string>
 }
 
-/** How long a failed provider is tried last, if it does not say itself. */
+/** How long a failed provider is tried last, if it requests no pause. */
 const defaultPause = Duration.seconds(10)
 const maxPause = Duration.minutes(5)
 
@@ -31,10 +31,8 @@ interface Target {
   readonly model: string
 }
 
-/**
- * Another provider may be tried if this one did not begin to answer, so that nothing was sent to the client or billed.
- */
-const mayMoveOn = ({ problem, reason }: ModelError): boolean =>
+/** Another provider may be tried if this one did not begin to answer: nothing was sent to the client or billed. */
+const mayTryNext = ({ problem, reason }: ModelError): boolean =>
   reason === "Unreachable" || reason === "RateLimited" || (reason === "Rejected" && problem !== undefined)
 
 /** One runtime over all of `routes`. Its base must be among its providers. */
@@ -56,12 +54,12 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
   const chainOf = (model: string | null): ReadonlyArray<Target> => {
     const targets = [model ?? defaultModel, ...fallbacks].map(targetOf)
     return targets.filter(
-      ({ model: own, provider }, place) =>
-        targets.findIndex((one) => one.provider === provider && one.model === own) === place
+      ({ model: own, provider }, index) =>
+        targets.findIndex((one) => one.provider === provider && one.model === own) === index
     )
   }
 
-  const noteFailure = ({ provider }: Target, { retryAfter = defaultPause }: ModelError) =>
+  const recordFailure = ({ provider }: Target, { retryAfter = defaultPause }: ModelError) =>
     Effect.zipRight(
       Effect.map(monotonicMillis, (now) => {
         pausedUntil.set(provider, now + Duration.toMillis(Duration.min(retryAfter, maxPause)))
@@ -73,31 +71,32 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
 
   const ask = (
     request: ModelRequest,
-    wanted: Target | undefined,
+    requested: Target | undefined,
     [target, ...others]: ReadonlyArray<Target>
   ): Stream.Stream<ModelPart, ModelError> => {
     if (target === undefined) return Stream.empty
     let hasBegun = false
-    let isTold = target === wanted
+    /** Whether the client knows which model answers. */
+    let isAnnounced = target === requested
     const { model, provider, runtime } = target
-    const instead = { _tag: "Answering", model: `${provider}/${model}` } as const
+    const announcement = { _tag: "Answering", model: `${provider}/${model}` } as const
     return runtime.reply({ ...request, model }).pipe(
       Stream.mapChunks((parts) => {
         hasBegun = true
         // The first bytes of an answer may have no part.
-        if (isTold || parts.length === 0) return parts
-        isTold = true
-        return Chunk.prepend<ModelPart, ModelPart>(parts, instead)
+        if (isAnnounced || parts.length === 0) return parts
+        isAnnounced = true
+        return Chunk.prepend<ModelPart, ModelPart>(parts, announcement)
       }),
       Stream.catchAll((error) =>
-        hasBegun || others.length === 0 || !mayMoveOn(error)
+        hasBegun || others.length === 0 || !mayTryNext(error)
           ? Stream.fail(error)
-          : Stream.unwrap(Effect.as(noteFailure(target, error), ask(request, wanted, others)))
+          : Stream.unwrap(Effect.as(recordFailure(target, error), ask(request, requested, others)))
       )
     )
   }
 
-  const qualified = (name: string): string => {
+  const qualifiedName = (name: string): string => {
     const { model, provider } = targetOf(name)
     return `${provider}/${model}`
   }
@@ -106,13 +105,13 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
     defaultModel,
     models: [
       ...new Set([
-        ...fallbacks.map(qualified),
+        ...fallbacks.map(qualifiedName),
         ...[...providers].flatMap(([provider, { models = [] }]) =>
           models.map((model) => `${provider}/${model}`)
         )
       ])
     ],
-    // The smallest window, because the prompt is made before it is known which provider answers.
+    // The smallest window, because the prompt is built before it is known which provider answers.
     contextWindow: Math.min(...[...providers.values()].map(({ contextWindow }) => contextWindow)),
     readsPassages: false,
     acceptsImages: targetOf(defaultModel).runtime.acceptsImages,
@@ -129,11 +128,11 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
         Effect.map(monotonicMillis, (now) => {
           const chain = chainOf(request.model)
           const isPaused = ({ provider }: Target) => (pausedUntil.get(provider) ?? 0) > now
-          const inOrder = [
+          const ordered = [
             ...chain.filter((target) => !isPaused(target)),
             ...chain.filter((target) => isPaused(target))
           ]
-          return ask(request, chain[0], inOrder)
+          return ask(request, chain[0], ordered)
         })
       )
   }

@@ -28,10 +28,10 @@ const isStrict = (schema: JsonValue): boolean => {
   if (!isObject(schema) || !Object.keys(schema).every((keyword) => strictKeywords.has(keyword))) return false
   const { additionalProperties, anyOf, items, properties, required, type } = schema
   const members = isObject(properties) ? properties : {}
-  const named = isList(required) ? required : []
+  const requiredNames = isList(required) ? required : []
   const isClosed =
     type !== "object" ||
-    (additionalProperties === false && Object.keys(members).every((name) => named.includes(name)))
+    (additionalProperties === false && Object.keys(members).every((name) => requiredNames.includes(name)))
   return (
     isClosed &&
     Object.values(members).every(isStrict) &&
@@ -44,7 +44,7 @@ const isStrict = (schema: JsonValue): boolean => {
 export const formatOf = (schema: JsonObject) => ({ name: "reply", schema, strict: isStrict(schema) })
 
 /** Retries without the schema if the provider refuses the request. The prompt also contains the schema. */
-export const orByInstruction = (
+export const withSchemaFallback = (
   request: ModelRequest,
   reply: (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
 ): Stream.Stream<ModelPart, ModelError> =>

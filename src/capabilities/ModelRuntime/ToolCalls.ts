@@ -56,19 +56,19 @@ export class ToolCalls {
   /** False when the calls exceed their limits. */
   add({ slot, id, name, rawInput }: CallPiece): boolean {
     this.#length += id.length + name.length + rawInput.length
-    const known = this.#pending.findLast((call) => call.slot === slot)
+    const openCall = this.#pending.findLast((call) => call.slot === slot)
     // Some providers send complete calls that all have slot 0. A new id with a name begins a new call.
-    const begins = known === undefined || (id !== "" && name !== "" && known.id !== id)
-    if (begins) this.#pending.push({ slot, id, name, rawInput })
+    const isNewCall = openCall === undefined || (id !== "" && name !== "" && openCall.id !== id)
+    if (isNewCall) this.#pending.push({ slot, id, name, rawInput })
     else {
-      known.name += name === known.name ? "" : name
-      known.rawInput += rawInput
+      openCall.name += name === openCall.name ? "" : name
+      openCall.rawInput += rawInput
     }
     return this.#pending.length <= maxCalls && this.#length <= maxLength
   }
 
-  /** The calls in the order in which they began. `freshId` creates missing ids. */
-  finished(freshId: () => string): ReadonlyArray<ToolCall> {
-    return this.#pending.map(({ id, name, rawInput }) => toolCall(id === "" ? freshId() : id, name, rawInput))
+  /** The calls in the order in which they began. `newId` creates missing ids. */
+  finished(newId: () => string): ReadonlyArray<ToolCall> {
+    return this.#pending.map(({ id, name, rawInput }) => toolCall(id === "" ? newId() : id, name, rawInput))
   }
 }

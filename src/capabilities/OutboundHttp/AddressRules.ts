@@ -62,17 +62,17 @@ const specialV6: ReadonlyArray<Range> = [
   ["ff00::/8", "a multicast address"]
 ]
 
-const compile = (ranges: ReadonlyArray<Range>) =>
+const parseRanges = (ranges: ReadonlyArray<Range>) =>
   ranges.map(([cidr, meaning]) => ({ range: ipaddr.parseCIDR(cidr), meaning }))
-const rangesV4 = compile(specialV4)
-const rangesV6 = compile(specialV6)
-const translated = ipaddr.parseCIDR("64:ff9b::/96")
+const rangesV4 = parseRanges(specialV4)
+const rangesV6 = parseRanges(specialV6)
+const dns64Prefix = ipaddr.parseCIDR("64:ff9b::/96")
 const globalUnicast = ipaddr.parseCIDR("2000::/3")
 
 const isWithin = (address: Address, [network, bits]: [Address, number]): boolean =>
   address.kind() === network.kind() && address.match(network, bits)
 
-const lastFour = (address: ipaddr.IPv6): Address => ipaddr.fromByteArray(address.toByteArray().slice(12))
+const embeddedIpv4 = (address: ipaddr.IPv6): Address => ipaddr.fromByteArray(address.toByteArray().slice(12))
 
 /** ISATAP (RFC 5214): any prefix, then 0:5efe or 200:5efe, then an IPv4 address. */
 const isIsatap = ({ parts }: ipaddr.IPv6): boolean =>
@@ -82,7 +82,7 @@ const meaningOf = (address: Address): string | null => {
   if (address instanceof ipaddr.IPv4)
     return rangesV4.find(({ range }) => isWithin(address, range))?.meaning ?? null
   // The well-known prefix of DNS64 leads to the public IPv4 internet, so the embedded address decides.
-  if (isWithin(address, translated) || isIsatap(address)) return meaningOf(lastFour(address))
+  if (isWithin(address, dns64Prefix) || isIsatap(address)) return meaningOf(embeddedIpv4(address))
   const special = rangesV6.find(({ range }) => isWithin(address, range))
   if (special !== undefined) return special.meaning
   return isWithin(address, globalUnicast) ? null : "a reserved address"
@@ -155,18 +155,18 @@ const parseEntry = (text: string): AllowEntry | null => {
  * Parses `SPOKE_FETCH_ALLOW`: hosts, `host:port`, addresses, `address:port` (then IPv6 in brackets) and CIDRs,
  * separated by commas. Empty entries are skipped.
  */
-export const parseAllow = (text: string): Either.Either<AllowList, InvalidAllowList> => {
+export const parseAllowList = (text: string): Either.Either<AllowList, InvalidAllowList> => {
   const entries = text
     .split(",")
     .map((entry) => entry.trim())
     .filter((entry) => entry !== "")
   const parsed = entries.map(parseEntry)
-  const bad = entries.filter((_, at) => parsed[at] === null)
-  return bad.length === 0
+  const invalid = entries.filter((_, at) => parsed[at] === null)
+  return invalid.length === 0
     ? Either.right(parsed.filter((entry) => entry !== null))
     : Either.left(
         new InvalidAllowList({
-          message: `Expected hosts, host:port, addresses or CIDRs, not: ${bad.map((entry) => JSON.stringify(entry)).join(", ")}`
+          message: `Expected hosts, host:port, addresses or CIDRs, not: ${invalid.map((entry) => JSON.stringify(entry)).join(", ")}`
         })
       )
 }

@@ -15,7 +15,7 @@ export class BodyUnreadable extends Schema.TaggedError<BodyUnreadable>()("BodyUn
 export const acceptEncoding = "gzip, deflate, br"
 
 /** Maximum number of nested codings. More are an attack. */
-const layerLimit = 2
+const maxCodings = 2
 
 const gunzip = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.gunzip)
 const inflate = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.inflate)
@@ -26,18 +26,18 @@ const unbrotli = promisify<Uint8Array, zlib.BrotliOptions, Uint8Array>(zlib.brot
 const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants
 
 // Some servers send raw deflate, most the zlib format that the standard requires, whose first four bits are 8.
-const deflated = (bytes: Uint8Array, options: zlib.ZlibOptions) =>
+const inflateAny = (bytes: Uint8Array, options: zlib.ZlibOptions) =>
   ((bytes[0] ?? 0) & 0x0f) === 8 ? inflate(bytes, options) : inflateRaw(bytes, options)
 
-type Unpack = (bytes: Uint8Array, maxOutputLength: number) => Promise<Uint8Array>
+type Decompress = (bytes: Uint8Array, maxOutputLength: number) => Promise<Uint8Array>
 
-const gzipped: Unpack = (bytes, maxOutputLength) =>
+const decompressGzip: Decompress = (bytes, maxOutputLength) =>
   gunzip(bytes, { maxOutputLength, finishFlush: Z_SYNC_FLUSH })
 
-const codings: ReadonlyMap<string, Unpack> = new Map([
-  ["gzip", gzipped],
-  ["x-gzip", gzipped],
-  ["deflate", (bytes, maxOutputLength) => deflated(bytes, { maxOutputLength, finishFlush: Z_SYNC_FLUSH })],
+const codings: ReadonlyMap<string, Decompress> = new Map([
+  ["gzip", decompressGzip],
+  ["x-gzip", decompressGzip],
+  ["deflate", (bytes, maxOutputLength) => inflateAny(bytes, { maxOutputLength, finishFlush: Z_SYNC_FLUSH })],
   [
     "br",
     (bytes, maxOutputLength) => unbrotli(bytes, { maxOutputLength, finishFlush: BROTLI_OPERATION_FLUSH })
@@ -61,18 +61,18 @@ export const decode = async (
     .filter((name) => name !== "" && name !== "identity")
   // Responses to HEAD and 304 have the headers of a body but no bytes.
   if (bytes.length === 0) return bytes
-  if (names.length > layerLimit) throw new BodyUnreadable()
-  let unpacked = bytes
+  if (names.length > maxCodings) throw new BodyUnreadable()
+  let decompressed = bytes
   for (const name of names.toReversed()) {
-    const unpack = codings.get(name)
-    if (unpack === undefined) throw new BodyUnreadable()
-    unpacked = await unpack(unpacked, Math.max(1, maxBytes)).catch((cause: unknown) => {
+    const decompress = codings.get(name)
+    if (decompress === undefined) throw new BodyUnreadable()
+    decompressed = await decompress(decompressed, Math.max(1, maxBytes)).catch((cause: unknown) => {
       throw isOverflow(cause) ? new BodyTooLarge() : new BodyUnreadable()
     })
   }
-  if (unpacked.length > maxBytes) throw new BodyTooLarge()
+  if (decompressed.length > maxBytes) throw new BodyTooLarge()
   // Not a Buffer, whose slices would share its memory.
-  return names.length === 0 ? bytes : new Uint8Array(unpacked.buffer, unpacked.byteOffset, unpacked.length)
+  return names.length === 0 ? bytes : new Uint8Array(decompressed.buffer, decompressed.byteOffset, decompressed.length)
 }
 
 /**
@@ -95,10 +95,10 @@ export const collect = async (
     if (isLast(chunk)) break
   }
   const whole = new Uint8Array(size)
-  let at = 0
+  let offset = 0
   for (const chunk of chunks) {
-    whole.set(chunk, at)
-    at += chunk.length
+    whole.set(chunk, offset)
+    offset += chunk.length
   }
   return whole
 }

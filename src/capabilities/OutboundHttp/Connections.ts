@@ -7,19 +7,19 @@ import { canonical } from "./AddressRules.ts"
 import type { Destination } from "./Destination.ts"
 
 /** Maximum number of unused pools. */
-const idleLimit = 64
+const maxIdlePools = 64
 /** Maximum number of connections to one destination; further requests wait. */
 const maxConnectionsPerDestination = 8
-const connectTimeout = 10_000
+const connectTimeoutMs = 10_000
 /** Time-out in milliseconds for one of several addresses, before the next one is tried. */
-const attemptTimeout = 1_000
+const attemptTimeoutMs = 1_000
 const keepAliveMs = 4_000
-const headerBytes = 64 * 1_024
+const maxHeaderBytes = 64 * 1_024
 
 const familyOf = (address: string): 4 | 6 => (address.includes(":") ? 6 : 4)
 
 /** Always returns the checked addresses, because DNS may answer differently since the check. */
-const pinned =
+const pinnedLookup =
   (addresses: ReadonlyArray<string>): LookupFunction =>
   (_hostname, options, callback) => {
     const found = addresses.map((address) => ({ address, family: familyOf(address) }))
@@ -31,11 +31,11 @@ const pinned =
 
 const connector = (addresses: ReadonlyArray<string>): buildConnector.connector => {
   const connect = buildConnector({
-    lookup: pinned(addresses),
+    lookup: pinnedLookup(addresses),
     autoSelectFamily: true,
-    autoSelectFamilyAttemptTimeout: attemptTimeout,
+    autoSelectFamilyAttemptTimeout: attemptTimeoutMs,
     allowH2: false,
-    timeout: connectTimeout
+    timeout: connectTimeoutMs
   })
   return (options, callback) =>
     connect(options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
@@ -48,20 +48,20 @@ const connector = (addresses: ReadonlyArray<string>): buildConnector.connector =
     })
 }
 
-const open = ({ addresses, url }: Destination) =>
+const openPool = ({ addresses, url }: Destination) =>
   new Pool(url.origin, {
     connect: connector(addresses),
     connections: maxConnectionsPerDestination,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
     keepAliveMaxTimeout: keepAliveMs,
-    maxHeaderSize: headerBytes,
+    maxHeaderSize: maxHeaderBytes,
     // The time-out of the whole exchange covers both.
     headersTimeout: 0,
     bodyTimeout: 0
   })
 
-const close = (pool: Pool) => Effect.promise(() => pool.destroy())
+const closePool = (pool: Pool) => Effect.promise(() => pool.destroy())
 
 const keyOf = ({ addresses, url }: Destination) => [url.origin, ...addresses.toSorted()].join(" ")
 
@@ -80,37 +80,37 @@ export interface Connections {
 /** Pools by origin and addresses. When a name's addresses change, its old connections are not used any more. */
 export const makeConnections: Effect.Effect<Connections, never, Scope.Scope> = Effect.gen(function* () {
   // In the order of last use.
-  const held = new Map<string, SharedPool>()
+  const pools = new Map<string, SharedPool>()
   yield* Effect.addFinalizer(() =>
-    Effect.forEach(held.values(), ({ pool }) => close(pool), { discard: true })
+    Effect.forEach(pools.values(), ({ pool }) => closePool(pool), { discard: true })
   )
 
-  const take = (destination: Destination) =>
+  const acquire = (destination: Destination) =>
     Effect.sync(() => {
       const key = keyOf(destination)
-      const found = held.get(key) ?? { pool: open(destination), users: 0 }
-      held.delete(key)
-      held.set(key, found)
+      const found = pools.get(key) ?? { pool: openPool(destination), users: 0 }
+      pools.delete(key)
+      pools.set(key, found)
       found.users += 1
       return found
     })
 
-  const giveBack = (used: SharedPool) =>
+  const release = (used: SharedPool) =>
     Effect.suspend(() => {
       used.users -= 1
-      const idle = [...held].filter(([, { users }]) => users === 0)
-      const surplus = idle.slice(0, Math.max(0, idle.length - idleLimit))
-      for (const [key] of surplus) held.delete(key)
-      return Effect.forEach(surplus, ([, { pool }]) => close(pool), { discard: true })
+      const idle = [...pools].filter(([, { users }]) => users === 0)
+      const surplus = idle.slice(0, Math.max(0, idle.length - maxIdlePools))
+      for (const [key] of surplus) pools.delete(key)
+      return Effect.forEach(surplus, ([, { pool }]) => closePool(pool), { discard: true })
     })
 
   return {
     shared: (destination) =>
-      Effect.map(Effect.acquireRelease(take(destination), giveBack), ({ pool }) => pool),
+      Effect.map(Effect.acquireRelease(acquire(destination), release), ({ pool }) => pool),
     fresh: (destination) =>
       Effect.acquireRelease(
-        Effect.sync(() => open(destination)),
-        close
+        Effect.sync(() => openPool(destination)),
+        closePool
       )
   }
 })

@@ -22,11 +22,11 @@ export type Resolver = (hostname: string) => Effect.Effect<ReadonlyArray<string>
  * A look-up occupies one of libuv's four threads, and files need some of them too. A name server that does not answer
  * blocks a thread for long, so an owner may use one.
  */
-const lookups = { permits: 2, maxPermitsPerOwner: 1, maxWaiting: 4_096 } as const
+const lookupLimits = { permits: 2, maxPermitsPerOwner: 1, maxWaiting: 4_096 } as const
 
-const noSuchName: ReadonlySet<string | undefined> = new Set(["ENOTFOUND", "ENODATA", "EAI_NONAME"])
+const notFoundCodes: ReadonlySet<string | undefined> = new Set(["ENOTFOUND", "ENODATA", "EAI_NONAME"])
 
-const tooMany = (hostname: string) =>
+const tooManyLookups = (hostname: string) =>
   new OutboundHttpError({
     reason: "Unresolved",
     message: `The host ${hostname} was not looked up: too many others wait. Try again later.`
@@ -37,7 +37,7 @@ const lookUp = (hostname: string) =>
     lookup(hostname, { all: true }, (error, found) => {
       if (error === null || error === undefined)
         return resume(Effect.succeed(found.map(({ address }) => address)))
-      const message = noSuchName.has(error.code)
+      const message = notFoundCodes.has(error.code)
         ? `The host ${hostname} does not exist. Check the address.`
         : `The host ${hostname} could not be looked up just now. Try again later.`
       resume(new OutboundHttpError({ reason: "Unresolved", message }))
@@ -46,12 +46,12 @@ const lookUp = (hostname: string) =>
 
 /** The operating system's resolver: hosts file, search domains and DNS. */
 export const makeSystemResolver: Effect.Effect<Resolver> = Effect.sync(() => {
-  const running = new FairLimiter({ name: "name-lookups", ...lookups })
+  const limiter = new FairLimiter({ name: "name-lookups", ...lookupLimits })
   return (hostname) =>
     // A running look-up cannot be stopped. Its caller is interrupted at once, but the permit is released only when it
     // ends.
     Effect.uninterruptible(lookUp(hostname)).pipe(
-      withSharedPermit(running, () => tooMany(hostname)),
+      withSharedPermit(limiter, () => tooManyLookups(hostname)),
       Effect.disconnect
     )
 })
@@ -100,8 +100,8 @@ export const resolve = (
 ): Effect.Effect<Destination, OutboundHttpError> =>
   Effect.gen(function* () {
     const host = bareHost(url.hostname)
-    const literal = isIP(host) !== 0
-    const found = literal ? [host] : yield* resolver(host)
+    const isAddress = isIP(host) !== 0
+    const found = isAddress ? [host] : yield* resolver(host)
     if (found.length === 0)
       return yield* new OutboundHttpError({
         reason: "Unresolved",
@@ -112,7 +112,7 @@ export const resolve = (
       if (meaning === null || isAllowed(allow, { host, port: portOf(url), address })) continue
       // The private address of a name must not be disclosed to the caller, so it is only logged.
       yield* Effect.logInfo("An outbound request was refused").pipe(Effect.annotateLogs({ host, address }))
-      return yield* literal ? refused(url, `${host} is`, meaning) : refused(url, `${host} leads to`, meaning)
+      return yield* isAddress ? refused(url, `${host} is`, meaning) : refused(url, `${host} leads to`, meaning)
     }
     return { url, addresses: found.flatMap((address) => canonical(address) ?? []) }
   })

@@ -15,18 +15,18 @@ export interface Hop {
   readonly body: Uint8Array | string | null
 }
 
-const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** The only headers of the caller that are sent to another origin. Any other may be a credential. */
-const harmless: ReadonlySet<string> = new Set(["accept", "accept-language", "user-agent"])
+const safeHeaders: ReadonlySet<string> = new Set(["accept", "accept-language", "user-agent"])
 
-const keep = (headers: Hop["headers"], wanted: (name: string) => boolean) =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => wanted(name)))
+const filterHeaders = (headers: Hop["headers"], isKept: (name: string) => boolean) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => isKept(name)))
 
 /**
  * The same origin, or the same host moved from port 80 to TLS, because that server has received the request already.
  */
-const isSameParty = (from: URL, to: URL): boolean =>
+const isSameServer = (from: URL, to: URL): boolean =>
   from.origin === to.origin ||
   (from.hostname === to.hostname &&
     from.protocol === "http:" &&
@@ -39,31 +39,31 @@ const becomesGet = (status: number, method: string): boolean =>
 
 /** True when the response is a redirect. */
 export const isRedirect = (status: number, location: string | undefined): location is string =>
-  redirects.has(status) && location !== undefined
+  redirectStatuses.has(status) && location !== undefined
 
 /** Servers send paths as UTF-8, which the client decodes as Latin-1. */
-const decoded = (location: string): string => {
+const decodeLocation = (location: string): string => {
   const bytes = Buffer.from(location, "latin1")
   return isUtf8(bytes) ? bytes.toString("utf8") : location
 }
 
 /** The request that follows a redirect to `location`. */
-export const next = (hop: Hop, status: number, location: string): Effect.Effect<Hop, OutboundHttpError> =>
+export const followingHop = (hop: Hop, status: number, location: string): Effect.Effect<Hop, OutboundHttpError> =>
   Effect.gen(function* () {
-    const url = yield* parseUrl(decoded(location), hop.url)
-    const bodiless = becomesGet(status, hop.method)
-    const body = bodiless ? null : hop.body
-    const sameParty = isSameParty(hop.url, url)
-    if (body !== null && !sameParty)
+    const url = yield* parseUrl(decodeLocation(location), hop.url)
+    const dropsBody = becomesGet(status, hop.method)
+    const body = dropsBody ? null : hop.body
+    const toSameServer = isSameServer(hop.url, url)
+    if (body !== null && !toSameServer)
       return yield* new OutboundHttpError({
         reason: "Refused",
         message: `Refused to follow the redirect from ${hop.url.origin}: it would hand the request's body to ${url.origin}. Use the new address.`
       })
-    const visible = sameParty ? hop.headers : keep(hop.headers, (name) => harmless.has(name))
+    const sentHeaders = toSameServer ? hop.headers : filterHeaders(hop.headers, (name) => safeHeaders.has(name))
     return {
       url,
-      method: bodiless ? "GET" : hop.method,
-      headers: bodiless ? keep(visible, (name) => !name.startsWith("content-")) : visible,
+      method: dropsBody ? "GET" : hop.method,
+      headers: dropsBody ? filterHeaders(sentHeaders, (name) => !name.startsWith("content-")) : sentHeaders,
       body
     }
   })

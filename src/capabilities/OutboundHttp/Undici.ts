@@ -17,7 +17,7 @@ import type { AllowList } from "./AddressRules.ts"
 import { acceptEncoding, BodyTooLarge, BodyUnreadable, collect, decode } from "./Body.ts"
 import { makeConnections } from "./Connections.ts"
 import { makeSystemResolver, parseUrl, resolve, type Resolver } from "./Destination.ts"
-import { type Hop, isRedirect, next } from "./Redirects.ts"
+import { type Hop, isRedirect, followingHop } from "./Redirects.ts"
 
 export interface UndiciOptions {
   /** Allowed addresses that are not routed globally. */
@@ -32,7 +32,7 @@ const defaults = { maxBytes: 50 * 1_024 * 1_024, timeout: "30 seconds", maxRedir
  * Maximum number of concurrent exchanges of this process. Further ones wait within their own time-out. An owner may use
  * a quarter.
  */
-const exchanges = { permits: 256, maxPermitsPerOwner: 64, maxWaiting: 4_096 } as const
+const exchangeLimits = { permits: 256, maxPermitsPerOwner: 64, maxWaiting: 4_096 } as const
 const redirectBodyBytes = 16 * 1_024
 
 /** Methods that can be repeated without an effect. */
@@ -40,7 +40,7 @@ const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
 const methods: ReadonlySet<string> = new Set([...safeMethods, "POST", "PUT", "PATCH", "DELETE"])
 
 /** Headers that the connection sets itself. A caller's value could be used for request smuggling. */
-const ours: ReadonlySet<string> = new Set([
+const connectionHeaders: ReadonlySet<string> = new Set([
   "accept-encoding",
   "connection",
   "content-length",
@@ -52,7 +52,7 @@ const ours: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "upgrade"
 ])
-const isOurs = (name: string) => ours.has(name) || name.startsWith("proxy-")
+const isConnectionHeader = (name: string) => connectionHeaders.has(name) || name.startsWith("proxy-")
 
 const headersOf = ({ headers = {} }: OutboundRequest): Record<string, string> => ({
   accept: "*/*",
@@ -60,14 +60,14 @@ const headersOf = ({ headers = {} }: OutboundRequest): Record<string, string> =>
   ...Object.fromEntries(
     Object.entries(headers)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
-      .filter(([name]) => !isOurs(name))
+      .filter(([name]) => !isConnectionHeader(name))
   )
 })
 
-const isText = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
-const isToken = (text: string): boolean => /^[!#$%&'*+.^_`|~\w-]+$/.test(text)
+const isHeaderValue = (text: string): boolean => /^[\t\x20-\x7e\x80-\xff]*$/.test(text)
+const isHeaderName = (text: string): boolean => /^[!#$%&'*+.^_`|~\w-]+$/.test(text)
 
-const start = (request: OutboundRequest) =>
+const firstHop = (request: OutboundRequest) =>
   Effect.gen(function* () {
     const url = yield* parseUrl(request.url)
     const method = (request.method ?? "GET").toUpperCase()
@@ -75,7 +75,7 @@ const start = (request: OutboundRequest) =>
     const refused = (why: string) =>
       new OutboundHttpError({ reason: "Refused", message: `Refused to call ${url.origin}: ${why}` })
     if (!methods.has(method)) return yield* refused("use GET, HEAD, OPTIONS, POST, PUT, PATCH or DELETE.")
-    if (!Object.entries(headers).every(([name, value]) => isToken(name) && isText(value)))
+    if (!Object.entries(headers).every(([name, value]) => isHeaderName(name) && isHeaderValue(value)))
       return yield* refused("a header has a character that HTTP does not allow.")
     return { url, method, headers, body: request.body ?? null } satisfies Hop
   })
@@ -98,7 +98,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "has a TLS certificate that nobody vouches for"]
 ])
 
-const tooMany = ({ origin }: URL) =>
+const tooManyRequests = ({ origin }: URL) =>
   new OutboundHttpError({ reason: "TimedOut", message: `${origin} was not called: too many requests wait.` })
 
 const requestFailure = ({ origin }: URL, cause: unknown, maxBytes: number): OutboundHttpError => {
@@ -116,21 +116,21 @@ const requestFailure = ({ origin }: URL, cause: unknown, maxBytes: number): Outb
   })
 }
 
-const flatHeaders = (headers: Dispatcher.ResponseData["headers"]): Record<string, string> =>
+const joinHeaders = (headers: Dispatcher.ResponseData["headers"]): Record<string, string> =>
   Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
       value === undefined ? [] : [[name.toLowerCase(), typeof value === "string" ? value : value.join(", ")]]
     )
   )
 
-/** How much of a body is read: at most `limit` bytes. */
-interface Reading {
-  readonly limit: number
+/** How much of a body is read. */
+interface BodyLimits {
+  readonly maxBytes: number
   readonly isLast: OutboundRequest["isLast"]
 }
 
 /** Returns when the headers have arrived. The body must be read before `signal` is aborted. */
-const send = (pool: Pool, hop: Hop, { isLast }: Reading, signal: AbortSignal) =>
+const send = (pool: Pool, hop: Hop, { isLast }: BodyLimits, signal: AbortSignal) =>
   Effect.tryPromise({
     try: () =>
       pool.request({
@@ -143,17 +143,17 @@ const send = (pool: Pool, hop: Hop, { isLast }: Reading, signal: AbortSignal) =>
     catch: (cause) => cause
   })
 
-const staleConnection: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"])
+const staleCodes: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"])
 /** A kept-alive connection may be closed while the request is sent. Nothing of an answer has arrived then. */
-const isStale = (cause: unknown) => staleConnection.has(codeOf(cause))
+const isStale = (cause: unknown) => staleCodes.has(codeOf(cause))
 
 /** The whole response. Headers that describe compressed bytes are removed after decompression. */
 const read = async (
   { method, url }: Hop,
   response: Dispatcher.ResponseData,
-  { isLast, limit }: Reading
+  { isLast, maxBytes }: BodyLimits
 ): Promise<OutboundResponse> => {
-  const headers = flatHeaders(response.headers)
+  const headers = joinHeaders(response.headers)
   const { statusCode: status } = response
   // A 304 may have the length of the unchanged body. undici reports that as an error.
   if (status === 304) {
@@ -161,9 +161,9 @@ const read = async (
     return { url: url.href, status, headers, body: new Uint8Array() }
   }
   const { "content-encoding": encoding = "", "content-length": length = "", ...others } = headers
-  if (method !== "HEAD" && Number(length) > limit) throw new BodyTooLarge()
-  const raw = await collect(response.body, limit, encoding === "" ? isLast : undefined)
-  const body = await decode(raw, encoding, limit)
+  if (method !== "HEAD" && Number(length) > maxBytes) throw new BodyTooLarge()
+  const raw = await collect(response.body, maxBytes, encoding === "" ? isLast : undefined)
+  const body = await decode(raw, encoding, maxBytes)
   return {
     url: url.href,
     status,
@@ -173,7 +173,7 @@ const read = async (
 }
 
 /** An unfinished exchange is aborted when the scope closes. */
-const aborting = Effect.map(
+const abortSignal = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => new AbortController()),
     (controller, exit) => (Exit.isSuccess(exit) ? Effect.void : Effect.sync(() => controller.abort()))
@@ -185,40 +185,40 @@ type Answer =
   | { readonly _tag: "Response"; readonly response: OutboundResponse }
   | { readonly _tag: "Redirect"; readonly hop: Hop }
 
-const make = ({ allow, resolver: given }: UndiciOptions) =>
+const make = ({ allow, resolver: configuredResolver }: UndiciOptions) =>
   Effect.gen(function* () {
     const connections = yield* makeConnections
-    const resolver = given ?? (yield* makeSystemResolver)
-    const running = new FairLimiter({ name: "outbound-requests", ...exchanges })
+    const resolver = configuredResolver ?? (yield* makeSystemResolver)
+    const limiter = new FairLimiter({ name: "outbound-requests", ...exchangeLimits })
 
-    const exchange = (hop: Hop, reading: Reading) =>
+    const exchange = (hop: Hop, limits: BodyLimits) =>
       Effect.gen(function* () {
         const destination = yield* resolve(resolver, allow, hop.url)
-        const signal = yield* aborting
-        const failed = (cause: unknown) => requestFailure(hop.url, cause, reading.limit)
-        const fresh = Effect.flatMap(connections.fresh(destination), (pool) =>
-          send(pool, hop, reading, signal)
+        const signal = yield* abortSignal
+        const failed = (cause: unknown) => requestFailure(hop.url, cause, limits.maxBytes)
+        const onNewConnection = Effect.flatMap(connections.fresh(destination), (pool) =>
+          send(pool, hop, limits, signal)
         )
-        const kept = Effect.flatMap(connections.shared(destination), (pool) =>
-          send(pool, hop, reading, signal)
+        const onSharedConnection = Effect.flatMap(connections.shared(destination), (pool) =>
+          send(pool, hop, limits, signal)
         )
         const response = yield* (
-          safeMethods.has(hop.method) ? Effect.catchIf(kept, isStale, () => fresh) : fresh
+          safeMethods.has(hop.method) ? Effect.catchIf(onSharedConnection, isStale, () => onNewConnection) : onNewConnection
         ).pipe(Effect.mapError(failed))
-        const { location } = flatHeaders(response.headers)
+        const { location } = joinHeaders(response.headers)
         if (isRedirect(response.statusCode, location)) {
           yield* Effect.ignore(
             Effect.tryPromise(() => response.body.dump({ limit: redirectBodyBytes, signal }))
           )
           return {
             _tag: "Redirect",
-            hop: yield* next(hop, response.statusCode, location)
+            hop: yield* followingHop(hop, response.statusCode, location)
           } satisfies Answer
         }
         return {
           _tag: "Response",
           response: yield* Effect.tryPromise({
-            try: () => read(hop, response, reading),
+            try: () => read(hop, response, limits),
             catch: failed
           })
         } satisfies Answer
@@ -226,12 +226,12 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
 
     const follow = (
       hop: Hop,
-      reading: Reading,
-      left: number
+      limits: BodyLimits,
+      redirectsLeft: number
     ): Effect.Effect<OutboundResponse, OutboundHttpError> =>
-      Effect.flatMap(exchange(hop, reading), (answer) => {
+      Effect.flatMap(exchange(hop, limits), (answer) => {
         if (answer._tag === "Response") return Effect.succeed(answer.response)
-        if (left > 0) return follow(answer.hop, reading, left - 1)
+        if (redirectsLeft > 0) return follow(answer.hop, limits, redirectsLeft - 1)
         return new OutboundHttpError({
           reason: "TooManyRedirects",
           message: `${hop.url.origin} redirects once too often.`
@@ -239,15 +239,15 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
       })
 
     const fetch = Effect.fn("OutboundHttp.fetch")(function* (request: OutboundRequest) {
-      const hop = yield* start(request)
+      const hop = yield* firstHop(request)
       yield* Effect.annotateCurrentSpan({ "http.request.method": hop.method, "server.address": hop.url.host })
       const timeout = Duration.decode(request.timeout ?? defaults.timeout)
       return yield* follow(
         hop,
-        { limit: request.maxBytes ?? defaults.maxBytes, isLast: request.isLast },
+        { maxBytes: request.maxBytes ?? defaults.maxBytes, isLast: request.isLast },
         request.maxRedirects ?? defaults.maxRedirects
       ).pipe(
-        withSharedPermit(running, () => tooMany(hop.url)),
+        withSharedPermit(limiter, () => tooManyRequests(hop.url)),
         Effect.timeoutFail({
           duration: timeout,
           onTimeout: () =>

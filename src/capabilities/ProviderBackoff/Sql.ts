@@ -7,7 +7,7 @@ import { ProviderBackoff } from "../ProviderBackoff.ts"
 import { timeAfter } from "../../concurrency/DatabaseTime.ts"
 
 /** A failing database reports no pause. The provider will request it again. */
-const unknown = Effect.catchAllCause((cause: unknown) =>
+const orNoPause = Effect.catchAllCause((cause: unknown) =>
   Effect.as(Effect.logWarning("A provider's pause could not be shared", cause), Duration.zero)
 )
 
@@ -20,7 +20,7 @@ export const layerSql = Layer.effect(
         select greatest(0, extract(epoch from until - clock_timestamp()) * 1000)::float8 as left
         from provider_pauses where provider = ${provider}`.pipe(
         Effect.map(([row]) => Duration.millis(row?.left ?? 0)),
-        unknown,
+        orNoPause,
         Effect.withSpan("ProviderBackoff.left")
       ),
     begin: (provider: string, pause: Duration.Duration) =>
@@ -29,7 +29,7 @@ export const layerSql = Layer.effect(
         values (${provider}, ${timeAfter(sql, pause)})
         on conflict (provider) do update set until = greatest(pauses.until, excluded.until)`.pipe(
         Effect.as(Duration.zero),
-        unknown,
+        orNoPause,
         Effect.asVoid,
         Effect.withSpan("ProviderBackoff.begin")
       )

@@ -33,7 +33,7 @@ const make = Effect.gen(function* () {
     execute: ({ name, requests, window }) => {
       const now = sql`(extract(epoch from clock_timestamp()) * 1000)::float8`
       const current = sql`floor(${now} * ${partsPerWindow}::float8 / ${window}::float8)::int8`
-      const kept = partsPerWindow + 1
+      const partCount = partsPerWindow + 1
       const expires = sql`clock_timestamp() + (${(window * (partsPerWindow + 2)) / partsPerWindow}::float8 * interval '1 millisecond')`
       return sql`
         insert into rate_counters as known (name, part, counts, granted, expires_at)
@@ -41,14 +41,14 @@ const make = Effect.gen(function* () {
         on conflict (name) do update set (part, counts, granted, expires_at) = (
           select at.part,
             case when free.granted
-              then shifted.counts[1:${partsPerWindow}::int] || (shifted.counts[${kept}::int] + 1)
+              then shifted.counts[1:${partsPerWindow}::int] || (shifted.counts[${partCount}::int] + 1)
               else shifted.counts end,
             free.granted,
             case when free.granted then ${expires} else known.expires_at end
           from (select greatest(known.part, ${current}) as part offset 0) as at
           cross join lateral (
-            select known.counts[1 + moved.by : ${kept}::int] || array_fill(0, array[moved.by]) as counts
-            from (select least(at.part - known.part, ${kept}::int)::int as by) as moved
+            select known.counts[1 + moved.by : ${partCount}::int] || array_fill(0, array[moved.by]) as counts
+            from (select least(at.part - known.part, ${partCount}::int)::int as by) as moved
           ) as shifted
           cross join lateral (
             select sum(one) < ${requests}::int as granted from unnest(shifted.counts) as one
@@ -58,11 +58,11 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const forget = sql`delete from rate_counters where expires_at < clock_timestamp()`.pipe(
+  const removeExpired = sql`delete from rate_counters where expires_at < clock_timestamp()`.pipe(
     Effect.catchAllCause((cause) => Effect.logWarning("Old counts of requests were not removed", cause)),
     Effect.withTracerEnabled(false)
   )
-  yield* forget.pipe(
+  yield* removeExpired.pipe(
     Effect.delay("1 minute"),
     Effect.repeat(Schedule.spaced("10 minutes")),
     Effect.forkScoped
@@ -73,8 +73,8 @@ const make = Effect.gen(function* () {
       count({ name: counterOf(name, limit), requests: limit.requests, window: windowOf(limit) }).pipe(
         Effect.map(({ counts, granted, now, part }) => {
           const used = counts.reduce((sum, one) => sum + one, 0)
-          const first = counts.findIndex((one) => one > 0)
-          return resultOf(limit, { granted, now, used, oldest: part - partsPerWindow + Math.max(0, first) })
+          const firstUsed = counts.findIndex((one) => one > 0)
+          return resultOf(limit, { granted, now, used, oldest: part - partsPerWindow + Math.max(0, firstUsed) })
         }),
         Effect.mapError(
           () => new RateLimiterError({ message: "The counts in the database cannot be reached." })

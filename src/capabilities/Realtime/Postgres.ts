@@ -18,29 +18,29 @@ const channel = "spoke_realtime"
 const batchTimeout = "5 seconds"
 
 /** A notification, of at most 500 bytes; PostgreSQL allows 8,000. */
-const Letter = Schema.parseJson(Schema.Struct({ from: Schema.String, signal: Signal }))
-const write = Schema.encodeSync(Letter)
-const read = Schema.decodeUnknownOption(Letter)
+const Notification = Schema.parseJson(Schema.Struct({ from: Schema.String, signal: Signal }))
+const encode = Schema.encodeSync(Notification)
+const decode = Schema.decodeUnknownOption(Notification)
 
 export const layerPostgres = Layer.scoped(
   Realtime,
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
     const from = crypto.randomUUID()
-    const { deliver, publisher, signalAll, subscribe } = Subscribers.make()
+    const { deliver, makePublish, signalAll, subscribe } = Subscribers.make()
 
-    const publish = yield* publisher((signals) => {
-      const letters = signals.map((signal) => write({ from, signal }))
+    const publish = yield* makePublish((signals) => {
+      const notifications = signals.map((signal) => encode({ from, signal }))
       return sql`
-        select pg_notify(${channel}, letter) from jsonb_array_elements_text(${JSON.stringify(letters)}::jsonb) letter`.pipe(
+        select pg_notify(${channel}, notification) from jsonb_array_elements_text(${JSON.stringify(notifications)}::jsonb) notification`.pipe(
         Effect.timeout(batchTimeout)
       )
     })
 
     /** An empty notification means that earlier ones may have been lost. */
-    const receive = (letter: string) => {
-      if (letter === "") return signalAll
-      const received = read(letter)
+    const receive = (notification: string) => {
+      if (notification === "") return signalAll
+      const received = decode(notification)
       return Option.isSome(received) && received.value.from !== from
         ? deliver(received.value.signal)
         : Effect.void

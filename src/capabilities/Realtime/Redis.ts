@@ -13,26 +13,26 @@ import * as Subscribers from "./Subscribers.ts"
 
 const channel = "{spoke}:realtime"
 
-const Letter = Schema.parseJson(Schema.Struct({ from: Schema.String, signals: Schema.Array(Signal) }))
-const write = Schema.encodeSync(Letter)
-const read = Schema.decodeUnknownOption(Letter)
+const Message = Schema.parseJson(Schema.Struct({ from: Schema.String, signals: Schema.Array(Signal) }))
+const encode = Schema.encodeSync(Message)
+const decode = Schema.decodeUnknownOption(Message)
 
 /** A connection that subscribes cannot run other commands. */
 const subscribingConnection = (redis: Redis | Cluster) =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const own =
+      const connection =
         "nodes" in redis
           ? redis.duplicate([], {
               enableOfflineQueue: true,
               redisOptions: { ...redis.options.redisOptions, commandTimeout: undefined }
             })
           : redis.duplicate({ enableOfflineQueue: true, commandTimeout: undefined })
-      // The connection that it was duplicated from reports errors.
-      own.on("error", () => {})
-      return own
+      // Errors are reported by the connection that was duplicated.
+      connection.on("error", () => {})
+      return connection
     }),
-    (own) => Effect.sync(() => own.disconnect())
+    (connection) => Effect.sync(() => connection.disconnect())
   )
 
 /** `redis` is a connection for short commands. The subscription opens its own connection with the same settings. */
@@ -41,19 +41,19 @@ export const layerRedis = (redis: Redis | Cluster) =>
     Realtime,
     Effect.gen(function* () {
       const from = crypto.randomUUID()
-      const { deliver, publisher, signalAll, subscribe } = Subscribers.make()
+      const { deliver, makePublish, signalAll, subscribe } = Subscribers.make()
       const runtime = yield* Effect.runtime()
       const listener = yield* subscribingConnection(redis)
 
       // The connection has a time-out for each command.
-      const publish = yield* publisher((signals) =>
-        Effect.tryPromise(() => redis.publish(channel, write({ from, signals })))
+      const publish = yield* makePublish((signals) =>
+        Effect.tryPromise(() => redis.publish(channel, encode({ from, signals })))
       )
 
-      listener.on("message", (_channel, letter) => {
-        // The process also receives its own messages, which are the most.
-        if (letter.includes(from)) return
-        const received = read(letter)
+      listener.on("message", (_channel, message) => {
+        // The process also receives its own messages.
+        if (message.includes(from)) return
+        const received = decode(message)
         if (Option.isSome(received)) {
           Runtime.runFork(runtime)(Effect.forEach(received.value.signals, deliver, { discard: true }))
         }

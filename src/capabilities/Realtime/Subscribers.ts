@@ -13,17 +13,17 @@ const maxUnsentSignals = 4_096
 const maxBatchSize = 100
 
 export const make = () => {
-  const readers = new Map<ConversationId, Set<Queue.Queue<Signal>>>()
+  const subscribers = new Map<ConversationId, Set<Queue.Queue<Signal>>>()
 
   const deliver = (signal: Signal) =>
-    Effect.forEach(readers.get(signal.conversationId) ?? [], (queue) => Queue.offer(queue, signal), {
+    Effect.forEach(subscribers.get(signal.conversationId) ?? [], (queue) => Queue.offer(queue, signal), {
       discard: true
     })
 
   /** Makes every subscriber check the database. */
   const signalAll = Effect.suspend(() =>
     Effect.forEach(
-      [...readers.keys()],
+      [...subscribers.keys()],
       (conversationId) => deliver({ _tag: "Changed", conversationId, runId: null }),
       { discard: true }
     )
@@ -31,17 +31,17 @@ export const make = () => {
 
   const remove = (conversationId: ConversationId, queue: Queue.Queue<Signal>) =>
     Effect.suspend(() => {
-      const known = readers.get(conversationId)
-      known?.delete(queue)
-      if (known?.size === 0) readers.delete(conversationId)
+      const queues = subscribers.get(conversationId)
+      queues?.delete(queue)
+      if (queues?.size === 0) subscribers.delete(conversationId)
       return Queue.shutdown(queue)
     })
 
   const subscribe = (conversationId: ConversationId) =>
     Effect.acquireRelease(
       Effect.tap(Queue.sliding<Signal>(maxWaitingSignals), (queue) => {
-        const known = readers.get(conversationId) ?? new Set()
-        readers.set(conversationId, known.add(queue))
+        const queues = subscribers.get(conversationId) ?? new Set()
+        subscribers.set(conversationId, queues.add(queue))
       }),
       (queue) => remove(conversationId, queue)
     )
@@ -50,7 +50,7 @@ export const make = () => {
    * Publishes signals: to the subscribers of this process at once, and to other processes by `send` in the background,
    * in batches, until the scope closes.
    */
-  const publisher = (send: (signals: ReadonlyArray<Signal>) => Effect.Effect<unknown, unknown>) =>
+  const makePublish = (send: (signals: ReadonlyArray<Signal>) => Effect.Effect<unknown, unknown>) =>
     Effect.gen(function* () {
       const outgoing = yield* Queue.sliding<Signal>(maxUnsentSignals)
       yield* Queue.takeBetween(outgoing, 1, maxBatchSize).pipe(
@@ -63,5 +63,5 @@ export const make = () => {
         Effect.zipRight(deliver(signal), Effect.asVoid(Queue.offer(outgoing, signal)))
     })
 
-  return { deliver, publisher, signalAll, subscribe } as const
+  return { deliver, makePublish, signalAll, subscribe } as const
 }

@@ -43,27 +43,27 @@ class Failure extends Data.TaggedError("Failure")<{
 const down = (message: string) => new Failure({ message, isDown: true })
 const unusable = (message: string) => new Failure({ message, isDown: false })
 
-const ofStatus = (status: number): Failure =>
+const fromStatus = (status: number): Failure =>
   new Failure({
     message: `The reranker answered with status ${status}.`,
     isDown: status === 408 || status === 429 || status >= 500
   })
 
 /** Some models return a probability, others a logit. Logits are mapped to 0..1, which keeps their order. */
-const toShares = (scores: ReadonlyArray<number>): ReadonlyArray<number> =>
+const toProbabilities = (scores: ReadonlyArray<number>): ReadonlyArray<number> =>
   scores.every((score) => score >= 0 && score <= 1)
     ? scores
     : scores.map((score) => 1 / (1 + Math.exp(-score)))
 
 /** The score of each of `count` passages, 0 for an omitted one. */
 const scoresOf = ({ results }: Results, count: number) => {
-  const places = new Set(results.map(({ index }) => index))
-  if (results.length === 0 || places.size < results.length || Math.max(...places) >= count) {
+  const indexes = new Set(results.map(({ index }) => index))
+  if (results.length === 0 || indexes.size < results.length || Math.max(...indexes) >= count) {
     return Effect.fail(unusable("The reranker's answer does not fit the request."))
   }
   const scores: Array<number> = Array.from({ length: count }, () => 0)
-  const shares = toShares(results.map(({ relevance_score: score }) => score))
-  for (const [at, { index }] of results.entries()) scores[index] = shares[at] ?? 0
+  const probabilities = toProbabilities(results.map(({ relevance_score: score }) => score))
+  for (const [position, { index }] of results.entries()) scores[index] = probabilities[position] ?? 0
   return Effect.succeed<ReadonlyArray<number>>(scores)
 }
 
@@ -71,7 +71,7 @@ const call = { operation: "rerank", provider: "reranker" } as const
 
 const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
   Effect.map(HttpClient.HttpClient, (http) => {
-    let restUntil = 0
+    let pausedUntil = 0
     ProviderMetrics.begin(call)
 
     const ask = (query: string, documents: ReadonlyArray<string>) => {
@@ -89,7 +89,7 @@ const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
           ResponseError: ({ reason, response }) =>
             Effect.fail(
               reason === "StatusCode"
-                ? ofStatus(response.status)
+                ? fromStatus(response.status)
                 : unusable("The reranker's answer cannot be read.")
             ),
           ParseError: () => Effect.fail(unusable("The reranker's answer cannot be read."))
@@ -104,13 +104,13 @@ const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
     }
 
     const pause = Effect.map(monotonicMillis, (now) => {
-      restUntil = now + Duration.toMillis(pauseAfterFailure)
+      pausedUntil = now + Duration.toMillis(pauseAfterFailure)
     })
 
     const rerank = Effect.fn("Reranker.rerank")(function* (query: string, passages: ReadonlyArray<string>) {
       if (passages.length === 0) return []
       yield* Effect.annotateCurrentSpan({ passages: passages.length })
-      if ((yield* monotonicMillis) < restUntil)
+      if ((yield* monotonicMillis) < pausedUntil)
         return yield* new RerankerError({ message: "The reranker failed just now." })
       return yield* ask(query, passages).pipe(
         Effect.tapError(({ isDown }) => (isDown ? pause : Effect.void)),

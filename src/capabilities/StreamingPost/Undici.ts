@@ -34,7 +34,7 @@ const providerConnections = {
   maxWait: "30 seconds"
 } as const
 
-const tooMany = () => new StreamingPostError({ reason: "Late", code: "" })
+const tooManyRequests = () => new StreamingPostError({ reason: "Late", code: "" })
 
 const timeoutCodes = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"])
 const nativeCode = /^[A-Z][A-Z_]{2,40}$/u
@@ -61,13 +61,13 @@ const headersByName = (headers: IncomingHttpHeaders): Readonly<Record<string, st
 class Call implements Dispatcher.DispatchHandler {
   readonly #dispatcher: Dispatcher
   readonly #posted: Posted
-  readonly #trace: Readonly<Record<string, string>>
+  readonly #traceHeaders: Readonly<Record<string, string>>
   #controller: Dispatcher.DispatchController | null = null
   readonly #unread: Mailbox.Mailbox<Uint8Array, StreamingPostError>
-  #size = 0
-  #paused = false
-  #over = false
-  #left = false
+  #unreadBytes = 0
+  #isPaused = false
+  #hasEnded = false
+  #isDiscarding = false
   #onAnswer: (answer: Effect.Effect<Answered, StreamingPostError>) => void = () => {}
 
   constructor(
@@ -78,7 +78,7 @@ class Call implements Dispatcher.DispatchHandler {
   ) {
     this.#dispatcher = dispatcher
     this.#posted = posted
-    this.#trace = trace
+    this.#traceHeaders = trace
     this.#unread = unread
   }
 
@@ -94,7 +94,7 @@ class Call implements Dispatcher.DispatchHandler {
         origin,
         path: pathname + search,
         method: "POST",
-        headers: { "content-type": "application/json", ...headers, ...this.#trace },
+        headers: { "content-type": "application/json", ...headers, ...this.#traceHeaders },
         body,
         headersTimeout: Duration.toMillis(first),
         bodyTimeout: Duration.toMillis(next)
@@ -105,7 +105,7 @@ class Call implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
-    if (this.#left) this.#abort(controller)
+    if (this.#isDiscarding) this.#abort(controller)
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -121,14 +121,14 @@ class Call implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
-    this.#size += chunk.length
-    if (this.#left) {
-      if (this.#size > maxDroppedBytes) this.#abort(controller)
+    this.#unreadBytes += chunk.length
+    if (this.#isDiscarding) {
+      if (this.#unreadBytes > maxDroppedBytes) this.#abort(controller)
       return
     }
     this.#unread.unsafeOffer(chunk)
-    if (this.#size > maxUnreadBytes && !this.#paused) {
-      this.#paused = true
+    if (this.#unreadBytes > maxUnreadBytes && !this.#isPaused) {
+      this.#isPaused = true
       controller.pause()
     }
   }
@@ -142,16 +142,16 @@ class Call implements Dispatcher.DispatchHandler {
   }
 
   #end(exit: Exit.Exit<void, StreamingPostError>): void {
-    this.#over = true
+    this.#hasEnded = true
     this.#unread.unsafeDone(exit)
     if (Exit.isFailure(exit)) this.#onAnswer(Effect.failCause(exit.cause))
   }
 
   /** All received bytes were read or dropped. */
   #resume(): void {
-    this.#size = 0
-    if (!this.#paused) return
-    this.#paused = false
+    this.#unreadBytes = 0
+    if (!this.#isPaused) return
+    this.#isPaused = false
     this.#controller?.resume()
   }
 
@@ -164,7 +164,7 @@ class Call implements Dispatcher.DispatchHandler {
 
   get #noTokensLeft(): Effect.Effect<void> {
     return Effect.sync(() => {
-      this.#left = true
+      this.#isDiscarding = true
       this.#resume()
     })
   }
@@ -173,20 +173,20 @@ class Call implements Dispatcher.DispatchHandler {
     controller.abort(new Error("The caller no longer waits for the answer."))
   }
 
-  #leave(): void {
-    if (this.#over) return
-    this.#left = true
+  #abandon(): void {
+    if (this.#hasEnded) return
+    this.#isDiscarding = true
     if (this.#controller !== null) this.#abort(this.#controller)
   }
 
   /** Ends the request when the caller leaves, unless `noTokensLeft` lets it finish. */
   readonly release = Effect.sync(() => {
-    if (!this.#left) this.#leave()
+    if (!this.#isDiscarding) this.#abandon()
   })
 }
 
 /** Trace headers, for a gateway of the operator that continues the trace. */
-const traceOf = (context: Context.Context<never>): Readonly<Record<string, string>> => {
+const traceHeadersOf = (context: Context.Context<never>): Readonly<Record<string, string>> => {
   const span = Option.getOrUndefined(Context.getOption(context, Tracer.ParentSpan))
   return span?.sampled === true
     ? { traceparent: `00-${span.traceId}-${span.spanId}-01`, b3: `${span.traceId}-${span.spanId}-1` }
@@ -200,8 +200,8 @@ export const layer: Layer.Layer<StreamingPost, never, NodeHttpClient.Dispatcher>
     return {
       post: (posted) =>
         Effect.withFiberRuntime((fiber) => {
-          const trace = fiber.getFiberRef(FiberRef.currentTracerEnabled) ? traceOf(fiber.currentContext) : {}
-          return Effect.mapError(connections.acquire(fiber.getFiberRef(currentOwner)), tooMany).pipe(
+          const trace = fiber.getFiberRef(FiberRef.currentTracerEnabled) ? traceHeadersOf(fiber.currentContext) : {}
+          return Effect.mapError(connections.acquire(fiber.getFiberRef(currentOwner)), tooManyRequests).pipe(
             Effect.zipRight(Mailbox.make<Uint8Array, StreamingPostError>()),
             Effect.map((unread) => new Call(dispatcher, posted, trace, unread)),
             Effect.tap((call) => Effect.addFinalizer(() => call.release)),

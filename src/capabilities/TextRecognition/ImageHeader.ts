@@ -9,7 +9,7 @@ export interface ImageSize {
 
 const startsWith = (bytes: Uint8Array, at: number, text: string): boolean =>
   bytes.length >= at + text.length &&
-  Array.from(text).every((c, place) => bytes[at + place] === c.charCodeAt(0))
+  Array.from(text).every((c, index) => bytes[at + index] === c.charCodeAt(0))
 
 /** Signatures that could begin a text are checked together with bytes that text does not contain. */
 export const imageFormat = (bytes: Uint8Array): ImageFormat | undefined => {
@@ -24,38 +24,38 @@ export const imageFormat = (bytes: Uint8Array): ImageFormat | undefined => {
 
 const pngSize = (view: DataView): ImageSize => ({ width: view.getUint32(16), height: view.getUint32(20) })
 
-/** All frames of a GIF are decoded, with one byte per pixel. Other formats take several bytes. */
-const gifFramesAsOne = 8
+/** All frames of a GIF are decoded, but with one byte per pixel. This number counts as one pixel of other formats. */
+const gifPixelsPerCountedPixel = 8
 
-const colourTable = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1))
+const colourTableBytes = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1))
 
-/** The position behind the data blocks that begin at `at`. Each has a length; an empty one ends them. */
-const behindBlocks = (view: DataView, at: number): number => {
+/** The position after the data blocks that begin at `at`. Each has a length; an empty one ends them. */
+const afterBlocks = (view: DataView, at: number): number => {
   let next = at
   while (next < view.byteLength && view.getUint8(next) !== 0) next += 1 + view.getUint8(next)
   return next + 1
 }
 
 /**
- * The size of the largest frame, or a share of the total of all frames, if larger. Each frame has its own size, which
- * may differ from the picture's.
+ * The size of the largest frame, or a share of all frames together, if that is larger. The size of a frame may differ
+ * from that of the picture.
  */
 const gifSize = (view: DataView): ImageSize => {
   let width = view.getUint16(6, true)
   let height = view.getUint16(8, true)
-  let dots = 0
-  for (let at = 13 + colourTable(view.getUint8(10)); at < view.byteLength;) {
+  let pixels = 0
+  for (let at = 13 + colourTableBytes(view.getUint8(10)); at < view.byteLength;) {
     const block = view.getUint8(at)
-    if (block === 0x21) at = behindBlocks(view, at + 2)
+    if (block === 0x21) at = afterBlocks(view, at + 2)
     else if (block === 0x2c) {
-      const [across, down] = [view.getUint16(at + 5, true), view.getUint16(at + 7, true)]
-      width = Math.max(width, across)
-      height = Math.max(height, down)
-      dots += across * down
-      at = behindBlocks(view, at + 11 + colourTable(view.getUint8(at + 9)))
+      const [frameWidth, frameHeight] = [view.getUint16(at + 5, true), view.getUint16(at + 7, true)]
+      width = Math.max(width, frameWidth)
+      height = Math.max(height, frameHeight)
+      pixels += frameWidth * frameHeight
+      at = afterBlocks(view, at + 11 + colourTableBytes(view.getUint8(at + 9)))
     } else break
   }
-  return { width, height: Math.max(height, Math.ceil(dots / gifFramesAsOne / Math.max(1, width))) }
+  return { width, height: Math.max(height, Math.ceil(pixels / gifPixelsPerCountedPixel / Math.max(1, width))) }
 }
 
 const bmpSize = (view: DataView): ImageSize => ({
@@ -64,14 +64,14 @@ const bmpSize = (view: DataView): ImageSize => ({
 })
 
 /** Start-of-frame markers: C0 to CF, except three with another meaning. */
-const isFrame = (marker: number): boolean =>
+const isStartOfFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
 
 const jpegSize = (view: DataView): ImageSize | undefined => {
   for (let at = 2; at + 9 < view.byteLength;) {
     if (view.getUint8(at) !== 0xff) return undefined
     const marker = view.getUint8(at + 1)
-    if (isFrame(marker)) return { height: view.getUint16(at + 5), width: view.getUint16(at + 7) }
+    if (isStartOfFrame(marker)) return { height: view.getUint16(at + 5), width: view.getUint16(at + 7) }
     at += marker === 0xff ? 1 : 2 + view.getUint16(at + 2)
   }
   return undefined
@@ -79,9 +79,9 @@ const jpegSize = (view: DataView): ImageSize | undefined => {
 
 const webpSize = (view: DataView): ImageSize | undefined => {
   const kind = view.getUint32(12)
-  const three = (at: number) => view.getUint16(at, true) | (view.getUint8(at + 2) << 16)
+  const uint24 = (at: number) => view.getUint16(at, true) | (view.getUint8(at + 2) << 16)
   // "VP8X", "VP8L", "VP8 "
-  if (kind === 0x56503858) return { width: three(24) + 1, height: three(27) + 1 }
+  if (kind === 0x56503858) return { width: uint24(24) + 1, height: uint24(27) + 1 }
   if (kind === 0x5650384c) {
     const bits = view.getUint32(21, true)
     return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 }
@@ -92,16 +92,16 @@ const webpSize = (view: DataView): ImageSize | undefined => {
 
 /** The size of the first page. */
 const tiffSize = (view: DataView): ImageSize => {
-  const little = view.getUint8(0) === 0x49
-  const start = view.getUint32(4, little)
+  const isLittleEndian = view.getUint8(0) === 0x49
+  const start = view.getUint32(4, isLittleEndian)
   const found = { width: 0, height: 0 }
-  for (let entry = 0; entry < view.getUint16(start, little); entry++) {
+  for (let entry = 0; entry < view.getUint16(start, isLittleEndian); entry++) {
     const at = start + 2 + entry * 12
     const value =
-      view.getUint16(at + 2, little) === 3 ? view.getUint16(at + 8, little) : view.getUint32(at + 8, little)
+      view.getUint16(at + 2, isLittleEndian) === 3 ? view.getUint16(at + 8, isLittleEndian) : view.getUint32(at + 8, isLittleEndian)
     // The entry may occur twice, and a decoder may use the first.
-    if (view.getUint16(at, little) === 256) found.width = Math.max(found.width, value)
-    if (view.getUint16(at, little) === 257) found.height = Math.max(found.height, value)
+    if (view.getUint16(at, isLittleEndian) === 256) found.width = Math.max(found.width, value)
+    if (view.getUint16(at, isLittleEndian) === 257) found.height = Math.max(found.height, value)
   }
   return found
 }

@@ -33,27 +33,27 @@ export interface TesseractOptions {
   readonly idleTimeout?: Duration.DurationInput
 }
 
-const error = (code: RecognitionError["code"], message: string) => new RecognitionError({ code, message })
+const recognitionError = (code: RecognitionError["code"], message: string) => new RecognitionError({ code, message })
 
-const unsupported = error(
+const unsupported = recognitionError(
   "unsupported_type",
   "The image has an unsupported type. Save it as PNG, JPEG, WebP or GIF."
 )
-const notInstalled = error("unsupported_type", packageMissing("Reading text in images").message)
-const malformed = error(
+const notInstalled = recognitionError("unsupported_type", packageMissing("Reading text in images").message)
+const malformed = recognitionError(
   "malformed",
   "The image is damaged and could not be read. Save it again as PNG or JPEG."
 )
-const timedOut = error(
+const timedOut = recognitionError(
   "timed_out",
   "The image takes too long to read. Make it smaller, or cut it into several."
 )
-const outOfMemory = error(
+const outOfMemory = recognitionError(
   "out_of_memory",
   "The image takes too much memory to read. Make it smaller, or cut it into several."
 )
 const tooLarge = (pixels: number) =>
-  error(
+  recognitionError(
     "too_large",
     `The image has more than ${Math.floor(pixels / 1_000_000)} million pixels. Make it smaller, or cut it into several.`
   )
@@ -77,7 +77,7 @@ const prepare = (bytes: Uint8Array, maxPixels: number): Effect.Effect<Uint8Array
     return bitmapToPpm(bytes) ?? (yield* unsupported)
   })
 
-const start = (script: URL): Worker =>
+const startWorker = (script: URL): Worker =>
   new Worker(script, {
     ...isolated,
     resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 }
@@ -89,8 +89,8 @@ const make = (options: TesseractOptions) =>
   Effect.gen(function* () {
     const { script, maxPixels = 25_000_000, memoryMb = 512 } = options
     const { timeout = "1 minute", idleTimeout = "1 minute" } = options
-    const places = new FairLimiter({ name: "text-recognition", permits: 1, maxWaiting })
-    const thread = yield* makeThread({ start: () => start(script), idleTimeout })
+    const limiter = new FairLimiter({ name: "text-recognition", permits: 1, maxWaiting })
+    const thread = yield* makeThread({ start: () => startWorker(script), idleTimeout })
     const tooMuchMemory = watchMemory({
       limitOf: (before) => before + memoryMb * MiB,
       error: outOfMemory,
@@ -98,7 +98,7 @@ const make = (options: TesseractOptions) =>
     })
 
     /** The memory of `bytes` is transferred to the thread. */
-    const exchange = (bytes: Uint8Array) =>
+    const recognizeInThread = (bytes: Uint8Array) =>
       thread
         .use((ask) =>
           Effect.gen(function* () {
@@ -116,8 +116,8 @@ const make = (options: TesseractOptions) =>
         .pipe(Effect.catchTag("ThreadEnded", () => malformed))
 
     const recognize = Effect.fn("TextRecognition.recognize")(function* (bytes: Uint8Array) {
-      const { text, confidence } = yield* Effect.flatMap(prepare(bytes, maxPixels), exchange).pipe(
-        withSharedPermit(places, () => timedOut)
+      const { text, confidence } = yield* Effect.flatMap(prepare(bytes, maxPixels), recognizeInThread).pipe(
+        withSharedPermit(limiter, () => timedOut)
       )
       return confidence < minConfidence ? "" : sanitize(text).trim()
     })

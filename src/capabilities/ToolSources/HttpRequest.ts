@@ -10,32 +10,32 @@ import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import type { BoundValue } from "../ToolSources.ts"
 
 /** The object with `value` at the pointer. Values on the path that are not objects are replaced. */
-const put = (
+const setAt = (
   object: JsonObject,
   [name = "", ...rest]: ReadonlyArray<string>,
   value: JsonValue
 ): JsonObject => {
   if (rest.length === 0) return { ...object, [name]: value }
   const inner = Object.hasOwn(object, name) ? object[name] : undefined
-  const within = typeof inner === "object" && inner !== null && !isList(inner) ? inner : {}
-  return { ...object, [name]: put(within, rest, value) }
+  const innerObject = typeof inner === "object" && inner !== null && !isList(inner) ? inner : {}
+  return { ...object, [name]: setAt(innerObject, rest, value) }
 }
 
 /**
  * Sets query parameters of `url`, replacing those of the same name. All at once, because one by one would take
  * quadratic time.
  */
-const putQuery = (url: URL, values: ReadonlyMap<string, string>): void => {
+const setQuery = (url: URL, values: ReadonlyMap<string, string>): void => {
   if (values.size === 0) return
-  const left = new Map<string, string>(values)
+  const remaining = new Map<string, string>(values)
   const entries: Array<[string, string]> = []
   for (const [name, value] of url.searchParams) {
-    const given = left.get(name)
+    const given = remaining.get(name)
     if (given !== undefined) entries.push([name, given])
     else if (!values.has(name)) entries.push([name, value])
-    left.delete(name)
+    remaining.delete(name)
   }
-  url.search = new URLSearchParams([...entries, ...left]).toString()
+  url.search = new URLSearchParams([...entries, ...remaining]).toString()
 }
 
 export interface ToolRequest {
@@ -46,7 +46,7 @@ export interface ToolRequest {
 }
 
 /** Values are encoded, so only dots could leave the path that the tool's owner wrote. */
-const leavesPath = (url: string): boolean => {
+const hasDotSegment = (url: string): boolean => {
   const [path = ""] = url.split(/[?]/)
   return path.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
 }
@@ -57,29 +57,29 @@ export const requestOf = (
   input: JsonObject,
   bound: ReadonlyArray<BoundValue>
 ): Either.Either<ToolRequest, ToolFailure> => {
-  const at = (place: string) =>
+  const boundValues = (place: string) =>
     bound.flatMap(({ to, value }) => (to.startsWith(place) ? [[to.slice(place.length), value] as const] : []))
-  const inPath = new Set(placeholdersOf(target.url))
-  const values: JsonObject = { ...input, ...Object.fromEntries(at("path:")) }
-  const absent = [...inPath].find((name) => {
+  const pathNames = new Set(placeholdersOf(target.url))
+  const values: JsonObject = { ...input, ...Object.fromEntries(boundValues("path:")) }
+  const missing = [...pathNames].find((name) => {
     const value = Object.hasOwn(values, name) ? values[name] : undefined
     return value === undefined || value === null || value === ""
   })
-  if (absent !== undefined) return Either.left(toolFailure("INVALID_ARGUMENTS", `/${absent} is missing`))
+  if (missing !== undefined) return Either.left(toolFailure("INVALID_ARGUMENTS", `/${missing} is missing`))
   const filled = target.url.replaceAll(/\{([A-Za-z_][\w-]*)\}/g, (_, name: string) =>
     encodeURIComponent(toText(values[name] ?? "").toWellFormed())
   )
-  if (leavesPath(filled))
+  if (hasDotSegment(filled))
     return Either.left(toolFailure("INVALID_ARGUMENTS", "no part of the path may be dots"))
-  const given = Object.entries(input).filter(([name]) => !inPath.has(name))
-  const bodiless = target.method === "GET" || target.method === "DELETE"
+  const given = Object.entries(input).filter(([name]) => !pathNames.has(name))
+  const hasNoBody = target.method === "GET" || target.method === "DELETE"
   const url = new URL(filled)
-  const query = [...(bodiless ? given : []), ...Object.entries(target.query), ...at("query:")]
-  putQuery(url, new Map(query.flatMap(([name, value]) => (value === null ? [] : [[name, toText(value)]]))))
-  const headers = { ...lowered(target.headers), ...headersOf(at("header:")) }
-  if (bodiless) return Either.right({ url: url.href, method: target.method, headers })
-  const body = at("body:").reduce<JsonObject>(
-    (object, [pointer, value]) => put(object, segmentsOf(pointer), value),
+  const query = [...(hasNoBody ? given : []), ...Object.entries(target.query), ...boundValues("query:")]
+  setQuery(url, new Map(query.flatMap(([name, value]) => (value === null ? [] : [[name, toText(value)]]))))
+  const headers = { ...lowerCaseNames(target.headers), ...headersOf(boundValues("header:")) }
+  if (hasNoBody) return Either.right({ url: url.href, method: target.method, headers })
+  const body = boundValues("body:").reduce<JsonObject>(
+    (object, [pointer, value]) => setAt(object, segmentsOf(pointer), value),
     { ...Object.fromEntries(given), ...target.body }
   )
   return Either.right({
@@ -94,5 +94,5 @@ const headersOf = (bound: ReadonlyArray<readonly [string, JsonValue]>): Record<s
   Object.fromEntries(bound.map(([name, value]) => [name.toLowerCase(), toText(value)]))
 
 /** A binding replaces the tool's own header of the same name, regardless of case. */
-const lowered = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+const lowerCaseNames = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

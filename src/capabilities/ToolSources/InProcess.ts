@@ -29,7 +29,7 @@ const jsonOf = (answer: unknown) =>
     )
   )
 
-const sourced = (
+const toSourcedTool = (
   name: string,
   { call, description, parameters, timeoutMillis }: HostTool,
   { conversationId, endUserId, runId, scope: { agentId } }: CallingTurn
@@ -67,7 +67,7 @@ export const inProcessSource = (tools: Readonly<Record<string, HostTool>>): Tool
   has: ({ _tag, name }) => _tag === "Named" && Object.hasOwn(tools, name),
   open: ({ name }, turn) => {
     const tool = Object.hasOwn(tools, name) ? tools[name] : undefined
-    return Effect.succeed(tool === undefined ? [] : [sourced(name, tool, turn)])
+    return Effect.succeed(tool === undefined ? [] : [toSourcedTool(name, tool, turn)])
   }
 })
 

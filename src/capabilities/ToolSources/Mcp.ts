@@ -14,23 +14,23 @@ const listTtlMs = 300_000
 const maxLists = 256
 
 /** Cached lists, the oldest first. */
-const rememberedLists = () => {
-  const lists = new Map<string, { readonly until: number; readonly listed: McpSession.Listed }>()
+const makeListCache = () => {
+  const lists = new Map<string, { readonly until: number; readonly list: McpSession.ToolList }>()
   return Effect.fn("ToolSources.listed")(function* (
     key: string,
-    list: Effect.Effect<McpSession.Listed, ToolFailure>
+    fetch: Effect.Effect<McpSession.ToolList, ToolFailure>
   ) {
     const now = yield* monotonicMillis
-    const kept = lists.get(key)
-    if (kept !== undefined && kept.until > now) return kept.listed
-    const listed = yield* list
+    const cached = lists.get(key)
+    if (cached !== undefined && cached.until > now) return cached.list
+    const list = yield* fetch
     lists.delete(key)
-    lists.set(key, { until: now + Math.min(listTtlMs, listed.ttlMs ?? listTtlMs), listed })
+    lists.set(key, { until: now + Math.min(listTtlMs, list.ttlMs ?? listTtlMs), list })
     for (const [oldest] of lists) {
       if (lists.size <= maxLists) break
       lists.delete(oldest)
     }
-    return listed
+    return list
   })
 }
 
@@ -42,7 +42,7 @@ const targetOf = (tool: AgentTool) => (tool._tag === "Configured" ? tool.definit
 export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.map(
   OutboundHttp,
   (http): ToolSource => {
-    const listed = rememberedLists()
+    const cachedList = makeListCache()
     return {
       name: "mcp",
       offered: new Set(),
@@ -53,7 +53,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
         const { definition, id, name, version } = tool
         const { connection } = tool
         const scope = yield* Effect.scope
-        /** A server of the turn. With OAuth, a token that the server does not accept is renewed once. */
+        /** A session with the server, for the turn. */
         const openServer = Effect.fn("ToolSources.mcp.opened")(function* (credential: string) {
           const server = {
             url: target.url,
@@ -63,35 +63,36 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
           const session = yield* McpSession.open(http, server, definition.timeout)
           // The list may depend on the caller, so it is not shared between callers.
           const caller = createHash("sha256").update(credential).digest("hex")
-          return { credential, session, list: listed(`${id} ${version} ${caller}`, session.list) }
+          return { credential, session, list: cachedList(`${id} ${version} ${caller}`, session.list) }
         }, Scope.extend(scope))
         let current = yield* openServer(yield* tool.credential)
         type Ask<A> = (server: typeof current) => Effect.Effect<A, ToolFailure>
         /** Asks with the scopes that the server demands, each time that it demands more. */
         const withScopes = <A>(
           ask: Ask<A>,
-          used: typeof current,
-          left: number
+          usedServer: typeof current,
+          stepUpsLeft: number
         ): Effect.Effect<A, ToolFailure> =>
           Effect.catchIf(
-            ask(used),
+            ask(usedServer),
             ({ code }) => code === "TOOL_SCOPE_REQUIRED",
             Effect.fn("ToolSources.mcp.widen")(function* ({ scopes = [], ...failure }) {
-              if (connection === undefined || left === 0) return yield* Effect.fail(failure)
-              const token = yield* connection.widened(used.credential, scopes)
+              if (connection === undefined || stepUpsLeft === 0) return yield* Effect.fail(failure)
+              const token = yield* connection.widened(usedServer.credential, scopes)
               if (current.credential !== token) current = yield* openServer(token)
-              return yield* withScopes(ask, current, left - 1)
+              return yield* withScopes(ask, current, stepUpsLeft - 1)
             })
           )
-        const tried = <A>(once: Ask<A>) => {
-          const used = current
+        /** Asks, and once more with a new token if the server does not accept the current one. */
+        const withRenewal = <A>(once: Ask<A>) => {
+          const usedServer = current
           const ask: Ask<A> = (server) => withScopes(once, server, maxStepUps)
-          return ask(used).pipe(
+          return ask(usedServer).pipe(
             Effect.catchIf(
               ({ code }) => connection !== undefined && code === "TOOL_CONNECTION_REQUIRED",
               Effect.fn("ToolSources.mcp.renewed")(function* (failure) {
                 if (connection === undefined) return yield* Effect.fail(failure)
-                const token = yield* connection.renew(used.credential)
+                const token = yield* connection.renew(usedServer.credential)
                 if (current.credential !== token) current = yield* openServer(token)
                 return yield* Effect.catchIf(
                   ask(current),
@@ -102,7 +103,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
             )
           )
         }
-        const { isStateless, tools } = yield* tried(({ list }) => list)
+        const { isStateless, tools } = yield* withRenewal(({ list }) => list)
         return tools.map((one): SourcedTool => ({
           declaration: {
             name: `${name}_${one.name}`,
@@ -110,7 +111,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
             parameters: { ...one.inputSchema, type: "object" }
           },
           timeoutMillis: definition.timeout * 1_000,
-          call: (input) => tried(({ session }) => session.call(isStateless, one, input))
+          call: (input) => withRenewal(({ session }) => session.call(isStateless, one, input))
         }))
       })
     }

@@ -19,8 +19,8 @@ import { SseLines } from "../../concurrency/SseLines.ts"
 import * as Exchange from "./Exchange.ts"
 import * as McpHeaders from "./McpHeaders.ts"
 
-const stateless = "2026-07-28"
-const withHandshake = "2025-06-18"
+const statelessVersion = "2026-07-28"
+const handshakeVersion = "2025-06-18"
 /** Maximum number of tools of one server, and of pages of its list. */
 const maxTools = 64
 const maxPages = 4
@@ -33,8 +33,8 @@ const probeTimeoutSeconds = 3
 
 const clientInfo = { name: "spoke", version: "1" }
 /** Metadata of each request, replacing the handshake. */
-const meta: JsonObject = {
-  "io.modelcontextprotocol/protocolVersion": stateless,
+const requestMeta: JsonObject = {
+  "io.modelcontextprotocol/protocolVersion": statelessVersion,
   "io.modelcontextprotocol/clientInfo": clientInfo,
   "io.modelcontextprotocol/clientCapabilities": {}
 }
@@ -56,7 +56,7 @@ const RemoteTool = Schema.Struct({
 type RemoteTool = typeof RemoteTool.Type
 
 /** The list of a server's tools. */
-export interface Listed {
+export interface ToolList {
   /** Whether the server needs no handshake. */
   readonly isStateless: boolean
   readonly tools: ReadonlyArray<RemoteTool>
@@ -115,7 +115,7 @@ const isLastFor = (id: number) => {
 }
 
 const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObject, ToolFailure> => {
-  const [problems, values] = Arr.separate(textsOf(response).map((text) => Json.parse(text)))
+  const [parseErrors, values] = Arr.separate(textsOf(response).map((text) => Json.parse(text)))
   const [message] = answersTo(id, values)
   if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
   // Earlier versions have no result type.
@@ -123,7 +123,7 @@ const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObj
   if (kind === "input_required") return Effect.fail(failed("the MCP server asks for what no agent can enter"))
   if (kind !== "complete") return Effect.fail(failed("the MCP server's result is of an unknown kind"))
   if (message?.result !== undefined) return Effect.succeed(message.result)
-  const unusable = problems.find(({ reason }) => reason === "too-deep")
+  const unusable = parseErrors.find(({ reason }) => reason === "too-deep")
   return Effect.fail(
     failed(
       unusable === undefined
@@ -155,7 +155,7 @@ type Headers = Readonly<Record<string, string>>
 type Ask = (
   method: string,
   params: JsonObject,
-  limit: number,
+  timeoutSeconds: number,
   headers?: Headers
 ) => Effect.Effect<JsonObject, ToolFailure>
 
@@ -166,7 +166,7 @@ const textOfPart = (part: JsonObject): string => {
 }
 
 /** Reads the pages of the server's list. */
-const listOver = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: boolean) {
+const listTools = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: boolean) {
   const found: Array<RemoteTool> = []
   let cursor: string | undefined
   let ttlMs: number | null = null
@@ -179,22 +179,22 @@ const listOver = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: 
     cursor = decoded.nextCursor
     if (cursor === undefined) break
   }
-  const usable = isStateless ? found.filter(McpHeaders.isValid) : found
-  const listed: Listed = { isStateless, tools: usable.slice(0, maxTools), ttlMs }
+  const usableTools = isStateless ? found.filter(McpHeaders.hasValidAnnotations) : found
+  const listed: ToolList = { isStateless, tools: usableTools.slice(0, maxTools), ttlMs }
   return listed
 })
 
 /**
- * Opens a server. `seconds` is the time-out of a call. Nothing is sent before it is needed. Its sessions end with the
- * scope.
+ * Opens a server. `callTimeoutSeconds` is the time-out of a call. Nothing is sent before it is needed. Its sessions end
+ * with the scope.
  */
 export const open = Effect.fn("McpSession.open")(function* (
   http: Context.Tag.Service<typeof OutboundHttp>,
   { url, headers, hasTokens }: Server,
-  seconds: number
+  callTimeoutSeconds: number
 ) {
-  let next = 1
-  const post = (message: JsonObject, limit: number, more: Headers, isLast?: (piece: Uint8Array) => boolean) =>
+  let nextId = 1
+  const post = (message: JsonObject, timeoutSeconds: number, extraHeaders: Headers, isLast?: (piece: Uint8Array) => boolean) =>
     Effect.flatMap(
       Exchange.requestAnswer(
         http,
@@ -205,12 +205,12 @@ export const open = Effect.fn("McpSession.open")(function* (
             "content-type": "application/json",
             accept: "application/json, text/event-stream",
             ...headers,
-            ...more
+            ...extraHeaders
           },
           body: JSON.stringify({ jsonrpc: "2.0", ...message }),
           ...(isLast === undefined ? {} : { isLast })
         },
-        limit
+        timeoutSeconds
       ),
       (response) => {
         const problem = hasTokens ? refusalOf(response) : undefined
@@ -220,66 +220,66 @@ export const open = Effect.fn("McpSession.open")(function* (
   const askOnce = Effect.fn("McpSession.ask")(function* (
     method: string,
     params: JsonObject,
-    limit: number,
-    more: Headers
+    timeoutSeconds: number,
+    extraHeaders: Headers
   ) {
-    const id = next++
-    const response = yield* post({ id, method, params }, limit, more, isLastFor(id))
+    const id = nextId++
+    const response = yield* post({ id, method, params }, timeoutSeconds, extraHeaders, isLastFor(id))
     return { result: yield* resultOf(response, id), response }
   })
 
-  const askStateless: Ask = (method, params, limit, more = {}) =>
+  const askStateless: Ask = (method, params, timeoutSeconds, extraHeaders = {}) =>
     Effect.map(
-      askOnce(method, { ...params, _meta: meta }, limit, {
-        "mcp-protocol-version": stateless,
+      askOnce(method, { ...params, _meta: requestMeta }, timeoutSeconds, {
+        "mcp-protocol-version": statelessVersion,
         "mcp-method": method,
-        ...more
+        ...extraHeaders
       }),
       ({ result }) => result
     )
 
   /** The headers of a session. `initialize` is sent before everything else, again after a handshake that failed. */
-  let agreed: Headers | null = null
+  let sessionHeaders: Headers | null = null
   /** The headers of sessions that the server has opened, also of those whose handshake failed afterwards. */
   const sessions: Array<Headers> = []
   const handshakes = yield* Effect.makeSemaphore(1)
-  const session = handshakes.withPermits(1)(
+  const openSession = handshakes.withPermits(1)(
     Effect.gen(function* () {
-      if (agreed !== null) return agreed
-      const limit = Math.min(seconds, listTimeoutSeconds)
+      if (sessionHeaders !== null) return sessionHeaders
+      const timeoutSeconds = Math.min(callTimeoutSeconds, listTimeoutSeconds)
       const { response, result } = yield* askOnce(
         "initialize",
-        { protocolVersion: withHandshake, capabilities: {}, clientInfo },
-        limit,
+        { protocolVersion: handshakeVersion, capabilities: {}, clientInfo },
+        timeoutSeconds,
         {}
       )
       const id = response.headers["mcp-session-id"]
       const version = result["protocolVersion"]
-      const made: Headers = {
-        "mcp-protocol-version": typeof version === "string" ? version : withHandshake,
+      const opened: Headers = {
+        "mcp-protocol-version": typeof version === "string" ? version : handshakeVersion,
         ...(id === undefined ? {} : { "mcp-session-id": id })
       }
-      if (id !== undefined) sessions.push(made)
-      yield* post({ method: "notifications/initialized" }, limit, made)
-      agreed = made
-      return made
+      if (id !== undefined) sessions.push(opened)
+      yield* post({ method: "notifications/initialized" }, timeoutSeconds, opened)
+      sessionHeaders = opened
+      return opened
     })
   )
-  const askInSession: Ask = (method, params, limit) =>
-    Effect.flatMap(session, (headersOfSession) =>
-      Effect.map(askOnce(method, params, limit, headersOfSession), ({ result }) => result)
+  const askInSession: Ask = (method, params, timeoutSeconds) =>
+    Effect.flatMap(openSession, (headersOfSession) =>
+      Effect.map(askOnce(method, params, timeoutSeconds, headersOfSession), ({ result }) => result)
     )
 
-  /** Servers of earlier versions refuse the request in different ways. */
-  const knowsStateless = askStateless("server/discover", {}, Math.min(seconds, probeTimeoutSeconds)).pipe(
+  /** False on any failure, because servers of earlier versions refuse the request in different ways. */
+  const supportsStateless = askStateless("server/discover", {}, Math.min(callTimeoutSeconds, probeTimeoutSeconds)).pipe(
     Effect.map((result) =>
-      Option.exists(decodeDiscovery(result), ({ supportedVersions }) => supportedVersions.includes(stateless))
+      Option.exists(decodeDiscovery(result), ({ supportedVersions }) => supportedVersions.includes(statelessVersion))
     ),
     Effect.orElseSucceed(() => false)
   )
 
-  const list = Effect.flatMap(knowsStateless, (isStateless) =>
-    listOver(isStateless ? askStateless : askInSession, isStateless)
+  const list = Effect.flatMap(supportsStateless, (isStateless) =>
+    listTools(isStateless ? askStateless : askInSession, isStateless)
   )
 
   const call = Effect.fn("McpSession.call")(function* (
@@ -289,11 +289,11 @@ export const open = Effect.fn("McpSession.open")(function* (
   ) {
     const params = { name, arguments: input }
     const raw = yield* isStateless
-      ? askStateless("tools/call", params, seconds, {
-          "mcp-name": McpHeaders.encoded(name),
-          ...McpHeaders.mirrored(inputSchema, input)
+      ? askStateless("tools/call", params, callTimeoutSeconds, {
+          "mcp-name": McpHeaders.encodeHeaderValue(name),
+          ...McpHeaders.headersFor(inputSchema, input)
         })
-      : askInSession("tools/call", params, seconds)
+      : askInSession("tools/call", params, callTimeoutSeconds)
     const result = Option.getOrUndefined(decodeResult(raw))
     if (result === undefined) return yield* Effect.fail(failed("the MCP server's answer is not a result"))
     const text = result.content.map(textOfPart).join("\n")
@@ -302,7 +302,7 @@ export const open = Effect.fn("McpSession.open")(function* (
     return output
   })
 
-  // The end of the caller does not wait for it. A server may refuse it.
+  // In the background, so that the caller does not wait. A server may refuse it.
   yield* Effect.addFinalizer(() =>
     Effect.forkDaemon(
       Effect.forEach(

@@ -11,62 +11,62 @@ const periodMs = 60_000
  * Minimum time in milliseconds between two loads of an agent, so that an agent that changes constantly is not loaded
  * constantly.
  */
-const readIntervalMs = 1_000
+const minLoadIntervalMs = 1_000
 /** Maximum number of agents that are counted. */
 const maxAgents = 10_000
 
 interface SearchCount {
   readonly since: number
   count: number
-  reading: boolean
-  /** The earliest time of the next load. */
-  after: number
+  isLoading: boolean
+  /** The earliest time of the next load, in monotonic milliseconds. */
+  nextLoadAt: number
 }
 
 export interface HotAgentsOptions {
   /** Number of searches per minute from which an agent is held. */
-  readonly often: number
+  readonly minSearches: number
   /** Maximum number of chunks of an agent that is held. */
-  readonly largest: number
+  readonly maxChunks: number
 }
 
-/** The memory that holds agents. */
+/** The agents in memory. */
 export interface Memory {
   readonly holds: (agentId: AgentId) => boolean
   /** Loads the agent, or its changes. */
-  readonly remember: (agent: AgentScope) => Effect.Effect<void>
-  readonly forget: (agentId: AgentId) => void
+  readonly loadIntoMemory: (agent: AgentScope) => Effect.Effect<void>
+  readonly dropFromMemory: (agentId: AgentId) => void
 }
 
 /**
- * To be called for every search that the memory could not answer. Loads a frequently searched agent, or the changes of
- * one that is held.
+ * To be called for every search that was not answered from memory. Loads a frequently searched agent, or the changes of
+ * an agent that is in memory.
  */
-export const makeHotAgents = ({ forget, holds, remember }: Memory, { largest, often }: HotAgentsOptions) =>
+export const makeHotAgents = ({ dropFromMemory, holds, loadIntoMemory }: Memory, { maxChunks, minSearches }: HotAgentsOptions) =>
   Effect.map(Effect.scope, (scope) => {
     const agents = new LruCache<SearchCount>()
 
-    const seenOf = (agentId: AgentId, now: number): SearchCount => {
+    const countOf = (agentId: AgentId, now: number): SearchCount => {
       const before = agents.use(agentId)
       if (before !== undefined && now - before.since < periodMs) return before
-      const { after = 0, reading = false } = before ?? {}
-      const seen = { since: now, count: 0, reading, after }
-      agents.put(agentId, seen)
+      const { nextLoadAt = 0, isLoading = false } = before ?? {}
+      const searches = { since: now, count: 0, isLoading, nextLoadAt }
+      agents.put(agentId, searches)
       agents.keep(maxAgents)
-      return seen
+      return searches
     }
 
-    const readNow = (agent: AgentScope, seen: SearchCount) =>
-      remember(agent).pipe(
+    const startLoad = (agent: AgentScope, searches: SearchCount) =>
+      loadIntoMemory(agent).pipe(
         Effect.catchAllCause((cause) =>
           Effect.logWarning("An agent's chunks could not be read into memory", cause)
         ),
         Effect.zipRight(monotonicMillis),
         Effect.tap((now) =>
           Effect.sync(() => {
-            const latest = agents.use(agent.agentId) ?? seen
-            latest.reading = false
-            latest.after = now + readIntervalMs
+            const latest = agents.use(agent.agentId) ?? searches
+            latest.isLoading = false
+            latest.nextLoadAt = now + minLoadIntervalMs
           })
         ),
         Effect.withSpan("VectorSearch.remember", { root: true, attributes: { agentId: agent.agentId } }),
@@ -76,12 +76,12 @@ export const makeHotAgents = ({ forget, holds, remember }: Memory, { largest, of
     return (agent: AgentScope, chunks: number): Effect.Effect<void> =>
       Effect.flatMap(monotonicMillis, (now) => {
         const { agentId } = agent
-        if (chunks > largest) return Effect.sync(() => forget(agentId))
-        const seen = seenOf(agentId, now)
-        seen.count += 1
-        const wanted = seen.count >= often || holds(agentId)
-        if (!wanted || seen.reading || now < seen.after) return Effect.void
-        seen.reading = true
-        return Effect.asVoid(readNow(agent, seen))
+        if (chunks > maxChunks) return Effect.sync(() => dropFromMemory(agentId))
+        const searches = countOf(agentId, now)
+        searches.count += 1
+        const isHot = searches.count >= minSearches || holds(agentId)
+        if (!isHot || searches.isLoading || now < searches.nextLoadAt) return Effect.void
+        searches.isLoading = true
+        return Effect.asVoid(startLoad(agent, searches))
       })
   })

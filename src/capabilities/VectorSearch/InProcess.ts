@@ -24,7 +24,7 @@ import { makeAgents } from "./InProcessAgents.ts"
 import type { InProcessIndex } from "./InProcessIndex.ts"
 import { makeQueryVectors } from "./InProcessQueryVectors.ts"
 import { type Hit, makeRows, type Rows } from "./InProcessRows.ts"
-import { filtersOf } from "./Visible.ts"
+import { filtersOf } from "./SourceFilters.ts"
 import { loadBusiest, warmUp, type WarmUpOptions } from "./WarmUp.ts"
 
 export interface InProcessOptions {
@@ -36,13 +36,13 @@ export interface InProcessOptions {
 
 /** Maximum number of searches whose texts one statement reads. */
 const maxBatchSearches = 16
-/** The second update began after the search did, so nothing committed before the search is missing. */
-const readsUntilFresh = 2
+/** Number of updates after which the index is current: the second one began after the search did. */
+const refreshesUntilCurrent = 2
 /**
  * Maximum number of attempts for an agent whose chunks are replaced constantly. After it, the remaining chunks are
  * returned.
  */
-const maxReads = 5
+const maxRefreshes = 5
 
 interface SearchInput {
   readonly words: QueryWords
@@ -67,7 +67,7 @@ const toFoundChunks = (
 export const supportsLanguageOf = ({ englishOnly }: EmbedderService, text: string): boolean =>
   text.trim() !== "" && (englishOnly !== true || mayBeEnglish(text))
 
-/** The search over `rows`, and operations to control which agents are held in memory. */
+/** The search over `rows`, and operations to control which agents are in memory. */
 export const makeOverRows = (rows: Rows, { maxBytes, wordsFirstAbove = 200 }: InProcessOptions) =>
   Effect.gen(function* () {
     const queryVector = makeQueryVectors()
@@ -82,16 +82,16 @@ export const makeOverRows = (rows: Rows, { maxBytes, wordsFirstAbove = 200 }: In
       index: InProcessIndex,
       embedder: EmbedderService,
       query: SearchQuery,
-      asked: SearchInput
+      input: SearchInput
     ) =>
       index.rank({
-        words: asked.words,
-        vector: Option.getOrUndefined(asked.vector),
-        lexicalWeight: embedder.lexicalWeight(asked.words.termCount),
+        words: input.words,
+        vector: Option.getOrUndefined(input.vector),
+        lexicalWeight: embedder.lexicalWeight(input.words.termCount),
         topK: query.topK,
         minScore: query.minScore,
         minWordScore: query.minWordScore,
-        sources: asked.sources
+        sources: input.sources
       })
 
     /** The sources that meet `filters`; undefined for all. This is checked again when their texts are read. */
@@ -104,58 +104,58 @@ export const makeOverRows = (rows: Rows, { maxBytes, wordsFirstAbove = 200 }: In
       const { text } = query
       const filters = filtersOf(scope, query)
       const words = queryWords(text, query.further)
-      const held = agents.hold(agentId)
+      const entry = agents.entryOf(agentId)
       // Embedded once, and again if the agent moves to another model meanwhile.
-      let vectorOf: { readonly profile: string; readonly vector: Option.Option<Float32Array> } | undefined
+      let queried: { readonly profile: string; readonly vector: Option.Option<Float32Array> } | undefined
       for (let refreshes = 0; ; refreshes++) {
-        const { index } = held
+        const { index } = entry
         if (index === null) {
-          yield* agents.read(scope, held)
+          yield* agents.load(scope, entry)
           continue
         }
         const embedder = Option.getOrElse(yield* embedders(index.profile), () => current)
         // Without vectors to compare with, the model is not called.
-        const { complete: whole } = index
-        if (!whole) yield* agents.addVectors(scope, held)
-        const asked = whole && index.hasVectors && supportsLanguageOf(embedder, text)
-        if (asked && vectorOf?.profile !== index.profile) {
-          vectorOf = { profile: index.profile, vector: yield* queryVector(embedder, text) }
+        const { complete: hasAllVectors } = index
+        if (!hasAllVectors) yield* agents.addVectors(scope, entry)
+        const usesVectors = hasAllVectors && index.hasVectors && supportsLanguageOf(embedder, text)
+        if (usesVectors && queried?.profile !== index.profile) {
+          queried = { profile: index.profile, vector: yield* queryVector(embedder, text) }
         }
-        const vector = asked && vectorOf !== undefined ? vectorOf.vector : Option.none<Float32Array>()
+        const vector = usesVectors && queried !== undefined ? queried.vector : Option.none<Float32Array>()
         const sources = yield* visibleSources(scope, filters)
         if (sources?.size === 0) return { chunks: [], degraded: false }
         if (index.changing) {
-          // An update that has begun meanwhile dropped chunks that it is still to read again.
-          yield* agents.refresh(scope, held, { anew: false })
+          // A running update has dropped chunks, and will read them again.
+          yield* agents.refresh(scope, entry, { rebuild: false })
           // Replaced by another index.
           if (index.changing) continue
         }
         const { version } = index
         const best = ranked(index, embedder, query, { words, vector, sources })
         const found = yield* hits({ scope, filters, ids: idsOf(best) })
-        const fresh = found.version === version || refreshes >= readsUntilFresh
-        const complete = found.hits.length === best.length
-        if ((fresh && complete) || refreshes >= maxReads) {
+        const isCurrent = found.version === version || refreshes >= refreshesUntilCurrent
+        const isComplete = found.hits.length === best.length
+        if ((isCurrent && isComplete) || refreshes >= maxRefreshes) {
           return {
             chunks: toFoundChunks(best, found.hits),
-            degraded: !whole || !index.comparable || (asked && Option.isNone(vector))
+            degraded: !hasAllVectors || !index.comparable || (usesVectors && Option.isNone(vector))
           }
         }
-        // Most likely of a source that is no longer visible. The visible ones are read again.
+        // The missing chunks are most likely of a source that is no longer visible. Read the visible sources again.
         if (found.version === version && filters !== null) continue
-        // A chunk disappeared without a new version, so it was not removed by the stores. The index is rebuilt.
-        yield* agents.refresh(scope, held, { anew: found.version === version })
+        // If a chunk disappeared without a new version, the stores did not remove it, and the index is rebuilt.
+        yield* agents.refresh(scope, entry, { rebuild: found.version === version })
       }
     })
 
     /** The agent's index in memory, if it is current and of the current model. Reads nothing. */
     const searchInMemory = (scope: ReadScope, query: SearchQuery, words: QueryWords) =>
       Effect.gen(function* () {
-        const index = agents.held(scope.agentId)?.index ?? null
+        const index = agents.findEntry(scope.agentId)?.index ?? null
         if (index === null || !index.complete || index.profile !== current.profile)
           return Option.none<SearchResult>()
-        const asked = index.hasVectors && supportsLanguageOf(current, query.text)
-        const vector = asked ? yield* queryVector(current, query.text) : Option.none<Float32Array>()
+        const usesVectors = index.hasVectors && supportsLanguageOf(current, query.text)
+        const vector = usesVectors ? yield* queryVector(current, query.text) : Option.none<Float32Array>()
         const filters = filtersOf(scope, query)
         const { version } = index
         const sources = yield* visibleSources(scope, filters)
@@ -166,18 +166,18 @@ export const makeOverRows = (rows: Rows, { maxBytes, wordsFirstAbove = 200 }: In
           return Option.none<SearchResult>()
         }
         const chunks = toFoundChunks(best, found.hits)
-        return Option.some<SearchResult>({ chunks, degraded: asked && Option.isNone(vector) })
+        return Option.some<SearchResult>({ chunks, degraded: usesVectors && Option.isNone(vector) })
       })
 
     /** Loads the agent, or its changes, into memory for later searches. */
-    const remember = (agent: AgentScope) =>
+    const loadIntoMemory = (agent: AgentScope) =>
       Effect.suspend(() => {
-        const held = agents.hold(agent.agentId)
-        return agents.refresh(agent, held, { anew: held.index === null })
+        const entry = agents.entryOf(agent.agentId)
+        return agents.refresh(agent, entry, { rebuild: entry.index === null })
       })
 
-    const holds = (agentId: AgentId) => agents.held(agentId) !== undefined
-    return { agents, search, queryVector, searchInMemory, remember, holds, forget: agents.forget } as const
+    const holds = (agentId: AgentId) => agents.findEntry(agentId) !== undefined
+    return { agents, search, queryVector, searchInMemory, loadIntoMemory, holds, dropFromMemory: agents.drop } as const
   })
 
 /** {@link makeOverRows} with the rows of the database. */

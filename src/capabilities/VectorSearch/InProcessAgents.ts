@@ -17,11 +17,11 @@ import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
 import type { Rows } from "./InProcessRows.ts"
 
 /** Time-out for updating an agent. The next search tries again. */
-const catchUpLimit = Duration.minutes(5)
+const updateTimeout = Duration.minutes(5)
 /** Number of chunks read by one statement. Other work can run between two statements. */
-const batch = 200
+const chunksPerStatement = 200
 /** Number of vectors read by one statement beside searches. Adding one of a large model takes half a millisecond. */
-const vectorBatch = 25
+const vectorsPerStatement = 25
 /** Number of agents that a process loads at the same time: one is read from the database while another is indexed. */
 const maxConcurrentLoads = 2
 /** Number of agents whose vectors are loaded at the same time. More would take all of the thread's time. */
@@ -31,15 +31,15 @@ const maxWaiting = 10_000
 /** How long an agent's first search waits for its vectors, only while no other agent is being loaded. */
 const vectorsTimeout = Duration.seconds(1)
 
-/** The memory state of an agent. `index` is null until it has been loaded once. */
-export interface AgentMemory {
+/** What is in memory of an agent. `index` is null until it has been loaded once. */
+export interface AgentEntry {
   index: InProcessIndex | null
   /** The running update, which all searches share. */
-  underway: Deferred.Deferred<void> | null
+  update: Deferred.Deferred<void> | null
   /** The waiting or running load. */
-  reading: Fiber.RuntimeFiber<void> | null
+  pendingLoad: Fiber.RuntimeFiber<void> | null
   /** The loading of its vectors, once its words are in memory. */
-  vectors: Fiber.RuntimeFiber<void> | null
+  vectorLoad: Fiber.RuntimeFiber<void> | null
 }
 
 /** Dimensions of a profile; 0 when no configured embedder supports it. */
@@ -52,7 +52,7 @@ export interface AgentsOptions {
   readonly wordsFirstAbove: number
 }
 
-interface Source extends Pick<AgentsOptions, "wordsFirstAbove"> {
+interface LoadContext extends Pick<AgentsOptions, "wordsFirstAbove"> {
   readonly rows: Rows
   readonly dimensionsOf: DimensionsOf
 }
@@ -60,12 +60,12 @@ interface Source extends Pick<AgentsOptions, "wordsFirstAbove"> {
 const inBatches = <A>(
   ids: ReadonlyArray<string>,
   read: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<A>>,
-  keep: (rows: ReadonlyArray<A>) => Effect.Effect<void>,
-  size = batch
+  store: (rows: ReadonlyArray<A>) => Effect.Effect<void>,
+  size = chunksPerStatement
 ) =>
   Effect.gen(function* () {
     for (let from = 0; from < ids.length; from += size) {
-      yield* keep(yield* read(ids.slice(from, from + size)))
+      yield* store(yield* read(ids.slice(from, from + size)))
       yield* yieldToEventLoop
     }
   })
@@ -77,19 +77,19 @@ const setVectors =
     })
 
 /**
- * Reads everything newer than `held` and drops chunks that are no longer live. Starts from an empty index with `anew`,
- * or when the database is older than the index. It may stop at any point and be repeated: the index keeps its old
- * version until the end and is marked as changing, so a search does not use a part of the changes.
+ * Reads everything newer than the index and drops chunks that are no longer live. Starts from an empty index with
+ * `rebuild`, or when the database is older than the index. It may stop at any point and be repeated: the index keeps its
+ * old version until the end and is marked as changing, so a search does not use a part of the changes.
  */
-const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boolean): Effect.Effect<void> =>
+const updateIndex = (context: LoadContext, agent: AgentScope, entry: AgentEntry, rebuild: boolean): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const { dimensionsOf, rows, wordsFirstAbove } = source
-    const old = anew ? null : held.index
+    const { dimensionsOf, rows, wordsFirstAbove } = context
+    const old = rebuild ? null : entry.index
     const seen = old?.version ?? 0
     const changes = yield* rows.changes(agent, seen)
     const { profile } = changes
     if (changes.version < seen || (old !== null && old.profile !== profile)) {
-      return yield* catchUp(source, agent, held, true)
+      return yield* updateIndex(context, agent, entry, true)
     }
     const index = old ?? new InProcessIndex(yield* dimensionsOf(profile), profile)
     index.changing = true
@@ -101,7 +101,7 @@ const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boo
     const known = changes.vectors.filter((id) => index.has(id))
     const added = changes.chunks.filter((id) => !index.has(id))
     const wordsFirst = old === null && index.comparable && added.length > wordsFirstAbove
-    index.expect(added.length)
+    index.reserve(added.length)
     yield* inBatches(
       added,
       (ids) => (wordsFirst ? rows.words(agent, ids) : rows.chunks(agent, profile, ids)),
@@ -114,43 +114,43 @@ const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boo
     index.version = changes.version
     index.changing = false
     if (old === null) index.complete = !wordsFirst
-    held.index = index
+    entry.index = index
   })
 
 /** Loads the vectors of chunks whose words are in memory. Chunks added since already have theirs. */
-const readVectors = (rows: Rows, agent: AgentScope, held: AgentMemory, index: InProcessIndex) =>
+const loadVectors = (rows: Rows, agent: AgentScope, entry: AgentEntry, index: InProcessIndex) =>
   Effect.gen(function* () {
     yield* inBatches(
-      yield* index.inTurn(Effect.sync(() => index.withoutVector)),
+      yield* index.exclusively(Effect.sync(() => index.withoutVector)),
       // None for an index that was replaced.
-      (some) => (held.index === index ? rows.vectors(agent, index.profile, some) : Effect.succeed([])),
-      (found) => index.inTurn(setVectors(index)(found)),
-      vectorBatch
+      (some) => (entry.index === index ? rows.vectors(agent, index.profile, some) : Effect.succeed([])),
+      (found) => index.exclusively(setVectors(index)(found)),
+      vectorsPerStatement
     )
-    if (held.index === index) index.complete = true
+    if (entry.index === index) index.complete = true
   })
 
 export interface Agents {
-  /** The agent's entry; its index may be older than the database. */
-  readonly hold: (agentId: AgentId) => AgentMemory
+  /** The agent's entry, created if it has none. Its index may be older than the database. */
+  readonly entryOf: (agentId: AgentId) => AgentEntry
   /** The agent's entry, if it has one. */
-  readonly held: (agentId: AgentId) => AgentMemory | undefined
-  readonly forget: (agentId: AgentId) => void
+  readonly findEntry: (agentId: AgentId) => AgentEntry | undefined
+  readonly drop: (agentId: AgentId) => void
   /** Updates the index, or waits for a running update. The update continues when the caller is interrupted. */
   readonly refresh: (
     agent: AgentScope,
-    held: AgentMemory,
-    options: { readonly anew: boolean }
+    entry: AgentEntry,
+    options: { readonly rebuild: boolean }
   ) => Effect.Effect<void>
-  /** Begins to load the vectors that an index lacks, in the background, unless that is under way. */
-  readonly addVectors: (agent: AgentScope, held: AgentMemory) => Effect.Effect<void>
+  /** Begins to load the vectors that an index lacks, in the background, unless they are being loaded. */
+  readonly addVectors: (agent: AgentScope, entry: AgentEntry) => Effect.Effect<void>
   /**
    * Waits until an agent that is not in memory can be searched, in a queue that is fair between tenants. If no other
    * agent waits, it also waits a little for the vectors. The work continues when the caller is interrupted.
    */
-  readonly read: (scope: AgentScope, held: AgentMemory) => Effect.Effect<void>
-  /** Like `read`, and waits for its vectors too. */
-  readonly readWhole: (scope: AgentScope) => Effect.Effect<void>
+  readonly load: (scope: AgentScope, entry: AgentEntry) => Effect.Effect<void>
+  /** Like `load`, and waits for its vectors too. */
+  readonly loadFully: (scope: AgentScope) => Effect.Effect<void>
   /** Memory of all indexes, in bytes. */
   readonly bytes: () => number
 }
@@ -161,38 +161,38 @@ export const makeAgents = (
   { maxBytes, wordsFirstAbove }: AgentsOptions
 ): Effect.Effect<Agents, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
-    const all = new LruCache<AgentMemory>()
-    const turns = new FairLimiter({ name: "search-index-reads", permits: maxConcurrentLoads, maxWaiting })
-    const vectorTurns = new FairLimiter({
+    const entries = new LruCache<AgentEntry>()
+    const loadLimiter = new FairLimiter({ name: "search-index-reads", permits: maxConcurrentLoads, maxWaiting })
+    const vectorLimiter = new FairLimiter({
       name: "search-vector-reads",
       permits: maxConcurrentVectorLoads,
       maxWaiting
     })
     /** True when a caller would not have to wait. */
     const isFree = () =>
-      turns.held + turns.waiting < maxConcurrentLoads &&
-      vectorTurns.held + vectorTurns.waiting < maxConcurrentVectorLoads
-    const cost = ({ index }: AgentMemory) => index?.bytes ?? 1_024
-    const source = { rows, dimensionsOf, wordsFirstAbove }
+      loadLimiter.held + loadLimiter.waiting < maxConcurrentLoads &&
+      vectorLimiter.held + vectorLimiter.waiting < maxConcurrentVectorLoads
+    const bytesOf = ({ index }: AgentEntry) => index?.bytes ?? 1_024
+    const context = { rows, dimensionsOf, wordsFirstAbove }
 
-    const hold = (agentId: AgentId): AgentMemory => {
-      const held = all.use(agentId) ?? {
+    const entryOf = (agentId: AgentId): AgentEntry => {
+      const entry = entries.use(agentId) ?? {
         index: null,
-        underway: null,
-        reading: null,
-        vectors: null
+        update: null,
+        pendingLoad: null,
+        vectorLoad: null
       }
-      all.put(agentId, held)
-      return held
+      entries.put(agentId, entry)
+      return entry
     }
 
-    const addVectors: Agents["addVectors"] = (agent, held) =>
+    const addVectors: Agents["addVectors"] = (agent, entry) =>
       Effect.gen(function* () {
-        const { index } = held
+        const { index } = entry
         if (index === null || index.complete || index.loading) return
         index.loading = true
-        held.vectors = yield* vectorTurns
-          .withPermit(agent.tenantId)(readVectors(rows, agent, held, index))
+        entry.vectorLoad = yield* vectorLimiter
+          .withPermit(agent.tenantId)(loadVectors(rows, agent, entry, index))
           .pipe(
             // Words decide meanwhile. The next search tries again.
             Effect.catchAllCause((cause) =>
@@ -202,8 +202,8 @@ export const makeAgents = (
             Effect.ensuring(
               Effect.sync(() => {
                 index.loading = false
-                if (held.index === index) held.vectors = null
-                all.fit(maxBytes, cost)
+                if (entry.index === index) entry.vectorLoad = null
+                entries.fit(maxBytes, bytesOf)
               })
             ),
             Effect.withSpan("VectorSearch.readVectors", { attributes: { agentId: agent.agentId } }),
@@ -212,80 +212,80 @@ export const makeAgents = (
         // An interruption between the mark and the fork would leave the mark for ever.
       }).pipe(Effect.uninterruptible)
 
-    const work = (agent: AgentScope, held: AgentMemory, anew: boolean) =>
-      catchUp(source, agent, held, anew).pipe(
+    const runUpdate = (agent: AgentScope, entry: AgentEntry, rebuild: boolean) =>
+      updateIndex(context, agent, entry, rebuild).pipe(
         Effect.timeoutFail({
-          duration: catchUpLimit,
+          duration: updateTimeout,
           onTimeout: () => new Error("Reading an agent's chunks took too long.")
         }),
         Effect.orDie,
-        Effect.zipRight(addVectors(agent, held)),
+        Effect.zipRight(addVectors(agent, entry)),
         Effect.ensuring(
           Effect.sync(() => {
-            held.underway = null
-            all.fit(maxBytes, cost)
+            entry.update = null
+            entries.fit(maxBytes, bytesOf)
           })
         ),
         Effect.withSpan("VectorSearch.catchUp", { attributes: { agentId: agent.agentId } })
       )
 
-    const refresh: Agents["refresh"] = (agent, held, { anew }) =>
+    const refresh: Agents["refresh"] = (agent, entry, { rebuild }) =>
       Effect.uninterruptibleMask((restore) => {
-        if (held.underway !== null) return restore(Deferred.await(held.underway))
-        const underway = Deferred.unsafeMake<void>(FiberId.none)
-        held.underway = underway
-        return Effect.interruptible(work(agent, held, anew)).pipe(
-          Effect.intoDeferred(underway),
+        if (entry.update !== null) return restore(Deferred.await(entry.update))
+        const update = Deferred.unsafeMake<void>(FiberId.none)
+        entry.update = update
+        return Effect.interruptible(runUpdate(agent, entry, rebuild)).pipe(
+          Effect.intoDeferred(update),
           Effect.forkIn(scope),
-          Effect.zipRight(restore(Deferred.await(underway)))
+          Effect.zipRight(restore(Deferred.await(update)))
         )
       })
 
-    const inLine = (agent: AgentScope, held: AgentMemory) =>
+    const queueLoad = (agent: AgentScope, entry: AgentEntry) =>
       Effect.gen(function* () {
-        if (held.reading !== null) return held.reading
-        const reading = Effect.suspend(() =>
-          held.index === null ? refresh(agent, held, { anew: true }) : Effect.void
+        if (entry.pendingLoad !== null) return entry.pendingLoad
+        const loading = Effect.suspend(() =>
+          entry.index === null ? refresh(agent, entry, { rebuild: true }) : Effect.void
         )
-        held.reading = yield* turns
-          .withPermit(agent.tenantId)(reading)
+        entry.pendingLoad = yield* loadLimiter
+          .withPermit(agent.tenantId)(loading)
           .pipe(
             Effect.orDie,
             Effect.ensuring(
               Effect.sync(() => {
-                held.reading = null
+                entry.pendingLoad = null
               })
             ),
             Effect.forkIn(scope)
           )
-        return held.reading
+        return entry.pendingLoad
       })
 
-    const vectorsOf = ({ vectors }: AgentMemory) =>
-      vectors === null ? Effect.void : Effect.asVoid(Fiber.await(vectors))
+    const awaitVectors = ({ vectorLoad }: AgentEntry) =>
+      vectorLoad === null ? Effect.void : Effect.asVoid(Fiber.await(vectorLoad))
 
-    const read: Agents["read"] = (agent, held) =>
+    const load: Agents["load"] = (agent, entry) =>
       Effect.gen(function* () {
-        const alone = isFree()
-        yield* Effect.flatMap(inLine(agent, held), Fiber.join)
-        if (alone) yield* Effect.timeoutOption(vectorsOf(held), vectorsTimeout)
+        const wasFree = isFree()
+        yield* Effect.flatMap(queueLoad(agent, entry), Fiber.join)
+        if (wasFree) yield* Effect.timeoutOption(awaitVectors(entry), vectorsTimeout)
       })
 
-    const readWhole: Agents["readWhole"] = (agent) =>
+    const loadFully: Agents["loadFully"] = (agent) =>
       Effect.gen(function* () {
-        const held = hold(agent.agentId)
-        if (held.index === null) yield* Effect.flatMap(inLine(agent, held), Fiber.join)
-        yield* vectorsOf(held)
+        const entry = entryOf(agent.agentId)
+        if (entry.index === null) yield* Effect.flatMap(queueLoad(agent, entry), Fiber.join)
+        yield* awaitVectors(entry)
       })
 
     return {
-      hold,
-      held: (agentId) => all.use(agentId),
-      forget: (agentId) => all.drop(agentId),
+      entryOf,
+      findEntry: (agentId) => entries.use(agentId),
+      drop: (agentId) => entries.drop(agentId),
       refresh,
       addVectors,
-      read,
-      readWhole,
-      bytes: () => all.sum(cost)
+      load,
+      loadFully,
+      bytes: () => entries.sum(bytesOf)
     }
   })

@@ -1,7 +1,7 @@
 /**
  * Index of the words and vectors of one agent's chunks, in memory. It contains no text: the text of results is read
  * from the database and never older than the search. Methods are synchronous, so a change between two awaits is atomic.
- * {@link InProcessIndex.retain} is the exception: it runs in steps, and in turn with {@link InProcessIndex.inTurn}.
+ * {@link InProcessIndex.retain} is the exception: it runs in steps, and excludes {@link InProcessIndex.exclusively}.
  */
 import * as Effect from "effect/Effect"
 import { inSlices } from "../../concurrency/InSlices.ts"
@@ -37,7 +37,7 @@ export class InProcessIndex {
   loading = false
   /** True from when an update drops chunks until it has read the new ones. It stays true if the update fails. */
   changing = false
-  readonly #turns = Effect.unsafeMakeSemaphore(1)
+  readonly #lock = Effect.unsafeMakeSemaphore(1)
   readonly #postings = new Postings()
   readonly #vectors: Vectors
   readonly #slots = new Map<string, number>()
@@ -81,8 +81,8 @@ export class InProcessIndex {
     return this.#slots.has(id)
   }
 
-  /** Announces `more` chunks. */
-  expect(more: number): void {
+  /** Reserves memory for the vectors of `more` chunks. */
+  reserve(more: number): void {
     this.#vectors.expect(this.size + more)
   }
 
@@ -105,9 +105,9 @@ export class InProcessIndex {
     if (slot !== undefined && this.comparable) this.#vectors.set(slot, embedding)
   }
 
-  /** Runs `effect` while no chunks are being dropped. Searches are held back by {@link InProcessIndex.changing} instead. */
-  inTurn<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
-    return this.#turns.withPermits(1)(effect)
+  /** Runs `effect` while no chunks are being dropped. Searches check {@link InProcessIndex.changing} instead. */
+  exclusively<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return this.#lock.withPermits(1)(effect)
   }
 
   /**
@@ -115,29 +115,29 @@ export class InProcessIndex {
    * are served between its steps. It is not interrupted, because the index cannot be used before it has ended.
    */
   retain(live: ReadonlySet<string>, stale: ReadonlySet<string> = new Set()): Effect.Effect<void> {
-    return Effect.uninterruptible(this.inTurn(Effect.suspend(() => inSlices(this.#dropping(live, stale)))))
+    return Effect.uninterruptible(this.exclusively(Effect.suspend(() => inSlices(this.#drop(live, stale)))))
   }
 
-  *#dropping(live: ReadonlySet<string>, stale: ReadonlySet<string>): Generator<void, void> {
-    const moved = new Int32Array(this.size)
+  *#drop(live: ReadonlySet<string>, stale: ReadonlySet<string>): Generator<void, void> {
+    const newSlots = new Int32Array(this.size)
     let next = 0
     for (const [slot, key] of this.#generations.entries()) {
       if (slot % slotsPerStep === slotsPerStep - 1) yield
-      moved[slot] = live.has(key) && !stale.has(this.#ids[slot] ?? "") ? next++ : -1
+      newSlots[slot] = live.has(key) && !stale.has(this.#ids[slot] ?? "") ? next++ : -1
     }
     if (next === this.size) return
     for (const [id, slot] of this.#slots) {
       if (slot % slotsPerStep === slotsPerStep - 1) yield
-      const to = moved[slot] ?? -1
+      const to = newSlots[slot] ?? -1
       if (to < 0) this.#slots.delete(id)
       else this.#slots.set(id, to)
     }
-    const stays = (_: string, slot: number) => (moved[slot] ?? -1) >= 0
-    this.#ids = this.#ids.filter(stays)
-    this.#generations = this.#generations.filter(stays)
-    this.#sources = this.#sources.filter(stays)
-    yield* this.#postings.retain(moved)
-    yield* this.#vectors.retain(moved)
+    const isKept = (_: string, slot: number) => (newSlots[slot] ?? -1) >= 0
+    this.#ids = this.#ids.filter(isKept)
+    this.#generations = this.#generations.filter(isKept)
+    this.#sources = this.#sources.filter(isKept)
+    yield* this.#postings.retain(newSlots)
+    yield* this.#vectors.retain(newSlots)
   }
 
   /** The best chunks, best first, fully scored by words and meaning. */
@@ -148,12 +148,12 @@ export class InProcessIndex {
       vectors: this.#vectors,
       ids: this.#ids,
       lexical,
-      slots: this.#within(query.sources)
+      slots: this.#slotsOf(query.sources)
     })
   }
 
   /** The slots of `sources`, ascending. */
-  #within(sources: ReadonlySet<string> | undefined): Int32Array {
+  #slotsOf(sources: ReadonlySet<string> | undefined): Int32Array {
     const slots = new Int32Array(this.size)
     let count = 0
     for (let slot = 0; slot < slots.length; slot++) {

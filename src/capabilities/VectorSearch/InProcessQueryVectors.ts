@@ -19,7 +19,7 @@ const areFinite = (numbers: Float32Array): boolean => {
  * vector is rounded like the stored ones, so that every engine computes the same cosines.
  */
 export const makeQueryVectors = () => {
-  const known = new LruCache<Float32Array>()
+  const cache = new LruCache<Float32Array>()
   const embed = (embedder: EmbedderService, text: string, key: string) =>
     embedder.embedQuery(text).pipe(
       Effect.timeoutFail({
@@ -32,8 +32,8 @@ export const makeQueryVectors = () => {
       ),
       Effect.map(roundVector),
       Effect.tap((vector) => {
-        known.put(key, vector)
-        known.keep(maxCachedQueries)
+        cache.put(key, vector)
+        cache.keep(maxCachedQueries)
       }),
       Effect.asSome,
       Effect.catchAll(({ message }) =>
@@ -46,9 +46,9 @@ export const makeQueryVectors = () => {
     )
   return (embedder: EmbedderService, text: string): Effect.Effect<Option.Option<Float32Array>> =>
     Effect.suspend(() => {
-      const normal = text.normalize("NFC").trim().replace(/\s+/g, " ")
-      const key = `${embedder.profile} ${normal}`
-      const vector = known.use(key)
-      return vector === undefined ? embed(embedder, normal, key) : Effect.succeedSome(vector)
+      const normalized = text.normalize("NFC").trim().replace(/\s+/g, " ")
+      const key = `${embedder.profile} ${normalized}`
+      const vector = cache.use(key)
+      return vector === undefined ? embed(embedder, normalized, key) : Effect.succeedSome(vector)
     })
 }

@@ -12,7 +12,7 @@ const maxExhaustiveChunks = 512
 /** Minimum number of best candidates that are bounded first. */
 const minLeadingCandidates = 32
 /** Number of chunks that are bounded together. */
-const batch = 512
+const batchSize = 512
 
 export interface RankQuery {
   readonly words: QueryWords
@@ -36,7 +36,7 @@ export interface Ranking {
 }
 
 /** Keeps the `size` greatest numbers, and the score that a candidate has to exceed. */
-class Bar {
+class TopScores {
   readonly #kept: Float64Array
   #count = 0
   readonly #minScore: number
@@ -47,7 +47,7 @@ class Bar {
   }
 
   /** The score that a new candidate has to exceed. */
-  get height(): number {
+  get threshold(): number {
     const full = this.#count === this.#kept.length
     return full ? Math.max(this.#minScore, this.#kept[this.#count - 1] ?? 0) : this.#minScore
   }
@@ -55,9 +55,9 @@ class Bar {
   offer(value: number): void {
     const kept = this.#kept
     if (this.#count === kept.length && value <= (kept[this.#count - 1] ?? 0)) return
-    let place = Math.min(this.#count, kept.length - 1)
-    for (; place > 0 && (kept[place - 1] ?? 0) < value; place--) kept[place] = kept[place - 1] ?? 0
-    kept[place] = value
+    let index = Math.min(this.#count, kept.length - 1)
+    for (; index > 0 && (kept[index - 1] ?? 0) < value; index--) kept[index] = kept[index - 1] ?? 0
+    kept[index] = value
     if (this.#count < kept.length) this.#count++
   }
 }
@@ -87,25 +87,25 @@ const makeBounds = (
 ) => {
   const { lexicalWeight, minScore, topK } = query
   const quantized = vectors.quantizeQuery(vector)
-  const bar = new Bar(topK, minScore)
+  const topScores = new TopScores(topK, minScore)
   const slots: Array<number> = []
-  const highest: Array<number> = []
+  const upperBounds: Array<number> = []
   return {
-    bar,
-    take: (some: Int32Array) => {
-      const { cosine, margin } = vectors.bounds(quantized, some)
-      for (let place = 0; place < some.length; place++) {
-        const slot = some[place] ?? 0
-        const score = scoreOf(lexical[slot] ?? 0, cosine[place] ?? Number.NaN)
-        const off = (1 - lexicalWeight) * (margin[place] ?? 0)
-        if (score + off < bar.height) continue
-        bar.offer(score - off)
+    topScores,
+    take: (candidates: Int32Array) => {
+      const { cosine, margin } = vectors.bounds(quantized, candidates)
+      for (let index = 0; index < candidates.length; index++) {
+        const slot = candidates[index] ?? 0
+        const score = scoreOf(lexical[slot] ?? 0, cosine[index] ?? Number.NaN)
+        const scoreMargin = (1 - lexicalWeight) * (margin[index] ?? 0)
+        if (score + scoreMargin < topScores.threshold) continue
+        topScores.offer(score - scoreMargin)
         slots.push(slot)
-        highest.push(score + off)
+        upperBounds.push(score + scoreMargin)
       }
     },
     /** The slots whose upper bound reaches the final limit. */
-    left: () => slots.filter((_, place) => (highest[place] ?? 0) >= bar.height)
+    remaining: () => slots.filter((_, index) => (upperBounds[index] ?? 0) >= topScores.threshold)
   }
 }
 
@@ -122,41 +122,41 @@ const candidateSlots = (
   const bounds = makeBounds(query, vector, ranking, scoreOf)
   if (slots.length <= maxExhaustiveChunks) {
     bounds.take(slots)
-    return bounds.left()
+    return bounds.remaining()
   }
   const estimates = vectors.estimates(vector, lexical.length)
-  const slack = (1 - lexicalWeight) * estimates.slack
+  const maxError = (1 - lexicalWeight) * estimates.slack
   const scores = new Float64Array(slots.length)
-  const front = new Bar(Math.max(topK, minLeadingCandidates), minScore)
-  for (let place = 0; place < slots.length; place++) {
-    const slot = slots[place] ?? 0
+  const leading = new TopScores(Math.max(topK, minLeadingCandidates), minScore)
+  for (let index = 0; index < slots.length; index++) {
+    const slot = slots[index] ?? 0
     const score = scoreOf(lexical[slot] ?? 0, estimates.cosine[slot] ?? Number.NaN)
-    scores[place] = score
-    front.offer(score)
+    scores[index] = score
+    leading.offer(score)
   }
-  const some = new Int32Array(batch)
+  const pending = new Int32Array(batchSize)
   let count = 0
   const take = (slot: number) => {
-    some[count++] = slot
-    if (count === batch) flush()
+    pending[count++] = slot
+    if (count === batchSize) flush()
   }
   const flush = () => {
-    bounds.take(some.subarray(0, count))
+    bounds.take(pending.subarray(0, count))
     count = 0
   }
-  const edge = front.height
-  for (let place = 0; place < slots.length; place++) {
-    if ((scores[place] ?? 0) >= edge) take(slots[place] ?? 0)
+  const leadingThreshold = leading.threshold
+  for (let index = 0; index < slots.length; index++) {
+    if ((scores[index] ?? 0) >= leadingThreshold) take(slots[index] ?? 0)
   }
   flush()
   // The minimum that all others have to reach.
-  const minEstimate = bounds.bar.height - slack
-  for (let place = 0; place < slots.length; place++) {
-    const score = scores[place] ?? 0
-    if (score < edge && score >= minEstimate) take(slots[place] ?? 0)
+  const minEstimate = bounds.topScores.threshold - maxError
+  for (let index = 0; index < slots.length; index++) {
+    const score = scores[index] ?? 0
+    if (score < leadingThreshold && score >= minEstimate) take(slots[index] ?? 0)
   }
   flush()
-  return bounds.left()
+  return bounds.remaining()
 }
 
 /** Best first; ties by id. */

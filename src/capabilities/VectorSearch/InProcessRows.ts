@@ -12,7 +12,7 @@ import { TenantId } from "../../domain/Ids.ts"
 import { forTenants } from "../../concurrency/TenantSession.ts"
 import type { FoundChunk } from "../VectorSearch.ts"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
-import { isVisible } from "./Visible.ts"
+import { isVisible } from "./SourceFilters.ts"
 
 const Changes = Schema.Struct({
   version: Schema.Number,
@@ -48,7 +48,7 @@ interface Hits {
   readonly hits: ReadonlyArray<Hit>
 }
 
-const Wanted = Schema.Struct({ tenantId: TenantId, profile: Schema.String, ids: Schema.Array(Schema.String) })
+const RowsRequest = Schema.Struct({ tenantId: TenantId, profile: Schema.String, ids: Schema.Array(Schema.String) })
 
 const rowsOfIds = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as id)`
@@ -111,7 +111,7 @@ const changesOf =
 const indexRowsOf = (sql: SqlClient.SqlClient) => {
   /** The chunks of `ids` that still exist, with their vectors. */
   const chunks = SqlSchema.findAll({
-    Request: Wanted,
+    Request: RowsRequest,
     Result: IndexedRow,
     execute: ({ ids, profile, tenantId }) => sql`
       select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length, e.embedding
@@ -127,7 +127,7 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
 
   /** Like `chunks`, without vectors, which takes a tenth of the time. */
   const words = SqlSchema.findAll({
-    Request: Wanted.omit("profile"),
+    Request: RowsRequest.omit("profile"),
     Result: IndexedRow,
     execute: ({ ids, tenantId }) => sql`
       select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length,
@@ -140,7 +140,7 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
 
   /** The vectors of `ids` that still exist. */
   const vectors = SqlSchema.findAll({
-    Request: Wanted,
+    Request: RowsRequest,
     Result: VectorRow,
     execute: ({ ids, profile, tenantId }) => sql`
       select w.id, e.embedding from ${rowsOfIds(sql, ids)} w

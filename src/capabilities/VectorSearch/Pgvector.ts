@@ -28,7 +28,7 @@ import { exactSearches, hybrid, type HybridQuery, isCertain } from "./PgvectorQu
 import { makeIndexes } from "./PgvectorIndexes.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
 import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
-import { filtersOf } from "./Visible.ts"
+import { filtersOf } from "./SourceFilters.ts"
 import { warmUp, type WarmUpOptions } from "./WarmUp.ts"
 
 export interface PgvectorOptions extends InProcessOptions, WarmUpOptions {
@@ -73,7 +73,7 @@ const noAgent: Agent = {
 }
 
 /** Maximum number of agents for which the presence and number of vectors are cached. */
-const maxRememberedAgents = 10_000
+const maxCountedAgents = 10_000
 
 const make = (options: PgvectorOptions) =>
   Effect.gen(function* () {
@@ -89,17 +89,17 @@ const make = (options: PgvectorOptions) =>
     const embedders = yield* embedderOf
     const inProcess = yield* makeInProcess(options)
     const { queryVector } = inProcess
-    const busy = yield* makeHotAgents(inProcess, { often, largest: heldUpTo })
+    const countSearch = yield* makeHotAgents(inProcess, { minSearches: often, maxChunks: heldUpTo })
     const weights = makeWeights(sql)
-    const compared = new LruCache<{ readonly version: number; readonly vectorCount: number }>()
+    const vectorCounts = new LruCache<{ readonly version: number; readonly vectorCount: number }>()
     const indexes = yield* makeIndexes(sql)
     const sample = yield* makeRecall(sql, sampleRate)
 
     /**
-     * Data that determines the query: the profile of the live vectors, whether there are any, the number of chunks, and
-     * the weights of `terms`.
+     * Reads what determines the query: the profile of the live vectors, whether there are any, the number of chunks, and
+     * how many chunks contain each of `terms`.
      */
-    const known = ({ agentId, tenantId }: AgentScope, terms: ReadonlyArray<string>) => {
+    const readAgent = ({ agentId, tenantId }: AgentScope, terms: ReadonlyArray<string>) => {
       const stored = sql`from chunk_embeddings e
         where e.tenant_id = ${tenantId} and e.agent_id = ${agentId} and e.profile = coalesce(s.profile, ${profile})`
       return sql<Agent>`/* every tenant: words */
@@ -109,17 +109,17 @@ const make = (options: PgvectorOptions) =>
             where e.tenant_id = ${tenantId} and e.agent_id = ${agentId} and e.encoding < 2) as waiting,
           vector_index_name(agent_id, coalesce(profile, ${profile})) as index,
           version::float8 as version,
-          case when version = ${compared.use(agentId)?.version ?? -1}::bigint then null
+          case when version = ${vectorCounts.use(agentId)?.version ?? -1}::bigint then null
             else (select count(*)::int ${stored}) end as "vectorCount",
           ${counts(sql, { agentId, tenantId }, terms)} as counts
         from agent_stats s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}`.pipe(
         Effect.map(([row]) => row ?? noAgent),
-        Effect.tap(({ profile: its, vectorCount, vectors, version }) =>
+        Effect.tap(({ profile: liveProfile, vectorCount, vectors, version }) =>
           Effect.sync(() => {
-            if (!vectors || its !== profile) compared.drop(agentId)
+            if (!vectors || liveProfile !== profile) vectorCounts.drop(agentId)
             else if (vectorCount !== null) {
-              compared.put(agentId, { version, vectorCount })
-              compared.keep(maxRememberedAgents)
+              vectorCounts.put(agentId, { version, vectorCount })
+              vectorCounts.keep(maxCountedAgents)
             }
           })
         )
@@ -134,12 +134,12 @@ const make = (options: PgvectorOptions) =>
     const runExact = (scope: AgentScope, query: HybridQuery) =>
       Effect.gen(function* () {
         const [first, ...others] = exactSearches(query.chunks, exactUpTo)
-        let asked: HybridQuery = { ...query, ...first, approximate: false }
-        let found = yield* run(scope, asked)
+        let exactQuery: HybridQuery = { ...query, ...first, approximate: false }
+        let found = yield* run(scope, exactQuery)
         for (const other of others) {
-          if (isCertain(found, asked)) break
-          asked = { ...asked, ...other }
-          found = yield* run(scope, asked)
+          if (isCertain(found, exactQuery)) break
+          exactQuery = { ...exactQuery, ...other }
+          found = yield* run(scope, exactQuery)
         }
         return found
       })
@@ -148,7 +148,7 @@ const make = (options: PgvectorOptions) =>
       Effect.gen(function* () {
         if (!query.approximate) return yield* runExact(scope, query)
         const found = yield* run(scope, query)
-        if (found.near < nearest(query)) return yield* runExact(scope, query)
+        if (found.nearCount < nearest(query)) return yield* runExact(scope, query)
         yield* sample(scope, found, runExact(scope, query))
         return found
       })
@@ -156,39 +156,39 @@ const make = (options: PgvectorOptions) =>
     const search = CheapSpans.fn("VectorSearch.search")(function* (scope: ReadScope, query: SearchQuery) {
       const { minScore, minWordScore = minScore, text, topK } = query
       yield* CheapSpans.annotate({ agentId: scope.agentId })
-      const none = { chunks: [], degraded: false }
-      if (text.trim() === "") return none
+      const noResults = { chunks: [], degraded: false }
+      if (text.trim() === "") return noResults
       const words = queryWords(text, query.further)
-      const remembered = yield* inProcess.searchInMemory(scope, query, words)
-      if (Option.isSome(remembered)) return remembered.value
-      const asked = known(scope, weights.unknown(scope.agentId, words))
+      const fromMemory = yield* inProcess.searchInMemory(scope, query, words)
+      if (Option.isSome(fromMemory)) return fromMemory.value
+      const state = readAgent(scope, weights.uncounted(scope.agentId, words))
       // Run concurrently if the agent had vectors the last time, because it most likely still has.
-      const about = supportsLanguageOf(embedder, text)
-      const [agent, early] =
-        about && compared.use(scope.agentId) !== undefined
-          ? yield* Effect.all([asked, queryVector(embedder, text)], { concurrency: 2 })
-          : [yield* asked, null]
-      if (agent.chunks === 0) return none
+      const supportsLanguage = supportsLanguageOf(embedder, text)
+      const [agent, earlyVector] =
+        supportsLanguage && vectorCounts.use(scope.agentId) !== undefined
+          ? yield* Effect.all([state, queryVector(embedder, text)], { concurrency: 2 })
+          : [yield* state, null]
+      if (agent.chunks === 0) return noResults
       if (agent.waiting && agent.chunks <= exactUpTo) return yield* inProcess.search(scope, query)
-      const its = agent.profile ?? profile
-      if (its === profile) yield* busy(scope, agent.chunks)
-      const model = yield* embedders(its)
+      const liveProfile = agent.profile ?? profile
+      if (liveProfile === profile) yield* countSearch(scope, agent.chunks)
+      const model = yield* embedders(liveProfile)
       // Without vectors to compare with, the model is not called.
       const comparable =
         agent.vectors && Option.isSome(model) && supportsLanguageOf(model.value, text) ? model.value : null
       const vector = yield* comparable === null
         ? Effect.succeedNone
-        : early !== null && its === profile
-          ? Effect.succeed(early)
+        : earlyVector !== null && liveProfile === profile
+          ? Effect.succeed(earlyVector)
           : queryVector(comparable, text)
       const weighed = yield* weights.weigh(scope, agent, words, agent.counts)
-      const vectorCount = agent.vectorCount ?? compared.use(scope.agentId)?.vectorCount ?? 0
+      const vectorCount = agent.vectorCount ?? vectorCounts.use(scope.agentId)?.vectorCount ?? 0
       const { chunks } = yield* runChecked(scope, {
         terms: weighed,
         chunks: agent.chunks,
         averageLength: agent.length / agent.chunks,
         vector: Option.getOrUndefined(vector),
-        profile: its,
+        profile: liveProfile,
         incomplete: agent.waiting || vectorCount < agent.chunks,
         lexicalWeight: Option.getOrElse(model, () => embedder).lexicalWeight(words.termCount),
         topK,
@@ -196,9 +196,9 @@ const make = (options: PgvectorOptions) =>
         filters: filtersOf(scope, query),
         approximate: indexes.has(agent.index) && agent.chunks > exactUpTo && Option.isSome(vector)
       })
-      const lacking =
+      const lacksVectors =
         agent.vectors && (Option.isNone(model) || (comparable !== null && Option.isNone(vector)))
-      return { chunks, degraded: agent.waiting || lacking }
+      return { chunks, degraded: agent.waiting || lacksVectors }
     }, Effect.orDie)
 
     return VectorSearch.of({ search, warm: yield* warmUp(Effect.void, options) })

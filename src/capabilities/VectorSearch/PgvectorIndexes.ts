@@ -3,7 +3,7 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 
-/** Until a new index is used, an agent is searched exactly; while a removed one is asked for, too. */
+/** An agent is searched exactly until its new index is in the list, and also while a removed index is still in it. */
 const interval = "10 seconds"
 
 /** The names of the usable indexes. They are read when the scope begins, and then every ten seconds. */

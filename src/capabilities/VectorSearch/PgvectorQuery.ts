@@ -13,7 +13,7 @@ import { vectorText } from "../../domain/knowledge/StoredVector.ts"
 import { b, k1 } from "../../search/Bm25.ts"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import { breadthOf, maxNearest, nearest } from "./PgvectorCandidates.ts"
-import { isVisible } from "./Visible.ts"
+import { isVisible } from "./SourceFilters.ts"
 
 /** Number of chunks up to which an agent has every chunk with a common word scored. */
 const maxExhaustiveChunks = 1_000
@@ -88,9 +88,9 @@ export const exactSearches = (
 
 const FoundRow = Schema.Struct({
   /** Number of candidates by meaning. */
-  near: Schema.Int,
+  nearCount: Schema.Int,
   /** The maximum score of a chunk that is not a candidate, without its common words; null when all are candidates. */
-  rest: Schema.NullOr(Schema.Number),
+  maxOtherScore: Schema.NullOr(Schema.Number),
   /** The value used for a missing cosine of a chunk without a vector; null where words alone decide. */
   expected: Schema.NullOr(Schema.Number),
   chunks: Schema.Array(
@@ -113,29 +113,29 @@ const FoundRow = Schema.Struct({
 export type FoundRow = typeof FoundRow.Type
 
 /** The words of the query that select candidates: all in a small agent, else all but the common ones. */
-const looked = ({ bounded, chunks, terms, vector }: HybridQuery) => {
+const selectingTerms = ({ bounded, chunks, terms, vector }: HybridQuery) => {
   if (chunks <= maxExhaustiveChunks || bounded?.everyWord === true) return terms
   const limit = vector === undefined || bounded !== undefined ? maxMatches : maxMatchesBesideVectors
   let sum = 0
-  return terms.filter((term, place) => place === 0 || (sum += term.chunks) <= limit)
+  return terms.filter((term, index) => index === 0 || (sum += term.chunks) <= limit)
 }
 
 const sumOf = (terms: ReadonlyArray<WeighedTerm>, form: "one" | "two") =>
   terms.reduce((sum, term) => sum + term[form], 0)
 
 /** The maximum score, 0..1, of the words that select no candidates. */
-const unlooked = (query: HybridQuery) => {
-  const names = looked(query)
+const maxOtherTermsScore = (query: HybridQuery) => {
+  const names = selectingTerms(query)
   const others = query.terms.filter((term) => !names.includes(term))
   return Math.min(1, Math.max(sumOf(others, "one"), sumOf(others, "two")))
 }
 
 /** True when a bounded search cannot have missed a chunk. */
-export const isCertain = ({ chunks, expected, rest }: FoundRow, query: HybridQuery): boolean => {
-  const words = unlooked(query)
+export const isCertain = ({ chunks, expected, maxOtherScore }: FoundRow, query: HybridQuery): boolean => {
+  const words = maxOtherTermsScore(query)
   const weight = query.lexicalWeight
   const withMeaning = expected === null || words === 0 ? 0 : weight * words + (1 - weight) * expected
-  const bestOther = Math.max(rest ?? 0, words, withMeaning)
+  const bestOther = Math.max(maxOtherScore ?? 0, words, withMeaning)
   const last = chunks.at(-1)
   if (bestOther === 0) return true
   return last !== undefined && chunks.length >= query.topK
@@ -155,7 +155,7 @@ const words = (sql: SqlClient.SqlClient, { terms }: HybridQuery) => sql`
   )`
 
 /** The maximum score of the `terms` in `tsv`, in the better form of the query. */
-const worthOf = (sql: SqlClient.SqlClient, terms: ReadonlyArray<WeighedTerm>) => {
+const maxTermsScore = (sql: SqlClient.SqlClient, terms: ReadonlyArray<WeighedTerm>) => {
   const sums = (["one", "two"] as const).map((form) => {
     const parts = terms
       .filter((term) => term[form] > 0)
@@ -237,17 +237,17 @@ const matchesFilters = (sql: SqlClient.SqlClient, { filters }: HybridQuery) =>
 
 /** `lc`: chunks with words of the query, sorted by the weight of their words; of equals, the shorter ones first. */
 const chunksWithWords = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, query: HybridQuery) => {
-  const terms = looked(query)
+  const terms = selectingTerms(query)
   if (terms.length === 0) return sql`lc as materialized (select ''::text as id where false)`
-  const any = sql.join(" || ", false)(terms.map(({ term }) => quotedTerm(sql, term)))
+  const anyTerm = sql.join(" || ", false)(terms.map(({ term }) => quotedTerm(sql, term)))
   const order =
     query.chunks <= maxExhaustiveChunks
       ? sql``
-      : sql`order by ${worthOf(sql, terms.slice(0, maxSortingWords))} desc, length`
+      : sql`order by ${maxTermsScore(sql, terms.slice(0, maxSortingWords))} desc, length`
   return sql`
   lc as materialized (
     select id from chunks
-    where tenant_id = ${tenantId} and agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${matchesFilters(sql, query)}
+    where tenant_id = ${tenantId} and agent_id = ${agentId} and version is not null and tsv @@ (${anyTerm}) and ${matchesFilters(sql, query)}
     ${order} limit ${candidateLimit(query, maxCandidatesByWords)}::int
   )`
 }
@@ -262,19 +262,19 @@ const bounds = (
   query: HybridQuery,
   { candidates: count }: Bounded
 ) => {
-  const terms = looked(query)
+  const terms = selectingTerms(query)
   const weight = query.lexicalWeight
-  const any = sql.join(" || ", false)(terms.map(({ term }) => quotedTerm(sql, term)))
+  const anyTerm = sql.join(" || ", false)(terms.map(({ term }) => quotedTerm(sql, term)))
   const byWords =
     terms.length === 0
       ? sql`select ''::text as id, 0::float8 as most where false`
       : sql`
         select id,
-          least(1, ${worthOf(sql, terms)} + ${unlooked(query)}::float8) as most
+          least(1, ${maxTermsScore(sql, terms)} + ${maxOtherTermsScore(query)}::float8) as most
         from (
           -- The concatenation decompresses the lexemes of a chunk once, instead of once for every word of the query.
           select id, tsv || ''::tsvector as tsv from chunks
-          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and version is not null and tsv @@ (${any})
+          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and version is not null and tsv @@ (${anyTerm})
             and ${matchesFilters(sql, query)} offset 0
         ) matching`
   const byMeaning =
@@ -289,7 +289,7 @@ const bounds = (
     bounds as materialized (
       select id, bound from (
         select coalesce(lc.id, dc.id) as id, case when coalesce(dc.cos, spread.cos) is null then lc.most else least(1,
-          ${weight}::float8 * coalesce(lc.most, ${unlooked(query)}::float8)
+          ${weight}::float8 * coalesce(lc.most, ${maxOtherTermsScore(query)}::float8)
             + (1 - ${weight}::float8) * coalesce(dc.cos, spread.cos)) end as bound
         from lc full join dc on dc.id = lc.id cross join spread
       ) all_of_them
@@ -383,7 +383,7 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
         select * from scored where score > 0 and score >= ${query.minScore}::float8
         order by score desc, id collate "C" limit ${query.topK}::int
       )
-      select (select count(*)::int from dc) as near, ${maxUnpickedScore(sql, query)} as rest,
+      select (select count(*)::int from dc) as "nearCount", ${maxUnpickedScore(sql, query)} as "maxOtherScore",
         (select cos from spread) as expected, coalesce((
         select json_agg(json_build_object('id', b.id, 'documentId', d.id, 'sourceId', b.source_id,
           'sourceName', b.source_name, 'title', d.title, 'heading', c.heading, 'ordinal', c.ordinal, 'text', c.content, 'url', d.uri,

@@ -22,13 +22,13 @@ const recallOf = (found: FoundRow, exact: FoundRow): number => {
 }
 
 /**
- * Returns a function that is called with an approximate result. At `rate` (0..1) it runs `exactly` in the background.
- * One at a time: a sample during another is skipped, and a failing one is logged.
+ * Returns a function that is called with an approximate result. At `rate` (0..1) it runs `searchExactly` in the
+ * background. One at a time: a sample during another is skipped, and a failing one is logged.
  */
 export const makeRecall = (sql: SqlClient.SqlClient, rate: number) =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
-    const one = yield* Effect.makeSemaphore(1)
+    const semaphore = yield* Effect.makeSemaphore(1)
     const record = ({ agentId, tenantId }: AgentScope, recall: number) =>
       Effect.zipRight(
         Metric.update(recallMetric, recall),
@@ -38,16 +38,16 @@ export const makeRecall = (sql: SqlClient.SqlClient, rate: number) =>
           on conflict (agent_id) do update
             set sampled = r.sampled + 1, recall_sum = r.recall_sum + excluded.recall_sum`
       )
-    return <E>(agent: AgentScope, found: FoundRow, exactly: Effect.Effect<FoundRow, E>) =>
+    return <E>(agent: AgentScope, found: FoundRow, searchExactly: Effect.Effect<FoundRow, E>) =>
       Effect.gen(function* () {
         if ((yield* Random.next) >= rate) return
-        const compare = Effect.flatMap(exactly, (exact) => record(agent, recallOf(found, exact))).pipe(
+        const compare = Effect.flatMap(searchExactly, (exact) => record(agent, recallOf(found, exact))).pipe(
           Effect.timeout("30 seconds"),
           Effect.catchAllCause((cause) =>
             Effect.logWarning("A search's recall could not be measured", cause)
           ),
           Effect.withSpan("VectorSearch.recall", { root: true, attributes: { agentId: agent.agentId } })
         )
-        yield* Effect.forkIn(one.withPermitsIfAvailable(1)(compare), scope)
+        yield* Effect.forkIn(semaphore.withPermitsIfAvailable(1)(compare), scope)
       })
   })

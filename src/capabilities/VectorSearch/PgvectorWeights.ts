@@ -20,14 +20,14 @@ const maxCachedWords = 50_000
 const cacheLifetimeMs = 30_000
 
 /** The state of an agent's chunks on which the counts depend. */
-export interface Chunks {
+export interface ChunkState {
   readonly chunks: number
   /** The sum of their lengths. */
   readonly length: number
   readonly version: number
 }
 
-interface Counted extends Chunks {
+interface CachedCounts extends ChunkState {
   readonly since: number
   readonly counts: Map<string, number>
 }
@@ -66,24 +66,24 @@ const termsOf = ({ forms }: QueryWords): ReadonlyArray<string> => [
 ]
 
 /** The weight of each term of a form, as a share of the whole form. */
-const sharesOf = (form: QueryForm, worth: (term: string) => number): ReadonlyMap<string, number> => {
-  const worths = Array.from(form, ([term, times]) => [term, times * worth(term)] as const)
+const sharesOf = (form: QueryForm, weightOf: (term: string) => number): ReadonlyMap<string, number> => {
+  const weights = Array.from(form, ([term, times]) => [term, times * weightOf(term)] as const)
   const whole = Math.max(
     1e-9,
-    worths.reduce((sum, [, value]) => sum + value, 0)
+    weights.reduce((sum, [, value]) => sum + value, 0)
   )
-  return new Map(worths.map(([term, value]) => [term, value / whole]))
+  return new Map(weights.map(([term, value]) => [term, value / whole]))
 }
 
 /** Weighs a query's terms for an agent, the highest first, without those that no chunk has. */
 export const makeWeights = (sql: SqlClient.SqlClient) => {
-  const agents = new LruCache<Counted>()
+  const agents = new LruCache<CachedCounts>()
 
-  const countedOf = (agentId: string, { chunks, length, version }: Chunks, now: number): Counted => {
+  const countedOf = (agentId: string, { chunks, length, version }: ChunkState, now: number): CachedCounts => {
     const before = agents.use(agentId)
-    const same = before?.chunks === chunks && before.length === length && now - before.since < cacheLifetimeMs
-    if (same) return before
-    const counted: Counted = { chunks, length, version, since: now, counts: new Map() }
+    const isCurrent = before?.chunks === chunks && before.length === length && now - before.since < cacheLifetimeMs
+    if (isCurrent) return before
+    const counted: CachedCounts = { chunks, length, version, since: now, counts: new Map() }
     agents.put(agentId, counted)
     return counted
   }
@@ -97,23 +97,23 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
     )
 
   /** The words that probably have to be counted, by the cache alone. */
-  const unknown = (agentId: string, query: QueryWords) => {
+  const uncounted = (agentId: string, query: QueryWords) => {
     const known = agents.use(agentId)?.counts
     return termsOf(query).filter((term) => known?.has(term) !== true)
   }
 
   /** Weighs the words, with counts from the same snapshot as the state of the agent's chunks. */
-  const weigh = (scope: AgentScope, agent: Chunks, query: QueryWords, fresh: Counts) =>
+  const weigh = (scope: AgentScope, agent: ChunkState, query: QueryWords, newCounts: Counts) =>
     Effect.gen(function* () {
       const counted = countedOf(scope.agentId, agent, yield* monotonicMillis)
-      for (const [term, chunks] of fresh) counted.counts.set(term, chunks)
-      // The agent has changed since the words were cached.
+      for (const [term, chunks] of newCounts) counted.counts.set(term, chunks)
       const terms = termsOf(query)
+      // Some are missing if the agent has changed since its words were cached.
       const missing = terms.filter((term) => !counted.counts.has(term))
       if (missing.length > 0) {
         for (const [term, chunks] of yield* count(scope, missing)) counted.counts.set(term, chunks)
       }
-      if (missing.length > 0 || fresh.length > 0) agents.fit(maxCachedWords, ({ counts }) => counts.size)
+      if (missing.length > 0 || newCounts.length > 0) agents.fit(maxCachedWords, ({ counts }) => counts.size)
       const chunksOf = (term: string) => counted.counts.get(term) ?? 0
       const weightOf = (term: string) =>
         termWeight(query, Math.max(agent.chunks, chunksOf(term)), chunksOf(term))
@@ -132,5 +132,5 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
       )
     })
 
-  return { unknown, weigh } as const
+  return { uncounted, weigh } as const
 }

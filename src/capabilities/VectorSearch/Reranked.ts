@@ -11,7 +11,7 @@ import { type FoundChunk, type SearchQuery, VectorSearch } from "../VectorSearch
 /** By descending `relevance`; equal ones keep their order. */
 const ordered = (chunks: ReadonlyArray<FoundChunk>, relevance: ReadonlyArray<number>) =>
   chunks
-    .map((chunk, place) => ({ chunk, relevance: relevance[place] ?? 0 }))
+    .map((chunk, index) => ({ chunk, relevance: relevance[index] ?? 0 }))
     .toSorted((one, other) => other.relevance - one.relevance)
     .map(({ chunk }) => chunk)
 

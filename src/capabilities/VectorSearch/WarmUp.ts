@@ -31,7 +31,7 @@ export interface WarmUpOptions {
   readonly warmUpTimeout?: Duration.DurationInput | undefined
 }
 
-const busiest = Effect.flatMap(
+const selectBusiest = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<AgentScope>`/* every tenant: sweep */
     with asked as (
@@ -53,8 +53,8 @@ const busiest = Effect.flatMap(
 /** Fills `memoryShare` of `maxBytes`. A failure is logged. */
 export const loadBusiest = (agents: Agents, maxBytes: number) => {
   const read = (scope: AgentScope) =>
-    Effect.suspend(() => (agents.bytes() > memoryShare * maxBytes ? Effect.void : agents.readWhole(scope)))
-  return Effect.flatMap(busiest, (scopes) =>
+    Effect.suspend(() => (agents.bytes() > memoryShare * maxBytes ? Effect.void : agents.loadFully(scope)))
+  return Effect.flatMap(selectBusiest, (scopes) =>
     Effect.forEach(scopes, read, { concurrency: maxConcurrentAgents, discard: true })
   ).pipe(
     Effect.catchAllCause((cause) =>
@@ -78,11 +78,11 @@ const prepareEmbedder = Effect.gen(function* () {
 /** Starts `load` and the preparation, for the life of the scope. Returns whether both have ended. */
 export const warmUp = <R>(
   load: Effect.Effect<void, never, R>,
-  { prepareEmbedder: prepares = false, warmUpTimeout = "30 seconds" }: WarmUpOptions
+  { prepareEmbedder: shouldPrepare = false, warmUpTimeout = "30 seconds" }: WarmUpOptions
 ) =>
   Effect.gen(function* () {
     const warm = yield* Ref.make(false)
-    yield* Effect.all([prepares ? prepareEmbedder : Effect.void, load], { concurrency: 2 }).pipe(
+    yield* Effect.all([shouldPrepare ? prepareEmbedder : Effect.void, load], { concurrency: 2 }).pipe(
       Effect.zipRight(Ref.set(warm, true)),
       Effect.withSpan("VectorSearch.warmUp", { root: true }),
       Effect.forkScoped

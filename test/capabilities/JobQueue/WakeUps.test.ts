@@ -11,10 +11,10 @@ const worker = (finds: boolean) =>
     let looks = 0
     const look = Effect.suspend(() => {
       looks++
-      return finds ? wakeUps.began : Effect.void
+      return finds ? wakeUps.jobStarted : Effect.void
     })
     yield* Effect.forkScoped(wakeUps.run(look))
-    return { announce: wakeUps.announced, looks: () => looks }
+    return { announce: wakeUps.jobAnnounced, looks: () => looks }
   })
 
 it.scoped("A worker that finds jobs looks at once for each that is announced", () =>
@@ -59,17 +59,17 @@ it.scoped("A worker that finds jobs again soon looks at once again", () =>
       wakeUps.run(
         Effect.suspend(() => {
           looks++
-          return finds ? wakeUps.began : Effect.void
+          return finds ? wakeUps.jobStarted : Effect.void
         })
       )
     )
-    const announced = (wait: Duration.DurationInput) =>
-      Effect.zipRight(wakeUps.announced, TestClock.adjust(wait))
-    for (let n = 0; n < 10; n++) yield* announced("500 millis")
+    const announceAndWait = (wait: Duration.DurationInput) =>
+      Effect.zipRight(wakeUps.jobAnnounced, TestClock.adjust(wait))
+    for (let n = 0; n < 10; n++) yield* announceAndWait("500 millis")
     finds = true
-    for (let n = 0; n < 10; n++) yield* announced("500 millis")
+    for (let n = 0; n < 10; n++) yield* announceAndWait("500 millis")
     const before = looks
-    yield* announced(0)
+    yield* announceAndWait(0)
     expect(looks).toBe(before + 1)
   })
 )

@@ -9,14 +9,14 @@ import { createServer, type Socket } from "node:net"
 import { MailSubmission } from "../../../src/capabilities/Mailer.ts"
 import { layerSubmission } from "../../../src/capabilities/Mailer/Submission.ts"
 import { layerAddresses } from "../../../src/capabilities/OutboundHttp/Addresses.ts"
-import { parseAllow } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { type MailFate, startSmtp } from "../../servers/SmtpStub.ts"
 import { restoreIt } from "../../setup.ts"
 
 const submission = (allow = "127.0.0.1") =>
   Effect.map(
     Layer.build(
-      layerSubmission.pipe(Layer.provide(layerAddresses({ allow: Either.getOrThrow(parseAllow(allow)) })))
+      layerSubmission.pipe(Layer.provide(layerAddresses({ allow: Either.getOrThrow(parseAllowList(allow)) })))
     ),
     Context.get(MailSubmission)
   )

@@ -192,10 +192,10 @@ it.scoped("A search that goes away leaves the reading of the index to the others
         })
     })
     const agents = yield* makeAgents(rows, () => Effect.succeed(dimensions), options)
-    const held = agents.hold(agentId)
-    const first = yield* Effect.fork(agents.refresh(agent, held, { anew: true }))
+    const held = agents.entryOf(agentId)
+    const first = yield* Effect.fork(agents.refresh(agent, held, { rebuild: true }))
     yield* Deferred.await(reading)
-    const second = yield* Effect.fork(agents.refresh(agent, held, { anew: true }))
+    const second = yield* Effect.fork(agents.refresh(agent, held, { rebuild: true }))
     yield* Fiber.interrupt(first)
     yield* Deferred.succeed(gate, undefined)
     yield* Fiber.join(second)
@@ -222,12 +222,12 @@ it.scoped("A reading that failed half-way is repeated by the next search, and no
         ++reads === 3 ? Effect.die("connection lost") : Effect.succeed(some.map((id) => row(id, "backup")))
     })
     const agents = yield* makeAgents(rows, () => Effect.succeed(dimensions), options)
-    const held = agents.hold(agentId)
-    yield* agents.refresh(agent, held, { anew: true })
-    const failed = yield* Effect.exit(agents.refresh(agent, held, { anew: false }))
+    const held = agents.entryOf(agentId)
+    yield* agents.refresh(agent, held, { rebuild: true })
+    const failed = yield* Effect.exit(agents.refresh(agent, held, { rebuild: false }))
     expect(Exit.isFailure(failed)).toBe(true)
     expect(held.index?.version).toBe(1)
-    yield* agents.refresh(agent, held, { anew: false })
+    yield* agents.refresh(agent, held, { rebuild: false })
     expect([held.index?.version, held.index?.size]).toEqual([2, 1_201])
   })
 )
@@ -239,22 +239,22 @@ it.scoped("Indexes that were not used for longest are forgotten when memory is s
       maxBytes: 3 * 5_000
     })
     const ids = ["one", "two", "three", "four"].map((name) => AgentId.make(name))
-    const [one, two, ...others] = ids.map(agents.hold)
+    const [one, two, ...others] = ids.map(agents.entryOf)
     const fill = (place: number, held: typeof one) => {
       const id = ids[place]
       return id === undefined || held === undefined
         ? Effect.void
-        : agents.refresh({ ...agent, agentId: id }, held, { anew: true })
+        : agents.refresh({ ...agent, agentId: id }, held, { rebuild: true })
     }
     yield* fill(0, one)
     yield* fill(1, two)
-    agents.hold(AgentId.make("one"))
+    agents.entryOf(AgentId.make("one"))
     for (const [place, held] of others.entries()) {
       yield* fill(place + 2, held)
-      agents.hold(AgentId.make("one"))
+      agents.entryOf(AgentId.make("one"))
     }
-    expect(agents.hold(AgentId.make("one"))).toBe(one)
-    expect(agents.hold(AgentId.make("two"))).not.toBe(two)
+    expect(agents.entryOf(AgentId.make("one"))).toBe(one)
+    expect(agents.entryOf(AgentId.make("two"))).not.toBe(two)
   })
 )
 

@@ -99,18 +99,18 @@ it.scopedLive(
         () => Effect.succeed(dimensions),
         options
       )
-      const held = agents.hold(agentId)
-      yield* agents.refresh(scope, held, { anew: true })
+      const held = agents.entryOf(agentId)
+      yield* agents.refresh(scope, held, { rebuild: true })
       yield* Deferred.await(reading)
       version = 2
-      const update = yield* Effect.fork(agents.refresh(scope, held, { anew: false }))
+      const update = yield* Effect.fork(agents.refresh(scope, held, { rebuild: false }))
       yield* Deferred.await(changing)
-      const load = held.vectors
+      const load = held.vectorLoad
       yield* Deferred.succeed(failing, undefined)
       if (load !== null) yield* Fiber.await(load)
       yield* Deferred.succeed(changed, undefined)
       yield* Fiber.join(update)
-      yield* agents.readWhole(scope)
+      yield* agents.loadFully(scope)
       expect(held.index?.complete).toBe(true)
       expect(held.index?.size).toBe(4)
       expect(asked).toEqual(["a b c", "a b c"])
@@ -149,7 +149,7 @@ it.scopedLive(
       expect(wordReads).toBe(1)
       broken = false
       yield* search(scope, query)
-      yield* agents.readWhole(scope)
+      yield* agents.loadFully(scope)
       const whole = yield* search(scope, query)
       expect(whole.degraded).toBe(false)
       expect(whole.chunks.map(({ semantic }) => semantic > 0.9)).toEqual([true, true, true])
@@ -201,7 +201,7 @@ it.scopedLive(
         },
         { ...options, wordsFirstAbove: Infinity }
       )
-      update = agents.refresh(scope, agents.hold(agentId), { anew: false })
+      update = agents.refresh(scope, agents.entryOf(agentId), { rebuild: false })
       yield* search(scope, query)
       const { chunks } = yield* search(scope, { ...query, filter: { sourceIds: [SourceId.make("src_1")] } })
       expect(gated).toBe(true)
@@ -235,7 +235,7 @@ it.live(
       // Set while chunks move: it must not get another chunk's place.
       const other = new Uint8Array(hashVector("restore", dimensions).buffer)
       yield* yieldToEventLoop
-      yield* index.inTurn(Effect.sync(() => index.setVector("chk_9999", other)))
+      yield* index.exclusively(Effect.sync(() => index.setVector("chk_9999", other)))
       yield* Fiber.join(dropping)
       clearImmediate(next)
       expect(turns).toBeGreaterThanOrEqual(3)
@@ -257,7 +257,7 @@ it.scopedLive("An index whose chunks are being dropped is not used in place of t
     const reading = yield* Deferred.make<void>()
     let version = 1
     const plain = rowsOf(["a", "b"], () => version)
-    const { agents, remember, searchInMemory } = yield* makeOverRows(
+    const { agents, loadIntoMemory, searchInMemory } = yield* makeOverRows(
       {
         ...plain,
         chunks: (agent, profile, ids) =>
@@ -270,10 +270,10 @@ it.scopedLive("An index whose chunks are being dropped is not used in place of t
       { ...options, wordsFirstAbove: 10 }
     )
     const found = searchInMemory(scope, query, queryWords(query.text))
-    yield* remember(scope)
+    yield* loadIntoMemory(scope)
     expect(Option.isSome(yield* found)).toBe(true)
     version = 2
-    yield* Effect.fork(agents.refresh(scope, agents.hold(agentId), { anew: false }))
+    yield* Effect.fork(agents.refresh(scope, agents.entryOf(agentId), { rebuild: false }))
     yield* Deferred.await(reading)
     expect(Option.isNone(yield* found)).toBe(true)
   }).pipe(Effect.provideService(Embedder, hashing))

@@ -15,7 +15,7 @@ import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import type { Credentials } from "../../../src/capabilities/Credentials.ts"
 import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
 import { layerOpenIdConnect } from "../../../src/capabilities/IdentityProvider/OpenIdConnect.ts"
-import { parseAllow } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerUndici } from "../../../src/capabilities/OutboundHttp/Undici.ts"
 import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
 import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
@@ -222,7 +222,7 @@ const UseCases = Layer.mergeAll(
   Layer.provide([layerWebAuthn, SqlDedupe.layerSql]),
   Layer.provide(
     layerOpenIdConnect.pipe(
-      Layer.provide(layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1/32")) }))
+      Layer.provide(layerUndici({ allow: Either.getOrThrow(parseAllowList("127.0.0.1/32")) }))
     )
   ),
   Layer.provideMerge(

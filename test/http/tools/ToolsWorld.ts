@@ -13,7 +13,7 @@ import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
 import { layerToolOAuth } from "../../../src/capabilities/IdentityProvider/ToolOAuth.ts"
 import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
 import { layerAddresses } from "../../../src/capabilities/OutboundHttp/Addresses.ts"
-import { parseAllow } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerUndici } from "../../../src/capabilities/OutboundHttp/Undici.ts"
 import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import * as BuiltInTools from "../../../src/capabilities/ToolSources/BuiltIn.ts"
@@ -73,7 +73,7 @@ export const stores = Layer.mergeAll(
 )
 
 /** Only the tests' servers on this machine may be reached. */
-const allowed = { allow: Either.getOrThrow(parseAllow("127.0.0.1/32")) }
+const allowed = { allow: Either.getOrThrow(parseAllowList("127.0.0.1/32")) }
 const secretBox = layerSecretBox([Redacted.make("a master secret of the tests, long enough")])
 
 /** The services for turns of one process. Each call makes those of another process. */

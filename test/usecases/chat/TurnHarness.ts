@@ -18,7 +18,7 @@ import {
   ModelRuntime
 } from "../../../src/capabilities/ModelRuntime.ts"
 import * as RealtimeMemory from "../../../src/capabilities/Realtime/Memory.ts"
-import { parseAllow } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerToolOAuth } from "../../../src/capabilities/IdentityProvider/ToolOAuth.ts"
 import { layerAddresses } from "../../../src/capabilities/OutboundHttp/Addresses.ts"
 import { layerUndici } from "../../../src/capabilities/OutboundHttp/Undici.ts"
@@ -134,7 +134,7 @@ const embedder = Layer.succeed(Embedder, {
 const box = DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")])
 
 /** Tools of the tests live on this machine. */
-const allowed = { allow: Either.getOrThrow(parseAllow("127.0.0.1")) }
+const allowed = { allow: Either.getOrThrow(parseAllowList("127.0.0.1")) }
 const outbound = layerUndici(allowed)
 
 /** Tokens of tools with OAuth. */

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Diagnostics from "node:diagnostics_channel"
 import { layerUndici } from "../../../src/capabilities/OutboundHttp/Undici.ts"
-import { parseAllow } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
 import * as Either from "effect/Either"
 import { OutboundHttpError } from "../../../src/capabilities/OutboundHttp.ts"
 import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
@@ -226,7 +226,7 @@ layer(TestDatabase, { timeout: "60 seconds", excludeTestServices: true })(
             : undefined
         })
         const open = layerUndici({
-          allow: Either.getOrThrow(parseAllow(new URL(site.origin).host)),
+          allow: Either.getOrThrow(parseAllowList(new URL(site.origin).host)),
           resolver
         })
         const here = Layer.merge(layerIngest, Layer.merge(layerReaders, open))
@@ -249,7 +249,7 @@ layer(TestDatabase, { timeout: "60 seconds", excludeTestServices: true })(
           // The first answer passes, whatever becomes of it; all later ones lead into the house.
           let asked = 0
           const rebinding = () => Effect.sync(() => (asked++ === 0 ? ["192.0.2.1"] : ["127.0.0.1"]))
-          const allow = Either.getOrThrow(parseAllow("192.0.2.1"))
+          const allow = Either.getOrThrow(parseAllowList("192.0.2.1"))
           const outside = Layer.merge(layerReaders, layerUndici({ allow, resolver: rebinding }))
           const { status, error } = yield* lastError("FILE", {
             fileUrl: `http://rebound.example:${port}/`

@@ -34,39 +34,39 @@ const ClaimRow = Schema.Union(
   Schema.Struct({
     ...Claimed.fields,
     turn: Schema.NullOr(Schema.Int),
-    passed: Schema.NullOr(Schema.Array(Schema.String)),
-    isPart: Schema.Boolean
+    examinedOwners: Schema.NullOr(Schema.Array(Schema.String)),
+    isPartial: Schema.Boolean
   }),
   Schema.Struct({
     id: Schema.Null,
-    passed: Schema.NullOr(Schema.Array(Schema.String)),
-    isPart: Schema.Boolean
+    examinedOwners: Schema.NullOr(Schema.Array(Schema.String)),
+    isPartial: Schema.Boolean
   })
 )
 
 export interface Claim {
   readonly jobs: ReadonlyArray<Claimed>
   /** The owner after which the next claim continues. */
-  readonly served: string
+  readonly cursor: string
   /** The examined owners, in their order. */
-  readonly passed: ReadonlyArray<string>
+  readonly examinedOwners: ReadonlyArray<string>
   /** True when some owners were not examined. */
-  readonly isPart: boolean
+  readonly isPartial: boolean
 }
 
 /** Continues after the last served owner, or after the last examined one if none was served. */
-const claimOf = (rows: ReadonlyArray<typeof ClaimRow.Type>, before: string): Claim => {
+const claimOf = (rows: ReadonlyArray<typeof ClaimRow.Type>, previousCursor: string): Claim => {
   const jobs = rows.filter((row) => row.id !== null)
   const [last] = jobs
     .filter(({ turn }) => turn !== null)
     .toSorted((one, other) => (other.turn ?? 0) - (one.turn ?? 0))
   const [first] = rows
-  const passed = first?.passed ?? []
+  const examinedOwners = first?.examinedOwners ?? []
   return {
-    jobs: jobs.map(({ isPart: _, passed: __, turn: ___, ...job }) => job),
-    served: last?.owner ?? passed.at(-1) ?? before,
-    passed,
-    isPart: first?.isPart ?? false
+    jobs: jobs.map(({ isPartial: _, examinedOwners: __, turn: ___, ...job }) => job),
+    cursor: last?.owner ?? examinedOwners.at(-1) ?? previousCursor,
+    examinedOwners,
+    isPartial: first?.isPartial ?? false
   }
 }
 
@@ -107,7 +107,7 @@ export interface ClaimRequest {
  * once for each of its jobs.
  */
 export const makeClaim = (sql: PgClient) => {
-  const lostError = sql`errors || jsonb_build_array(
+  const workerDiedError = sql`errors || jsonb_build_array(
     jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${workerDied}::text))`
 
   return (
@@ -153,7 +153,7 @@ export const makeClaim = (sql: PgClient) => {
             ) as owner offset 0
           ) next
           where next.owner <> turns.first and turns.turn < ${sql.literal(String(maxOwners))}
-        ), mine as (
+        ), claimable as (
           select id, owner, round, turn from turns, held, lateral (
             select id, row_number() over (order by run_at, seq) as round from (
               select id, run_at, seq from queue_jobs j
@@ -165,7 +165,7 @@ export const makeClaim = (sql: PgClient) => {
           where round <= ${perOwner}::int - ${ofOwner}
         ), offered as (
           select id, round, turn from held, (
-            select *, row_number() over (partition by ${group} order by round, turn) as place from mine
+            select *, row_number() over (partition by ${group} order by round, turn) as place from claimable
           ) placed
           where place <= ${perGroup}::int - ${ofGroup}
         ), due as (
@@ -180,15 +180,15 @@ export const makeClaim = (sql: PgClient) => {
           update queue_jobs j set state = 'active', lease_token = ${token}, lease_until = ${timeAfter(sql, lease)},
             attempts = case when dead then attempts else attempts + 1 end,
             last_error = case when lost then ${workerDied} else last_error end,
-            errors = case when lost then ${lostError} else errors end
+            errors = case when lost then ${workerDiedError} else errors end
           from picked where j.id = picked.id
           returning j.id, payload, attempts, max_attempts, dead, owner, run_at, seq,
             case when lost then null else extract(epoch from statement_timestamp() - run_at) * 1000 end::float8 as waited
         )
         select id, payload, attempts, max_attempts as "maxAttempts", dead, claimed.owner, turns.turn,
           claimed.waited as "waitedMillis",
-          passed.owners as passed, coalesce(cardinality(passed.owners) = ${sql.literal(String(maxOwners))}, false) as "isPart"
-        from (select array_agg(owner order by turn) as owners from turns) passed
+          examined.owners as "examinedOwners", coalesce(cardinality(examined.owners) = ${sql.literal(String(maxOwners))}, false) as "isPartial"
+        from (select array_agg(owner order by turn) as owners from turns) examined
         full join claimed on true left join turns on turns.owner = claimed.owner
         order by run_at, seq`.unprepared
     })(undefined).pipe(Effect.map((found) => claimOf(found, cursor)))

@@ -17,7 +17,7 @@ import {
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import { channel, type NewJob, type Rows } from "./Rows.ts"
 
-const unreachable = <A>(effect: Effect.Effect<A, unknown>) =>
+const orUnreachable = <A>(effect: Effect.Effect<A, unknown>) =>
   Effect.catchAll(effect, (cause) =>
     Effect.zipRight(
       Effect.logError("The job queue cannot be reached", cause),
@@ -40,11 +40,11 @@ export const makeJobs = (
   policyOf: (queue: QueueName) => QueuePolicy,
   inserted: (queue: QueueName) => Effect.Effect<void>
 ) => {
-  const put = (queue: QueueName, requests: ReadonlyArray<JobRequest>) =>
+  const insertAll = (queue: QueueName, requests: ReadonlyArray<JobRequest>) =>
     Effect.gen(function* () {
       if (requests.length === 0) return []
       const jobs = yield* Effect.forEach(requests, newJob)
-      yield* unreachable(rows.insert(queue, jobs, policyOf(queue)))
+      yield* orUnreachable(rows.insert(queue, jobs, policyOf(queue)))
       yield* inserted(queue)
       return jobs.map(({ id }) => id)
     })
@@ -58,31 +58,31 @@ export const makeJobs = (
     }))
 
   const list = Effect.fn("JobQueue.list")(function* (queue: QueueName, listing: JobListing) {
-    const found = yield* unreachable(rows.list(queue, { ...listing, limit: listing.limit + 1 }))
-    const { next, rows: page } = pageBy(found, listing.limit, ({ place }) => place)
-    return { jobs: page.map(({ place: _, ...job }) => job), next }
+    const found = yield* orUnreachable(rows.list(queue, { ...listing, limit: listing.limit + 1 }))
+    const { next, rows: page } = pageBy(found, listing.limit, ({ cursor }) => cursor)
+    return { jobs: page.map(({ cursor: _, ...job }) => job), next }
   })
 
   const retry = Effect.fn("JobQueue.retry")(function* (queue: QueueName, id: QueueJobId) {
-    const revived = yield* unreachable(rows.revive(queue, id))
-    if (Option.isSome(revived)) yield* inserted(queue)
-    const found = Option.isSome(revived) ? revived : yield* unreachable(rows.find(queue, id))
+    const retried = yield* orUnreachable(rows.retryFailed(queue, id))
+    if (Option.isSome(retried)) yield* inserted(queue)
+    const found = Option.isSome(retried) ? retried : yield* orUnreachable(rows.find(queue, id))
     return Option.match(found, {
       onNone: () => null,
-      onSome: ({ place: _, ...job }) => ({ job, retried: Option.isSome(revived) })
+      onSome: ({ cursor: _, ...job }) => ({ job, retried: Option.isSome(retried) })
     })
   })
 
   return {
     enqueue: (queue: QueueName, payload: JobRequest["payload"], options: JobRequest["options"] = {}) =>
       Effect.gen(function* () {
-        const [id] = yield* put(queue, [{ payload, options }])
+        const [id] = yield* insertAll(queue, [{ payload, options }])
         return id ?? (yield* Effect.dieMessage("A job was added without an id."))
       }).pipe(Effect.withSpan("JobQueue.enqueue", { attributes: { queue } })),
     enqueueAll: (queue: QueueName, jobs: ReadonlyArray<JobRequest>) =>
-      Effect.withSpan(put(queue, jobs), "JobQueue.enqueueAll", { attributes: { queue, jobs: jobs.length } }),
+      Effect.withSpan(insertAll(queue, jobs), "JobQueue.enqueueAll", { attributes: { queue, jobs: jobs.length } }),
     prepare,
-    counts: unreachable(rows.counts).pipe(Effect.withSpan("JobQueue.counts")),
+    counts: orUnreachable(rows.counts).pipe(Effect.withSpan("JobQueue.counts")),
     list,
     retry
   } as const

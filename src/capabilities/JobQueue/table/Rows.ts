@@ -27,6 +27,9 @@ export interface Lease {
   readonly token: string
 }
 
+/** A unique key of a claim. A worker may hold a job twice, if it lost the lease and claimed the job again. */
+export const claimKey = ({ id, token }: { readonly id: string; readonly token: string }) => `${id} ${token}`
+
 export interface NewJob {
   readonly id: QueueJobId
   readonly payload: JsonObject
@@ -38,12 +41,8 @@ export interface NewJob {
 const Summary = Schema.Struct({
   ...JobSummary.fields,
   createdAt: Schema.DateTimeUtcFromDate,
-  place: Schema.String
+  cursor: Schema.String
 })
-
-const Due = Schema.Struct({ id: QueueJobId, attempts: Schema.Int, lost: Schema.Boolean })
-/** A job that can be claimed: it is due, or its lease has expired (`lost`). */
-type Due = typeof Due.Type
 
 export const makeRows = (sql: PgClient) => {
   const attemptError = (message: string) => sql`
@@ -67,24 +66,6 @@ export const makeRows = (sql: PgClient) => {
       select pg_notify(${channel}, ${queue}) where exists (select from jobs)`
   }
 
-  /** The first jobs that a claim would take, ignoring serial keys and owners. */
-  const due = (queue: QueueName, limit: number) =>
-    SqlSchema.findAll({
-      Request: Schema.Void,
-      Result: Due,
-      execute: () => sql`
-        select id, attempts, lost from (
-          (select id, attempts, false as lost, run_at, seq from queue_jobs
-          where queue = ${queue} and state = 'waiting' and run_at <= statement_timestamp()
-          order by run_at, seq ${literalLimit(sql, limit)})
-          union all
-          (select id, attempts, true, run_at, seq from queue_jobs
-          where queue = ${queue} and state = 'active' and lease_until < statement_timestamp()
-          order by lease_until ${literalLimit(sql, limit)})
-        ) found
-        order by run_at, seq ${literalLimit(sql, limit)}`
-    })(undefined)
-
   /** Milliseconds until the next job becomes due or a lease expires, if any. */
   const nextDue = (queue: QueueName) =>
     sql<{ wait: number | null }>`
@@ -103,7 +84,7 @@ export const makeRows = (sql: PgClient) => {
       from unnest(${leases.map(({ id }) => id)}::text[], ${leases.map(({ token }) => token)}::text[]) as held (id, token)
       where j.id = held.id and j.lease_token = held.token and j.state = 'active'
       returning j.id, j.lease_token as token`.pipe(
-      Effect.map((rows) => new Set(rows.map(({ token, id }) => `${id} ${token}`)))
+      Effect.map((rows) => new Set(rows.map(claimKey)))
     )
 
   /** Each of these returns false, without a change, when the lease is no longer held. */
@@ -138,7 +119,7 @@ export const makeRows = (sql: PgClient) => {
   }
 
   /** Releases a job as if it had not been claimed, and notifies other workers. */
-  const giveBack = ({ id, token }: Lease) =>
+  const release = ({ id, token }: Lease) =>
     affectsRow(sql`
       with job as (
         update queue_jobs set state = 'waiting', attempts = greatest(attempts - 1, 0), lease_token = null, lease_until = null
@@ -150,7 +131,7 @@ export const makeRows = (sql: PgClient) => {
    * Repairs rows after the database clock was set back, while workers run: jobs with a later time become due, and no
    * lease lasts longer than its length.
    */
-  const afterClockSetBack = (queue: QueueName, lease: Duration.Duration) =>
+  const repairAfterClockSetBack = (queue: QueueName, lease: Duration.Duration) =>
     Effect.zipRight(
       sql`
         update queue_jobs set run_at = clock_timestamp()
@@ -169,16 +150,16 @@ export const makeRows = (sql: PgClient) => {
     const surplusJobs = (state: "completed" | "failed", keep: number) => sql`
       select id from queue_jobs where queue = ${queue} and state = ${state}
       order by finished_at desc, seq desc offset ${keep}::int`
-    return sql<{ mine: boolean }>`
-      with gate as materialized (
-        select pg_try_advisory_xact_lock(hashtextextended(${`queue_jobs prune ${queue}`}, 0)) as mine
-      ), gone as (
-        delete from queue_jobs where (select mine from gate) and state in ('completed', 'failed')
+    return sql<{ locked: boolean }>`
+      with pruning as materialized (
+        select pg_try_advisory_xact_lock(hashtextextended(${`queue_jobs prune ${queue}`}, 0)) as locked
+      ), deleted as (
+        delete from queue_jobs where (select locked from pruning) and state in ('completed', 'failed')
           and id = any (
             array(${surplusJobs("completed", policy.keepCompleted)}) || array(${surplusJobs("failed", policy.keepFailed)})
           )
       )
-      select mine from gate`.pipe(Effect.map(([row]) => row?.mine === true))
+      select locked from pruning`.pipe(Effect.map(([row]) => row?.locked === true))
   }
 
   const counts: Effect.Effect<ReadonlyArray<QueueCounts>, unknown> = SqlSchema.findAll({
@@ -199,9 +180,9 @@ export const makeRows = (sql: PgClient) => {
   const publicState = sql`
     case when state = 'waiting' and run_at > clock_timestamp() then 'delayed' else state end`
   const summary = sql`
-    id, ${publicState} as state, attempts, last_error as "lastError", created_at as "createdAt", seq::text as place`
+    id, ${publicState} as state, attempts, last_error as "lastError", created_at as "createdAt", seq::text as cursor`
 
-  /** Newest first, those before `before`, which is the `place` of a row. */
+  /** Newest first, those before `before`, which is the `cursor` of a row. */
   const list = (queue: QueueName, { state, limit, before }: JobListing) =>
     SqlSchema.findAll({
       Request: Schema.Void,
@@ -221,7 +202,7 @@ export const makeRows = (sql: PgClient) => {
     })(undefined)
 
   /** Makes a failed job wait again, with all its attempts. Earlier errors stay in `errors`. */
-  const revive = (queue: QueueName, id: QueueJobId) =>
+  const retryFailed = (queue: QueueName, id: QueueJobId) =>
     SqlSchema.findOne({
       Request: Schema.Void,
       Result: Summary,
@@ -235,10 +216,9 @@ export const makeRows = (sql: PgClient) => {
 
   return {
     insert,
-    due,
     list,
     find,
-    revive,
+    retryFailed,
     claim: makeClaim(sql),
     nextDue,
     renew,
@@ -246,9 +226,9 @@ export const makeRows = (sql: PgClient) => {
     fail,
     failDead,
     retry,
-    giveBack,
+    release,
     prune,
-    afterClockSetBack,
+    repairAfterClockSetBack,
     counts
   } as const
 }

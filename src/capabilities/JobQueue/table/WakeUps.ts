@@ -12,32 +12,32 @@ const minDelayMillis = 8
 const maxDelayMillis = 500
 
 /** The maximum delay of the next check: halved after a check that found a job, doubled after one that did not. */
-const nextDelay = (delayMillis: number, found: boolean): number => {
-  if (!found) return Math.min(maxDelayMillis, Math.max(minDelayMillis, delayMillis * 2))
+const nextDelay = (delayMillis: number, hasFoundJob: boolean): number => {
+  if (!hasFoundJob) return Math.min(maxDelayMillis, Math.max(minDelayMillis, delayMillis * 2))
   return delayMillis > minDelayMillis ? delayMillis / 2 : 0
 }
 
 export const makeWakeUps = Effect.gen(function* () {
   const announcements = yield* Queue.sliding<void>(1)
   let delayMillis = 0
-  let found = true
+  let hasFoundJob = true
   return {
     /** A job was enqueued. */
-    announced: Effect.asVoid(Queue.offer(announcements, undefined)),
+    jobAnnounced: Effect.asVoid(Queue.offer(announcements, undefined)),
     /** The worker has got a job. */
-    began: Effect.sync(() => {
-      found = true
+    jobStarted: Effect.sync(() => {
+      hasFoundJob = true
     }),
-    /** Runs `look` after announcements, until it is interrupted. */
-    run: (look: Effect.Effect<void>) =>
+    /** Runs `check` after announcements, until it is interrupted. */
+    run: (check: Effect.Effect<void>) =>
       Queue.take(announcements).pipe(
         Effect.zipRight(Random.next),
-        Effect.flatMap((share) => {
-          delayMillis = nextDelay(delayMillis, found)
-          found = false
-          return Effect.sleep(delayMillis * share)
+        Effect.flatMap((random) => {
+          delayMillis = nextDelay(delayMillis, hasFoundJob)
+          hasFoundJob = false
+          return Effect.sleep(delayMillis * random)
         }),
-        Effect.zipRight(look),
+        Effect.zipRight(check),
         Effect.forever
       )
   } as const

@@ -17,10 +17,10 @@ import { randomUUID } from "node:crypto"
 import type { JobFailure, QueueJob, QueuePolicy } from "../../JobQueue.ts"
 import { withOwner } from "../../../concurrency/CurrentOwner.ts"
 import { DurationHistogram } from "../../../concurrency/DurationHistogram.ts"
-import { beginFailures, interruptHandler, type RunningJob, nameOf, settle } from "./Held.ts"
+import { interruptHandler, registerFailures, type RunningJob, settle } from "./RunningJob.ts"
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import { type Claimed, groupOf, type Running } from "./Claim.ts"
-import type { Rows } from "./Rows.ts"
+import { claimKey, type Rows } from "./Rows.ts"
 
 export interface WorkerOptions<R> {
   readonly queue: QueueName
@@ -42,11 +42,9 @@ interface State {
   readonly rows: Rows
   readonly lease: Duration.Duration
   readonly running: Map<string, RunningJob>
-  /** The last served owner. */
-  served: string
+  /** The owner after which the next claim continues. */
+  cursor: string
   readonly idle: Effect.Latch
-  /** Claims run one at a time, because each needs to know the jobs that the previous one started. */
-  readonly claiming: Effect.Semaphore
   readonly wakes: Queue.Queue<void>
   readonly finished: Queue.Queue<void>
 }
@@ -60,9 +58,9 @@ const maxClaims = 100
 const minPollMs = 20
 /** Minimum time-out of a renewal of leases. */
 const minRenewalTimeout = Duration.seconds(1)
-/** Pause while only jobs with expired leases are left whose owners have all their places. */
+/** Polling interval in milliseconds while the owners of all jobs with expired leases use all their slots. */
 const blockedPollMs = 1_000
-const pruneEvery = Duration.seconds(1)
+const pruneInterval = Duration.seconds(1)
 /** How long the shutdown waits for handlers that ignore interruption. */
 const drainTimeout = Duration.seconds(5)
 
@@ -70,14 +68,14 @@ const wake = ({ wakes }: State) => Effect.asVoid(Queue.offer(wakes, undefined))
 
 const releaseJob = (worker: State, held: RunningJob) =>
   Effect.gen(function* () {
-    worker.running.delete(nameOf(held))
+    worker.running.delete(claimKey(held))
     if (worker.running.size === 0) yield* worker.idle.open
     yield* Queue.offer(worker.finished, undefined)
     yield* wake(worker)
   })
 
 const run = <R>(worker: Worker<R>, held: RunningJob): Effect.Effect<void, never, R> => {
-  const about = { queue: worker.queue, job: held.id, attempt: held.job.attempt }
+  const attributes = { queue: worker.queue, job: held.id, attempt: held.job.attempt }
   return (held.dead ? worker.onDead(held.job) : worker.handler(held.job)).pipe(
     // Limits are shared by tenant, and row level security shows the tenant's rows.
     withOwner(groupOf(held.owner)),
@@ -85,15 +83,15 @@ const run = <R>(worker: Worker<R>, held: RunningJob): Effect.Effect<void, never,
     Effect.exit,
     Effect.flatMap((exit) => settle(worker.rows, worker.policy, held, exit)),
     Effect.ensuring(releaseJob(worker, held)),
-    Effect.annotateLogs(about),
-    Effect.withSpan("JobQueue.run", { root: true, attributes: about })
+    Effect.annotateLogs(attributes),
+    Effect.withSpan("JobQueue.run", { root: true, attributes })
   )
 }
 
 const isUniqueViolation = (error: unknown) =>
   error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
 
-const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: number): RunningJob => ({
+const runningJobOf = (queue: QueueName, row: Claimed, token: string, renewedAt: number): RunningJob => ({
   id: row.id,
   token,
   job: {
@@ -106,7 +104,7 @@ const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: numb
   owner: row.owner,
   dead: row.dead,
   renewedAt,
-  ending: undefined,
+  interruption: undefined,
   fiber: undefined
 })
 
@@ -122,72 +120,71 @@ const runningOf = ({ running }: State): Running => {
   return { owners, groups }
 }
 
-/** Number of the worker's places in a share, at least one. */
-const placesOf = (worker: State, share = 1) => Math.max(1, Math.floor(worker.concurrency * share))
+/** Number of the worker's slots in a share, at least one. */
+const slotsOf = (worker: State, share = 1) => Math.max(1, Math.floor(worker.concurrency * share))
 
-/** Claims at most `limit` jobs, as many as there are free places, and starts them. */
-const takeUp = <R>(worker: Worker<R>, limit: number) =>
+/** Claims jobs for the free slots, and starts them. Returns their fibers. */
+const claimAndStart = <R>(worker: Worker<R>, freeSlots: number) =>
   Effect.gen(function* () {
-    const freePlaces = Math.min(limit, worker.concurrency - worker.running.size)
-    if (freePlaces <= 0) return []
+    if (freeSlots <= 0) return []
     const token = randomUUID()
     const renewedAt = yield* monotonicMillis
     const running = runningOf(worker)
     const shares = {
-      perOwner: placesOf(worker, worker.policy.ownerShare),
-      perGroup: placesOf(worker, worker.policy.groupShare)
+      perOwner: slotsOf(worker, worker.policy.ownerShare),
+      perGroup: slotsOf(worker, worker.policy.groupShare)
     }
     const claim = Effect.suspend(() => {
       const request = {
-        limit: freePlaces,
+        limit: freeSlots,
         token,
         lease: worker.lease,
-        after: worker.served,
+        after: worker.cursor,
         ...shares,
         running
       }
       return worker.rows.claim(worker.queue, request)
     }).pipe(
-      Effect.tap(({ served }) => {
-        worker.served = served
+      Effect.tap(({ cursor }) => {
+        worker.cursor = cursor
       })
     )
     const seen = new Set<string>()
-    /** Adds the owners of a claim. False when one of them was seen before: the round has come to its beginning. */
-    const areNew = (owners: ReadonlyArray<string>) => {
+    /** Adds the owners of a claim. False when one of them was seen before, because the round is complete. */
+    const addIfNew = (owners: ReadonlyArray<string>) => {
       const before = seen.size
       for (const owner of owners) seen.add(owner)
       return seen.size === before + owners.length
     }
-    const { isPart, jobs: claimed } = yield* claim.pipe(
-      // None of those that were looked at has a job that can be taken now; there are others.
+    const { isPartial, jobs: claimed } = yield* claim.pipe(
+      // No examined owner has a job that can be claimed now, but other owners may have one.
       Effect.repeat({
-        while: ({ isPart, jobs, passed }) => isPart && jobs.length === 0 && areNew(passed),
+        while: ({ isPartial, jobs, examinedOwners }) => isPartial && jobs.length === 0 && addIfNew(examinedOwners),
         times: maxClaims
       }),
-      // Another worker has claimed a job of the same serial key in this very moment: look again.
-      Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), { jobs: [], isPart: false }))
+      // Another worker has claimed a job of the same serial key at the same time. Claim again.
+      Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), { jobs: [], isPartial: false }))
     )
     // Owners that this claim did not reach may have due jobs.
-    if (isPart && claimed.length > 0 && claimed.length < freePlaces) yield* wake(worker)
+    if (isPartial && claimed.length > 0 && claimed.length < freeSlots) yield* wake(worker)
     if (claimed.length > 0) yield* worker.idle.close
     return yield* Effect.forEach(claimed, (row) => {
       if (row.waitedMillis !== null) waits.observe(row.waitedMillis, { queue: worker.queue })
-      const held = heldFrom(worker.queue, row, token, renewedAt)
-      worker.running.set(nameOf(held), held)
+      const held = runningJobOf(worker.queue, row, token, renewedAt)
+      worker.running.set(claimKey(held), held)
       return Effect.tap(Effect.forkDaemon(run(worker, held)), (fiber) => {
         held.fiber = fiber
       })
     })
     // An interruption between claim and start would lose the jobs until their leases expire.
-  }).pipe(Effect.uninterruptible, worker.claiming.withPermits(1))
+  }).pipe(Effect.uninterruptible)
 
-const pause = (worker: State) =>
+const waitForWork = (worker: State) =>
   Effect.gen(function* () {
     const next = yield* worker.rows.nextDue(worker.queue)
     const wait = Option.match(next, {
       onNone: () => maxPollInterval,
-      // A lease has been over for a while, so its job cannot be claimed: its owner has all its places.
+      // A lease expired a while ago and its job was not claimed, because its owner uses all its slots.
       onSome: (milliseconds) =>
         Duration.min(
           maxPollInterval,
@@ -199,11 +196,11 @@ const pause = (worker: State) =>
 
 const loop = <R>(worker: Worker<R>) =>
   Effect.gen(function* () {
-    const freePlaces = worker.concurrency - worker.running.size
-    const more = (yield* takeUp(worker, freePlaces)).length === freePlaces
+    const freeSlots = worker.concurrency - worker.running.size
+    const mayHaveMore = (yield* claimAndStart(worker, freeSlots)).length === freeSlots
     // Without a free slot, the end of a job wakes the loop.
     if (worker.running.size >= worker.concurrency) yield* Queue.take(worker.wakes)
-    else if (!more) yield* pause(worker)
+    else if (!mayHaveMore) yield* waitForWork(worker)
   }).pipe(
     Effect.catchAllCause((cause) =>
       Effect.zipRight(
@@ -215,44 +212,44 @@ const loop = <R>(worker: Worker<R>) =>
   )
 
 const heartbeat = (worker: State) => {
-  const third = Duration.times(worker.lease, 1 / 3)
-  /** Time until the first of these leases is over. */
+  const renewInterval = Duration.times(worker.lease, 1 / 3)
+  /** Time until the first of these leases expires. */
   const timeLeft = (all: ReadonlyArray<RunningJob>, now: number) =>
     Duration.millis(
       Math.max(0, Math.min(...all.map(({ renewedAt }) => renewedAt)) + Duration.toMillis(worker.lease) - now)
     )
-  const beat = Effect.gen(function* () {
+  const renewLeases = Effect.gen(function* () {
     const before = yield* monotonicMillis
     const all = [...worker.running.values()].filter(
-      ({ ending, fiber }) => ending === undefined && fiber !== undefined
+      ({ fiber, interruption }) => interruption === undefined && fiber !== undefined
     )
-    if (all.length === 0) return third
-    // One that is over may still be ours, as after a pause of the process.
-    const timeout = Duration.min(third, Duration.max(minRenewalTimeout, timeLeft(all, before)))
-    const kept = yield* Effect.option(Effect.timeout(worker.rows.renew(all, worker.lease), timeout))
+    if (all.length === 0) return renewInterval
+    // An expired lease may still be ours, as after a pause of the process.
+    const timeout = Duration.min(renewInterval, Duration.max(minRenewalTimeout, timeLeft(all, before)))
+    const renewed = yield* Effect.option(Effect.timeout(worker.rows.renew(all, worker.lease), timeout))
     const now = yield* monotonicMillis
     for (const held of all) {
-      const mine = Option.map(kept, (names) => names.has(nameOf(held)))
+      const isHeld = Option.map(renewed, (claims) => claims.has(claimKey(held)))
       // If renewing fails, the lease is held until it must have expired.
-      const over = now - held.renewedAt >= Duration.toMillis(worker.lease)
-      if (Option.contains(mine, true)) held.renewedAt = before
-      else if (Option.isSome(mine) || over) yield* interruptHandler(held, "lost")
+      const isExpired = now - held.renewedAt >= Duration.toMillis(worker.lease)
+      if (Option.contains(isHeld, true)) held.renewedAt = before
+      else if (Option.isSome(isHeld) || isExpired) yield* interruptHandler(held, "lost")
     }
-    return Option.isSome(kept) ? third : Duration.min(third, timeLeft(all, now))
+    return Option.isSome(renewed) ? renewInterval : Duration.min(renewInterval, timeLeft(all, now))
   })
-  return Effect.forever(Effect.flatMap(beat, Effect.sleep))
+  return Effect.forever(Effect.flatMap(renewLeases, Effect.sleep))
 }
 
 const prune = (worker: State) =>
   Effect.gen(function* () {
     const done = yield* Effect.orElseSucceed(worker.rows.prune(worker.queue, worker.policy), () => false)
-    yield* Effect.sleep(pruneEvery)
+    yield* Effect.sleep(pruneInterval)
     if (done) yield* Queue.take(worker.finished)
   }).pipe(Effect.forever)
 
-const putRight = (worker: State) =>
+const repairAfterClockSetBack = (worker: State) =>
   worker.rows
-    .afterClockSetBack(worker.queue, worker.lease)
+    .repairAfterClockSetBack(worker.queue, worker.lease)
     .pipe(Effect.zipRight(wake(worker)), Effect.ignore, Effect.repeat(Schedule.spaced("1 minute")))
 
 /** Also works where nothing can be interrupted, as in a finalizer. */
@@ -266,41 +263,26 @@ const stop = (worker: State) =>
     yield* waitAtMost(worker.idle.await, drainTimeout)
   })
 
-/**
- * A worker that claims only on request. When the scope closes, it claims no more, and its running jobs end or are
- * released.
- */
-const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
+/** Starts a worker that checks for jobs by itself. Returns an effect that makes it check at once. */
+export const startWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
   Effect.gen(function* () {
     const worker: Worker<R> = {
       ...options,
       rows,
       lease: Duration.decode(options.policy.lease),
       running: new Map(),
-      served: "",
+      cursor: "",
       idle: yield* Effect.makeLatch(true),
-      claiming: yield* Effect.makeSemaphore(1),
       wakes: yield* Queue.sliding<void>(1),
       finished: yield* Queue.sliding<void>(1)
     }
     waits.begin({ queue: options.queue })
-    yield* beginFailures(options.queue)
+    yield* registerFailures(options.queue)
     // Finalizers run in reverse order: first no more claims, then the end of running jobs, then of their heartbeat.
     yield* Effect.forkScoped(Effect.interruptible(heartbeat(worker)))
     yield* Effect.forkScoped(Effect.interruptible(prune(worker)))
-    yield* Effect.forkScoped(Effect.interruptible(putRight(worker)))
+    yield* Effect.forkScoped(Effect.interruptible(repairAfterClockSetBack(worker)))
     yield* Effect.addFinalizer(() => stop(worker))
-    return {
-      worker,
-      /** Claims and starts at most `limit` jobs, as far as there are free slots. Returns their fibers. */
-      takeUp: (limit: number) => takeUp(worker, limit)
-    } as const
-  })
-
-/** Starts a worker that checks for jobs by itself. Returns an effect that makes it check at once. */
-export const startWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
-  Effect.gen(function* () {
-    const { worker } = yield* openWorker(rows, options)
     yield* Effect.forkScoped(Effect.interruptible(loop(worker)))
     return wake(worker)
   })

@@ -1,6 +1,6 @@
 /**
- * Splits a Markdown passage into blocks that can be quoted: paragraphs, lists, code and tables, without what a reply
- * cannot show.
+ * Splits a Markdown passage into blocks that can be quoted: paragraphs, lists, code and tables. Markup that a reply
+ * cannot show is removed.
  */
 import { type Block, sections } from "../../../search/Blocks.ts"
 import { plainText } from "../../../search/Heading.ts"
@@ -20,7 +20,7 @@ const isImport = (line: string): boolean =>
   /^import\s[^'"]{1,300}\sfrom\s+['"][^'"]{1,300}['"];?\s*$/.test(line)
 
 /** The address of links elsewhere in the document: `[name]: https://example.com/`. */
-const isLinkTarget = (line: string): boolean =>
+const isLinkDefinition = (line: string): boolean =>
   /^ {0,3}\[[^\][^]{1,200}\]:\s{0,3}<?(?:[a-z][a-z0-9+.-]{1,20}:|www\.|[#/]|\.{1,2}\/)\S/i.test(line)
 
 const withoutMarks = (line: string): string =>
@@ -34,7 +34,7 @@ const unspaced =
   /^[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}、。，．：；！？（）]/u
 const letter = /^[\p{L}\p{N}]/u
 
-/** A line goes on without a space in a script that has none. */
+/** Joins two lines, without a space if their script has none. */
 const joinedLines = (before: string, next: string): string => {
   const last = Array.from(before.slice(-2)).at(-1) ?? ""
   const isUnspaced = unspaced.test(last)
@@ -43,25 +43,25 @@ const joinedLines = (before: string, next: string): string => {
   return isUnspaced ? before + next : `${before} ${next}`
 }
 
-/** The name of a column or of a member: at most four words, without what a sentence has. */
-const field =
+/** A line that begins with the name of a column or member: at most four words, without punctuation of sentences. */
+const fieldLine =
   /^[\p{L}\p{N}][\p{L}\p{M}\p{N}_.()[\]/%#-]{0,39}(?: [\p{L}\p{M}\p{N}_.()[\]/%#-]{1,20}){0,3}: \S/u
 
 /** Fields such as those of a record of CSV or JSON. */
 const isRecord = (lines: ReadonlyArray<string>): boolean =>
-  lines.length > 1 && lines.every((line) => field.test(line))
+  lines.length > 1 && lines.every((line) => fieldLine.test(line))
 
 /**
  * Joins hard-wrapped lines; list items and the fields of a record keep their lines. The first line of a note becomes
  * its label.
  */
-const unwrapped = (paragraph: string): string => {
+const unwrapLines = (paragraph: string): string => {
   // The address of a link may stand on the next line.
-  const written = paragraph.replace(/\]:[ \t]{0,3}\n\s{0,8}(?=https?:)/g, "]: ").split("\n")
-  if (isRecord(written)) return written.map((line) => `- ${line}`).join("\n")
+  const writtenLines = paragraph.replace(/\]:[ \t]{0,3}\n\s{0,8}(?=https?:)/g, "]: ").split("\n")
+  if (isRecord(writtenLines)) return writtenLines.map((line) => `- ${line}`).join("\n")
   const lines: Array<string> = []
-  for (const line of written) {
-    if (isHeading(line) || isImport(line) || isLinkTarget(line)) continue
+  for (const line of writtenLines) {
+    if (isHeading(line) || isImport(line) || isLinkDefinition(line)) continue
     const words = withoutMarks(line)
     const label = labelOf(words)
     if (label === "") continue
@@ -74,7 +74,7 @@ const unwrapped = (paragraph: string): string => {
 
 const indentOf = (line: string): number => line.length - line.trimStart().length
 
-/** `1` for any number. */
+/** The marker of a list item; `1` for any number. */
 const markerOf = (line: string): string | undefined => itemStart.exec(line)?.[0].trim().replace(/^\d.*/, "1")
 
 /**
@@ -84,9 +84,9 @@ const markerOf = (line: string): string | undefined => itemStart.exec(line)?.[0]
 const indentsOf = (lines: ReadonlyArray<string>): ReadonlyArray<number> => {
   const [first = "", ...others] = lines
   const marker = markerOf(first)
-  const alike = others.filter((line) => marker !== undefined && markerOf(line) === marker)
-  const lost = alike.length === 0 ? 0 : Math.min(...alike.map(columnOf))
-  return [0, ...others.map((line) => Math.max(0, columnOf(line) - lost))]
+  const sameMarker = others.filter((line) => marker !== undefined && markerOf(line) === marker)
+  const lostIndent = sameMarker.length === 0 ? 0 : Math.min(...sameMarker.map(columnOf))
+  return [0, ...others.map((line) => Math.max(0, columnOf(line) - lostIndent))]
 }
 
 const entities: Readonly<Record<string, string>> = {
@@ -109,31 +109,31 @@ const fromHtml = (text: string): string =>
 /**
  * Code as a fence without the indentation of its list. The fence is closed, because chunking may have cut long code.
  */
-const fenced = (text: string): string => {
+const fencedCode = (text: string): string => {
   const isHtml = /^\s*<pre/i.test(text)
   const lines = (isHtml ? fromHtml(text) : text).trimEnd().split("\n")
   const indent = Math.min(...lines.filter((line) => line.trim() !== "").map(indentOf))
   const [first = "", ...rest] = lines.map((line) => line.slice(indent))
   const fence = isHtml ? undefined : /^(?:`{3,}|~{3,})/.exec(first)?.[0]
   if (fence === undefined) return ["```", first, ...rest, "```"].join("\n")
-  const closed = rest.at(-1)?.trim().startsWith(fence) === true
-  return [first, ...rest, ...(closed ? [] : [fence])].join("\n")
+  const isClosed = rest.at(-1)?.trim().startsWith(fence) === true
+  return [first, ...rest, ...(isClosed ? [] : [fence])].join("\n")
 }
 
 const image = /!\[[^\][]{0,200}\](?:\([^)]{0,2000}\)|\[[^\][]{0,200}\])/g
-/** What is left of a link around a picture. */
+/** A link around a picture, after the picture was removed. */
 const emptyLink = /\[\s{0,9}\](?:\([^()]{0,2000}\)|\[[^\][]{0,200}\])/g
 
 /** True for a block without text, such as a picture. */
 const isBlank = ({ kind, text }: Block): boolean =>
   !/[\p{L}\p{N}]/u.test(kind === "code" ? text : text.replace(image, "").replace(emptyLink, ""))
 
-const contentsItem = /^\s*[-*+]\s+\[[^\][]{1,300}\]\(#[^()]{0,300}\)\s*$/
+const tableOfContentsItem = /^\s*[-*+]\s+\[[^\][]{1,300}\]\(#[^()]{0,300}\)\s*$/
 
 /** True for a table of contents: a list of links to headings of the same page. */
-const isContents = ({ kind, text }: Block): boolean => {
+const isTableOfContents = ({ kind, text }: Block): boolean => {
   const lines = text.split("\n")
-  return kind === "prose" && lines.length > 1 && lines.every((line) => contentsItem.test(line))
+  return kind === "prose" && lines.length > 1 && lines.every((line) => tableOfContentsItem.test(line))
 }
 
 const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|\/\/)[^()]{0,2000}\)/gi
@@ -142,8 +142,8 @@ const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|
 const referenceLink = /(?<![\p{L}\p{N}\])])\[([^\][]{0,300})\]\[[^\][]{0,200}\]/gu
 
 /**
- * Relative links and links by reference do not work in a reply, so only their text is kept. Nor is text a heading that
- * had its mark within a tag.
+ * Relative links and links by reference do not work in a reply, so only their text is kept. The mark of a heading that
+ * was within a tag is removed.
  */
 const displayedText = (text: string): string =>
   plainText(text.replace(referenceLink, (link, words: string) => (/\p{L}/u.test(words) ? words : link)))
@@ -154,19 +154,19 @@ const displayedText = (text: string): string =>
 const displayedLines = (text: string): string => {
   const lines = text.split("\n")
   const indents = indentsOf(lines)
-  return lines.map((line, place) => " ".repeat(indents[place] ?? 0) + displayedText(line)).join("\n")
+  return lines.map((line, index) => " ".repeat(indents[index] ?? 0) + displayedText(line)).join("\n")
 }
 
 /** A row of a table with pipes at its sides. */
-const piped = (row: string): string => {
+const withPipes = (row: string): string => {
   const cells = row.trim()
   return `${cells.startsWith("|") ? "" : "| "}${cells}${cells.endsWith("|") ? "" : " |"}`
 }
 
 const excerptOf = ({ kind, text }: Block): Excerpt => {
-  if (kind === "code") return { kind, text: fenced(text) }
-  if (kind === "prose") return { kind, text: displayedLines(unwrapped(text)) }
-  return { kind, text: displayedText(text.split("\n").map(piped).join("\n")) }
+  if (kind === "code") return { kind, text: fencedCode(text) }
+  if (kind === "prose") return { kind, text: displayedLines(unwrapLines(text)) }
+  return { kind, text: displayedText(text.split("\n").map(withPipes).join("\n")) }
 }
 
 /** Joins the label of a note with the paragraph after it. A label without text after it is left out. */
@@ -191,7 +191,7 @@ export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
   withLabels(
     sections("", text, "markdown")
       .flatMap(({ blocks }) => blocks)
-      .filter((block) => !isBlank(block) && !isContents(block))
+      .filter((block) => !isBlank(block) && !isTableOfContents(block))
       .map(excerptOf)
       .filter((excerpt) => /[\p{L}\p{N}]/u.test(excerpt.text))
   )
@@ -199,11 +199,11 @@ export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
 /** Maximum number of quoted rows of a table. */
 const maxRows = 8
 
-/** A table with its header and only those rows for which `answers` is true, because a chat cannot show large tables. */
-export const narrowed = (table: string, answers: (row: string) => boolean): string => {
+/** A table with its header and only its relevant rows, because a chat cannot show large tables. */
+export const narrowTable = (table: string, isRelevant: (row: string) => boolean): string => {
   const [head = "", rule = "", ...rows] = table.split("\n")
   if (!tableRule.test(rule)) return table
-  const chosen = rows.filter(answers)
+  const chosen = rows.filter(isRelevant)
   return [head, rule, ...(chosen.length === 0 ? rows : chosen).slice(0, maxRows)].join("\n")
 }
 
@@ -211,7 +211,7 @@ const tableRule = /^[\s|:-]+$/
 const withoutPadding = (row: string): string => row.replace(/\s/g, "").replace(/-+/g, "-")
 
 /** The rows of `other` below those of `one`, if both are pieces of one table. */
-const joinedTable = (one: Excerpt, other: Excerpt): string | undefined => {
+const joinSplitTable = (one: Excerpt, other: Excerpt): string | undefined => {
   const [head = "", rule = "", ...rows] = other.text.split("\n")
   const [ownHead = "", ownRule = ""] = one.text.split("\n", 2)
   const isSame =
@@ -219,9 +219,9 @@ const joinedTable = (one: Excerpt, other: Excerpt): string | undefined => {
   return isSame && tableRule.test(rule) ? [one.text, ...rows].join("\n") : undefined
 }
 
-/** Code or a table that chunking has cut in two, as one block; undefined if it is not the same. */
-export const joinedCut = (one: Excerpt | undefined, other: Excerpt | undefined): string | undefined => {
-  if (one?.kind === "table" && other?.kind === "table") return joinedTable(one, other)
+/** Code or a table that chunking has cut in two, as one block; undefined if the two do not belong together. */
+export const joinSplitBlock = (one: Excerpt | undefined, other: Excerpt | undefined): string | undefined => {
+  if (one?.kind === "table" && other?.kind === "table") return joinSplitTable(one, other)
   if (one?.kind !== "code" || other?.kind !== "code") return undefined
   const [opening = "", ...lines] = other.text.split("\n")
   if (one.text.split("\n", 1)[0] !== opening) return undefined
@@ -232,7 +232,7 @@ export const joinedCut = (one: Excerpt | undefined, other: Excerpt | undefined):
 const maxCodeLines = 60
 
 /** Code of at most {@link maxCodeLines} lines. */
-export const shortened = (code: string): string => {
+export const shortenCode = (code: string): string => {
   const [opening = "", ...lines] = code.split("\n")
   const closing = lines.pop() ?? ""
   return lines.length <= maxCodeLines

@@ -11,8 +11,8 @@ import { cleanHeading } from "../../../search/Heading.ts"
 import { mayBeEnglish } from "../../../search/Language.ts"
 import { terms } from "../../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../../ModelRuntime.ts"
-import { type Excerpt, excerpts, joinedCut, narrowed, shortened } from "./Excerpts.ts"
-import { type AskedWord, askedWords, has, termsOf, weightsOf } from "./Relevance.ts"
+import { type Excerpt, excerpts, joinSplitBlock, narrowTable, shortenCode } from "./Excerpts.ts"
+import { type AskedWord, askedWords, containsWord, termsOf, weightsOf } from "./Relevance.ts"
 import { estimatePrompt } from "../Tokens.ts"
 
 const name = "extractive"
@@ -26,32 +26,32 @@ const minWordScore = 0.12
  * Below this score a passage must contain {@link minCommonWords} of the question's words, and the reply says that it is
  * not sure.
  */
-const unsureBelow = 0.25
+const minSureScore = 0.25
 const minCommonWords = 2
 /** Below this score a section must contain more than half of the weight of the words of an English question. */
-const weakBelow = 0.2
+const minStrongScore = 0.2
 /** Minimum score at which a passage needs no common word with the question. */
-const sureFrom = 0.35
+const minWordlessScore = 0.35
 
 const maxSections = 3
 /** Minimum score of further sections, as a share of the best. */
-const besidesShare = 0.7
+const minFurtherShare = 0.7
 /** Share of a section's words, from which it repeats a section before it that contains them. */
-const sameShare = 0.7
+const duplicateShare = 0.7
 /**
  * Maximum increase of a section's score for containing all words of the question, as a share of the score. The search
  * has counted the words already.
  */
-const wordsShare = 0.25
+const maxWordBonus = 0.25
 /** Factor of the score of a section that contains none of the words. */
-const wordlessShare = 0.5
+const wordlessFactor = 0.5
 /**
  * Maximum length of the text in a section before the best block, in UTF-16 units. With more, the extract begins at that
  * block.
  */
 const maxLeadLength = 900
-/** Length up to which an extract goes on after the best block, in UTF-16 units, so that short sections are quoted whole. */
-const fullLength = 500
+/** Maximum length of an extract that goes on after the best block, in UTF-16 units. Short sections are quoted whole. */
+const maxExtendedLength = 500
 
 const notice =
   "_No language model is configured, so replies are extracts from the sources. Set OPENAI_API_KEY for written answers._"
@@ -75,7 +75,7 @@ interface FoundSection {
   readonly titleTerms: ReadonlySet<string>
   readonly terms: ReadonlySet<string>
   /** Words of the title and of all blocks but code, which may only mention a word. */
-  readonly said: ReadonlySet<string>
+  readonly proseTerms: ReadonlySet<string>
   /** Its words, each in one form, for comparison of two sections. */
   readonly words: ReadonlySet<string>
 }
@@ -101,7 +101,7 @@ const joinedBlocks = (
 ): ReadonlyArray<Quotable> => {
   const one = before.at(-1)
   const [other, ...others] = next
-  const text = isAdjacent(one, other) && one?.index === other?.index ? joinedCut(one, other) : undefined
+  const text = isAdjacent(one, other) && one?.index === other?.index ? joinSplitBlock(one, other) : undefined
   if (one === undefined || other === undefined || text === undefined) return [...before, ...next]
   const whole: Quotable = {
     ...one,
@@ -128,7 +128,7 @@ const sectionOf = (passages: ReadonlyArray<Passage>): FoundSection => {
     quotables,
     titleTerms,
     terms: new Set(found.flatMap(({ terms }) => [...terms])),
-    said: new Set([...titleTerms, ...prose.flatMap(({ terms }) => [...terms])]),
+    proseTerms: new Set([...titleTerms, ...prose.flatMap(({ terms }) => [...terms])]),
     words: new Set(found.flatMap(({ text }) => terms(text)))
   }
 }
@@ -149,16 +149,16 @@ type Weights = ReadonlyMap<AskedWord, number>
 
 const noTerms: ReadonlySet<string> = new Set()
 
-/** The weight of the words that a text contains; those of `mentioned` count half. */
-const carried = (
+/** The weight of the words in `contained`; those that are only in `mentioned` count half. */
+const containedWeight = (
   weights: Weights,
-  said: ReadonlySet<string>,
+  contained: ReadonlySet<string>,
   mentioned: ReadonlySet<string> = noTerms
 ): number => {
   let sum = 0
   for (const [word, weight] of weights) {
-    if (has(said, word)) sum += weight
-    else if (has(mentioned, word)) sum += weight / 2
+    if (containsWord(contained, word)) sum += weight
+    else if (containsWord(mentioned, word)) sum += weight / 2
   }
   return sum
 }
@@ -167,37 +167,37 @@ const carried = (
 const shareIn = (others: ReadonlySet<string>, words: ReadonlySet<string>): number =>
   [...words].filter((word) => others.has(word)).length / Math.max(1, words.size)
 
-/** `isByWords`: the question is not English, so the search has compared words alone. */
-const choose = (
+/** `isWordSearch`: the question is not English, so the search has compared words alone. */
+const chooseSections = (
   sections: ReadonlyArray<FoundSection>,
   weights: Weights,
-  isByWords: boolean
+  isWordSearch: boolean
 ): ReadonlyArray<FoundSection> => {
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
   const wordsIn = ({ terms, titleTerms }: FoundSection): number =>
     [...weights.keys()]
-      .filter((word) => has(terms, word) || has(titleTerms, word))
+      .filter((word) => containsWord(terms, word) || containsWord(titleTerms, word))
       .reduce((sum, { count }) => sum + count, 0)
-  const isAnswer = (section: FoundSection): boolean => {
+  const isRelevant = (section: FoundSection): boolean => {
     const { score } = section
     const words = wordsIn(section)
-    if (score < weakBelow && !isByWords && carried(weights, section.terms, section.titleTerms) * 2 <= total)
+    if (score < minStrongScore && !isWordSearch && containedWeight(weights, section.terms, section.titleTerms) * 2 <= total)
       return false
-    if (score < unsureBelow) return words >= minCommonWords
-    return words > 0 || score >= sureFrom
+    if (score < minSureScore) return words >= minCommonWords
+    return words > 0 || score >= minWordlessScore
   }
   const chosen: Array<FoundSection> = []
   const weightOf = (section: FoundSection) => {
-    const words = carried(weights, section.said, section.terms)
-    return section.score * (words === 0 ? wordlessShare : 1 + (wordsShare * words) / Math.max(1, total))
+    const words = containedWeight(weights, section.proseTerms, section.terms)
+    return section.score * (words === 0 ? wordlessFactor : 1 + (maxWordBonus * words) / Math.max(1, total))
   }
-  const ranked = sections.filter(isAnswer).toSorted((one, other) => weightOf(other) - weightOf(one))
+  const ranked = sections.filter(isRelevant).toSorted((one, other) => weightOf(other) - weightOf(one))
   const [best] = ranked
   for (const section of ranked) {
     if (chosen.length === maxSections || best === undefined) break
-    if (weightOf(section) < weightOf(best) * besidesShare) break
+    if (weightOf(section) < weightOf(best) * minFurtherShare) break
     if (section !== best && wordsIn(section) === 0) continue
-    if (!chosen.some((other) => shareIn(other.words, section.words) >= sameShare)) chosen.push(section)
+    if (!chosen.some((other) => shareIn(other.words, section.words) >= duplicateShare)) chosen.push(section)
   }
   return chosen
 }
@@ -215,12 +215,12 @@ const lengthOf = (blocks: ReadonlyArray<Quotable>): number =>
  * The blocks from the section's start through the best one, and through the code that follows it. A short section is
  * quoted to its end.
  */
-const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
+const extractBlocks = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
   const { quotables } = section
-  const worths = quotables.map(({ isFound, kind, terms }) =>
-    !isFound ? -1 : kind === "code" ? carried(weights, noTerms, terms) : carried(weights, terms)
+  const blockWeights = quotables.map(({ isFound, kind, terms }) =>
+    !isFound ? -1 : kind === "code" ? containedWeight(weights, noTerms, terms) : containedWeight(weights, terms)
   )
-  const best = worths.indexOf(Math.max(...worths))
+  const best = blockWeights.indexOf(Math.max(...blockWeights))
   let end = best
   while (isContinuation(quotables[end], quotables[end + 1])) end++
   let start = best
@@ -232,7 +232,7 @@ const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quota
   }
   while (
     isAdjacent(quotables[end], quotables[end + 1]) &&
-    lengthOf(quotables.slice(start, end + 2)) <= fullLength
+    lengthOf(quotables.slice(start, end + 2)) <= maxExtendedLength
   )
     end++
   while (isContinuation(quotables[end], quotables[end + 1])) end++
@@ -242,15 +242,15 @@ const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quota
 const displayedBlock = ({ kind, text }: Quotable, weights: Weights): string => {
   // A curated answer, which has no words of the question, is quoted as it is.
   if (weights.size === 0 || kind === "prose") return text
-  if (kind === "code") return shortened(text)
-  return narrowed(text, (row) => [...weights.keys()].some((word) => has(termsOf(row), word)))
+  if (kind === "code") return shortenCode(text)
+  return narrowTable(text, (row) => [...weights.keys()].some((word) => containsWord(termsOf(row), word)))
 }
 
 /** Blocks with citation marks, which stand after code and after the last of adjacent blocks. */
 const quotedBlocks = (blocks: ReadonlyArray<Quotable>, weights: Weights): string =>
   blocks
-    .map((block, place) => {
-      const next = blocks[place + 1]
+    .map((block, position) => {
+      const next = blocks[position + 1]
       const text = displayedBlock(block, weights)
       if (block.kind !== "prose") return `${text}\n\n[${block.index}]`
       return next?.index === block.index && next.kind === "prose" ? text : `${text} [${block.index}]`
@@ -258,15 +258,15 @@ const quotedBlocks = (blocks: ReadonlyArray<Quotable>, weights: Weights): string
     .join("\n\n")
 
 /** A document without a title has the name of its file. */
-const fileEnding = /(?<=\S)\.(?:mdx?|markdown|txt|html?|pdf|docx|pptx|xlsx|csv|epub|rst)$/i
+const fileExtension = /(?<=\S)\.(?:mdx?|markdown|txt|html?|pdf|docx|pptx|xlsx|csv|epub|rst)$/i
 
-const headed = (section: FoundSection, weights: Weights): string => {
+const withHeading = (section: FoundSection, weights: Weights): string => {
   const heading = section.title
     .split(" > ")
-    .map((part, place) => cleanHeading(place === 0 ? part.replace(fileEnding, "") : part))
+    .map((part, position) => cleanHeading(position === 0 ? part.replace(fileExtension, "") : part))
     .filter((part) => part !== "")
     .join(" › ")
-  const text = quotedBlocks(passageOf(section, weights), weights)
+  const text = quotedBlocks(extractBlocks(section, weights), weights)
   return heading === "" ? text : `**${heading}**\n\n${text}`
 }
 
@@ -283,11 +283,11 @@ export const extract = (question: string, passages: ReadonlyArray<Passage>): str
     askedWords(question),
     sections.map(({ terms, titleTerms }) => new Set([...terms, ...titleTerms]))
   )
-  const chosen = choose(sections, weights, !mayBeEnglish(question))
+  const chosen = chooseSections(sections, weights, !mayBeEnglish(question))
   const { closest, nothingFound } = extractiveNoticesFor(question)
   if (chosen.length === 0) return `${nothingFound}\n\n${notice}`
-  const unsure = Math.max(...chosen.map(({ score }) => score)) < unsureBelow
-  const parts = [...(unsure ? [closest] : []), ...chosen.map((section) => headed(section, weights)), notice]
+  const isUnsure = Math.max(...chosen.map(({ score }) => score)) < minSureScore
+  const parts = [...(isUnsure ? [closest] : []), ...chosen.map((section) => withHeading(section, weights)), notice]
   return parts.join("\n\n")
 }
 

@@ -1,4 +1,4 @@
-/** The share of a question's words that occur in a text, by the same terms as search. */
+/** The content words of a question, and their weights in texts, by the same terms as search. */
 import {
   isForeignWord,
   isFunctionWord,
@@ -17,7 +17,7 @@ import {
 } from "../../../search/Tokenizer.ts"
 
 /** A word of the question, which is matched by its English stem, or by most of its pieces. */
-interface AskedWord {
+export interface AskedWord {
   readonly stem: string
   readonly pieces: ReadonlyArray<string>
   /**
@@ -36,35 +36,36 @@ const article = /^ال(?=\p{L}{3})/u
 
 /** The distinct content words of a question. Text without spaces is split into pairs of characters. */
 export const askedWords = (question: string): ReadonlyArray<AskedWord> => {
-  const found = new Map<string, AskedWord>()
-  const foreign = isEnglish(question) === false
+  const askedByStem = new Map<string, AskedWord>()
+  const isForeignQuestion = isEnglish(question) === false
   for (const [written] of withoutQuestionPhrases(withoutJoiners(question)).matchAll(word)) {
     const run = written.replace(article, "")
     const lower = run.toLowerCase()
     if (isQuestionWord(lower) || isVague(lower)) continue
-    if (isForeignWord(lower) || (foreign && isFunctionWord(lower))) continue
+    if (isForeignWord(lower) || (isForeignQuestion && isFunctionWord(lower))) continue
     const stems = terms(run)
     const parts = stems.length === 1 ? pieces(run, { english: false }) : []
-    const isForeign = foreign && !unspacedCharacter.test(run)
+    const isForeign = isForeignQuestion && !unspacedCharacter.test(run)
     // A word of four letters is a piece of its longer forms. In English it begins other words, too.
-    const hasPieces = parts.length > 1 || (foreign && lower.length === pieceLength)
+    const hasPieces = parts.length > 1 || (isForeignQuestion && lower.length === pieceLength)
     for (const stem of stems) {
-      if (!isVague(stem) && found.size < maxWords)
-        found.set(stem, {
+      if (!isVague(stem) && askedByStem.size < maxWords)
+        askedByStem.set(stem, {
           stem,
           pieces: hasPieces ? parts : [],
           count: hanPair.test(stem) || isForeign ? 2 : 1
         })
     }
   }
-  return [...found.values()]
+  return [...askedByStem.values()]
 }
 
 /** All terms of a text in any language. */
 export const termsOf = (text: string): ReadonlySet<string> =>
   new Set([...terms(text), ...pieces(text, { english: false })])
 
-export const has = (text: ReadonlySet<string>, { pieces: parts, stem }: AskedWord): boolean =>
+/** Whether a text with these terms contains the word. */
+export const containsWord = (text: ReadonlySet<string>, { pieces: parts, stem }: AskedWord): boolean =>
   text.has(stem) || (parts.length > 0 && parts.filter((part) => text.has(part)).length * 2 > parts.length)
 
 /**
@@ -77,9 +78,7 @@ export const weightsOf = (
 ): ReadonlyMap<AskedWord, number> =>
   new Map(
     words.map((asked) => {
-      const having = texts.filter((text) => has(text, asked)).length
-      return [asked, 1 + Math.log(1 + (texts.length - having + 0.5) / (having + 0.5)) / 2]
+      const textCount = texts.filter((text) => containsWord(text, asked)).length
+      return [asked, 1 + Math.log(1 + (texts.length - textCount + 0.5) / (textCount + 0.5)) / 2]
     })
   )
-
-export type { AskedWord }

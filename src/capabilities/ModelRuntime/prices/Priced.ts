@@ -7,13 +7,13 @@ import type { ModelPart, ModelRuntimeService } from "../../ModelRuntime.ts"
 import { type ListedPrice, priceLists } from "./PriceList.ts"
 
 /** Date suffixes of model names: `gpt-4.1-mini-2025-04-14`, `claude-haiku-4-5-20251001`. */
-const ofOneDay = /-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$/u
+const dateSuffix = /-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$/u
 
 /** How well `pattern` matches `model`: a higher number is better, null is no match. */
 const fitOf = (pattern: string, model: string): number | null => {
   if (pattern === model) return Number.POSITIVE_INFINITY
   if (pattern.endsWith("*")) return model.startsWith(pattern.slice(0, -1)) ? pattern.length : null
-  return model.replace(ofOneDay, "") === pattern ? Number.MAX_SAFE_INTEGER : null
+  return model.replace(dateSuffix, "") === pattern ? Number.MAX_SAFE_INTEGER : null
 }
 
 const bestPrice = (prices: ReadonlyArray<ListedPrice>, model: string): ListedPrice | null => {
@@ -33,10 +33,10 @@ const nanoUsd = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
 
 const million = 1_000_000n
 
-type Used = Pick<Bill, "inputTokens" | "cachedInputTokens" | "outputTokens">
+type UsedTokens = Pick<Bill, "inputTokens" | "cachedInputTokens" | "outputTokens">
 
 /** In billionths of a US dollar, rounded once. */
-const costOf = (price: ListedPrice, used: Used): number => {
+const costOf = (price: ListedPrice, used: UsedTokens): number => {
   const { cachedInput, input, output } =
     price.long !== undefined && used.inputTokens > price.long.above ? price.long : price
   const total =
@@ -49,13 +49,13 @@ const costOf = (price: ListedPrice, used: Used): number => {
 const hostOf = (address: string): string => urlOf(address)?.hostname ?? ""
 
 /**
- * Adds the cost to the answers of `inner`, and the names of priced models. `own` are prices for configured models, `provider/model`; they take
- * precedence over the list of the provider at `baseUrl`.
+ * Adds the cost to the answers of `inner`, and the names of priced models. `operatorPrices` name their models
+ * `provider/model`, and take precedence over the list of the provider at `baseUrl`.
  */
 export const priced = (
   provider: string,
   baseUrl: string,
-  own: ReadonlyArray<ListedPrice>,
+  operatorPrices: ReadonlyArray<ListedPrice>,
   inner: ModelRuntimeService
 ): ModelRuntimeService => {
   const list = priceLists.get(hostOf(baseUrl))
@@ -68,13 +68,13 @@ export const priced = (
       if (part._tag !== "Finish") return part
       const { cachedInputTokens = 0, inputTokens, isEstimated, outputTokens } = part
       const used = { inputTokens, cachedInputTokens: Math.min(cachedInputTokens, inputTokens), outputTokens }
-      const price = bestPrice(own, name) ?? bestPrice(list?.prices ?? [], name.slice(prefix.length))
+      const price = bestPrice(operatorPrices, name) ?? bestPrice(list?.prices ?? [], name.slice(prefix.length))
       // Estimated tokens are not priced, because the provider may bill another number.
       const cost = price === null || isEstimated === true ? null : costOf(price, used)
       return { ...part, bill: { model: name, ...used, cost } }
     }
 
-  const configured = own.flatMap(({ model }) =>
+  const configured = operatorPrices.flatMap(({ model }) =>
     model.startsWith(prefix) ? [model.slice(prefix.length)] : []
   )
   const listed = list?.prices.map(({ model }) => model) ?? []

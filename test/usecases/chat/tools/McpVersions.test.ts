@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Effect from "effect/Effect"
 import * as Http from "node:http"
-import { parseAllow } from "../../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { parseAllowList } from "../../../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerUndici } from "../../../../src/capabilities/OutboundHttp/Undici.ts"
 import { OutboundHttp } from "../../../../src/capabilities/OutboundHttp.ts"
 import * as McpHeaders from "../../../../src/capabilities/ToolSources/McpHeaders.ts"
@@ -112,7 +112,7 @@ const stateless =
     }
   }
 
-const environment = layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
+const environment = layerUndici({ allow: Either.getOrThrow(parseAllowList("127.0.0.1")) })
 
 layer(environment, { excludeTestServices: true })("A remote MCP server", (it) => {
   it.scoped("of version 2026-07-28 gets complete requests without handshake and session", () =>
@@ -341,7 +341,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
 test("Values of headers are encoded as the protocol's examples are", () => {
   expect(
     ["us-west1", "", "a b", "Hello, 世界", " padded ", "line1\nline2", "=?base64?literal?="].map(
-      McpHeaders.encoded
+      McpHeaders.encodeHeaderValue
     )
   ).toEqual([
     "us-west1",

@@ -10,14 +10,14 @@ import { GiB } from "../../domain/Bytes.ts"
 const tooManyUploads = () =>
   new ArtifactStoreError({ message: "Too many uploads are in progress. Try again later." })
 
-const maxBytes = 2 * GiB
+const maxSpoolBytes = 2 * GiB
 
-/** For one store. One owner may use a quarter. */
-export const makeSpoolSpace = () => {
+/** The limit of one store. One owner may use a quarter of it. */
+export const makeSpoolLimit = () => {
   const limiter = new FairLimiter({
     name: "upload-spool-bytes",
-    permits: maxBytes,
-    maxPermitsPerOwner: Math.ceil(maxBytes / 4)
+    permits: maxSpoolBytes,
+    maxPermitsPerOwner: Math.ceil(maxSpoolBytes / 4)
   })
   /** Counts `bytes` as they arrive, until the scope closes. Fails when there is no space for them. */
   return <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) =>

@@ -1,4 +1,4 @@
-/** Removes unfinished files of uploads, also those that a killed process has left behind. */
+/** Removes unfinished files of uploads, also those of processes that were killed. */
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import * as Duration from "effect/Duration"
@@ -8,20 +8,20 @@ import * as Effect from "effect/Effect"
 const maxUploadAge = Duration.hours(24)
 
 /** Closes and removes an unfinished file. */
-export const discard = ({ file, handle }: { readonly file: string; readonly handle: fs.FileHandle }) =>
+export const closeAndRemove = ({ file, handle }: { readonly file: string; readonly handle: fs.FileHandle }) =>
   Effect.promise(async () => {
     await handle.close().catch(() => undefined)
     await fs.rm(file, { force: true }).catch(() => undefined)
   })
 
-/** Removes the files of `directory` with a name like `names` that were last written to too long before `now`. */
+/** Removes the files of `directory` whose names match `names` and that were not written to for {@link maxUploadAge}. */
 export const removeAbandoned = async (directory: string, names: RegExp, now: number): Promise<void> => {
   for (const name of await fs.readdir(directory)) {
     if (!names.test(name)) continue
     const file = path.join(directory, name)
     // Another process may remove files at the same time, and another user may own some.
-    const found = await fs.lstat(file).catch(() => null)
-    if (found?.isFile() === true && now - found.mtimeMs > Duration.toMillis(maxUploadAge))
+    const stats = await fs.lstat(file).catch(() => null)
+    if (stats?.isFile() === true && now - stats.mtimeMs > Duration.toMillis(maxUploadAge))
       await fs.rm(file, { force: true }).catch(() => undefined)
   }
 }

@@ -4,9 +4,9 @@ import { ReplyText } from "./ReplyText.ts"
 import { isObject, type WireObject } from "./WireJson.ts"
 
 /** Maximum number of blocks of one reply. */
-const maxThoughts = 256
+const maxBlocks = 256
 
-export class AiSdkThoughts {
+export class AiSdkReasoning {
   readonly #text = new ReplyText("ReasoningDelta")
   /** Open blocks, by id. */
   readonly #open = new Map<string, { text: string; metadata: WireObject }>()
@@ -17,18 +17,18 @@ export class AiSdkThoughts {
    */
   read({ delta, id, providerMetadata, type }: WireObject, parts: Array<ModelPart>): boolean {
     if (typeof id !== "string") return true
-    let thought = this.#open.get(id)
-    if (thought === undefined) {
+    let block = this.#open.get(id)
+    if (block === undefined) {
       if (type !== "reasoning-start") return true
       this.#count += 1
-      thought = { text: "", metadata: {} }
-      this.#open.set(id, thought)
+      block = { text: "", metadata: {} }
+      this.#open.set(id, block)
     }
     // Metadata, such as the signature, may come several times. The last one counts.
-    if (isObject(providerMetadata)) thought.metadata = providerMetadata
+    if (isObject(providerMetadata)) block.metadata = providerMetadata
     if (type === "reasoning-end") this.#end(id, parts)
-    if (type !== "reasoning-delta" || typeof delta !== "string") return this.#count <= maxThoughts
-    thought.text += delta
+    if (type !== "reasoning-delta" || typeof delta !== "string") return this.#count <= maxBlocks
+    block.text += delta
     return this.#text.add(delta, parts)
   }
 
@@ -39,9 +39,9 @@ export class AiSdkThoughts {
   }
 
   #end(id: string, parts: Array<ModelPart>): void {
-    const thought = this.#open.get(id)
-    if (thought === undefined) return
+    const block = this.#open.get(id)
+    if (block === undefined) return
     this.#open.delete(id)
-    parts.push({ _tag: "Reasoning", text: thought.text, options: { aiSdk: { ...thought.metadata } } })
+    parts.push({ _tag: "Reasoning", text: block.text, options: { aiSdk: { ...block.metadata } } })
   }
 }

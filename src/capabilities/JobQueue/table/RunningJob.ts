@@ -1,4 +1,4 @@
-/** A job held by a worker, and how its end is written. */
+/** A job that a worker runs, and how its result is written. */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ export interface RunningJob extends Lease {
   /** Start of the last confirmed lease, by this process's clock: the moment before it was requested. */
   renewedAt: number
   /** Why its handler was interrupted, if it was. */
-  ending: "lost" | "stopped" | undefined
+  interruption: "lost" | "stopped" | undefined
   fiber: Fiber.RuntimeFiber<void> | undefined
 }
 
@@ -32,31 +32,28 @@ const failures = Metric.counter("spoke_queue_failed_jobs_total", {
 
 const failuresOf = (queue: QueueName) => Metric.tagged(failures, "queue", queue)
 
-/** Registers the queue's counter, because an increase is not seen in a series that begins with it. */
-export const beginFailures = (queue: QueueName) => Effect.asVoid(Metric.value(failuresOf(queue)))
+/** Registers the queue's counter with 0, because monitoring sees no increase in a series that begins with 1. */
+export const registerFailures = (queue: QueueName) => Effect.asVoid(Metric.value(failuresOf(queue)))
 
 /** Counts a failure that was written. Without the lease, the worker that has it writes and counts its own. */
-const counted = ({ job }: RunningJob, written: Effect.Effect<boolean, unknown>) =>
-  Effect.tap(written, (kept) => (kept ? Metric.increment(failuresOf(job.queue)) : Effect.void))
-
-/** A unique name of a claim. A worker may hold a job twice, if it lost the lease and claimed the job again. */
-export const nameOf = ({ id, token }: Lease) => `${id} ${token}`
+const countFailure = ({ job }: RunningJob, write: Effect.Effect<boolean, unknown>) =>
+  Effect.tap(write, (isHeld) => (isHeld ? Metric.increment(failuresOf(job.queue)) : Effect.void))
 
 /** Interrupts the handler without waiting for it. */
-export const interruptHandler = (held: RunningJob, why: "lost" | "stopped") =>
+export const interruptHandler = (held: RunningJob, reason: "lost" | "stopped") =>
   Effect.suspend(() => {
-    if (held.ending !== undefined || held.fiber === undefined) return Effect.void
-    held.ending = why
+    if (held.interruption !== undefined || held.fiber === undefined) return Effect.void
+    held.interruption = reason
     return Fiber.interruptFork(held.fiber)
   })
 
-/** Longer delays would be taken for those of a clock that was set back, see `afterClockSetBack`. */
+/** Longer delays would be taken for those of a clock that was set back, see `repairAfterClockSetBack`. */
 const maxDelay = Duration.hours(1)
 
 /**
  * Delay before attempt n + 1: the policy's backoff times 2^(n - 1), bounded, and no shorter than the failure requests.
  */
-const delayOf = (policy: QueuePolicy, attempt: number, failure: Option.Option<JobFailure>) =>
+const retryDelay = (policy: QueuePolicy, attempt: number, failure: Option.Option<JobFailure>) =>
   Duration.min(
     maxDelay,
     Duration.max(
@@ -82,25 +79,25 @@ const retryOrFail = (rows: Rows, policy: QueuePolicy, held: RunningJob, cause: C
     if (Option.isNone(failure)) yield* Effect.logError("A job broke", cause)
     if (lastAttempt || Option.exists(failure, ({ fatal }) => fatal)) {
       yield* Effect.logError("A job failed permanently", message)
-      return yield* counted(held, rows.fail(held, message))
+      return yield* countFailure(held, rows.fail(held, message))
     }
     const log = Option.exists(failure, ({ expected }) => expected === true)
       ? Effect.logDebug
       : Effect.logWarning
     yield* log("An attempt failed and will be retried", message)
-    return yield* rows.retry(held, message, delayOf(policy, attempt, failure))
+    return yield* rows.retry(held, message, retryDelay(policy, attempt, failure))
   })
 
-const outcome = (rows: Rows, policy: QueuePolicy, held: RunningJob, exit: Exit.Exit<void, JobFailure>) => {
-  if (Exit.isSuccess(exit)) return held.dead ? counted(held, rows.failDead(held)) : rows.complete(held)
+const writeResult = (rows: Rows, policy: QueuePolicy, held: RunningJob, exit: Exit.Exit<void, JobFailure>) => {
+  if (Exit.isSuccess(exit)) return held.dead ? countFailure(held, rows.failDead(held)) : rows.complete(held)
   if (held.dead) {
     return Effect.zipRight(
       Effect.logError("A permanently failed job could not be reported", exit.cause),
-      counted(held, rows.failDead(held))
+      countFailure(held, rows.failDead(held))
     )
   }
-  return held.ending === "stopped" && Cause.isInterrupted(exit.cause)
-    ? rows.giveBack(held)
+  return held.interruption === "stopped" && Cause.isInterrupted(exit.cause)
+    ? rows.release(held)
     : retryOrFail(rows, policy, held, exit.cause)
 }
 
@@ -115,12 +112,12 @@ export const settle = (
   exit: Exit.Exit<void, JobFailure>
 ): Effect.Effect<void> => {
   // If `onDead` was interrupted, the worker that gets the lease next runs it.
-  const isUnreported = held.dead && held.ending === "stopped" && Exit.isFailure(exit)
-  if (held.ending === "lost" || isUnreported) return Effect.logWarning("A job was left to another worker")
-  return Effect.suspend(() => outcome(rows, policy, held, exit)).pipe(
+  const isUnreported = held.dead && held.interruption === "stopped" && Exit.isFailure(exit)
+  if (held.interruption === "lost" || isUnreported) return Effect.logWarning("A job was left to another worker")
+  return Effect.suspend(() => writeResult(rows, policy, held, exit)).pipe(
     Effect.retry(Schedule.exponential("100 millis").pipe(Schedule.upTo(policy.lease))),
-    Effect.flatMap((kept) =>
-      kept ? Effect.void : Effect.logWarning("A job ended after its lease was lost")
+    Effect.flatMap((isHeld) =>
+      isHeld ? Effect.void : Effect.logWarning("A job ended after its lease was lost")
     ),
     Effect.catchAllCause((cause) =>
       Effect.logError("The result of a job could not be stored; the job will be repeated", cause)
