@@ -8,13 +8,13 @@ import type { Domain, PutConnection } from "../../domain/accounts/SingleSignOn.t
 import { Conflict, NotFound, invalidField } from "../../domain/Errors.ts"
 import { SingleSignOnStore, type StoredConnection } from "../../store/accounts/SingleSignOn.ts"
 
-const secretNeeded = () =>
+const missingSecret = () =>
   invalidField(
     ["clientSecret"],
     "Expected the client secret of this issuer",
     "Send the client secret. It is kept only while the issuer stays the same."
   )
-const noWayIn = (remedy: string) => new Conflict({ message: `Nobody could sign in. ${remedy}` })
+const nobodyCanSignIn = (remedy: string) => new Conflict({ message: `Nobody could sign in. ${remedy}` })
 const missing = () => new NotFound({ message: "There is no single sign-on." })
 
 const withoutSecret = ({ clientSecret: _, ...connection }: StoredConnection) => connection
@@ -42,12 +42,12 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
         Option.isSome(before) && before.value.issuer === given.issuer ? before.value.clientSecret : null
       const sealed =
         clientSecret === undefined ? kept : yield* box.seal("sso-secret", Redacted.value(clientSecret))
-      if (sealed === null) return yield* secretNeeded()
+      if (sealed === null) return yield* missingSecret()
       if (!(yield* store.put(scope, { ...given, clientSecret: sealed })))
-        return yield* noWayIn("An owner must sign in at the provider once before passwords are switched off.")
-      const made = yield* store.find(scope)
-      if (Option.isNone(made)) return yield* missing()
-      return withoutSecret(made.value)
+        return yield* nobodyCanSignIn("An owner must sign in at the provider once before passwords are switched off.")
+      const stored = yield* store.find(scope)
+      if (Option.isNone(stored)) return yield* missing()
+      return withoutSecret(stored.value)
     })
 
     /** Removes the connection, and ends the sessions that it opened. CONFLICT when no owner could sign in afterwards. */
@@ -55,7 +55,7 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
       const outcome = yield* store.remove(scope)
       if (outcome === "missing") return yield* missing()
       if (outcome === "noWayIn")
-        return yield* noWayIn("An owner needs a passkey or a password before the connection is removed.")
+        return yield* nobodyCanSignIn("An owner needs a passkey or a password before the connection is removed.")
     })
 
     /** The operator confirms a domain that the tenant claims. CONFLICT when it belongs to another tenant. */

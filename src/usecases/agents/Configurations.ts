@@ -18,7 +18,7 @@ import type {
   Plan
 } from "../../domain/agents/Configuration.ts"
 import { Conflict, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
-import type { By } from "../accounts/AuditTrail.ts"
+import type { AuditContext } from "../accounts/AuditTrail.ts"
 import { Agents, defaultSettings } from "./Agents.ts"
 import { PublishGate } from "./PublishGate.ts"
 import { ConfiguredParts } from "./ConfiguredParts.ts"
@@ -279,7 +279,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     }
 
     /** Sends the provider requests of `steps`, before the transaction that applies them. */
-    const prepare = Effect.fn("Configurations.prepare")(function* (by: By, steps: ReadonlyArray<Step>) {
+    const prepare = Effect.fn("Configurations.prepare")(function* (by: AuditContext, steps: ReadonlyArray<Step>) {
       const permits = yield* Effect.makeSemaphore(maxConcurrentRequests)
       const unanswered = new Set<FieldPath>()
       const asked = (agent: string, part: PartStep) => {
@@ -351,7 +351,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
      * for new channels before the transaction begins; the transaction is refused when anything has changed meanwhile.
      */
     const apply = Effect.fn("Configurations.apply")(function* (
-      by: By,
+      by: AuditContext,
       { force = false, revision: expected, ...wanted }: ApplyRequest
     ) {
       const scope = { tenantId: by.tenantId }

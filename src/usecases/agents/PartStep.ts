@@ -12,7 +12,7 @@ import {
   ServiceUnavailable,
   ValidationError
 } from "../../domain/Errors.ts"
-import type { By } from "../accounts/AuditTrail.ts"
+import type { AuditContext } from "../accounts/AuditTrail.ts"
 
 export type PartError =
   | NotFound
@@ -64,7 +64,7 @@ export interface PartStep {
   readonly place: FieldPath
   readonly change: FieldChange
   /** Runs before the transaction and makes the outside calls. `by` is who requested the change. */
-  readonly prepare: (by: By) => Effect.Effect<ApplyPart, PartError>
+  readonly prepare: (by: AuditContext) => Effect.Effect<ApplyPart, PartError>
 }
 
 /** A step that calls no other service. */

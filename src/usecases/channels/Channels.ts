@@ -24,7 +24,7 @@ import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { makeChannelHealth } from "../../store/channels/ChannelHealth.ts"
 import { type ChannelChanges, ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
-import type { By } from "../accounts/AuditTrail.ts"
+import type { AuditContext } from "../accounts/AuditTrail.ts"
 import { accessOf, sealAccess } from "./ChannelAccess.ts"
 import { ChannelProof, accountTaken, webhookUrlOf } from "./ChannelProof.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
@@ -153,7 +153,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
      * Runs the change in one transaction with the end of another tenant's configuration, if any, and the audit entries.
      */
     const claimAccount = (
-      { actor, requestId, tenantId }: By,
+      { actor, requestId, tenantId }: AuditContext,
       id: ChannelId,
       rival: Option.Option<StoredChannel>,
       change: Effect.Effect<Option.Option<StoredChannel>>
@@ -183,7 +183,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
      * outside the transaction. `by` is who claims an account from another tenant.
      */
     const prepareCreate = Effect.fn("Channels.prepareCreate")(function* (
-      by: By,
+      by: AuditContext,
       { accessToken, active, channel, externalId, secrets, settings }: CreateChannel
     ) {
       const adapter = yield* adapterOf(channel)
@@ -215,7 +215,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       return { externalId: account.externalId, take }
     })
 
-    const create = Effect.fn("Channels.create")(function* (by: By, agentId: AgentId, given: CreateChannel) {
+    const create = Effect.fn("Channels.create")(function* (by: AuditContext, agentId: AgentId, given: CreateChannel) {
       const agent = yield* agents.findScope(by, agentId).pipe(orNoSuch("agent"))
       const { take } = yield* prepareCreate(by, given)
       return yield* take(agent)
@@ -255,7 +255,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
 
     /** The row to store, and the configuration that it replaces. */
     const planPatch = Effect.fn("Channels.planPatch")(function* (
-      by: By,
+      by: AuditContext,
       row: StoredChannel,
       patch: PatchChannel
     ) {
@@ -284,7 +284,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
      * newest version.
      */
     const preparePatch = Effect.fn("Channels.preparePatch")(function* (
-      by: By,
+      by: AuditContext,
       id: ChannelId,
       changes: PatchChannel,
       expected: number | null = null
@@ -306,7 +306,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       })
     })
 
-    const patch = (by: By, id: ChannelId, changes: PatchChannel, expected: number | null = null) =>
+    const patch = (by: AuditContext, id: ChannelId, changes: PatchChannel, expected: number | null = null) =>
       Effect.flatten(preparePatch(by, id, changes, expected)).pipe(Effect.withSpan("Channels.patch"))
 
     const remove = Effect.fn("Channels.remove")(function* (scope: TenantScope, id: ChannelId) {

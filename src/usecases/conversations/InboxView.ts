@@ -16,7 +16,7 @@ import { InboxListStore, type Reader } from "../../store/conversations/InboxList
 import { InboxWorkStore } from "../../store/conversations/InboxWork.ts"
 import { InboxViewStore } from "../../store/conversations/InboxView.ts"
 import { WidgetMessageStore } from "../../store/chat/WidgetMessages.ts"
-import { AuditTrail, type By } from "../accounts/AuditTrail.ts"
+import { AuditTrail, type AuditContext } from "../accounts/AuditTrail.ts"
 import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
 
 /** Preview of a conversation that was deleted meanwhile. */
@@ -145,7 +145,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
 
     /** One page of a run's trace. The audit entry is written first; nothing is returned when that fails. */
     const trace = Effect.fn("InboxView.trace")(function* (
-      by: By,
+      by: AuditContext,
       id: RunId,
       page: { readonly limit: number; readonly after: number }
     ) {
