@@ -41,7 +41,7 @@ const defaults = {
   tools: []
 } as const
 
-const unknownBase = () =>
+const noSuchBaseVersion = () =>
   invalidField(["from"], "Expected a version of the agent", "The agent has no such version.")
 const unavailable = () =>
   new ServiceUnavailable({
@@ -138,7 +138,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     ) {
       if (version === undefined) return null
       const found = yield* store.settingsOf(scope, id, version)
-      return Option.isNone(found) ? yield* unknownBase() : { version, settings: found.value }
+      return Option.isNone(found) ? yield* noSuchBaseVersion() : { version, settings: found.value }
     })
 
     /**
@@ -190,7 +190,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     /**
      * Removes the agent with everything that belongs to it; its keys stop working at once. The removal of the files of
      * its sources and conversations is queued in the same transaction. SERVICE_UNAVAILABLE when that is not possible;
-     * nothing is changed then. The tokens of its tools are revoked afterwards, where the authorization server answers.
+     * nothing is changed then. The tokens of its tools are revoked after the commit, if the authorization server answers.
      */
     const remove = (scope: TenantScope, id: AgentId) =>
       Effect.uninterruptibleMask((restore) =>
