@@ -23,7 +23,7 @@ import { TeamStore } from "../../store/accounts/Team.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
 
 /** The role of people to whom neither a group nor the connection gives one. */
-const leastRole: Role = "viewer"
+const defaultRole: Role = "viewer"
 
 const decodeEmail = Schema.decodeUnknownOption(Email)
 

@@ -341,7 +341,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         const before = yield* agents.get(scope, agentId)
         yield* gate.checkVersion(scope, agentId, before.publishedVersion, step.published)
       }
-      const taken: AgentChange = { ...shownAgent(step), id: agentId ?? step.id }
+      const applied: AgentChange = { ...shownAgent(step), id: agentId ?? step.id }
       return applied
     })
 

@@ -162,17 +162,17 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
       ) {
         if (configured === undefined) return []
         const named = new Set<string>()
-        const made: Array<PartStep> = []
+        const createdOrChanged: Array<PartStep> = []
         for (const [name, one] of Object.entries(configured)) {
           const row = yield* findConnection(name, all)
           if (row !== undefined && named.has(row.id))
             return yield* invalid(name, "Another entry names the same account", pathOf(name))
           if (row !== undefined) named.add(row.id)
           const step = row === undefined ? createStep(name, one) : yield* changeStep(name, row, one)
-          if (step !== undefined) added.push(step)
+          if (step !== undefined) createdOrChanged.push(step)
         }
         const removed = all.filter(({ id }) => !named.has(id)).map((row) => removeStep(row, all))
-        return [...removed, ...added]
+        return [...removed, ...createdOrChanged]
       })
 
       return { load, steps, toFileForm } as const

@@ -22,7 +22,7 @@ import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { ConfiguredPartStore, type SourcePart, type ToolPart } from "../../store/agents/ConfiguredParts.ts"
 import { type ChannelParts, ConfiguredChannels } from "./ConfiguredChannels.ts"
 import { widgetSteps, widgetToFileForm } from "./ConfiguredWidgets.ts"
-import { fieldsOf } from "./Measured.ts"
+import { testCaseFields } from "./ExperimentReports.ts"
 import { type PartStep, partStep } from "./PartStep.ts"
 import { TestCases } from "./TestCases.ts"
 import { Sources } from "../knowledge/Sources.ts"
@@ -158,7 +158,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       return {
         ...(configuredSources.length === 0 ? {} : { sources: byName(configuredSources) }),
         ...(remoteTools.length === 0 ? {} : { remoteTools: byName(remoteTools) }),
-        ...(cases.length === 0 ? {} : { cases: cases.map(fieldsOf) }),
+        ...(cases.length === 0 ? {} : { cases: cases.map(testCaseFields) }),
         ...(widget === undefined ? {} : { widget }),
         ...(parts.channels.length === 0 ? {} : { channels: channels.toFileForm(parts.channels) })
       }
@@ -252,11 +252,11 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       before: ReadonlyArray<TestCase>,
       after: ReadonlyArray<TestCaseFields>
     ): ReadonlyArray<PartStep> => {
-      const keyOf = (one: TestCase) => canonical(fieldsOf(one))
+      const keyOf = (one: TestCase) => canonical(testCaseFields(one))
       const removed = surplusOf(before, keyOf, after.map(canonical))
       const added = surplusOf(after, canonical, before.map(keyOf))
       if (removed.length + added.length === 0) return []
-      const change = { before: removed.map(fieldsOf), after: added }
+      const change = { before: removed.map(testCaseFields), after: added }
       const apply = ({ agentId, tenantId }: AgentScope) =>
         Effect.gen(function* () {
           yield* Effect.forEach(removed, ({ id }) => cases.remove({ tenantId }, id), { discard: true })

@@ -29,7 +29,7 @@ const parameters = {
 }
 
 /** What is judged. `masking` is the setting of the agent that replied. */
-interface Judged {
+interface JudgeRequest {
   readonly criterion: string
   readonly question: string
   readonly reply: string
@@ -37,7 +37,7 @@ interface Judged {
 }
 
 /** The texts for the model, with the same placeholder for the same value, and what restores the values. */
-const masked = ({ criterion, masking, question, reply }: Judged) => {
+const masked = ({ criterion, masking, question, reply }: JudgeRequest) => {
   if (masking === null) return { data: { question, reply, criterion }, restored: (text: string) => text }
   const own = new Masking(masking)
   for (const text of [question, reply, criterion]) own.learn(text)
@@ -50,7 +50,7 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
     const runtime = yield* ModelRuntime
     const { reserve } = yield* OtherModelCalls
 
-    const askModel = Effect.fn("CriterionJudge.verdict")(function* (scope: AgentScope, judged: Judged) {
+    const askModel = Effect.fn("CriterionJudge.verdict")(function* (scope: AgentScope, judged: JudgeRequest) {
       const { data: texts, restored } = masked(judged)
       const data = { ...texts, reply: texts.reply.slice(0, maxReplyLength).toWellFormed() }
       const { used, value } = yield* ModelAnswer.ask(
@@ -70,7 +70,7 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
     }, Effect.scoped)
 
     /** The verdict of a reply that could not be judged has the reason. Fails if a budget is spent. */
-    const verdict = (scope: AgentScope, judged: Judged): Effect.Effect<Verdict, TurnLimitExceeded> =>
+    const verdict = (scope: AgentScope, judged: JudgeRequest): Effect.Effect<Verdict, TurnLimitExceeded> =>
       Effect.catchTag(askModel(scope, judged), "NoAnswer", ({ reason, used }) =>
         Effect.succeed({ ...unjudged(reason), ...used })
       )

@@ -12,7 +12,7 @@ import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
 import { ExperimentStore } from "../../store/agents/Experiments.ts"
 import { PublishThresholdStore } from "../../store/agents/PublishThresholds.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
-import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
+import { casesHash, comparisonOf, testCaseFields, reportOf, settingsHash } from "./ExperimentReports.ts"
 import { noSuchVersion } from "../../domain/agents/AgentVersion.ts"
 
 /** Maximum number of cases that a refusal names. */
@@ -74,7 +74,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       const wanted = settingsHash(settings)
       // No reply can change.
       if (Option.isSome(before) && settingsHash(before.value) === wanted) return
-      const asked = casesHash(rows.map(fieldsOf))
+      const asked = casesHash(rows.map(testCaseFields))
       const found = yield* measuredOf(scope, wanted, asked, rows.length)
       if (Option.isNone(found)) return yield* notAsked()
       const report = found.value
