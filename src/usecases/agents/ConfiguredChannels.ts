@@ -115,7 +115,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
               return yield* invalid(name, `The access token is of the account ${prepared.externalId}`, [
                 "accessToken"
               ])
-            return (agent) => Effect.asVoid(prepared.take(agent))
+            return (agent) => Effect.asVoid(prepared.insert(agent))
           })
         }
       }

@@ -30,13 +30,13 @@ import { ChannelProof, accountTaken, webhookUrlOf } from "./ChannelProof.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
 
 const invalid = (path: ReadonlyArray<string>, message: string) => invalidField(path, message)
-const fixed = () =>
+const providerFixed = () =>
   invalidField(
     ["channel"],
     "Create another channel for another provider",
     "The provider of a channel cannot be changed."
   )
-const unaudited = () =>
+const notAudited = () =>
   new ServiceUnavailable({ message: "The claim of the account could not be recorded. Nothing was changed." })
 
 /** The settings in a profile that a person has entered. */
@@ -67,8 +67,8 @@ const checkSecrets = ({ form }: ChannelAdapter, secrets: ChannelAccess["secrets"
     const names = form.secrets.map(({ name }) => name)
     const unknown = Object.keys(secrets).find((name) => !names.includes(name))
     if (unknown !== undefined) return yield* invalid(["secrets", unknown], "The channel has no such secret")
-    const left = form.secrets.find(({ name }) => secrets[name] === undefined)
-    if (left !== undefined) return yield* invalid(["secrets", left.name], `${left.label} is missing`)
+    const missing = form.secrets.find(({ name }) => secrets[name] === undefined)
+    if (missing !== undefined) return yield* invalid(["secrets", missing.name], `${missing.label} is missing`)
   })
 
 export class Channels extends Effect.Service<Channels>()("usecases/channels/Channels", {
@@ -128,25 +128,25 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       adapter: ChannelAdapter,
       scope: TenantScope,
       access: ChannelAccess,
-      mine: ChannelId | null
+      ownId: ChannelId | null
     ) {
       const account = yield* proof.prove(adapter, access)
-      const rival = yield* proof.rival(adapter, scope, account.externalId, mine)
+      const replaced = yield* proof.findReplaced(adapter, scope, account.externalId, ownId)
       yield* proof.connect(adapter, access, account)
-      return { account, rival }
+      return { account, replaced }
     })
 
-    /** The account to store. Of an inactive one only what the provider reports is asked. */
+    /** The account to store. For an inactive one the provider is only called if it determines the account. */
     const accountFor = Effect.fn("Channels.accountFor")(function* (
       adapter: ChannelAdapter,
       scope: TenantScope,
       access: ChannelAccess,
-      mine: ChannelId | null,
+      ownId: ChannelId | null,
       active: boolean
     ) {
-      if (active) return yield* proveAccount(adapter, scope, access, mine)
+      if (active) return yield* proveAccount(adapter, scope, access, ownId)
       const account = adapter.form.account === null ? yield* proof.prove(adapter, access) : access
-      return { account, rival: Option.none<StoredChannel>() }
+      return { account, replaced: Option.none<StoredChannel>() }
     })
 
     /**
@@ -155,25 +155,25 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     const claimAccount = (
       { actor, requestId, tenantId }: AuditContext,
       id: ChannelId,
-      rival: Option.Option<StoredChannel>,
+      replaced: Option.Option<StoredChannel>,
       change: Effect.Effect<Option.Option<StoredChannel>>
     ) =>
       Effect.gen(function* () {
-        if (Option.isNone(rival)) return yield* change
-        if (!(yield* store.deactivate(rival.value))) return yield* accountTaken()
+        if (Option.isNone(replaced)) return yield* change
+        if (!(yield* store.deactivate(replaced.value))) return yield* accountTaken()
         const changed = yield* change
         if (Option.isNone(changed)) return yield* accountTaken()
         yield* audit.record({ tenantId, actor, requestId, action: "channel.claim", target: id }).pipe(
           Effect.zipRight(
             audit.record({
-              tenantId: rival.value.tenantId,
+              tenantId: replaced.value.tenantId,
               actor: { type: "service", id: "channels" },
               requestId,
               action: "channel.lose",
-              target: rival.value.id
+              target: replaced.value.id
             })
           ),
-          Effect.mapError(unaudited)
+          Effect.mapError(notAudited)
         )
         return changed
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
@@ -198,8 +198,8 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         secrets,
         profile: settingsOf(adapter, settings)
       }
-      const { account, rival } = yield* accountFor(adapter, by, access, null, active)
-      const take = (agent: AgentScope) =>
+      const { account, replaced } = yield* accountFor(adapter, by, access, null, active)
+      const insert = (agent: AgentScope) =>
         Effect.gen(function* () {
           const id = yield* newId.channel
           const row = {
@@ -208,17 +208,17 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
             active,
             ...(yield* sealAccess(box, credentialsOf(adapter, access, account)))
           }
-          const made = yield* claimAccount(by, id, rival, store.insert(agent, row))
+          const made = yield* claimAccount(by, id, replaced, store.insert(agent, row))
           if (Option.isNone(made)) return yield* accountTaken()
           return toConfiguration(made.value)
         })
-      return { externalId: account.externalId, take }
+      return { externalId: account.externalId, insert }
     })
 
     const create = Effect.fn("Channels.create")(function* (by: AuditContext, agentId: AgentId, given: CreateChannel) {
       const agent = yield* agents.findScope(by, agentId).pipe(orNoSuch("agent"))
-      const { take } = yield* prepareCreate(by, given)
-      return yield* take(agent)
+      const { insert } = yield* prepareCreate(by, given)
+      return yield* insert(agent)
     })
 
     /** The credentials with the provider's data of the account. */
@@ -260,23 +260,23 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       patch: PatchChannel
     ) {
       const active = patch.active ?? row.active
-      const speaks =
+      const changesAccess =
         patch.accessToken !== undefined ||
         patch.externalId !== undefined ||
         patch.secrets !== undefined ||
         patch.settings !== undefined
-      if (!speaks && (!active || row.active)) {
+      if (!changesAccess && (!active || row.active)) {
         const changes: ChannelChanges = patch.active === undefined ? {} : { active }
-        return { changes, rival: Option.none<StoredChannel>(), isProven: false }
+        return { changes, replaced: Option.none<StoredChannel>(), isProven: false }
       }
       const adapter = yield* adapterOf(row.channel)
       const access = yield* changedAccess(row, patch)
       yield* checkSecrets(adapter, access.secrets)
       yield* checkSettings(adapter, { ...settingsOf(adapter, access.profile), ...patch.settings })
-      const { account, rival } = yield* accountFor(adapter, by, access, row.id, active)
+      const { account, replaced } = yield* accountFor(adapter, by, access, row.id, active)
       const stored = yield* sealAccess(box, credentialsOf(adapter, access, account))
       const changes: ChannelChanges = { ...stored, active }
-      return { changes, rival, isProven: active }
+      return { changes, replaced, isProven: active }
     })
 
     /**
@@ -290,11 +290,11 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       expected: number | null = null
     ) {
       const found = yield* store.own(by, id).pipe(orNoSuch("channel"))
-      if (changes.channel !== undefined && changes.channel !== found.channel) return yield* fixed()
+      if (changes.channel !== undefined && changes.channel !== found.channel) return yield* providerFixed()
       if (expected !== null && expected !== found.version) return yield* outdated(found.version)
       const plan = yield* planPatch(by, found, changes)
       return Effect.gen(function* () {
-        const updated = yield* claimAccount(by, id, plan.rival, store.update(by, id, plan.changes, expected))
+        const updated = yield* claimAccount(by, id, plan.replaced, store.update(by, id, plan.changes, expected))
         if (Option.isNone(updated)) {
           const newest = yield* store.own(by, id)
           const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected

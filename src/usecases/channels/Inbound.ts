@@ -161,7 +161,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       yield* conversations.append(route, conversation.id, {
         id: yield* newId.message,
         channelMessageId: event.messageId,
-        content: Content.of(event),
+        content: Content.textOf(event),
         author: echo ? "human" : "contact",
         writtenAt: DateTime.min(event.timestamp, now),
         answeredBy,

@@ -114,7 +114,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       const { release, stored } = yield* attachments.keep(files)
       const change = { ...transitions.say, by: userId, unanswered: "human" }
       const message = {
-        content: content === "" ? Content.ofFiles(stored) : content,
+        content: content === "" ? Content.textOfFiles(stored) : content,
         sent: content,
         attachments: stored,
         author: "human",
