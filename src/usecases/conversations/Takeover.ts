@@ -62,7 +62,7 @@ export interface Reply {
 
 export class Takeover extends Effect.Service<Takeover>()("usecases/conversations/Takeover", {
   effect: Effect.gen(function* () {
-    const ownership = yield* ConversationControl
+    const control = yield* ConversationControl
     const store = yield* ConversationStore
     const attachments = yield* Attachments
     const adapters = yield* ChannelAdapters
@@ -89,7 +89,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       how: Exclude<Act, "say">
     ) {
       const change = { ...transitions[how], by: userId, unanswered: "human" }
-      yield* done({ tenantId }, id, yield* ownership.change({ tenantId }, id, change, () => Effect.void))
+      yield* done({ tenantId }, id, yield* control.change({ tenantId }, id, change, () => Effect.void))
       return yield* findConversation({ tenantId }, id)
     })
 
@@ -120,9 +120,9 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
         author: "human",
         userId
       } as const
-      const outcome = yield* ownership
+      const outcome = yield* control
         .change({ tenantId }, id, change, ({ epoch }) =>
-          ownership.addMessage({ tenantId }, id, epoch, message)
+          control.addMessage({ tenantId }, id, epoch, message)
         )
         .pipe(Effect.ensuring(release))
       const messageId = yield* done({ tenantId }, id, outcome)
