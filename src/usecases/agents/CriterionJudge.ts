@@ -38,11 +38,11 @@ interface JudgeRequest {
 
 /** The texts for the model, with the same placeholder for the same value, and what restores the values. */
 const masked = ({ criterion, masking, question, reply }: JudgeRequest) => {
-  if (masking === null) return { data: { question, reply, criterion }, restored: (text: string) => text }
+  if (masking === null) return { data: { question, reply, criterion }, restore: (text: string) => text }
   const own = new Masking(masking)
   for (const text of [question, reply, criterion]) own.learn(text)
-  const data = { question: own.text(question), reply: own.text(reply), criterion: own.text(criterion) }
-  return { data, restored: own.restored }
+  const data = { question: own.mask(question), reply: own.mask(reply), criterion: own.mask(criterion) }
+  return { data, restore: own.restore }
 }
 
 export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/agents/CriterionJudge", {
@@ -51,7 +51,7 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
     const { reserve } = yield* OtherModelCalls
 
     const askModel = Effect.fn("CriterionJudge.verdict")(function* (scope: AgentScope, judged: JudgeRequest) {
-      const { data: texts, restored } = masked(judged)
+      const { data: texts, restore } = masked(judged)
       const data = { ...texts, reply: texts.reply.slice(0, maxReplyLength).toWellFormed() }
       const { used, value } = yield* ModelAnswer.ask(
         billed(runtime, yield* reserve(scope, "judge", ModelAnswer.timeout)),
@@ -64,7 +64,7 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
       const found: Verdict = {
         ...used,
         passed: value.passed,
-        reason: restored(value.reason).slice(0, maxReasonLength).toWellFormed()
+        reason: restore(value.reason).slice(0, maxReasonLength).toWellFormed()
       }
       return found
     }, Effect.scoped)

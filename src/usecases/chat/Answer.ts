@@ -176,7 +176,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
         })
       ),
       tools: tools.declarations,
-      question: runtime.readsPassages ? request.message : MaskedTurn.text(turn, request.message),
+      question: runtime.readsPassages ? request.message : MaskedTurn.mask(turn, request.message),
       passages: Passages.toRuntimePassages(passages),
       responseSchema: schema ?? undefined
     },
@@ -189,9 +189,9 @@ const write = CheapSpans.fn("Answer.write")(function* (
       schema === null
         ? null
         : Either.match(
-            StructuredReply.read(schema, text, stream.known, MaskedTurn.restoredObject(turn, tools)),
+            StructuredReply.read(schema, text, stream.known, MaskedTurn.restoreObject(turn, tools)),
             {
-              onLeft: (problems) => MaskedTurn.text(turn, StructuredReply.correction(problems)),
+              onLeft: (problems) => MaskedTurn.mask(turn, StructuredReply.correction(problems)),
               onRight: () => null
             }
           )
@@ -249,7 +249,7 @@ const finishText = CheapSpans.fn("Answer.finishText")(function* (
   const text = isReplaced ? replacementFor(turn) : stream.text
   const parts: ReadonlyArray<TurnPart> = isReplaced ? [{ _tag: "TextDelta", delta: text }] : (held ?? [])
   yield* Effect.forEach(parts, (part) => emit(turn, part), { discard: true })
-  const withheld = MaskedTurn.known(turn, stream.text).slice(0, maxWithheldLength).toWellFormed()
+  const withheld = MaskedTurn.maskKnown(turn, stream.text).slice(0, maxWithheldLength).toWellFormed()
   return {
     ...grounding,
     text,
@@ -272,15 +272,15 @@ const finishObject = CheapSpans.fn("Answer.finishObject")(function* (
   const failed = (problem: string, message: string) =>
     Effect.zipRight(
       record(turn, "model.completed", "failed", "The reply cannot be used", {
-        problem: MaskedTurn.text(turn, problem),
-        ...MaskedTurn.counted(turn)
+        problem: MaskedTurn.mask(turn, problem),
+        ...MaskedTurn.tracePayload(turn)
       }),
       Effect.suspend(() => {
         turn.providerProblem = "answer_broken"
         return Effect.fail(new TurnFailed({ message }))
       })
     )
-  const read = StructuredReply.read(schema, final, stream.known, MaskedTurn.restoredObject(turn, tools))
+  const read = StructuredReply.read(schema, final, stream.known, MaskedTurn.restoreObject(turn, tools))
   if (Either.isLeft(read)) {
     return yield* failed(
       read.left.join("; "),
@@ -343,7 +343,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   history: ReadonlyArray<HistoryMessage>
 ) {
   if (turn.masking !== null) yield* MaskedTurn.learn(turn, history)
-  const query = MaskedTurn.query(turn, history)
+  const query = MaskedTurn.searchQuery(turn, history)
   const finding = findPassages(services, turn, query, Passages.budgetOf(services.runtime, turn.admission))
   const gathering = services.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))
   const preparing = turn.admission.hasTools
@@ -387,8 +387,8 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     reason,
     inputTokens,
     outputTokens,
-    ...ToolSteps.counted(written),
-    ...MaskedTurn.counted(turn),
+    ...ToolSteps.reasoningPayload(written),
+    ...MaskedTurn.tracePayload(turn),
     ...(grounding.payload === null ? {} : { grounding: grounding.payload })
   })
   yield* Effect.forEach(grounding.unsent, (part) => emit(turn, part), { discard: true })

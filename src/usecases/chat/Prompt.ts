@@ -99,7 +99,7 @@ const systemText = ({
   style
 }: PromptInput): string =>
   [
-    instructions.trim() === "" ? defaultInstructions : (masking?.literals(instructions) ?? instructions),
+    instructions.trim() === "" ? defaultInstructions : (masking?.escapePlaceholders(instructions) ?? instructions),
     languageRule,
     ...lengthRules[style.length],
     ...toneRules[style.tone],
@@ -130,7 +130,7 @@ const sourceBlock = (
   { chunk, index, readAt, text }: Passage,
   masking: Masking | null
 ): string => {
-  const shown = (own: string) => masking?.source(own) ?? own
+  const shown = (own: string) => masking?.maskSource(own) ?? own
   const known = [
     ["number", String(index)],
     ["source", chunk.sourceName],
@@ -177,7 +177,7 @@ const dataText = function* ({
     ...(context === undefined
       ? []
       : [
-          `What the application tells about the user's request, as JSON:\n${fenced(code, "context", "", JSON.stringify(masking?.json(context) ?? context))}`
+          `What the application tells about the user's request, as JSON:\n${fenced(code, "context", "", JSON.stringify(masking?.maskJson(context) ?? context))}`
         ])
   ]
   return blocks.length === 0 ? "" : `${fenced(code, "data", "", blocks.join("\n\n"))}\n\n`
@@ -231,7 +231,7 @@ const tokensPerFile = 1_500
 export const render = function* (input: PromptInput): Generator<void, Prompt.Prompt> {
   const system = systemText(input)
   const { files = [], grounding, masking = null } = input
-  const masked = (text: string) => masking?.text(text) ?? text
+  const masked = (text: string) => masking?.mask(text) ?? text
   const data = yield* dataText(input)
   yield
   const message = data + masked(input.message)

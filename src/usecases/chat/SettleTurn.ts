@@ -153,7 +153,7 @@ export const makeSettleTurn = Effect.gen(function* () {
       const failure = {
         code,
         ...(provider === null ? {} : { provider }),
-        ...MaskedTurn.counted(turn)
+        ...MaskedTurn.tracePayload(turn)
       }
       yield* record(turn, "run.failed", "failed", "Run failed", failure)
       const failed = why._tag === "RUNTIME_TIMEOUT" ? "timed_out" : "failed"

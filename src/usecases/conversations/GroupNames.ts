@@ -72,13 +72,13 @@ const masked = (groups: ReadonlyArray<UnnamedGroup>) => {
   const settings = groups[0]?.masking ?? null
   if (settings === null) {
     const shown = shownBy((question) => question.slice(0, maxQuestionLength).toWellFormed())
-    return { shown, restored: (text: string) => text }
+    return { shown, restore: (text: string) => text }
   }
   const own = new Masking(settings)
   for (const question of all.flat()) own.learn(question)
   // Masked before it is cut: a part of a value is not recognised.
-  const shown = shownBy((question) => own.beginning(question, maxQuestionLength))
-  return { shown, restored: own.restored }
+  const shown = shownBy((question) => own.maskBeginning(question, maxQuestionLength))
+  return { shown, restore: own.restore }
 }
 
 const nameOf = (text: string): string =>
@@ -107,7 +107,7 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
       scope: AgentScope,
       groups: ReadonlyArray<UnnamedGroup>
     ) {
-      const { restored, shown } = masked(groups)
+      const { restore, shown } = masked(groups)
       const { value } = yield* ModelAnswer.ask(
         billed(runtime, yield* reserve(scope, "name", ModelAnswer.timeout)),
         null,
@@ -116,7 +116,7 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
         parameters,
         Answer
       )
-      return new Map(value.names.map(({ group, name }) => [group, nameOf(restored(name))] as const))
+      return new Map(value.names.map(({ group, name }) => [group, nameOf(restore(name))] as const))
     }, Effect.scoped)
 
     /** Asks for the names of one agent's groups. Groups without a name are asked about again after a time. */

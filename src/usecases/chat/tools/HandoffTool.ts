@@ -49,7 +49,7 @@ export const added = (turn: Turn, tools: TurnTools): TurnTools => {
       }
       return Effect.sync(() => {
         // Unmasked, because the team reads the conversation too.
-        const reasonForHumans = turn.masking === null ? reason : turn.masking.restored(reason)
+        const reasonForHumans = turn.masking === null ? reason : turn.masking.restore(reason)
         turn.handoff = scrubber.text(reasonForHumans.trim()).slice(0, maxReasonCharacters).toWellFormed()
         return { state: "HUMAN_REQUESTED" }
       })

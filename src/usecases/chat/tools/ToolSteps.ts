@@ -160,7 +160,7 @@ const withBill = (
 
 /** Emits the model's reasoning, scrubbed and with masked values restored, until `end`. */
 const emitReasoning = (turn: Turn, tools: TurnTools, onReasoning: (delta: string) => Effect.Effect<void>) => {
-  const begin = () => ({ stream: tools.scrubber.streaming(), restoring: turn.masking?.restoring() ?? null })
+  const begin = () => ({ stream: tools.scrubber.streaming(), restoring: turn.masking?.restoringStream() ?? null })
   let open: ReturnType<typeof begin> | null = null
   const show = (shown: string) => (shown === "" ? Effect.void : onReasoning(shown))
   return {
@@ -191,7 +191,7 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   const thoughts = onReasoning === null ? null : emitReasoning(turn, tools, onReasoning)
   const stream = tools.scrubber.streaming()
   // The values of an object are restored after it was parsed.
-  const restoring = request.responseSchema === undefined ? (turn.masking?.restoring() ?? null) : null
+  const restoring = request.responseSchema === undefined ? (turn.masking?.restoringStream() ?? null) : null
   let text = ""
   const show = (shown: string) => {
     text += shown
@@ -220,7 +220,7 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
 })
 
 /** Reasoning tokens for the trace, where the provider reports them. */
-export const counted = ({ reasoningTokens }: Pick<ModelStep.StepResult, "reasoningTokens">) =>
+export const reasoningPayload = ({ reasoningTokens }: Pick<ModelStep.StepResult, "reasoningTokens">) =>
   reasoningTokens === 0 ? {} : { reasoningTokens }
 
 /** Callbacks that receive the reply as it may be shown, without delay. */
@@ -289,9 +289,9 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
       reason: result.reason,
       inputTokens: result.inputTokens,
       outputTokens: result.outputTokens,
-      ...counted(result),
+      ...reasoningPayload(result),
       ...(correction === null ? {} : { correction }),
-      ...MaskedTurn.counted(turn)
+      ...MaskedTurn.tracePayload(turn)
     })
     if (correction !== null) {
       isCorrected = true
