@@ -202,7 +202,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
       turn.exit = ended
       return Deferred.done(ready, exit).pipe(
-        Effect.zipRight(Effect.sync(() => turn.replay.close(ended))),
+        Effect.zipRight(Effect.sync(() => turn.buffer.close(ended))),
         Effect.zipRight(turn.parts.end(ended)),
         Effect.zipRight(live.remove(turn.opening.runId, turn.conversationId)),
         Effect.zipRight(turn.files.release),
@@ -265,10 +265,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
 
     /** Registers the turn, so that it can be followed and stopped, and runs it. */
     const launch = (turn: Turn, ready: Ready, claim: TurnClaim | null = null) => {
-      const { cancellation, opening, replay, request, scope, trace } = turn
+      const { cancellation, opening, buffer, request, scope, trace } = turn
       const ended = Deferred.await(turn.ended)
       const stop = TurnCancellation.request(cancellation)
-      const followed = live.add({ scope, runId: opening.runId, trace, replay, stop, ended })
+      const followed = live.add({ scope, runId: opening.runId, trace, buffer, stop, ended })
       return Effect.zipRight(
         Effect.when(followed, () => request.persist),
         FiberSet.run(fibers, Effect.interruptible(lifetime(turn, ready, claim)))

@@ -5,7 +5,7 @@ import type { CitedPassage, Claim, GroundingChecker } from "../../../capabilitie
 import { yieldToEventLoop } from "../../../concurrency/YieldToEventLoop.ts"
 import type { JsonObject } from "../../../domain/Text.ts"
 import type { HistoryMessage } from "../../../store/chat/Turns.ts"
-import { searchText } from "../Question.ts"
+import { searchText } from "../SearchText.ts"
 import type { TurnTools } from "../tools/Tools.ts"
 import type { Turn } from "../Turn.ts"
 import type { Masking } from "./Masking.ts"
