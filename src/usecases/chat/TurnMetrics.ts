@@ -80,7 +80,7 @@ const firstTexts = new DurationHistogram<Readonly<Record<string, never>>>(
 )
 
 /** Registers every outcome with 0, so that all series exist from the start. */
-export const begin = (): void => {
+export const register = (): void => {
   for (const series of [ended, supported, ratedBy, requestedBy, { read, written, cost, unpriced, refused }])
     for (const counter of Object.values(series)) counter.unsafeUpdate(0, [])
   const ends: ReadonlyArray<End> = ["complete", "failed", "timed_out", "taken_over"]

@@ -26,11 +26,11 @@ interface Mark {
 const marksOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyArray<Mark> => {
   const scanner = new MarkScanner(numbers, { removesOthers: false })
   const marks: Array<Mark> = []
-  let at = 0
+  let offset = 0
   for (const piece of [...scanner.push(reply), ...scanner.flush()]) {
     const length = piece._tag === "Text" ? piece.text.length : `[${piece.number}]`.length
-    if (piece._tag === "Mark") marks.push({ start: at, end: at + length, number: piece.number })
-    at += length
+    if (piece._tag === "Mark") marks.push({ start: offset, end: offset + length, number: piece.number })
+    offset += length
   }
   return marks
 }

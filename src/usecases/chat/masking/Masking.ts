@@ -10,9 +10,9 @@ import { literalKind, type Masking as MaskingSettings } from "../../../domain/ag
 import { type Matcher, parse } from "../../../domain/agents/MaskingPattern.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import type { StreamingText } from "../StreamingText.ts"
-import { digitsIn, numbers, search } from "./Detect.ts"
+import { digitsIn, findNumbers, searchNumbers } from "./Detect.ts"
 import type { DetectedValue } from "./DetectedValue.ts"
-import { emails } from "./Emails.ts"
+import { findEmails } from "./Emails.ts"
 import { KnownNumbers } from "./KnownNumbers.ts"
 import { ValueFinder } from "./ValueFinder.ts"
 
@@ -62,7 +62,7 @@ export class Masking {
   /** Placeholders by value, and values by placeholder. */
   readonly #placeholders = new Map<string, string>()
   readonly #values = new Map<string, string>()
-  readonly #numbers = new Map<string, number>()
+  readonly #lastNumbers = new Map<string, number>()
   readonly #counts = new Map<string, number>()
   readonly #known = new KnownNumbers()
   readonly #finder = new ValueFinder()
@@ -93,7 +93,7 @@ export class Masking {
   /** {@link learn} in steps. After each the caller may let other work run. */
   *learnInSteps(text: string, lead = ""): Generator<void, void> {
     const found: Array<DetectedValue> = []
-    for (const value of search(text, lead, this.#asked())) {
+    for (const value of searchNumbers(text, lead, this.#numberSearch())) {
       if (value === null) yield
       else found.push(value)
     }
@@ -169,7 +169,7 @@ export class Masking {
     this.maskJson(value, (key) => {
       const at = key.lastIndexOf("-")
       const kind = key.slice(0, at)
-      this.#numbers.set(kind, Math.max(this.#numbers.get(kind) ?? 0, Number(key.slice(at + 1))))
+      this.#lastNumbers.set(kind, Math.max(this.#lastNumbers.get(kind) ?? 0, Number(key.slice(at + 1))))
       return true
     })
 
@@ -238,13 +238,13 @@ export class Masking {
     return at > 0 && this.#kinds.has(key.slice(0, at)) && /^\d+$/.test(key.slice(at + 1))
   }
 
-  #asked() {
+  #numberSearch() {
     const { kinds } = this.#settings
     return { cards: kinds.includes("card"), phones: kinds.includes("phone"), known: this.#known }
   }
 
   #numbersIn(text: string, lead: string): ReadonlyArray<DetectedValue> {
-    return numbers(text, lead, this.#asked())
+    return findNumbers(text, lead, this.#numberSearch())
   }
 
   #keep(text: string, found: ReadonlyArray<DetectedValue>): void {
@@ -284,7 +284,7 @@ export class Masking {
 
   #all(text: string, keeps: Keeps, found: ReadonlyArray<DetectedValue>): ReadonlyArray<DetectedValue> {
     return [
-      ...(this.#settings.kinds.includes("email") ? emails(text) : []),
+      ...(this.#settings.kinds.includes("email") ? findEmails(text) : []),
       ...found,
       ...this.#patternsIn(text),
       ...this.#literalsIn(text, keeps)
@@ -306,8 +306,8 @@ export class Masking {
   #placeholderOf(kind: string, value: string): string {
     const given = this.#placeholders.get(value)
     if (given !== undefined) return given
-    const number = (this.#numbers.get(kind) ?? 0) + 1
-    this.#numbers.set(kind, number)
+    const number = (this.#lastNumbers.get(kind) ?? 0) + 1
+    this.#lastNumbers.set(kind, number)
     if (kind !== literalKind) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1)
     const placeholder = `[${kind}-${number}]`
     this.#placeholders.set(value, placeholder)
