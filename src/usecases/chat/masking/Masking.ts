@@ -62,6 +62,7 @@ export class Masking {
   /** Placeholders by value, and values by placeholder. */
   readonly #placeholders = new Map<string, string>()
   readonly #values = new Map<string, string>()
+  /** The last number used for each kind. */
   readonly #lastNumbers = new Map<string, number>()
   readonly #counts = new Map<string, number>()
   readonly #known = new KnownNumbers()
