@@ -21,7 +21,7 @@ import { Masking } from "../chat/masking/Masking.ts"
 /** How long a report waits for names. The next report has those that come later. */
 const maxWait = Duration.seconds(4)
 /** Time after which the model is asked again for a name that it did not give. */
-const retryAfter = Duration.minutes(10)
+const retryDelay = Duration.minutes(10)
 /** Maximum names, and failed attempts, that are kept. */
 const maxNames = 2_000
 /** Maximum agents whose groups are named at once. Those of others are named by a later report. */
@@ -134,22 +134,22 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
         })
       )
 
-    const isOpen =
+    const needsName =
       (now: number) =>
       (group: UnnamedGroup): boolean => {
         const found = known.use(keyOf(group))
-        return found === undefined || (found.name === "" && now - found.at > Duration.toMillis(retryAfter))
+        return found === undefined || (found.name === "" && now - found.at > Duration.toMillis(retryDelay))
       }
 
     /** Begins to name groups that have no name yet, one call for each agent. */
     const begin = (groups: ReadonlyArray<UnnamedGroup>) =>
       Effect.gen(function* () {
-        const open = groups.filter(isOpen(yield* Clock.currentTimeMillis))
-        const agents = new Map(open.map((group) => [`${group.tenantId} ${group.agentId}`, group] as const))
+        const unnamed = groups.filter(needsName(yield* Clock.currentTimeMillis))
+        const agents = new Map(unnamed.map((group) => [`${group.tenantId} ${group.agentId}`, group] as const))
         const fibers: Array<Fiber.RuntimeFiber<void>> = []
         for (const [key, { agentId, tenantId }] of agents) {
           if ((yield* FiberMap.size(running)) >= maxRunning) break
-          const own = open.filter((group) => group.agentId === agentId).slice(0, maxGroups)
+          const own = unnamed.filter((group) => group.agentId === agentId).slice(0, maxGroups)
           fibers.push(
             yield* FiberMap.run(running, key, name({ tenantId, agentId }, own), { onlyIfMissing: true })
           )
@@ -157,7 +157,7 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
         return fibers
       })
 
-    /** By id the names of `groups` that are known, or become known within {@link maxWait}. */
+    /** The names of `groups` by id, as far as they are known within {@link maxWait}. */
     const namesOf = Effect.fn("GroupNames.namesOf")(function* (groups: ReadonlyArray<UnnamedGroup>) {
       if (runtime.readsPassages) return new Map<string, string>()
       const fibers = yield* begin(groups)

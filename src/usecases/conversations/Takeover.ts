@@ -17,7 +17,7 @@ import * as Content from "../channels/Content.ts"
 import { ConversationControl } from "./ConversationControl.ts"
 import { Attachments, type StagedFile } from "../chat/widget/Attachments.ts"
 
-type Act = "takeover" | "release" | "close" | "say"
+type Action = "takeover" | "release" | "close" | "say"
 
 /** Allowed transitions; any other is a 409. `CLOSED` is final. */
 const transitions = {
@@ -26,7 +26,7 @@ const transitions = {
   close: { from: ["AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE"], to: "CLOSED" },
   say: { from: ["AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE"], to: "HUMAN_ACTIVE" }
 } as const satisfies Record<
-  Act,
+  Action,
   { readonly from: ReadonlyArray<ConversationState>; readonly to: ConversationState }
 >
 
@@ -74,7 +74,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       return yield* store.find(scope, id).pipe(orNoSuch("conversation"))
     })
 
-    const done = Effect.fn("Takeover.done")(function* <A>(
+    const orConflict = Effect.fn("Takeover.done")(function* <A>(
       scope: ConversationScope,
       id: ConversationId,
       outcome: Option.Option<A>
@@ -86,10 +86,10 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
     const act = Effect.fn("Takeover.act")(function* (
       { tenantId, userId }: SessionUser,
       id: ConversationId,
-      how: Exclude<Act, "say">
+      action: Exclude<Action, "say">
     ) {
-      const change = { ...transitions[how], by: userId, unanswered: "human" }
-      yield* done({ tenantId }, id, yield* control.change({ tenantId }, id, change, () => Effect.void))
+      const change = { ...transitions[action], by: userId, unanswered: "human" }
+      yield* orConflict({ tenantId }, id, yield* control.change({ tenantId }, id, change, () => Effect.void))
       return yield* findConversation({ tenantId }, id)
     })
 
@@ -125,7 +125,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
           control.addMessage({ tenantId }, id, epoch, message)
         )
         .pipe(Effect.ensuring(release))
-      const messageId = yield* done({ tenantId }, id, outcome)
+      const messageId = yield* orConflict({ tenantId }, id, outcome)
       return { conversation: yield* findConversation({ tenantId }, id), messageId }
     })
 
