@@ -257,14 +257,14 @@ eachEngineLive("Changing the embedding model", (it) => {
       const { scope } = yield* before(["one"])
       yield* Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const { forget } = yield* EmbeddingProfiles
+        const { removeUnused } = yield* EmbeddingProfiles
         yield* setTarget
         yield* sweep
         yield* work
-        yield* forget
+        yield* removeUnused
         expect(yield* vectorsOf(small.profile)).toBe(1)
         yield* sql`update agent_stats set profile_since = now() - interval '8 days' where agent_id = ${scope.agentId}`
-        yield* forget
+        yield* removeUnused
         expect([yield* vectorsOf(small.profile), yield* vectorsOf(large.profile)]).toEqual([0, 1])
       }).pipe(Effect.provide(Layer.fresh(started(large, [small]))))
     })
