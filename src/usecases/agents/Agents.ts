@@ -190,7 +190,8 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     /**
      * Removes the agent with everything that belongs to it; its keys stop working at once. The removal of the files of
      * its sources and conversations is queued in the same transaction. SERVICE_UNAVAILABLE when that is not possible;
-     * nothing is changed then. The tokens of its tools are revoked after the commit, if the authorization server answers.
+     * nothing is changed then. The tokens of its tools are revoked after the commit, if the authorization server
+     * answers.
      */
     const remove = (scope: TenantScope, id: AgentId) =>
       Effect.uninterruptibleMask((restore) =>

@@ -53,7 +53,7 @@ const nounVerbs =
 const documentWords =
   /\s(?:commands?|examples?|form|guides?|instructions|limits?|notes|options|page|policy|scripts?|settings|steps)$/iu
 
-/** Words that address the reader or name the site. They do not become a visitor's question by {@link fromVisitorsView}. */
+/** Words that address the reader or name the site. {@link fromVisitorsView} cannot replace them. */
 const readerOrSite = /(?<!\p{L})(?:you|yours|yourself|we|ours|ourselves)(?!\p{L})/iu
 
 /** The site's words for itself and for the visitor, as the visitor says them. */

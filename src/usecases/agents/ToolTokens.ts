@@ -311,8 +311,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     })
 
     /**
-     * A token with the scopes that the MCP server demands. They are requested once, unless the tool's scopes are fixed or
-     * it needs a person. If it cannot get them, this marks the connection and fails with TOOL_SCOPE_REQUIRED.
+     * A token with the scopes that the MCP server demands. They are requested once, unless the tool's scopes are fixed
+     * or it needs a person. If it cannot get them, this marks the connection and fails with TOOL_SCOPE_REQUIRED.
      */
     const widenScopes = Effect.fn("ToolTokens.widenScopes")(function* (
       owner: TenantScope,

@@ -112,8 +112,8 @@ export class PartBuffer {
 type Parts = Stream.Stream<TurnPart, Failure>
 
 /**
- * What the reader already has: characters of text, and parts by kind. A turn may have several steps, and its stored form
- * has one: of the steps, only the open one counts.
+ * What the reader already has: characters of text, and parts by kind. A turn may have several steps, and its stored
+ * form has one: of the steps, only the open one counts.
  */
 class ReceivedParts {
   #text = 0

@@ -1,6 +1,6 @@
 /**
- * Builds the search text of a message. "And how long?" finds nothing by itself, so a follow-up is searched together with
- * the question before it. No model is called for this: it would add a second wait to the turn.
+ * Builds the search text of a message. "And how long?" finds nothing by itself, so a follow-up is searched together
+ * with the question before it. No model is called for this: it would add a second wait to the turn.
  */
 import { isForeignWord, isFunctionWord, isVague, wordSet } from "../../search/FunctionWords.ts"
 import { terms, withoutJoiners, word } from "../../search/Tokenizer.ts"

@@ -32,7 +32,7 @@ const partialRetryDelay = Duration.seconds(2)
 
 /** A refused text is not shortened to less than this, in UTF-16 units. */
 const minTextLength = 200
-/** After this many refusals in a row, a plain text is sent: is it the texts that the provider refuses, or the settings? */
+/** After this many refusals in a row, a plain text is sent, to tell refused texts from wrong settings. */
 const maxRefusals = 32
 const plainText = "a"
 /** Maximum refused chunks of a source in one run. The run ends after them. */
@@ -252,7 +252,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       if (wanted.profile === target) yield* profiles.move({ tenantId, agentId }, wanted)
     })
 
-    /** Records why the vectors of a job are missing whose worker died at each attempt. They are retried like refused ones. */
+    /** Records the failure of a job whose worker died at each attempt. Its vectors are retried like refused ones. */
     const failAbandoned = Effect.fn("Embed.failAbandoned")(function* (job: QueueJob) {
       const source = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
       const found = yield* profiles.place(source, source.sourceId)

@@ -60,7 +60,10 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
       return total
     }).pipe(Effect.withSpan("VectorStorage.convert"))
 
-    /** Builds missing indexes of agents with more chunks than `largerThan`, one by one, and removes those of smaller agents. */
+    /**
+     * Builds missing indexes of agents with more chunks than `largerThan`, one by one, and removes those of smaller
+     * agents.
+     */
     const maintainIndexes = (largerThan: number) =>
       Effect.gen(function* () {
         const change = yield* indexes.tend(largerThan)

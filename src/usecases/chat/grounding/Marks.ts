@@ -66,7 +66,7 @@ export class MarkScanner {
   /** True right after a mark was removed. */
   private wasRemoved = false
   /** The mark that was just removed, until the next character shows whether it is the text of a link. */
-  private mayBeLink: string | null = null
+  private removedMark: string | null = null
   private last = "\n"
   private pieces: Array<Piece> = []
   private text = ""

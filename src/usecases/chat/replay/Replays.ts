@@ -139,8 +139,8 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       )
 
     /**
-     * Runs each of `runIds` again, in order, after `beforeReplay` has run for all of them. Fails with NOT_FOUND before the
-     * first one when a run belongs to another agent, with TURN_LIMIT_EXCEEDED when a budget is spent, and with
+     * Runs each of `runIds` again, in order, after `beforeReplay` has run for all of them. Fails with NOT_FOUND before
+     * the first one when a run belongs to another agent, with TURN_LIMIT_EXCEEDED when a budget is spent, and with
      * SERVICE_UNAVAILABLE when too many replays wait.
      */
     const run = Effect.fn("Replays.run")(function* <E>(

@@ -1,9 +1,10 @@
 /**
- * Admits requests and jobs of tenants that are served here. They wait while a move pauses the tenant. Callers of a tenant
- * that is served elsewhere get its address. Each process holds the moves of its installation in memory, and is notified
- * of changes.
+ * Admits requests and jobs of tenants that are served here. They wait while a move pauses the tenant. Callers of a
+ * tenant that is served elsewhere get its address. Each process holds the moves of its installation in memory, and is
+ * notified of changes.
  *
- * The database refuses writes of such a tenant by itself, so a process that is notified late loses nothing.
+ * The database itself refuses writes of a tenant that is not served here, so a process that is notified late loses
+ * nothing.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
- * One installation's side of moves of tenants. Answers the requests of the command that drives a move, or that imports a
- * tenant from an archive. docs/design/placement.md has the states and the order of the requests.
+ * One installation's side of moves of tenants. Answers the requests of the command that drives a move, or that imports
+ * a tenant from an archive. docs/design/placement.md has the states and the order of the requests.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
