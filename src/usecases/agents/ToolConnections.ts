@@ -136,7 +136,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         const found = yield* authorization.discover(mcp.url, auth.issuer ?? null)
         const scopes = allScopes(auth.scopes ?? scopesIn(found.scope), scopesToRequest(before, basis))
         const target = { ...found, scope: scopes.join(" ") || null }
-        const configuredClient = yield* tokens.configuredClient(tool)
+        const configuredClient = yield* tokens.clientOf(tool)
         return {
           target,
           scopes,
@@ -221,7 +221,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         return yield* refused("retry")
       const registered = clientSecret === null ? null : Redacted.make(clientSecret)
       const receiveTokens = Effect.gen(function* () {
-        const client: ToolClient = (yield* tokens.configuredClient(tool)) ?? { clientId, clientSecret: registered }
+        const client: ToolClient = (yield* tokens.clientOf(tool)) ?? { clientId, clientSecret: registered }
         const signIn = { state: flow.value.state, verifier }
         return yield* authorization.finish({ server, resource }, client, redirectUri, signIn, { ...answer })
       }).pipe(

@@ -70,7 +70,7 @@ const connectionRequired = (tool: StoredTool) =>
       : "an admin has to connect the tool again"
   )
 const renewedElsewhere = () => toolFailure("TOOL_TIMEOUT", "another process requests its token")
-const toolFailed = (error: ToolAuthorizationError) => toolFailure("TOOL_FAILED", error.message)
+const toolFailed = (error: ToolAuthorizationError) => Effect.fail(toolFailure("TOOL_FAILED", error.message))
 
 const scopesRequired = (tool: StoredTool, scopes: ReadonlyArray<string>) => {
   const what = scopes.length === 0 ? "that it does not name" : scopes.join(" ")
@@ -118,7 +118,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
           )
 
     /** The client in the tool's configuration, or null. */
-    const configuredClient = Effect.fn("ToolTokens.ownClient")(function* ({
+    const clientOf = Effect.fn("ToolTokens.ownClient")(function* ({
       definition: { auth },
       secret
     }: StoredTool) {
@@ -169,7 +169,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       row: StoredConnection | null,
       given: ToolScopes | null
     ) {
-      const client = yield* configuredClient(tool)
+      const client = yield* clientOf(tool)
       const { auth, mcp } = tool.definition
       if (client === null || mcp === undefined) return yield* unreadableSecret()
       const known =
@@ -203,7 +203,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         return yield* new ToolAuthorizationError({ reason: "Refused", message: "There is no refresh token." })
       }
       const { clientSecret } = before
-      const client = (yield* configuredClient(tool)) ?? registeredClient(clientId, clientSecret)
+      const client = (yield* clientOf(tool)) ?? registeredClient(clientId, clientSecret)
       const tokens = yield* authorization.refresh({ server, resource }, client, Redacted.make(before.refresh))
       const connection = { basis, server, resource, clientId, clientSecret, scopes: scopes ?? noScopes }
       return yield* toStored(connection, tokens, before.refresh)
@@ -227,7 +227,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         row === null || before === null || wider !== null
           ? requestByClient(tool, basis, row, wider)
           : requestByRefresh(tool, basis, row, before)
-      const keepsConnection = requestsMoreScopes(row, wider)
+      const isKept = requestsMoreScopes(row, wider)
       const work = request.pipe(
         Effect.flatMap(({ access, stored }) =>
           store
@@ -242,7 +242,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
               reason: error.reason,
               problem: error.message
             }),
-            store.release({ tenantId }, tool.id, lease, error.reason === "Refused" && !keepsConnection ? basis : null)
+            store.release({ tenantId }, tool.id, lease, error.reason === "Refused" && !isKept ? basis : null)
           )
         ),
         Effect.onInterrupt(() => store.release({ tenantId }, tool.id, lease))
@@ -288,7 +288,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         const fresh = yield* renew(owner, tool, basis, row, isMachine(tool) ? null : tokens).pipe(
           Effect.catchTag("ToolAuthorizationError", (error) => {
             if (error.reason === "Refused") return failConnection
-            return usable === null ? Effect.fail(toolFailed(error)) : Effect.succeed(usable)
+            return usable === null ? toolFailed(error) : Effect.succeed(usable)
           })
         )
         const found = fresh ?? usable
@@ -340,7 +340,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
           const notGranted = store.demand(owner, tool.id, row.version, { ...refused, tried: wider.tried })
           const fresh = yield* renew(owner, tool, basis, row, null, wider).pipe(
             Effect.catchTag("ToolAuthorizationError", (error) =>
-              error.reason === "Refused" ? Effect.zipRight(notGranted, failScopes) : Effect.fail(toolFailed(error))
+              error.reason === "Refused" ? Effect.zipRight(notGranted, failScopes) : toolFailed(error)
             )
           )
           if (fresh !== null) return fresh
@@ -372,7 +372,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const { access, clientSecret, refresh } = tokens
       // The secret of another client, with which the tool was connected to another server, is not for this one.
       const isOfDefinition = row.basis === connectionBasis(tool.definition)
-      return (isOfDefinition ? configuredClient(tool) : Effect.succeed(null)).pipe(
+      return (isOfDefinition ? clientOf(tool) : Effect.succeed(null)).pipe(
         Effect.map((own) => own ?? registeredClient(clientId, clientSecret)),
         // With the refresh token the access tokens made from it end too.
         Effect.flatMap((client) => authorization.revoke(server, client, Redacted.make(refresh ?? access))),
@@ -395,6 +395,6 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       return true
     })
 
-    return { requestNow, connect, current, disconnect, configuredClient, refuse, revocation, widenScopes } as const
+    return { requestNow, connect, current, disconnect, clientOf, refuse, revocation, widenScopes } as const
   })
 }) {}
