@@ -64,7 +64,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const store = yield* TeamStore
     const singleSignOn = yield* SingleSignOnStore
 
-    const atomically = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    const inTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       effect.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
     const newToken = Effect.gen(function* () {
@@ -129,7 +129,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         if (passwordHash !== null || !passwords) return { user, invitation: null }
         return { user, invitation: yield* storeInvitation(by, by.userId, user, secret) }
       })
-      return yield* atomically(addition)
+      return yield* inTransaction(addition)
     })
 
     /** A new invitation; the previous one is void. The password stays valid until another is chosen. */
@@ -143,7 +143,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         if (!(yield* store.passwordsAllowed(by))) return yield* noPasswords()
         return { user, invitation: yield* storeInvitation(by, by.userId, user, secret) }
       })
-      return yield* atomically(renewal)
+      return yield* inTransaction(renewal)
     })
 
     /**
@@ -159,7 +159,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       if (!atLeast(role, user.role)) yield* store.signOut(by, id)
       yield* store.revokeUngranted(by)
       return yield* find(by, id)
-    }, atomically)
+    }, inTransaction)
 
     /**
      * Removes the user with their sessions, and revokes the invitations and passwords that they gave. CONFLICT for the
@@ -172,7 +172,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       if (yield* store.isLastOwner(by, id)) return yield* lastOwner()
       yield* store.remove(by, id)
       yield* store.revokeUngranted(by)
-    }, atomically)
+    }, inTransaction)
 
     /** Sets the password of the invited user, once, and ends that user's open sessions. */
     const choosePassword = Effect.fn("Team.choosePassword")(function* ({ token, password }: ChoosePassword) {
@@ -190,7 +190,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         if (!(yield* store.redeem(fingerprint, passwordHash))) return yield* notInvited()
         return yield* Effect.orDie(find(user, user.id))
       })
-      return yield* atomically(acceptance)
+      return yield* inTransaction(acceptance)
     })
 
     /**
@@ -210,7 +210,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         const invitation = yield* storeInvitation(scope, id, { id, role }, secret)
         return { user: yield* find(scope, id), invitation }
       })
-      return yield* atomically(recovery)
+      return yield* inTransaction(recovery)
     })
 
     return { list: store.list, create, invite, recover, patch, remove, choosePassword } as const

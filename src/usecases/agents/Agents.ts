@@ -87,10 +87,10 @@ export const checkToolNames = (
   path: ReadonlyArray<string>
 ) => {
   const offered = offeredNames(sources)
-  const issues = names.flatMap((name, place) => {
+  const issues = names.flatMap((name, index) => {
     if (offered.has(name)) return []
     const message = `This process offers no tool of this name${hint(name, offered)}`
-    return [{ path: [...path, place], message }]
+    return [{ path: [...path, index], message }]
   })
   return issues.length === 0
     ? Effect.void

@@ -68,8 +68,8 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       const ids = yield* Effect.forEach(cases, () => newTestCaseId)
       // Ids of the same millisecond are not ordered.
       const inOrder = ids.toSorted()
-      const rows = cases.flatMap((fields, place) => {
-        const id = inOrder[place]
+      const rows = cases.flatMap((fields, index) => {
+        const id = inOrder[index]
         return id === undefined ? [] : [{ id, origin, runId, fields }]
       })
       const made = yield* store.insert(agent, rows)

@@ -122,7 +122,7 @@ export const makeStartTurn = Effect.gen(function* () {
     request: ChatTurnRequest,
     { chat, draft, files, retryOf, userMessageId, version }: TurnOptions
   ) {
-    const place = chat === undefined ? {} : yield* findConversation(scope, request, chat)
+    const chatTarget = chat === undefined ? {} : yield* findConversation(scope, request, chat)
     const runId = yield* newId.run
     const trace = Trace.make(runId)
     const payload = draft === undefined ? undefined : { draft }
@@ -144,7 +144,7 @@ export const makeStartTurn = Effect.gen(function* () {
       ...(payload === undefined ? {} : { startedPayload: payload }),
       timeout: Duration.sum(settings.timeout, settlingTime),
       ...(version === undefined ? {} : { version }),
-      ...place
+      ...chatTarget
     }
     return { opening, started, trace }
   })

@@ -128,8 +128,8 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
         ),
         Effect.zip(Clock.currentTimeMillis),
         Effect.map(([names, at]) => {
-          for (const [place, group] of groups.entries())
-            known.put(keyOf(group), { name: names.get(place) ?? "", at })
+          for (const [index, group] of groups.entries())
+            known.put(keyOf(group), { name: names.get(index) ?? "", at })
           known.keep(maxNames)
         })
       )

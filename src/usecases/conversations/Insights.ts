@@ -1,5 +1,6 @@
 /** Reports over stored turns, for the dashboard: failed turns grouped by question, and figures over all turns. */
 import { createHash } from "node:crypto"
+import * as Arr from "effect/Array"
 import type * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -102,7 +103,7 @@ const ranked = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): Readonly
 
 const vectorOf = (bytes: Uint8Array): Float32Array => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  return Float32Array.from({ length: bytes.byteLength / 4 }, (_, place) => view.getFloat32(place * 4, true))
+  return Float32Array.from({ length: bytes.byteLength / 4 }, (_, index) => view.getFloat32(index * 4, true))
 }
 
 /** Returns the text of a question for the embedder, masked as its agent requires. */
@@ -173,15 +174,12 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       const known = new Set(missing.map(({ question }) => question).filter((text) => vectors.has(text)))
       if (known.size > 0) yield* keep(known)
       const texts = [...new Set(missing.map(({ question }) => question))].filter((text) => !vectors.has(text))
-      const batches = Array.from({ length: Math.ceil(texts.length / embedder.maxBatch) }, (_, place) =>
-        texts.slice(place * embedder.maxBatch, (place + 1) * embedder.maxBatch)
-      )
       yield* Effect.forEach(
-        batches,
+        Arr.chunksOf(texts, embedder.maxBatch),
         (batch) =>
           Effect.flatMap(embedder.embedAll(batch.map(embeddingTexts(missing))), (made) => {
-            for (const [place, text] of batch.entries()) {
-              const vector = made[place]
+            for (const [index, text] of batch.entries()) {
+              const vector = made[index]
               if (vector !== undefined) vectors.set(text, vector)
             }
             return keep(new Set(batch))

@@ -146,9 +146,9 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       const found = yield* store.lastJob(scope, sourceId)
       if (Option.isNone(found)) return emptyReport
       const { generation, ...job } = found.value
-      const [listed, place] = (after ?? "").split(":").map(Number)
+      const [listedGeneration, place] = (after ?? "").split(":").map(Number)
       // A newer job has its own report and the old one is removed: a cursor of another job starts from the beginning.
-      const from = listed === generation ? place : undefined
+      const from = listedGeneration === generation ? place : undefined
       const lines = yield* store.list(scope, sourceId, generation, { limit, after: from, outcome })
       const { next, rows } = pageBy(lines, limit, (last) => `${generation}:${last.place}`)
       const page: CrawlReport = { job, entries: rows, next }

@@ -55,8 +55,8 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
         if ((yield* profiles.target) !== profile) return false
         const agents = yield* profiles.agentsBehind(profile)
         const moved = yield* Effect.forEach(agents, (agent) => profiles.move(agent, embedder))
-        for (const [place, { agentId }] of agents.entries()) {
-          if (moved[place] === true) {
+        for (const [index, { agentId }] of agents.entries()) {
+          if (moved[index] === true) {
             yield* Effect.logInfo("An agent answers with another embedding model").pipe(
               Effect.annotateLogs({ agentId, profile })
             )

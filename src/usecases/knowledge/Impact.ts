@@ -1,5 +1,6 @@
 /** Lists answers whose cited passages have since changed or been removed, and replays their turns. */
 import { createHash } from "node:crypto"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
@@ -96,8 +97,8 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
         ...new Map(turns.flatMap(({ passages }) => passages).map((one) => [keyOf(one), one])).values()
       ]
       const states = new Map<string, PassageState>()
-      for (let start = 0; start < used.length; start += batchSize)
-        for (const state of yield* store.states(scope, used.slice(start, start + batchSize), gap))
+      for (const batch of Arr.chunksOf(used, batchSize))
+        for (const state of yield* store.states(scope, batch, gap))
           if (state.state !== "same") states.set(keyOf(state), state)
       const affected = turns.flatMap((turn): ReadonlyArray<AffectedTurn> => {
         const changed = turn.passages.flatMap((one) => states.get(keyOf(one)) ?? [])

@@ -27,10 +27,10 @@ export class Reindex extends Effect.Service<Reindex>()("usecases/knowledge/Reind
         const sample = chunks.slice(0, languageSample).map(({ content }) => content)
         const english = isEnglish(sample.join("\n\n")) ?? true
         const rows: Array<IndexedChunk> = []
-        for (const [place, chunk] of chunks.entries()) {
+        for (const [index, chunk] of chunks.entries()) {
           const row = indexChunk({ title: document.title, ...chunk }, english)
           rows.push({ id: chunk.id, ...row })
-          if (place % chunksBetweenPauses === 0) yield* yieldToEventLoop
+          if (index % chunksBetweenPauses === 0) yield* yieldToEventLoop
         }
         yield* store.replace(document, rows, embedder.englishOnly === true ? embedder.profile : null)
       })

@@ -25,11 +25,11 @@ export const invalid = (issues: ReadonlyArray<ReturnType<typeof issue>>) =>
     details: { issues: issues.slice(0, 50) }
   })
 
-/** The validation error, with paths below `place` in the request. */
-export const refused = (error: ParseResult.ParseError, place: ReadonlyArray<string> = []) =>
+/** The validation error, with `prefix` before each path. */
+export const refused = (error: ParseResult.ParseError, prefix: ReadonlyArray<string> = []) =>
   invalid(
     ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path, message }) =>
-      issue([...place, ...path], message)
+      issue([...prefix, ...path], message)
     )
   )
 

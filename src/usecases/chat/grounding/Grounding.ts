@@ -77,8 +77,8 @@ export const check = CheapSpans.fn("Grounding.check")(function* (
     })),
     cancelled
   )
-  const checked = claims.flatMap((claim, place) => {
-    const verdict = verdicts[place]
+  const checked = claims.flatMap((claim, index) => {
+    const verdict = verdicts[index]
     return verdict === undefined ? [] : [{ claim, verdict }]
   })
   const grounding: Grounding = {

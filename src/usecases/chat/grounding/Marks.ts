@@ -78,7 +78,7 @@ export class MarkScanner {
 
   /** The text that is final after `delta`. */
   push(delta: string): ReadonlyArray<Piece> {
-    for (let place = 0; place < delta.length; place++) this.read(delta.charAt(place))
+    for (let index = 0; index < delta.length; index++) this.read(delta.charAt(index))
     return this.takePieces()
   }
 
@@ -99,7 +99,7 @@ export class MarkScanner {
 
   private show(text: string): void {
     if (text === "") return
-    for (let place = 0; place < text.length; place++) this.code.read(text.charAt(place))
+    for (let index = 0; index < text.length; index++) this.code.read(text.charAt(index))
     this.text += text
     this.last = text.charAt(text.length - 1)
     this.wasRemoved = false

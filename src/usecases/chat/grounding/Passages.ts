@@ -201,10 +201,10 @@ export const fitPassages = (
       }
     }
   }
-  return all.map((section, place) => {
+  return all.map((section, index) => {
     const pieces = piecesOf(section)
     return {
-      index: before.length + place + 1,
+      index: before.length + index + 1,
       chunk: section.best,
       pieces,
       text: joinedText(pieces),

@@ -3,9 +3,9 @@ import type { Groups } from "./NumberRows.ts"
 
 const isLuhn = (digits: string): boolean => {
   let sum = 0
-  for (let place = 0; place < digits.length; place++) {
-    const digit = Number(digits.charAt(digits.length - 1 - place))
-    const doubled = place % 2 === 0 ? digit : digit * 2
+  for (let index = 0; index < digits.length; index++) {
+    const digit = Number(digits.charAt(digits.length - 1 - index))
+    const doubled = index % 2 === 0 ? digit : digit * 2
     sum += doubled > 9 ? doubled - 9 : doubled
   }
   return sum % 10 === 0

@@ -81,8 +81,8 @@ const isIpAddress = (groups: Groups, at: number): boolean => {
   if (four.length < 4 || groups[at + 4]?.gap === "." || (at > 0 && four[0]?.gap === ".")) return false
   const isPadded = four.every(({ digits }) => digits.length === 3)
   return four.every(
-    ({ digits, gap }, place) =>
-      Number(digits) <= 255 && (isPadded || !/^0\d/.test(digits)) && (place === 0 || gap === ".")
+    ({ digits, gap }, index) =>
+      Number(digits) <= 255 && (isPadded || !/^0\d/.test(digits)) && (index === 0 || gap === ".")
   )
 }
 

@@ -27,7 +27,7 @@ const isSame = (a: JsonValue, b: JsonValue, work: WorkBudget): boolean => {
   if (a === b) return true
   if (isList(a))
     return (
-      isList(b) && a.length === b.length && a.every((item, place) => isSame(item, b[place] ?? null, work))
+      isList(b) && a.length === b.length && a.every((item, index) => isSame(item, b[index] ?? null, work))
     )
   if (!isObject(a) || !isObject(b)) return false
   const names = Object.keys(a)
@@ -99,7 +99,7 @@ const list: Check = function* ({ items, minItems, maxItems }, value, at, work) {
   if (!isList(value)) return
   if (!isInRange(value.length, minItems, maxItems)) yield () => `${at} has the wrong number of items`
   if (!isObject(items)) return
-  for (const [place, item] of value.entries()) yield* problems(items, item, `${at}/${place}`, work)
+  for (const [index, item] of value.entries()) yield* problems(items, item, `${at}/${index}`, work)
 }
 
 const object: Check = function* ({ properties, required, additionalProperties: others }, value, at, work) {

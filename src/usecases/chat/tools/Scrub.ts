@@ -80,12 +80,12 @@ const needlesOf = (values: Iterable<string>): ReadonlySet<string> => {
   const sorted = [...new Set(values)].filter((value) => value !== "").toSorted((a, b) => a.length - b.length)
   const needles = new Set<string>()
   let left = maxFormCharacters
-  for (const [place, round] of encodingRounds.entries()) {
+  for (const [index, round] of encodingRounds.entries()) {
     for (const value of sorted) {
-      if (place > 0 && value.length < minLengthAnywhere) continue
+      if (index > 0 && value.length < minLengthAnywhere) continue
       for (const form of round(value)) {
         if (needles.has(form)) continue
-        if (place > 0) left -= form.length
+        if (index > 0) left -= form.length
         if (left < 0) return needles
         needles.add(form)
       }
@@ -130,14 +130,14 @@ class Automaton {
 
   #add(needle: string, byDepth: Array<Array<number>>): void {
     let state = 0
-    for (let place = 0; place < needle.length; place++) {
-      const edge = state * codesPerState + needle.charCodeAt(place)
+    for (let index = 0; index < needle.length; index++) {
+      const edge = state * codesPerState + needle.charCodeAt(index)
       let next = this.#edges.get(edge)
       if (next === undefined) {
         next = this.#depth.length
         this.#edges.set(edge, next)
         this.#isInner[state] = true
-        this.#depth.push(place + 1)
+        this.#depth.push(index + 1)
         // Holds the edge from the parent until the state is settled.
         this.#shorter.push(edge)
         this.#isInner.push(false)
@@ -145,7 +145,7 @@ class Automaton {
         this.#shortSuffix.push(0)
         this.#found.push(0)
         this.#open.push(0)
-        const states = byDepth[place]
+        const states = byDepth[index]
         if (states === undefined) byDepth.push([next])
         else states.push(next)
       }
@@ -248,7 +248,7 @@ class Scan implements StreamingText {
 
   push(delta: string): string {
     if (delta !== "") this.#pieces.push(delta)
-    for (let place = 0; place < delta.length; place++) this.#read(delta.charAt(place))
+    for (let index = 0; index < delta.length; index++) this.#read(delta.charAt(index))
     return this.#show(this.#end - this.#automaton.open(this.#state))
   }
 
@@ -290,12 +290,12 @@ class Scan implements StreamingText {
     this.#hidden.push({ from: begin, to })
   }
 
-  /** Returns the text before `place`, up to a hidden range that crosses it: that range may still grow. */
-  #show(place: number): string {
+  /** Returns the text before `position`, up to a hidden range that crosses it: that range may still grow. */
+  #show(position: number): string {
     let shown = ""
     for (let next = this.#hidden.first; ; next = this.#hidden.first) {
-      if (next === undefined || next.to > place)
-        return shown + this.#take(Math.max(0, Math.min(place, next?.from ?? place) - this.#shown))
+      if (next === undefined || next.to > position)
+        return shown + this.#take(Math.max(0, Math.min(position, next?.from ?? position) - this.#shown))
       shown += this.#take(next.from - this.#shown) + redactedMark
       this.#take(next.to - next.from)
       this.#hidden.shift()

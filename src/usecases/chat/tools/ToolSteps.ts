@@ -302,7 +302,7 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
     }
     const answers = yield* Effect.forEach(
       result.calls,
-      (call, place) => answer(turn, tools, call, place >= maxCallsPerStep),
+      (call, index) => answer(turn, tools, call, index >= maxCallsPerStep),
       { concurrency: maxConcurrentCalls }
     )
     yield* emit(turn, { _tag: "StepEnd" })

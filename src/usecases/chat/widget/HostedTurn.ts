@@ -81,7 +81,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
         Boolean,
         Identity.notActive
       )
-      return { place: { conversationId: found.value }, prepare }
+      return { target: { conversationId: found.value }, prepare }
     })
 
     /** Stores the message for the human. The page gets a turn that ends at once and says who answers. */
@@ -121,12 +121,12 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       const id = yield* newId.message
       let isRetry = false
       const attempt = Effect.gen(function* () {
-        const place = yield* sessions.place(scope, channel, sessionId)
-        const { conversationId, created, endUserId } = place
-        if (place.state !== "AI_ACTIVE") {
+        const session = yield* sessions.place(scope, channel, sessionId)
+        const { conversationId, created, endUserId } = session
+        if (session.state !== "AI_ACTIVE") {
           const { release, stored } = files
           const message = { id, content: turn.message, attachments: stored }
-          return yield* Effect.tap(handOver(scope, place, message), release)
+          return yield* Effect.tap(handOver(scope, session, message), release)
         }
         // A message that was refused after it got its place is already stored under `id`.
         const userMessageId = isRetry ? yield* newId.message : id
@@ -192,7 +192,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
               {
                 ...turn,
                 ...(externalEndUserId === undefined ? {} : { externalEndUserId }),
-                ...replaced?.place
+                ...replaced?.target
               },
               channel,
               { files, ...trial }

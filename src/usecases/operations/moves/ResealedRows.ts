@@ -47,8 +47,8 @@ export const reseal = (
     : Effect.forEach(rows, (row) =>
         Effect.gen(function* () {
           const values = yield* Effect.orDie(decode(row))
-          const changed = yield* Effect.forEach(values, (value, place) =>
-            resealValue(from, to, sealed[place] ?? null, value)
+          const changed = yield* Effect.forEach(values, (value, index) =>
+            resealValue(from, to, sealed[index] ?? null, value)
           )
           return {
             row: encode(changed.map(({ value }) => value)),
