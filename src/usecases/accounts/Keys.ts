@@ -65,12 +65,12 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       { agentId, tenantId }: AgentScope,
       key: Pick<NewKey, "name" | "allowedOrigins" | "sourceScope">
     ) {
-      const made = yield* insert(
+      const created = yield* insert(
         { tenantId },
         { ...key, agentId, permissions: ["chat"], expiresAt: null, rateLimit: null },
         widgetPrefix
       )
-      return { key: made.key, publicId: Redacted.value(made.secret) }
+      return { key: created.key, publicId: Redacted.value(created.secret) }
     })
 
     /** A new key of the agent with its secret, which is not shown again. */

@@ -110,15 +110,15 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
 
     /** The options for the browser to create another passkey. */
     const beginAdding = Effect.fn("Passkeys.beginAdding")(function* (by: SessionUser, { rpId }: PasskeySite) {
-      const own = yield* store.list(by, by.userId)
-      if (own.length >= maxPasskeys) return yield* tooManyPasskeys()
+      const existing = yield* store.list(by, by.userId)
+      if (existing.length >= maxPasskeys) return yield* tooManyPasskeys()
       const { challenge, flow } = yield* beginFlow({ userId: by.userId, session: by.session })
       const options: typeof CreationOptions.Type = {
         challenge,
         rp: { id: rpId, name: "Spoke" },
         user: { id: Encoding.encodeBase64Url(by.userId), name: by.email, displayName: by.email },
         pubKeyCredParams: proofs.algorithms.map((alg) => ({ type: "public-key", alg })),
-        excludeCredentials: own.map(({ credentialId }) => ({ type: "public-key", id: credentialId })),
+        excludeCredentials: existing.map(({ credentialId }) => ({ type: "public-key", id: credentialId })),
         authenticatorSelection: {
           residentKey: "required",
           requireResidentKey: true,
@@ -150,8 +150,8 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       const addition = Effect.gen(function* () {
         // Locked, so that a person who is removed or gets another password meanwhile adds no passkey.
         yield* team.lock(by)
-        const own = yield* store.list(by, by.userId)
-        if (own.length >= maxPasskeys) return yield* tooManyPasskeys()
+        const existing = yield* store.list(by, by.userId)
+        if (existing.length >= maxPasskeys) return yield* tooManyPasskeys()
         if (!(yield* sessions.isOpen(by, by.userId, Buffer.from(by.session ?? "", "base64url")))) {
           return yield* expiredRequest()
         }

@@ -79,14 +79,14 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
           if (Option.isNone(email) || !isInOwnDomain) return yield* wrongAddress()
           const id = yield* newId.user
           const role = provisionedRoleOf(connection, []) ?? defaultRole
-          const made = yield* users.insert(scope, {
+          const created = yield* users.insert(scope, {
             id,
             email: email.value,
             role,
             passwordHash: null,
             passwordBy: null
           })
-          if (Option.isNone(made)) return yield* alreadyTaken("userName")
+          if (Option.isNone(created)) return yield* alreadyTaken("userName")
           if (!(yield* store.setPerson(scope, id, given.externalId ?? null, given.active ?? true))) {
             return yield* alreadyTaken("externalId")
           }
@@ -161,8 +161,8 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
       changes: GroupChanges["members"]
     ) {
       const after = yield* membersAfter(before, changes)
-      const known = new Set(before)
-      const coming = [...after].filter((member) => !known.has(member))
+      const membersBefore = new Set(before)
+      const coming = [...after].filter((member) => !membersBefore.has(member))
       const leaving = before.filter((member) => !after.has(member))
       yield* store.changeMembers(scope, id, { coming, leaving })
       return [...coming, ...leaving]

@@ -151,30 +151,30 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       )
       if (!isInOwnDomain) return yield* refused("account")
       const identity = { issuer: connection.issuer, subject: claims.subject }
-      const known = yield* users.findByEmail(email.value)
-      if (Option.isSome(known)) {
+      const existing = yield* users.findByEmail(email.value)
+      if (Option.isSome(existing)) {
         // The address belongs to a user of another tenant, or to one linked to another subject.
-        const { id, role, tenantId } = known.value
+        const { id, role, tenantId } = existing.value
         if (tenantId !== scope.tenantId || !(yield* connections.link(scope, id, identity))) {
           return yield* refused("account")
         }
-        return { user: { id, tenantId, email: known.value.email, role }, action: "user.link" as const }
+        return { user: { id, tenantId, email: existing.value.email, role }, action: "user.link" as const }
       }
       if (!connection.createsPeople) return yield* refused("account")
       const role = roleOf(connection, claims.groups)
       if (role === null) return yield* refused("role")
       const id = yield* newId.user
-      const made = yield* users.insert(scope, {
+      const created = yield* users.insert(scope, {
         id,
         email: email.value,
         role,
         passwordHash: null,
         passwordBy: null
       })
-      if (Option.isNone(made) || !(yield* connections.link(scope, id, identity))) {
+      if (Option.isNone(created) || !(yield* connections.link(scope, id, identity))) {
         return yield* refused("account")
       }
-      return { user: made.value, action: "user.create" as const }
+      return { user: created.value, action: "user.create" as const }
     })
 
     /** The role that the groups give. The last owner stays an owner. */
@@ -280,9 +280,9 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       by: CallbackRequest
     ) {
       const text = sealed === null ? Option.none() : yield* box.open("sso-flow", Redacted.value(sealed))
-      const kept = Option.flatMap(text, decodeFlow)
-      if (Option.isNone(kept)) return yield* refused("retry")
-      const { clientId, issuer, nonce, state, tenantId, until, verifier } = kept.value
+      const flow = Option.flatMap(text, decodeFlow)
+      if (Option.isNone(flow)) return yield* refused("retry")
+      const { clientId, issuer, nonce, state, tenantId, until, verifier } = flow.value
       const scope = { tenantId }
       if (until < (yield* Clock.currentTimeMillis) || answer.state !== state) return yield* refused("retry")
       const connection = yield* connectionOf(scope, { issuer, clientId })

@@ -38,10 +38,10 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
       { clientSecret, ...given }: PutConnection
     ) {
       const before = yield* store.find(scope)
-      const kept =
+      const keptSecret =
         Option.isSome(before) && before.value.issuer === given.issuer ? before.value.clientSecret : null
       const sealed =
-        clientSecret === undefined ? kept : yield* box.seal("sso-secret", Redacted.value(clientSecret))
+        clientSecret === undefined ? keptSecret : yield* box.seal("sso-secret", Redacted.value(clientSecret))
       if (sealed === null) return yield* missingSecret()
       if (!(yield* store.put(scope, { ...given, clientSecret: sealed })))
         return yield* nobodyCanSignIn("An owner must sign in at the provider once before passwords are switched off.")

@@ -121,8 +121,8 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         yield* begin(by, role)
         const passwords = yield* store.passwordsAllowed(by)
         if (!passwords && passwordHash !== null) return yield* noPasswords()
-        const made = yield* users.insert(by, { id, email, role, passwordHash, passwordBy })
-        if (Option.isNone(made)) {
+        const created = yield* users.insert(by, { id, email, role, passwordHash, passwordBy })
+        if (Option.isNone(created)) {
           return yield* new Conflict({ message: "Another user has this e-mail address." })
         }
         const user = yield* Effect.orDie(find(by, id))
@@ -151,9 +151,9 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
      * passwords are revoked when their author no longer has a role that may give them.
      */
     const patch = Effect.fn("Team.patch")(function* (by: SessionUser, id: UserId, { role }: PatchUser) {
-      const own = yield* begin(by)
+      const ownRole = yield* begin(by)
       const user = yield* find(by, id)
-      yield* requireManages(own, user.role, role)
+      yield* requireManages(ownRole, user.role, role)
       if (role !== "owner" && (yield* store.isLastOwner(by, id))) return yield* lastOwner()
       yield* store.setRole(by, id, role)
       if (!atLeast(role, user.role)) yield* store.signOut(by, id)

@@ -109,8 +109,8 @@ const stepOf = (
   const partChanges = parts.map(({ change }) => change)
   if (found === undefined) {
     const fields = [...changedFields({}, configured), ...partChanges]
-    const made = { action: "create", agent: name, id: null, fields, meaning: meanings.create } as const
-    return [{ ...made, configured, version: null, published: null, parts, partsOnly: false }]
+    const creation = { action: "create", agent: name, id: null, fields, meaning: meanings.create } as const
+    return [{ ...creation, configured, version: null, published: null, parts, partsOnly: false }]
   }
   const renamed = found.name === name ? [] : [{ field: "name", before: found.name, after: name }]
   const settings = [...renamed, ...changedFields(configuredSettingsOf(found), configured)]

@@ -219,8 +219,8 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
           : ({ tenantId }: AgentScope) => tools.remove({ tenantId }, before.id)
       if (after === undefined) return partStep(path, { before: previous, after: null }, remove)
       const definition = withoutSecret(after)
-      const kept = before !== undefined && before.definition.auth.kind === definition.auth.kind
-      const hasSecret = after.auth?.secret !== undefined || (kept && before.secret !== null)
+      const isSameKind = before !== undefined && before.definition.auth.kind === definition.auth.kind
+      const hasSecret = after.auth?.secret !== undefined || (isSameKind && before.secret !== null)
       const problem = contradiction(definition, hasSecret)
       if (problem !== undefined) {
         return yield* invalidField(
@@ -267,23 +267,23 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
 
     /** The planned changes. Kinds of parts that the file leaves out stay as they are. */
     const steps = Effect.fn("ConfiguredParts.steps")(function* (parts: Parts, configured: PartSettings) {
-      const made: Array<PartStep | undefined> = []
+      const planned: Array<PartStep | undefined> = []
       if (configured.sources !== undefined) {
         const wanted = new Map(Object.entries(configured.sources))
         for (const name of new Set([...parts.sources.keys(), ...wanted.keys()])) {
-          made.push(sourceStep(name, parts.sources.get(name), wanted.get(name)))
+          planned.push(sourceStep(name, parts.sources.get(name), wanted.get(name)))
         }
       }
       if (configured.remoteTools !== undefined) {
         const wanted = new Map(Object.entries(configured.remoteTools))
         for (const name of new Set([...parts.tools.keys(), ...wanted.keys()])) {
-          made.push(yield* toolStep(name, parts.tools.get(name), wanted.get(name)))
+          planned.push(yield* toolStep(name, parts.tools.get(name), wanted.get(name)))
         }
       }
-      if (configured.cases !== undefined) made.push(...caseSteps(parts.cases, configured.cases))
-      made.push(...widgetSteps(widgets, parts.widget, configured.widget))
-      made.push(...(yield* channels.steps(parts.channels, configured.channels)))
-      return made.filter((step) => step !== undefined)
+      if (configured.cases !== undefined) planned.push(...caseSteps(parts.cases, configured.cases))
+      planned.push(...widgetSteps(widgets, parts.widget, configured.widget))
+      planned.push(...(yield* channels.steps(parts.channels, configured.channels)))
+      return planned.filter((step) => step !== undefined)
     })
 
     return { load, none: noParts, steps, toFileForm, fingerprint: store.fingerprint } as const

@@ -131,12 +131,12 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       scope: AgentScope,
       model: string | null,
       question: string,
-      said: ReadonlyArray<string>
+      comments: ReadonlyArray<string>
     ) {
       if (runtime.readsPassages) return ""
       const query = { text: question, topK: maxPassages, minScore: 0 }
       const { chunks } = yield* search({ ...scope, sourceScope: null }, query)
-      const data = { question, said, passages: chunks.map(({ text, title }) => ({ title, text })) }
+      const data = { question, said: comments, passages: chunks.map(({ text, title }) => ({ title, text })) }
       const counted = billed(runtime, yield* reserve(scope, "draft", ModelAnswer.timeout))
       return yield* ModelAnswer.ask(counted, model, instructions, data, parameters, DraftedAnswer).pipe(
         Effect.map(({ value }) => cut(value.answer, maxAnswerLength)),
@@ -199,7 +199,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       })
       const draft: Draft = yield* writeDraft
       const id = yield* newCorrectionId
-      const made = {
+      const row = {
         ...draft,
         id,
         question,
@@ -208,7 +208,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
         runId: request.question === undefined ? first.runId : null,
         runIds: asked.map(({ runId }) => runId)
       }
-      if (!(yield* store.insert(scope, made, maxDrafts))) return yield* tooManyCorrections()
+      if (!(yield* store.insert(scope, row, maxDrafts))) return yield* tooManyCorrections()
       return yield* Effect.orDie(get(tenant, id))
     })
 
@@ -234,11 +234,11 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       { question, runIds }: Correction,
       count: number
     ) {
-      const own = new Set<string>(runIds)
+      const ownRunIds = new Set<string>(runIds)
       const wanted = new Set(Tokenizer.terms(question))
       const past = yield* store.listQuestions(scope, runIds, maxSearchedTurns)
       return past
-        .map(({ id, question: asked }) => ({ id, score: own.has(id) ? 2 : similarityOf(wanted, asked) }))
+        .map(({ id, question: asked }) => ({ id, score: ownRunIds.has(id) ? 2 : similarityOf(wanted, asked) }))
         .filter(({ score }) => score >= minSimilarity)
         .toSorted((one, other) => other.score - one.score || (one.id < other.id ? 1 : -1))
         .slice(0, count)
@@ -298,16 +298,16 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       const without = (pairs: ReadonlyArray<QaPair>) =>
         pairs.filter(({ question }) => question !== pair.question)
       const replaced = (pairs: ReadonlyArray<QaPair>) => [...without(pairs), pair]
-      const known = yield* store.sourcesOf(scope, sourceName, pair.question)
+      const existing = yield* store.sourcesOf(scope, sourceName, pair.question)
       let published: SourceId | undefined
-      for (const { id } of known.filter(({ isAnswered }) => isAnswered)) {
+      for (const { id } of existing.filter(({ isAnswered }) => isAnswered)) {
         if (published !== undefined && (yield* publishIn(scope, id, without))) continue
         // A source without pairs is not possible: one that had only this pair keeps it, with the new answer.
         if (yield* publishIn(scope, id, replaced)) published ??= id
         else yield* publishIn(scope, id, without)
       }
       if (published !== undefined) return published
-      const [newest] = known
+      const [newest] = existing
       if (newest !== undefined && (yield* publishIn(scope, newest.id, replaced))) return newest.id
       const { source } = yield* sources.add(scope, {
         type: "QA",

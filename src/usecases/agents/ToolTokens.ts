@@ -142,8 +142,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         refresh: refresh === null ? before : Redacted.value(refresh),
         clientSecret
       })
-      const known = granted === null ? scopes : { ...scopes, granted: scopesIn(granted) }
-      return { access, stored: { basis, server, resource, clientId, scopes: known, tokens, lastsSeconds } }
+      const grantedScopes = granted === null ? scopes : { ...scopes, granted: scopesIn(granted) }
+      return { access, stored: { basis, server, resource, clientId, scopes: grantedScopes, tokens, lastsSeconds } }
     })
 
     /** Stores the tokens of a new sign-in, for which `requested` are the scopes. */
@@ -304,8 +304,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       if (basis === undefined) return
       const row = Option.getOrNull(yield* store.find(owner, tool.id))
       const { scopes } = tool.definition.auth
-      const known = scopesToRequest(row, basis)
-      const all = scopes === undefined ? known : allScopes(scopes, known)
+      const knownScopes = scopesToRequest(row, basis)
+      const all = scopes === undefined ? knownScopes : allScopes(scopes, knownScopes)
       const wider = all.length === 0 ? null : { ...noScopes, requested: all, granted: all }
       yield* renew(owner, tool, basis, row, null, wider)
     })

@@ -126,9 +126,9 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       const secret = yield* sealSecret(auth)
       const problem = contradiction(definition, secret !== null)
       if (problem !== undefined) return yield* invalid(problem.field, problem.message)
-      const made = yield* store.insert(agent, { id: yield* newToolId, name, definition, secret })
-      if (Option.isNone(made)) return yield* nameTaken()
-      return shownTool(made.value)
+      const created = yield* store.insert(agent, { id: yield* newToolId, name, definition, secret })
+      if (Option.isNone(created)) return yield* nameTaken()
+      return shownTool(created.value)
     })
 
     const findTool = Effect.fn("Tools.own")(function* (scope: TenantScope, id: ToolId) {

@@ -95,14 +95,14 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
         return toAllowance(limit, { granted: false, remaining: 0, reset: until - now })
       }
       refused.drop(cacheKey)
-      const taken = yield* count(name, limit, now)
-      if (taken === null) return null
-      if (!taken.granted) {
+      const result = yield* count(name, limit, now)
+      if (result === null) return null
+      if (!result.granted) {
         yield* Metric.increment(refusals)
-        refused.put(cacheKey, now + taken.reset)
+        refused.put(cacheKey, now + result.reset)
         refused.keep(maxRememberedRefusals)
       }
-      return toAllowance(limit, taken)
+      return toAllowance(limit, result)
     })
 
     return { limitOf, take } as const

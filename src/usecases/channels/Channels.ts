@@ -208,9 +208,9 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
             active,
             ...(yield* sealAccess(box, credentialsOf(adapter, access, account)))
           }
-          const made = yield* claimAccount(by, id, replaced, store.insert(agent, row))
-          if (Option.isNone(made)) return yield* accountTaken()
-          return toConfiguration(made.value)
+          const created = yield* claimAccount(by, id, replaced, store.insert(agent, row))
+          if (Option.isNone(created)) return yield* accountTaken()
+          return toConfiguration(created.value)
         })
       return { externalId: account.externalId, insert }
     })

@@ -144,9 +144,9 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         url
       } = yield* recordHealth(route, adapter.locate(access, id))
       if ((size ?? 0) > largestAttachment) return yield* channelRefusal("The file is too large.")
-      const own = yield* recordHealth(route, adapter.read(access, url, largestAttachment))
-      const bytes = Option.isSome(own)
-        ? own.value
+      const readByAdapter = yield* recordHealth(route, adapter.read(access, url, largestAttachment))
+      const bytes = Option.isSome(readByAdapter)
+        ? readByAdapter.value
         : (yield* fetchOutside(url, { authorization: `Bearer ${Redacted.value(access.accessToken)}` })).body
       return yield* detectType(bytes, mimeType ?? declaredType)
     })

@@ -157,8 +157,8 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       const access = yield* accessOfAccount(channel, account)
       yield* adapter.verify(request, access)
       const body = yield* adapter.decode === undefined ? parseBody(request) : adapter.decode(request)
-      const asked = adapter.challenge?.(body) ?? Option.none()
-      if (Option.isSome(asked)) return asked.value
+      const requestedChallenge = adapter.challenge?.(body) ?? Option.none()
+      if (Option.isSome(requestedChallenge)) return requestedChallenge.value
       return yield* acceptEvents(channel, adapter.normalize(body, request.now, access), request.body.length)
     })
 

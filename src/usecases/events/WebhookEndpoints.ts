@@ -49,9 +49,9 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
     /** The secret is shown only in this result. */
     const create = Effect.fn("WebhookEndpoints.create")(function* (scope: TenantScope, given: CreateWebhook) {
       const { sealed, secret } = yield* newSealedSecret
-      const made = yield* store.insert(scope, { ...given, id: yield* newWebhookId, secret: sealed })
-      if (Option.isNone(made)) return yield* tooManyEndpoints()
-      return { webhook: made.value, secret }
+      const created = yield* store.insert(scope, { ...given, id: yield* newWebhookId, secret: sealed })
+      if (Option.isNone(created)) return yield* tooManyEndpoints()
+      return { webhook: created.value, secret }
     })
 
     /** CONFLICT when `expected` is no longer the newest version. */

@@ -225,11 +225,11 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
             if (!isForAllReaders(labels, document)) record(uri, "skipped", { reason: "restricted" })
             else if (!isReindex && knownDocuments.get(uri)?.digest === words) record(uri, "unchanged", evidence)
             else {
-              const made = yield* toDocument(document)
-              if (made.chunks.length === 0) record(uri, "skipped", { reason: "empty" })
+              const newDocument = yield* toDocument(document)
+              if (newDocument.chunks.length === 0) record(uri, "skipped", { reason: "empty" })
               else {
                 record(uri, "indexed", evidence)
-                documents.set(uri, made)
+                documents.set(uri, newDocument)
               }
             }
           }

@@ -52,9 +52,9 @@ const withStatements = (chunk: ScannedChunk): ChunkStatements => ({
 
 interface Contradiction {
   readonly chunk: ScannedChunk
-  readonly said: Statements.Statement
+  readonly statement: Statements.Statement
   readonly reasons: ReadonlyArray<Statements.Disagreement>
-  readonly alike: number
+  readonly similarity: number
 }
 
 /** Contradictions of one statement, at most one per passage. */
@@ -65,13 +65,13 @@ const contradictionsWith = (
   others.flatMap(({ chunk, statements }) => {
     // A passage that also contains the same statement does not contradict it.
     if (statements.some((other) => Statements.isSame(statement, other))) return []
-    const found = statements.flatMap((said): ReadonlyArray<Contradiction> => {
-      const reasons = Statements.disagreements(statement, said)
+    const found = statements.flatMap((other): ReadonlyArray<Contradiction> => {
+      const reasons = Statements.disagreements(statement, other)
       return reasons.length === 0
         ? []
-        : [{ chunk, said, reasons, alike: Statements.similarity(statement, said) }]
+        : [{ chunk, statement: other, reasons, similarity: Statements.similarity(statement, other) }]
     })
-    return found.toSorted((one, other) => other.alike - one.alike).slice(0, 1)
+    return found.toSorted((one, other) => other.similarity - one.similarity).slice(0, 1)
   })
 
 const contradictionsOf = (
@@ -81,17 +81,17 @@ const contradictionsOf = (
   statements.flatMap((statement) => {
     const found = contradictionsWith(statement, others)
     if (new Set(found.map((one) => one.chunk.documentId)).size > maxVariants) return []
-    return found.map(({ alike, chunk: other, reasons, said }) => {
-      const pair = [`${chunk.id} ${statement.text}`, `${other.id} ${said.text}`].toSorted()
+    return found.map(({ chunk: otherChunk, reasons, similarity, statement: other }) => {
+      const pair = [`${chunk.id} ${statement.text}`, `${otherChunk.id} ${other.text}`].toSorted()
       return {
         id: idOf("contradiction", ...pair),
         kind: "contradiction" as const,
         chunkId: chunk.id,
-        otherChunkId: other.id,
+        otherChunkId: otherChunk.id,
         said: statement.text,
-        otherSaid: said.text,
+        otherSaid: other.text,
         reasons,
-        weight: 1 + alike
+        weight: 1 + similarity
       }
     })
   })

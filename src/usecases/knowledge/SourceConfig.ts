@@ -47,8 +47,8 @@ export const changeConfig = Effect.fn("SourceConfig.changeConfig")(function* (
     const next: Config = created.config
     return next
   }
-  const given = yield* Effect.mapError(decodeUploaded({ config }), (error) => refused(error))
-  const { artifact, ...rest } = given.config
+  const decoded = yield* Effect.mapError(decodeUploaded({ config }), (error) => refused(error))
+  const { artifact, ...rest } = decoded.config
   if (artifact !== undefined && artifact !== stored.value) {
     return yield* invalid([
       issue(["config", "artifact"], "The uploaded document stays: add a source for another one")

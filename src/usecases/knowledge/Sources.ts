@@ -142,8 +142,8 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     /** Returns the earlier response for the key, else runs `make`. Both happen in one transaction. */
     const withIdempotencyKey = <E, R>(key: AgentKey, idempotencyKey: string, make: Effect.Effect<Created, E, R>) =>
       Effect.gen(function* () {
-        const known = yield* idempotency.claim(key, idempotencyKey)
-        if (Option.isSome(known)) return yield* Effect.orDie(decodeCreated(known.value))
+        const earlier = yield* idempotency.claim(key, idempotencyKey)
+        if (Option.isSome(earlier)) return yield* Effect.orDie(decodeCreated(earlier.value))
         const created = yield* make
         const answer = yield* Effect.orDie(encodeCreated(created))
         yield* idempotency.answer(key, idempotencyKey, answer)

@@ -134,19 +134,19 @@ class RowSearch {
         state = { before: "nothing", words: noWords, from: first.start }
         continue
       }
-      const taken = certain ?? this.phoneAt(at, state, words)
-      const last = taken === null ? undefined : groups[taken.to]
-      if (taken === null || last === undefined) {
+      const match = certain ?? this.phoneAt(at, state, words)
+      const last = match === null ? undefined : groups[match.to]
+      if (match === null || last === undefined) {
         const isFirst = state.before === "nothing" || state.before === "number"
         state = { ...state, before: isFirst ? "group" : "groups" }
         at++
         continue
       }
-      const begin = taken.kind === "phone" ? beginOf(text, first) : first.start
-      yield { kind: taken.kind, start: begin, end: last.end }
-      const isPhone = taken.kind === "phone" && words.isPhone
+      const begin = match.kind === "phone" ? beginOf(text, first) : first.start
+      yield { kind: match.kind, start: begin, end: last.end }
+      const isPhone = match.kind === "phone" && words.isPhone
       state = { before: "number", words: { isPhone, isOther: false }, from: last.end }
-      at = taken.to + 1
+      at = match.to + 1
     }
   }
 }

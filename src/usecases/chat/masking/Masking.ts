@@ -160,9 +160,9 @@ export class Masking {
 
   /** Masks a tool's answer. Placeholders that the tool received keep their meaning. */
   readonly maskToolAnswer = (input: JsonObject | null, value: JsonValue): JsonValue => {
-    const given = new Set<string>()
-    for (const [, inner = ""] of JSON.stringify(input ?? {}).matchAll(bracketed)) given.add(keyOf(inner))
-    return this.maskJson(value, (key) => given.has(key))
+    const received = new Set<string>()
+    for (const [, inner = ""] of JSON.stringify(input ?? {}).matchAll(bracketed)) received.add(keyOf(inner))
+    return this.maskJson(value, (key) => received.has(key))
   }
 
   /** Masks a recorded tool answer in a replay. Old placeholders stay, and no value gets one of them. */
@@ -305,8 +305,8 @@ export class Masking {
   }
 
   #placeholderOf(kind: string, value: string): string {
-    const given = this.#placeholders.get(value)
-    if (given !== undefined) return given
+    const existing = this.#placeholders.get(value)
+    if (existing !== undefined) return existing
     const number = (this.#lastNumbers.get(kind) ?? 0) + 1
     this.#lastNumbers.set(kind, number)
     if (kind !== literalKind) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1)

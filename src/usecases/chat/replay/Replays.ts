@@ -181,10 +181,10 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       draft: QaPair | null = null
     ) {
       const scope: ReadScope = { ...of, sourceScope: null }
-      const known = yield* withResources(scope, chosen)
-      const agent = draft === null ? known : { ...known, hasCurated: true, hasSources: true }
+      const agentWithResources = yield* withResources(scope, chosen)
+      const agent = draft === null ? agentWithResources : { ...agentWithResources, hasCurated: true, hasSources: true }
       const search = draft === null ? environment.search : DraftAnswer.withDraft(environment.search, draft)
-      const given = { ...environment, search }
+      const replayEnvironment = { ...environment, search }
       const question = Effect.fn("Replays.question")(function* (
         { question: text, responseSchema }: Pick<TestCaseFields, "question" | "responseSchema">,
         runId: RunId | null
@@ -209,11 +209,11 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
           events: Option.match(stored, { onNone: () => [], onSome: (run) => run.events }),
           history: []
         }
-        return yield* timedReplay(given, scope, asked, agent)
+        return yield* timedReplay(replayEnvironment, scope, asked, agent)
       })
       const turn = Effect.fn("Replays.turn")(function* (runId: RunId) {
         const stored = yield* runs.find(scope, runId)
-        return Option.isNone(stored) ? null : yield* timedReplay(given, scope, stored.value, agent)
+        return Option.isNone(stored) ? null : yield* timedReplay(replayEnvironment, scope, stored.value, agent)
       })
       return { question, turn }
     })

@@ -52,11 +52,11 @@ const cut = (value: JsonValue, limit: number): JsonValue => {
 const progressOf = (turn: Turn, tools: TurnTools, call: Call) => {
   let left = maxProgressTexts
   return {
-    say: (said: string) =>
+    emit: (progress: string) =>
       Effect.suspend(() => {
         if (left <= 0) return Effect.void
         left -= 1
-        const text = tools.scrubber.text(said).slice(0, maxProgressCharacters).toWellFormed()
+        const text = tools.scrubber.text(progress).slice(0, maxProgressCharacters).toWellFormed()
         return emit(turn, { _tag: "ToolProgress", id: call.id, text })
       }),
     /** Progress after the answer would replace it. */
@@ -81,7 +81,7 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   const progress = progressOf(turn, tools, call)
   const answering = refused
     ? Effect.fail(toolFailure("TOOL_FAILED", `more than ${maxCallsPerStep} calls at once`))
-    : Effect.ensuring(tools.call(call.name, call.input, progress.say), progress.end)
+    : Effect.ensuring(tools.call(call.name, call.input, progress.emit), progress.end)
   return yield* Effect.matchEffect(answering, {
     onSuccess: (value) =>
       Effect.gen(function* () {

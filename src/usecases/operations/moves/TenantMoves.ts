@@ -61,10 +61,10 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
 
     /** Begins a move, or continues it. Both sides note who drives it before anything is copied. */
     const begin = Effect.fn("TenantMoves.begin")(function* (tenantId: TenantId, request: Wire.Begin) {
-      const known = yield* moves.find(tenantId)
+      const existing = yield* moves.find(tenantId)
       const isThere = (yield* nameOf(tenantId)) !== null
-      if (Option.isNone(known) && request.role === "origin" && !isThere) return yield* noSuch("tenant")
-      if (Option.isNone(known) && request.role === "destination" && isThere)
+      if (Option.isNone(existing) && request.role === "origin" && !isThere) return yield* noSuch("tenant")
+      if (Option.isNone(existing) && request.role === "destination" && isThere)
         return yield* new Conflict({ message: "The destination has a tenant with this id already." })
       if (!(yield* moves.begin(tenantId, request)))
         return yield* new Conflict({
