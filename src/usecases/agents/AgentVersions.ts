@@ -42,7 +42,9 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
     const orNoSuchVersion = <A>(found: Option.Option<A>) =>
       Option.match(found, { onNone: noSuchVersion, onSome: Effect.succeed<A> })
 
-    /** Runs `change` if the version passes the gate. What is published meanwhile cannot change. */
+    /**
+     * Runs `change` if the version passes the gate. The agent is locked, so that nothing else is published meanwhile.
+     */
     const ifGatePasses = <A, E>(scope: TenantScope, id: AgentId, version: number, change: Effect.Effect<A, E>) =>
       agents
         .lock(scope, id)

@@ -165,7 +165,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
         const { note = null, publish = true } = change
         const changed = yield* store.update(scope, id, { changes, from, publish, note, author }, expected)
         if (Option.isNone(changed)) return yield* outdated(before.version)
-        // The settings that are checked are those that have been published.
+        // Checked after the update, so that exactly the published settings are checked.
         if (publish && !force)
           yield* gate.checkVersion(scope, id, changed.value.version, before.publishedVersion)
         return changed.value

@@ -90,7 +90,7 @@ const counted = (texts: ReadonlyArray<string>): ReadonlyMap<string, number> => {
   return counts
 }
 
-/** The items of `all` that exceed the equal items of `other`. */
+/** The items of `all` without an equal item in `other`. Equal items are matched one to one. */
 const surplusOf = <A>(all: ReadonlyArray<A>, textOf: (one: A) => string, other: ReadonlyArray<string>) => {
   const left = new Map(counted(other))
   return all.filter((one) => {

@@ -291,8 +291,8 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     })
 
     /**
-     * Puts the answer in the place of an earlier one to the same question, in whichever source of approved answers. Else
-     * adds it to the newest of them. Creates a source when there is none or the newest one is full.
+     * Replaces earlier answers to the same question in the agent's sources of corrections. If there are none, adds the
+     * answer to the newest of these sources, or creates a source when there is none or it is full.
      */
     const publish = Effect.fn("Corrections.publish")(function* (scope: AgentScope, pair: QaPair) {
       const without = (pairs: ReadonlyArray<QaPair>) =>

@@ -128,7 +128,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
         outcomeOf({ scope: agent, masking: settings.masking }, prepared, kind, question).pipe(
           Effect.tap((outcome) => store.record(scope, id, question.position, outcome)),
           Effect.tap((outcome) => Ref.update(usedTokens, (sum) => sum + tokensOf(outcome))),
-          // No question waits in an experiment that has ended.
+          // Ends the loop: an ended experiment has no waiting questions.
           Effect.catchTag("TURN_LIMIT_EXCEEDED", ({ message }) => store.end(scope, id, "failed", message))
         )
       for (;;) {

@@ -56,7 +56,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
         const found = yield* experiments.latest(scope, { settingsHash: settings, casesHash: cases })
         if (Option.isNone(found)) return Option.none()
         const outcomes = yield* experiments.listOutcomes(scope, found.value.id)
-        // Results are deleted with their cases.
+        // Results are deleted with their cases, so some may be missing.
         return outcomes.length < count ? Option.none() : Option.some(reportOf(outcomes))
       })
 
@@ -72,7 +72,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       const publishedVersion = publishedBefore ?? published.value.publishedVersion
       const before = yield* agents.settingsOf(scope, scope.agentId, publishedVersion)
       const newHash = settingsHash(settings)
-      // No reply can change.
+      // Equal settings: no reply can change.
       if (Option.isSome(before) && settingsHash(before.value) === newHash) return
       const currentCasesHash = casesHash(rows.map(testCaseFields))
       const found = yield* latestReport(scope, newHash, currentCasesHash, rows.length)

@@ -1,6 +1,6 @@
 /**
- * Group commit: deliveries that arrive during a transaction share the next one. At 64 connections the database commits
- * once for all of them. Each delivery is answered after its commit, and one that cannot be stored fails alone.
+ * Group commit: deliveries that arrive during a transaction share the next one. With 64 connections, one commit serves
+ * all of them. Each delivery is answered after its commit, and one that cannot be stored fails alone.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"

@@ -102,9 +102,9 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     })
 
     /**
-     * True when the sender has reached the channel's limit of answers. False when the counter is unavailable. Counts the
-     * message, so it runs in the transaction that stores it: another attempt does not count it again. It is a transaction
-     * of its own in there, because a failed statement would end the other one.
+     * True when the sender has reached the channel's limit of answers. False when the counter is unavailable. Counts
+     * the message, so it runs in the transaction that stores it: another attempt does not count it again. It uses a
+     * savepoint, because a failed statement would otherwise abort that transaction.
      */
     const isOverLimit = ({ accountId, channel, kind, sender }: InboundMessage) => {
       const limit = adapters.named(channel)?.senderLimit

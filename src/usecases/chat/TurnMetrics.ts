@@ -61,7 +61,7 @@ const ratedBy = {
   up: Metric.tagged(ratings, "rating", "up"),
   down: Metric.tagged(ratings, "rating", "down")
 }
-/** The agent with its reply, the person, or the service, because the agent cannot answer or cannot be heard. */
+/** The agent in its reply, the person, or the service: the agent cannot answer, or its reply cannot be delivered. */
 const requestedBy = {
   agent: Metric.tagged(handoffs, "by", "agent"),
   person: Metric.tagged(handoffs, "by", "person"),

@@ -126,7 +126,7 @@ const groupToName = (
 ): ReadonlyArray<UnnamedGroup> => {
   const [newest] = rows
   if (newest === undefined || rows.length < 2) return []
-  // What several agents were asked is named by the agent of the newest turn, from its questions alone.
+  // A group of several agents is named for the agent of the newest turn, from that agent's questions alone.
   const own = rows.filter(({ agentId }) => agentId === newest.agentId).map(({ question }) => question)
   const questions = [...new Set(own.includes(title) ? [title, ...own] : own)]
   return [{ tenantId, agentId: newest.agentId, id, masking: newest.masking, questions }]
@@ -196,7 +196,10 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       return vectors
     })
 
-    /** Unanswered searches for each source: counted for the sources with results, else for all of the agent's. */
+    /**
+     * Returns a function that counts a group's turns for each source: for the sources that a turn's search found, else,
+     * if it is unanswered, for all sources of its agent.
+     */
     const searchedIn = Effect.fn("Insights.searchedIn")(function* (
       scope: TenantScope,
       groups: ReadonlyArray<TurnGroup>

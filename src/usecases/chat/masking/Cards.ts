@@ -34,7 +34,7 @@ const cardGap = /^[ \u00a0\u202f.\u2010-\u2013-]{1,2}$/u
 
 /**
  * The last group of the card number that begins at `from`; -1 if none begins there. A card number that may be complete
- * ends before a group that `ends` names.
+ * ends before a group for which `ends` is true.
  */
 export const cardAt = (groups: Groups, from: number, ends: (at: number) => boolean): number => {
   const first = groups[from]?.digits ?? ""

@@ -44,7 +44,7 @@ const digitsOf = (groups: Groups, from: number, to: number): string =>
 interface State {
   readonly before: PrecedingDigits
   readonly words: Words
-  /** The position in the text from which the words still tell what a number is. */
+  /** The position from which the distance between the words and a number is measured. */
   readonly from: number
 }
 
@@ -66,7 +66,10 @@ class RowSearch {
   private readonly mayBeCard = (at: number): boolean =>
     this.settings.cards && cardAt(this.groups, at, () => false) >= 0
 
-  /** A card number by chance is a part of the number before it, if what follows its first group stands for itself. */
+  /**
+   * True when a card number surely begins at the group. Digits may have its form by chance: when a card or phone number
+   * begins at the next group, this one does not count.
+   */
   private readonly beginsCard = (at: number): boolean =>
     this.mayBeCard(at) && !this.mayBeCard(at + 1) && !beginsPlain(this.groups, at + 1, () => false)
 

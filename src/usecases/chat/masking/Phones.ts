@@ -128,8 +128,8 @@ const unmarked: Marks = { hasPlus: false, hasBracket: false, isOther: false }
 type GroupTest = (at: number) => boolean
 
 /**
- * The last group of the number that begins at `from`, without words before it; -1 if none begins there. It ends before a
- * card number, and if it may be complete, before a group that `ends` names.
+ * The last group of the number that begins at `from`, without words before it; -1 if none begins there. It ends before
+ * a card number, and if it may be complete, before a group for which `ends` is true.
  */
 const plainEnd = (groups: Groups, from: number, beginsCard: GroupTest, ends: GroupTest): number => {
   const first = groups[from]

@@ -104,7 +104,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       return {
         rows: rows.map(({ attachments, position: _, ...message }) => ({
           ...message,
-          // A model that hands over without text gets the same sentence, so the author is irrelevant.
+          // The notice is the same sentence, whether the service or the agent hands over.
           notice:
             message.role === "assistant" && Notices.isNotice(message.content) ? ("handoff" as const) : null,
           media: attachments.map(mediaOf)

@@ -129,7 +129,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       )
 
     const fence = (tenantId: TenantId, { awaitsTurns, driver, millis }: Wire.Fence) =>
-      // Jobs that were queued by transactions that had begun before the pause.
+      // Also takes jobs from transactions that had begun before the pause.
       Effect.map(
         moves.fence(tenantId, driver, millis, { awaitsTurns, also: jobs.take(tenantId, { running: true }) }),
         (changed) => ({
@@ -183,7 +183,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     const writeEvents = (tenantId: TenantId, { driver, events }: Wire.WriteEvents) =>
       requireDriver(tenantId, driver, Effect.as(jobs.storeEvents(events), {}))
 
-    /** Removes some events and rows, and at last what is left of the jobs, of a tenant that is not served here. */
+    /** Removes some events and rows of a tenant that is not served here, and at the end its remaining jobs. */
     const removeSome = (tenantId: TenantId, { driver }: Wire.RemoveSome) =>
       Effect.gen(function* () {
         const removed = yield* rows.whileAway(tenantId, driver, jobs.removeEvents(tenantId))
