@@ -248,8 +248,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         Effect.onInterrupt(() => store.release({ tenantId }, tool.id, lease))
       )
       return Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(store.lease({ tenantId }, tool.id, basis, row?.version ?? null, lease), (isOurs) =>
-          isOurs
+        Effect.flatMap(store.lease({ tenantId }, tool.id, basis, row?.version ?? null, lease), (hasLease) =>
+          hasLease
             ? Effect.flatMap(FiberSet.run(renewals, Effect.interruptible(work)), (fiber) =>
                 restore(Fiber.join(fiber))
               )
@@ -276,8 +276,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         const row = Option.getOrNull(yield* store.find(owner, tool.id))
         const version = row?.version ?? null
         firstVersion = firstVersion === undefined ? version : firstVersion
-        const isOurs = row !== null && row.basis === basis && row.state === "connected"
-        const tokens = isOurs ? Option.getOrNull(yield* openTokens(row)) : null
+        const isConnected = row !== null && row.basis === basis && row.state === "connected"
+        const tokens = isConnected ? Option.getOrNull(yield* openTokens(row)) : null
         // A token that another process has just requested is used, however short it lasts.
         const isNew = version !== firstVersion
         const access = tokens !== null && (isNew || tokens.access !== rejected) ? tokens.access : null
@@ -326,8 +326,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const deadline = (yield* Clock.currentTimeMillis) + maxWaitMillis
       for (;;) {
         const row = Option.getOrNull(yield* store.find(owner, tool.id))
-        const isOurs = row !== null && row.basis === basis && row.state === "connected"
-        const access = isOurs ? Option.getOrNull(yield* openTokens(row))?.access : undefined
+        const isConnected = row !== null && row.basis === basis && row.state === "connected"
+        const access = isConnected ? Option.getOrNull(yield* openTokens(row))?.access : undefined
         if (row === null || access === undefined) return yield* Effect.fail(connectionRequired(tool))
         // Another call has received one meanwhile.
         if (access !== token) return access

@@ -176,8 +176,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       for (let wait = 20; ; wait = Math.min(wait * 2, 250)) {
         const nextEnd = yield* runningTurns.nextEnd(conversationId)
         const place = yield* turns.place(scope, conversationId, ticket, turn.opening)
-        const ours = place.state === "AI_ACTIVE" && place.epoch === admission.epoch
-        if (place.clear && !ours) return yield* Identity.notActive()
+        const mayAnswer = place.state === "AI_ACTIVE" && place.epoch === admission.epoch
+        if (place.clear && !mayAnswer) return yield* Identity.notActive()
         if (place.clear) return place.history
         if (place.dead) yield* instance.sweep
         yield* Effect.timeoutOption(nextEnd, wait)
