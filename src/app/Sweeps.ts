@@ -43,7 +43,7 @@ export const start = Effect.gen(function* () {
     TableStatistics.interval,
     Effect.as(TableStatistics.analyzeGrown, false)
   )
-  yield* profiles.aim
+  yield* profiles.setTarget
   yield* repeatRounds("The sweep of embedding profiles", idlePause, profiles.sweep)
   const reindex = yield* Reindex
   yield* repeatRounds("The re-indexing of stored documents", Duration.hours(1), reindex.sweep)
@@ -54,7 +54,7 @@ export const start = Effect.gen(function* () {
   yield* repeatRounds("The sweep of unanswered messages", idlePause, inbound.sweep)
   const alerts = yield* JobAlerts
   yield* repeatRounds("The alert of failed jobs", Duration.seconds(15), Effect.as(alerts.sweep, false))
-  yield* repeatRounds("The removal of old vectors", Duration.hours(1), profiles.forget)
+  yield* repeatRounds("The removal of old vectors", Duration.hours(1), profiles.removeUnused)
   yield* repeatRounds("The cleanup of the inbox of channels", Duration.hours(1), inbox.prune)
   yield* repeatRounds(
     "The sweep of scheduled readings",

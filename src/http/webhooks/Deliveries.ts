@@ -20,7 +20,7 @@ const routes = Effect.map(WebhookIngress, (ingress): ReadonlyArray<RawRequests.R
     maxBodyBytes: webhookLimit,
     answer: (request) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => ingress.deliver(adapter, delivery(request, now))),
-    answerAtOnce: (request, now, done) => ingress.take(adapter, delivery(request, now), done)
+    answerAtOnce: (request, now, done) => ingress.tryDeliver(adapter, delivery(request, now), done)
   }))
 )
 

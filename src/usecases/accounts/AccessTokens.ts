@@ -32,7 +32,7 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
       yield* requireFutureExpiry(expiresAt)
       const text = `${secretPrefix}${yield* credentials.token}`
       const secret = Redacted.make(text)
-      const made = yield* store.insert(user, {
+      const created = yield* store.insert(user, {
         id: yield* newId.token,
         userId: user.userId,
         name,
@@ -41,8 +41,8 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
         scopes,
         expiresAt: expiresAt ?? null
       })
-      if (Option.isNone(made)) return yield* new Unauthorized({ message: "Sign in first." })
-      return { token: made.value, secret }
+      if (Option.isNone(created)) return yield* new Unauthorized({ message: "Sign in first." })
+      return { token: created.value, secret }
     })
 
     /** Revokes a token permanently. Revoking it again changes nothing. */

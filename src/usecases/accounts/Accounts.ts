@@ -32,7 +32,7 @@ const maxConcurrentAttempts = 1
 const maxAttempts = 4_096
 const maxWaitingAttempts = 1_024
 
-/** Owner of the hashing of a new tenant's password: the limit is shared between tenants, and there is none yet. */
+/** Owner of the work of hashing a new tenant's password: it is limited per tenant, and there is no tenant yet. */
 const operator = "operator"
 
 export const tooManySignIns = () =>
@@ -140,7 +140,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       return { account, hash, right }
     })
 
-    /** Once the password is verified, a failure is counted also if the client has left. */
+    /** Once the password is verified, a failure is counted even if the client has disconnected. */
     const openSession = Effect.fn("Accounts.openSession")(function* (
       attempt: Attempt,
       password: Login["password"],

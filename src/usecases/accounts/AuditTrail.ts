@@ -7,8 +7,8 @@ import { ServiceUnavailable } from "../../domain/Errors.ts"
 import type { TenantId } from "../../domain/Ids.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 
-/** The actor, request and tenant of a change. */
-export interface By {
+/** Who changes something, in which request, and for which tenant. */
+export interface AuditContext {
   readonly tenantId: TenantId
   readonly actor: Actor
   readonly requestId: string
@@ -22,7 +22,7 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
     const list = (scope: TenantScope, page: PageRequest) => log.list(scope.tenantId, page)
 
     /** SERVICE_UNAVAILABLE when the entry could not be written. */
-    const record = Effect.fn("AuditTrail.record")(function* (by: By, action: string, target: string) {
+    const record = Effect.fn("AuditTrail.record")(function* (by: AuditContext, action: string, target: string) {
       yield* log.record({ ...by, action, target }).pipe(
         Effect.tapErrorCause((cause) => Effect.logError("A change could not be audited", { action }, cause)),
         Effect.mapError(
@@ -39,7 +39,7 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
      * failed change is not recorded.
      */
     const change = <A, E, R>(
-      by: By,
+      by: AuditContext,
       action: string,
       change: Effect.Effect<A, E, R>,
       target: (outcome: A) => string

@@ -30,9 +30,9 @@ export const requireFutureExpiry = Effect.fn(function* (expiresAt: DateTime.Utc 
 })
 
 /** The source scope of a key is fixed. That of a widget's key can change, because its public id stays the same. */
-type Changed = PatchKey & Pick<KeyChanges, "sourceScope">
+type KeyPatch = PatchKey & Pick<KeyChanges, "sourceScope">
 
-const changesOf = ({ allowedOrigins, ...given }: Changed): KeyChanges => ({
+const changesOf = ({ allowedOrigins, ...given }: KeyPatch): KeyChanges => ({
   ...given,
   ...(allowedOrigins === undefined ? {} : { allowedOrigins: allowedOrigins ?? [] })
 })
@@ -47,9 +47,9 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
     const insert = Effect.fn("Keys.insert")(function* (
       scope: TenantScope,
       key: Omit<NewKey, "id" | "prefix" | "fingerprint">,
-      begins = secretPrefix
+      startsWith = secretPrefix
     ) {
-      const text = `${begins}${yield* credentials.token}`
+      const text = `${startsWith}${yield* credentials.token}`
       const secret = Redacted.make(text)
       const row = {
         ...key,
@@ -65,12 +65,12 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       { agentId, tenantId }: AgentScope,
       key: Pick<NewKey, "name" | "allowedOrigins" | "sourceScope">
     ) {
-      const made = yield* insert(
+      const created = yield* insert(
         { tenantId },
         { ...key, agentId, permissions: ["chat"], expiresAt: null, rateLimit: null },
         widgetPrefix
       )
-      return { key: made.key, publicId: Redacted.value(made.secret) }
+      return { key: created.key, publicId: Redacted.value(created.secret) }
     })
 
     /** A new key of the agent with its secret, which is not shown again. */
@@ -119,7 +119,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
     const patch = Effect.fn("Keys.patch")(function* (
       scope: TenantScope,
       id: KeyId,
-      change: Changed,
+      change: KeyPatch,
       expected: number | null = null
     ) {
       yield* requireFutureExpiry(change.expiresAt)

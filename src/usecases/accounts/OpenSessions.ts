@@ -12,21 +12,21 @@ import { SessionStore } from "../../store/accounts/Sessions.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
 
 /** The fingerprint of the caller's session; null for an access token. */
-const ownOf = ({ session }: SessionUser) => (session === null ? null : Buffer.from(session, "base64url"))
+const ownFingerprint = ({ session }: SessionUser) => (session === null ? null : Buffer.from(session, "base64url"))
 
 export class OpenSessions extends Effect.Service<OpenSessions>()("usecases/accounts/OpenSessions", {
   effect: Effect.gen(function* () {
     const store = yield* SessionStore
     const team = yield* TeamStore
 
-    const member = Effect.fn("OpenSessions.member")(function* (scope: TenantScope, userId: UserId) {
+    const requireMember = Effect.fn("OpenSessions.member")(function* (scope: TenantScope, userId: UserId) {
       yield* team.find(scope, userId).pipe(orNoSuch("user"))
     })
 
     /** Sessions of a member, last used first, at most a hundred. */
     const list = Effect.fn("OpenSessions.list")(function* (by: SessionUser, userId: UserId) {
-      yield* member(by, userId)
-      return yield* store.list(by, userId, ownOf(by))
+      yield* requireMember(by, userId)
+      return yield* store.list(by, userId, ownFingerprint(by))
     })
 
     const end = Effect.fn("OpenSessions.end")(function* (by: SessionUser, userId: UserId, id: SignInId) {
@@ -35,8 +35,8 @@ export class OpenSessions extends Effect.Service<OpenSessions>()("usecases/accou
 
     /** Ends all sessions of a member except the caller's. Returns their number. */
     const endOthers = Effect.fn("OpenSessions.endOthers")(function* (by: SessionUser, userId: UserId) {
-      yield* member(by, userId)
-      return yield* store.endOthers(by, userId, ownOf(by))
+      yield* requireMember(by, userId)
+      return yield* store.endOthers(by, userId, ownFingerprint(by))
     })
 
     return { list, end, endOthers } as const

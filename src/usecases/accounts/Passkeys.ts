@@ -36,7 +36,7 @@ export const challengeLifetime = Duration.minutes(5)
 const maxPasskeys = 20
 
 /** Account name for counting failures: before a passkey is proven the person is unknown. */
-const anybody = Email.make("passkeys@sign-in")
+const unknownPerson = Email.make("passkeys@sign-in")
 
 /** The sealed state that the browser keeps between the challenge and the answer. */
 const Flow = Schema.parseJson(
@@ -57,16 +57,17 @@ const expiredRequest = () =>
     "Expected the answer to the last challenge",
     "It took too long, or was started in another window. Try again."
   )
-const unproven = () =>
+const invalidPasskey = () =>
   invalidField(
     ["credential"],
     "Expected a verified passkey of this address",
     "The passkey was not made for this dashboard, or without checking who you are."
   )
 const passkeyExists = () => new Conflict({ message: "This passkey is known already." })
-const tooMany = () =>
+const tooManyPasskeys = () =>
   new Conflict({ message: `You have ${maxPasskeys} passkeys. Remove one before you add another.` })
-const refusal = () => new Unauthorized({ message: "This passkey is not registered." })
+const unknownPasskey = () => new Unauthorized({ message: "This passkey is not registered." })
+
 export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Passkeys", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -95,11 +96,11 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       const flow = Option.flatMap(text, decodeFlow)
       if (Option.isNone(flow) || flow.value.until < (yield* Clock.currentTimeMillis))
         return Option.none<Flow>()
-      const first = yield* Effect.mapError(
+      const isFirstUse = yield* Effect.mapError(
         dedupe.claim(`passkey:${flow.value.challenge}`, challengeLifetime),
         tooManySignIns
       )
-      return first ? flow : Option.none<Flow>()
+      return isFirstUse ? flow : Option.none<Flow>()
     })
 
     /** Passkeys of the signed-in person, oldest first. */
@@ -109,15 +110,15 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
 
     /** The options for the browser to create another passkey. */
     const beginAdding = Effect.fn("Passkeys.beginAdding")(function* (by: SessionUser, { rpId }: PasskeySite) {
-      const own = yield* store.list(by, by.userId)
-      if (own.length >= maxPasskeys) return yield* tooMany()
+      const existing = yield* store.list(by, by.userId)
+      if (existing.length >= maxPasskeys) return yield* tooManyPasskeys()
       const { challenge, flow } = yield* beginFlow({ userId: by.userId, session: by.session })
       const options: typeof CreationOptions.Type = {
         challenge,
         rp: { id: rpId, name: "Spoke" },
         user: { id: Encoding.encodeBase64Url(by.userId), name: by.email, displayName: by.email },
         pubKeyCredParams: proofs.algorithms.map((alg) => ({ type: "public-key", alg })),
-        excludeCredentials: own.map(({ credentialId }) => ({ type: "public-key", id: credentialId })),
+        excludeCredentials: existing.map(({ credentialId }) => ({ type: "public-key", id: credentialId })),
         authenticatorSelection: {
           residentKey: "required",
           requireResidentKey: true,
@@ -143,14 +144,14 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       }
       const proof = yield* proofs.made(credential, { ...site, challenge: flow.value.challenge }).pipe(
         Effect.tapError(({ message }) => Effect.logWarning("A passkey was not added", { reason: message })),
-        Effect.mapError(unproven)
+        Effect.mapError(invalidPasskey)
       )
       const id = PasskeyId.make(typeId("psk", yield* Clock.currentTimeMillis))
       const addition = Effect.gen(function* () {
         // Locked, so that a person who is removed or gets another password meanwhile adds no passkey.
         yield* team.lock(by)
-        const own = yield* store.list(by, by.userId)
-        if (own.length >= maxPasskeys) return yield* tooMany()
+        const existing = yield* store.list(by, by.userId)
+        if (existing.length >= maxPasskeys) return yield* tooManyPasskeys()
         if (!(yield* sessions.isOpen(by, by.userId, Buffer.from(by.session ?? "", "base64url")))) {
           return yield* expiredRequest()
         }
@@ -158,9 +159,9 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
           return yield* passkeyExists()
         return yield* list(by)
       })
-      const now = yield* addition.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
-      const made = now.find((each) => each.id === id)
-      return made ?? (yield* noSuch("passkey"))
+      const passkeys = yield* addition.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+      const added = passkeys.find((each) => each.id === id)
+      return added ?? (yield* noSuch("passkey"))
     })
 
     const remove = Effect.fn("Passkeys.remove")(function* (by: SessionUser, id: PasskeyId) {
@@ -179,11 +180,11 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       return { options, flow }
     })
 
-    /** The reason of a refused sign-in is only logged. */
+    /** Logs why a sign-in is refused. The caller does not learn the reason. */
     const refused = (reason: string) =>
       Effect.zipRight(
         Effect.logWarning("A sign-in with a passkey was refused", { reason }),
-        Effect.fail(refusal())
+        Effect.fail(unknownPasskey())
       )
 
     const openSession = Effect.fn("Passkeys.openSession")(function* (
@@ -211,7 +212,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
         // Locked, so that a person who is removed or gets another password meanwhile does not sign in.
         yield* team.lock(passkey)
         if (!(yield* store.use(passkey, passkey.id, state))) return yield* refused("removed, or copied")
-        const isIn = yield* sessions.insert({
+        const isOpened = yield* sessions.insert({
           fingerprint,
           tenantId,
           userId,
@@ -220,7 +221,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
           ...origin,
           lifetime: sessionLifetime
         })
-        return isIn ? undefined : yield* refused("switched off")
+        return isOpened ? undefined : yield* refused("switched off")
       })
       yield* entry.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
       return { user: User.make({ id: userId, tenantId, email: passkey.email, role: passkey.role }), token }
@@ -237,9 +238,9 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       origin: typeof SessionOrigin.Type
     ) {
       const network = origin.address ?? ""
-      const attempt = { email: anybody, address: network }
+      const attempt = { email: unknownPerson, address: network }
       const { failures, window } = signInThrottle
-      const tried = Effect.gen(function* () {
+      const throttled = Effect.gen(function* () {
         const wait = yield* sessions.wait(attempt, window, failures)
         if (Option.isSome(wait)) return yield* tooManyFailures(wait.value)
         return yield* openSession(sealed, credential, site, origin).pipe(
@@ -247,7 +248,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
           Effect.uninterruptible
         )
       })
-      return yield* tried.pipe(
+      return yield* throttled.pipe(
         limiter.withPermit(network),
         Effect.catchTag("LimitReached", () => Effect.fail(tooManySignIns()))
       )

@@ -21,7 +21,7 @@ const differentRequest = () =>
   new Conflict({
     message: "This Idempotency-Key was sent with another request. Use a new one for each request."
   })
-const unknown = () =>
+const unknownOutcome = () =>
   new Conflict({
     message:
       "The first request with this Idempotency-Key has not ended, or its result is unknown. Check its effect before you send another."
@@ -40,12 +40,12 @@ export class RepeatedRequests extends Effect.Service<RepeatedRequests>()(
 
       /** The response to the earlier request; none for the first one. */
       const begin = Effect.fn("RepeatedRequests.begin")(function* (request: RepeatableRequest) {
-        const known = yield* store.claim(request)
-        if (Option.isNone(known)) return Option.none<StoredAnswer>()
-        if (!known.value.isSame) return yield* differentRequest()
-        if (known.value.answer === null) return yield* unknown()
-        const opened = yield* box.open("stored-answer", known.value.answer)
-        if (Option.isNone(opened)) return yield* unknown()
+        const earlier = yield* store.claim(request)
+        if (Option.isNone(earlier)) return Option.none<StoredAnswer>()
+        if (!earlier.value.isSame) return yield* differentRequest()
+        if (earlier.value.answer === null) return yield* unknownOutcome()
+        const opened = yield* box.open("stored-answer", earlier.value.answer)
+        if (Option.isNone(opened)) return yield* unknownOutcome()
         return Option.some(yield* Effect.orDie(Schema.decode(StoredAnswer)(opened.value)))
       })
 
@@ -55,7 +55,7 @@ export class RepeatedRequests extends Effect.Service<RepeatedRequests>()(
         answer: StoredAnswer
       ) {
         if (answer.status >= 400 && answer.status < 500) return yield* store.release(request)
-        // The outcome is unknown.
+        // The outcome is unknown: the key stays claimed without a response.
         if (answer.status >= 500) return
         yield* store.keep(request, yield* box.seal("stored-answer", JSON.stringify(answer)))
       })

@@ -11,13 +11,13 @@ import { type Claimed, RetentionStore } from "../../store/accounts/Retention.ts"
 import { UnusedPassages } from "../../store/chat/UnusedPassages.ts"
 import { addWeeks, dropWeeks } from "../../store/Partitions.ts"
 
-/** Batches of one sweep. Tenants take turns: each has one batch before the next tenant. */
-const batches = 50
+/** Maximum batches of one sweep. Tenants take turns, one batch each. */
+const maxBatches = 50
 
 /** Days after which no run of a week is running any more. */
 const daysUntilSettled = 1
-/** Days after a limit of the installation until all traces of that day have been dropped with their week. */
-const untilDropped = 7 + daysUntilSettled
+/** Days after a limit of the installation until the week that holds a day has been dropped. */
+const daysUntilDropped = 7 + daysUntilSettled
 
 /** Limits of the whole installation. For each tenant and kind the shorter limit holds. */
 export class InstallationRetention extends Context.Reference<InstallationRetention>()(
@@ -41,7 +41,10 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
     const patch = ({ tenantId }: TenantScope, change: PatchRetention) =>
       Effect.map(store.patch({ tenantId }, change), (retention) => ({ retention, installation }))
 
-    /** Runs of a limit of the installation go after their week was dropped, so that none of their events is deleted. */
+    /**
+     * The limits of a claimed tenant. Runs that only the installation limits are deleted after their week of events was
+     * dropped, so that no event has to be deleted by itself.
+     */
     const expiryOf = ({ seen, tenantId, ...own }: Claimed): Expiry => {
       const days = (kind: keyof Retention) => shorter(own[kind], installation[kind])
       const runs = days("runs")
@@ -50,7 +53,7 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
         seen,
         conversations: days("conversations"),
         anonymousPeople: days("anonymousPeople"),
-        runs: runs !== null && runs === installation.runs ? runs + untilDropped : runs,
+        runs: runs !== null && runs === installation.runs ? runs + daysUntilDropped : runs,
         auditEntries: days("auditEntries"),
         emailLogs: days("emailLogs"),
         eventDeliveries: days("eventDeliveries"),
@@ -68,7 +71,7 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
 
     /** Returns true when tenants may still wait. */
     const sweep = Effect.gen(function* () {
-      for (let done = 0; done < batches; done++) {
+      for (let done = 0; done < maxBatches; done++) {
         if (yield* runBatch) continue
         // New tenants are looked for when no other is due.
         if (!isLimited || !(yield* store.include)) return false
@@ -76,7 +79,7 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
       return true
     }).pipe(Effect.withSpan("RetentionLimits.sweep"))
 
-    /** Makes the next weeks of traces, and drops those that no tenant keeps. */
+    /** Creates the partitions of the next weeks of traces, and drops those that no tenant keeps. */
     const sweepTraces = Effect.gen(function* () {
       yield* addWeeks
       const now = yield* DateTime.now
@@ -91,7 +94,7 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
       Effect.withSpan("RetentionLimits.sweepTraces")
     )
 
-    /** Removes passages that only dropped weeks had. Returns true when more are to be looked at. */
+    /** Removes passages that only runs of dropped weeks referred to. Returns true when there may be more. */
     const sweepPassages = passages.sweep
 
     return { find, patch, sweep, sweepTraces, sweepPassages } as const

@@ -23,7 +23,7 @@ import { TeamStore } from "../../store/accounts/Team.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
 
 /** The role of people to whom neither a group nor the connection gives one. */
-const leastRole: Role = "viewer"
+const defaultRole: Role = "viewer"
 
 const decodeEmail = Schema.decodeUnknownOption(Email)
 
@@ -54,8 +54,8 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
     const team = yield* TeamStore
     const users = yield* UserStore
 
-    /** Runs changes of one team one at a time. */
-    const changing = <A, E>(scope: TenantScope, change: (connection: Connection) => Effect.Effect<A, E>) =>
+    /** Runs `change` with the tenant's connection. Changes of one team run one at a time. */
+    const changeTeam = <A, E>(scope: TenantScope, change: (connection: Connection) => Effect.Effect<A, E>) =>
       Effect.gen(function* () {
         yield* team.lock(scope)
         const connection = yield* connections.find(scope)
@@ -70,23 +70,23 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
     })
 
     const createPerson = (scope: TenantScope, given: PersonChanges & { readonly userName: string }) =>
-      changing(scope, (connection) =>
+      changeTeam(scope, (connection) =>
         Effect.gen(function* () {
           const email = decodeEmail(given.userName)
-          const own = Option.exists(email, (address) =>
+          const isInOwnDomain = Option.exists(email, (address) =>
             connection.domains.some(({ confirmed, domain }) => confirmed && domain === domainOf(address))
           )
-          if (Option.isNone(email) || !own) return yield* wrongAddress()
+          if (Option.isNone(email) || !isInOwnDomain) return yield* wrongAddress()
           const id = yield* newId.user
-          const role = provisionedRoleOf(connection, []) ?? leastRole
-          const made = yield* users.insert(scope, {
+          const role = provisionedRoleOf(connection, []) ?? defaultRole
+          const created = yield* users.insert(scope, {
             id,
             email: email.value,
             role,
             passwordHash: null,
             passwordBy: null
           })
-          if (Option.isNone(made)) return yield* alreadyTaken("userName")
+          if (Option.isNone(created)) return yield* alreadyTaken("userName")
           if (!(yield* store.setPerson(scope, id, given.externalId ?? null, given.active ?? true))) {
             return yield* alreadyTaken("externalId")
           }
@@ -96,7 +96,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
 
     /** Omitted fields stay. A deactivated person is signed out at once, and all their credentials end. */
     const changePerson = (scope: TenantScope, id: string, changes: PersonChanges) =>
-      changing(scope, () =>
+      changeTeam(scope, () =>
         Effect.gen(function* () {
           const found: ScimPerson = yield* person(scope, id)
           const { active = found.active, externalId = found.externalId, userName = found.userName } = changes
@@ -114,7 +114,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
       ).pipe(Effect.withSpan("Scim.changePerson"))
 
     const removePerson = (scope: TenantScope, id: string) =>
-      changing(scope, () =>
+      changeTeam(scope, () =>
         Effect.gen(function* () {
           const found = yield* person(scope, id)
           if (yield* team.isLastOwner(scope, found.id)) return yield* lastOwner()
@@ -135,7 +135,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
         .map(({ groups, id, role }) => ({
           id,
           from: role,
-          to: provisionedRoleOf(connection, groups) ?? leastRole
+          to: provisionedRoleOf(connection, groups) ?? defaultRole
         }))
         .filter(({ from, to }) => from !== to)
       for (const role of new Set(changes.map(({ to }) => to))) {
@@ -161,15 +161,15 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
       changes: GroupChanges["members"]
     ) {
       const after = yield* membersAfter(before, changes)
-      const known = new Set(before)
-      const added = [...after].filter((member) => !known.has(member))
+      const membersBefore = new Set(before)
+      const added = [...after].filter((member) => !membersBefore.has(member))
       const removed = before.filter((member) => !after.has(member))
       yield* store.changeMembers(scope, id, { added, removed })
       return [...added, ...removed]
     })
 
     const createGroup = (scope: TenantScope, given: GroupChanges & { readonly name: string }) =>
-      changing(scope, (connection) =>
+      changeTeam(scope, (connection) =>
         Effect.gen(function* () {
           const id = yield* newScimGroupId
           const { externalId = null, members, name } = given
@@ -182,7 +182,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
 
     /** Omitted fields stay. */
     const changeGroup = (scope: TenantScope, id: string, changes: GroupChanges) =>
-      changing(scope, (connection) =>
+      changeTeam(scope, (connection) =>
         Effect.gen(function* () {
           const before = yield* group(scope, id)
           const { externalId = before.externalId, name = before.name } = changes
@@ -195,7 +195,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
       ).pipe(Effect.withSpan("Scim.changeGroup"))
 
     const removeGroup = (scope: TenantScope, id: string) =>
-      changing(scope, (connection) =>
+      changeTeam(scope, (connection) =>
         Effect.gen(function* () {
           const { members } = yield* group(scope, id)
           yield* store.removeGroup(scope, id)

@@ -60,17 +60,17 @@ export class SignOnRefused extends Schema.TaggedError<SignOnRefused>()("SignOnRe
 const refused = (problem: SignOnProblem) => new SignOnRefused({ problem })
 
 /** The request with which a browser returns from the provider. */
-interface Arrival {
+interface CallbackRequest {
   readonly requestId: string
   readonly origin: typeof SessionOrigin.Type
 }
 
-const problems = { Denied: "denied", Unavailable: "provider", Invalid: "provider" } as const
+const problemOfReason = { Denied: "denied", Unavailable: "provider", Invalid: "provider" } as const
 
 const noSignOn = () => new NotFound({ message: "There is no single sign-on for this address." })
 const unavailable = () =>
   new ServiceUnavailable({ message: "The sign-in page of your organisation cannot be reached right now." })
-const sealedOtherwise = () =>
+const unreadableSecret = () =>
   new IdentityProviderError({
     reason: "Unavailable",
     message: "The client secret cannot be opened, as it was sealed with another SPOKE_SECRET. Set it again."
@@ -94,7 +94,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     ) {
       const { clientId, groupRoles, groupsClaim, issuer } = connection
       const secret = yield* box.open("sso-secret", connection.clientSecret)
-      if (Option.isNone(secret)) return yield* sealedOtherwise()
+      if (Option.isNone(secret)) return yield* unreadableSecret()
       return {
         issuer,
         clientId,
@@ -146,35 +146,35 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       if (Option.isNone(email) || !(claims.emailVerified || connection.trustsEmail)) {
         return yield* refused("email")
       }
-      const own = connection.domains.some(
+      const isInOwnDomain = connection.domains.some(
         ({ confirmed, domain }) => confirmed && domain === domainOf(email.value)
       )
-      if (!own) return yield* refused("account")
+      if (!isInOwnDomain) return yield* refused("account")
       const identity = { issuer: connection.issuer, subject: claims.subject }
-      const known = yield* users.findByEmail(email.value)
-      if (Option.isSome(known)) {
+      const existing = yield* users.findByEmail(email.value)
+      if (Option.isSome(existing)) {
         // The address belongs to a user of another tenant, or to one linked to another subject.
-        const { id, role, tenantId } = known.value
+        const { id, role, tenantId } = existing.value
         if (tenantId !== scope.tenantId || !(yield* connections.link(scope, id, identity))) {
           return yield* refused("account")
         }
-        return { user: { id, tenantId, email: known.value.email, role }, action: "user.link" as const }
+        return { user: { id, tenantId, email: existing.value.email, role }, action: "user.link" as const }
       }
       if (!connection.createsPeople) return yield* refused("account")
       const role = roleOf(connection, claims.groups)
       if (role === null) return yield* refused("role")
       const id = yield* newId.user
-      const made = yield* users.insert(scope, {
+      const created = yield* users.insert(scope, {
         id,
         email: email.value,
         role,
         passwordHash: null,
         passwordBy: null
       })
-      if (Option.isNone(made) || !(yield* connections.link(scope, id, identity))) {
+      if (Option.isNone(created) || !(yield* connections.link(scope, id, identity))) {
         return yield* refused("account")
       }
-      return { user: made.value, action: "user.create" as const }
+      return { user: created.value, action: "user.create" as const }
     })
 
     /** The role that the groups give. The last owner stays an owner. */
@@ -200,8 +200,8 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     })
 
     /**
-     * The user who signs in, with the role that the provider's groups give. Null for a person to whom they give none any
-     * more: what this person has open ends. The caller holds the team's lock.
+     * The user who signs in, with the role that the provider's groups give. Null for a person who has lost every role:
+     * all their sessions and credentials end. The caller holds the team's lock.
      */
     const findOrCreateUser = Effect.fn("SignOn.findOrCreateUser")(function* (
       scope: TenantScope,
@@ -234,12 +234,12 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       connection: StoredConnection,
       scope: TenantScope,
       claims: IdentityClaims,
-      { origin, requestId }: Arrival
+      { origin, requestId }: CallbackRequest
     ) {
       const { tenantId } = scope
       const token = Redacted.make(yield* credentials.token)
       const fingerprint = yield* credentials.fingerprint(token)
-      // Changes of one team run one at a time, so that the connection is not replaced or removed meanwhile.
+      // The team is locked, so that the connection is not replaced or removed meanwhile.
       const entry = Effect.gen(function* () {
         yield* team.lock(scope)
         const current = yield* connectionOf(scope, connection)
@@ -277,12 +277,12 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       sealed: Redacted.Redacted | null,
       answer: SignOnAnswer,
       redirectUri: string,
-      by: Arrival
+      by: CallbackRequest
     ) {
       const text = sealed === null ? Option.none() : yield* box.open("sso-flow", Redacted.value(sealed))
-      const kept = Option.flatMap(text, decodeFlow)
-      if (Option.isNone(kept)) return yield* refused("retry")
-      const { clientId, issuer, nonce, state, tenantId, until, verifier } = kept.value
+      const flow = Option.flatMap(text, decodeFlow)
+      if (Option.isNone(flow)) return yield* refused("retry")
+      const { clientId, issuer, nonce, state, tenantId, until, verifier } = flow.value
       const scope = { tenantId }
       if (until < (yield* Clock.currentTimeMillis) || answer.state !== state) return yield* refused("retry")
       const connection = yield* connectionOf(scope, { issuer, clientId })
@@ -290,7 +290,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
         Effect.flatMap((client) => provider.finish(client, { state, nonce, verifier }, answer)),
         withOwner(tenantId),
         Effect.tapError(logFailure(tenantId)),
-        Effect.mapError(({ reason }) => refused(problems[reason]))
+        Effect.mapError(({ reason }) => refused(problemOfReason[reason]))
       )
       return yield* Effect.uninterruptible(openSession(connection, scope, claims, by))
     })
@@ -303,7 +303,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       sealed: Redacted.Redacted | null,
       answer: SignOnAnswer,
       redirectUri: string,
-      by: Arrival
+      by: CallbackRequest
     ) {
       return yield* finishFlow(sealed, answer, redirectUri, by).pipe(
         limiter.withPermit(by.origin.address ?? ""),

@@ -8,7 +8,7 @@ import type { Domain, PutConnection } from "../../domain/accounts/SingleSignOn.t
 import { Conflict, NotFound, invalidField } from "../../domain/Errors.ts"
 import { SingleSignOnStore, type StoredConnection } from "../../store/accounts/SingleSignOn.ts"
 
-const secretNeeded = () =>
+const missingSecret = () =>
   invalidField(
     ["clientSecret"],
     "Expected the client secret of this issuer",
@@ -38,16 +38,16 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
       { clientSecret, ...given }: PutConnection
     ) {
       const before = yield* store.find(scope)
-      const kept =
+      const keptSecret =
         Option.isSome(before) && before.value.issuer === given.issuer ? before.value.clientSecret : null
       const sealed =
-        clientSecret === undefined ? kept : yield* box.seal("sso-secret", Redacted.value(clientSecret))
-      if (sealed === null) return yield* secretNeeded()
+        clientSecret === undefined ? keptSecret : yield* box.seal("sso-secret", Redacted.value(clientSecret))
+      if (sealed === null) return yield* missingSecret()
       if (!(yield* store.put(scope, { ...given, clientSecret: sealed })))
         return yield* nobodyCouldSignIn("An owner must sign in at the provider once before passwords are switched off.")
-      const made = yield* store.find(scope)
-      if (Option.isNone(made)) return yield* missing()
-      return withoutSecret(made.value)
+      const stored = yield* store.find(scope)
+      if (Option.isNone(stored)) return yield* missing()
+      return withoutSecret(stored.value)
     })
 
     /** Removes the connection, and ends the sessions that it opened. CONFLICT when no owner could sign in afterwards. */

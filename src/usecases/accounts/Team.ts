@@ -37,16 +37,16 @@ const notInvited = () =>
     message: "The invitation was used, replaced or withdrawn, or has expired. Ask for another one."
   })
 
-const switchedOff = () =>
+const deactivated = () =>
   new Conflict({
     message: "Your identity provider has deactivated this person. It has to activate them again."
   })
 const noPasswords = () =>
   new Conflict({ message: "This team signs in by single sign-on. There is no password to choose." })
 
-/** Only owners may make or change owners. */
-const mayTouch = (role: Role, ...touched: ReadonlyArray<Role>) =>
-  touched.every((each) => manages(role, each))
+/** Fails unless `role` manages all of `roles`: only owners may make or change owners. */
+const requireManages = (role: Role, ...roles: ReadonlyArray<Role>) =>
+  roles.every((each) => manages(role, each))
     ? Effect.void
     : Effect.fail(
         new Forbidden({
@@ -62,22 +62,22 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const credentials = yield* Credentials
     const users = yield* UserStore
     const store = yield* TeamStore
-    const signOn = yield* SingleSignOnStore
+    const singleSignOn = yield* SingleSignOnStore
 
-    const atomically = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    const inTransaction = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       effect.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
-    const freshToken = Effect.gen(function* () {
+    const newToken = Effect.gen(function* () {
       const token = Redacted.make(yield* credentials.token)
       return { token, fingerprint: yield* credentials.fingerprint(token) }
     })
 
     /** Stores the invitation of `user` by `by`, in place of an earlier one. */
-    const invited = (
+    const storeInvitation = (
       { tenantId }: TenantScope,
       by: UserId,
       { id, role }: { readonly id: UserId; readonly role: Role },
-      { fingerprint, token }: Effect.Effect.Success<typeof freshToken>
+      { fingerprint, token }: Effect.Effect.Success<typeof newToken>
     ) =>
       Effect.map(
         store.invite({ fingerprint, tenantId, by, userId: id, role, lifetime: invitationLifetime }),
@@ -88,62 +88,62 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
 
     /**
      * Begins a change of the team. Other changes wait until the end of the transaction. Fails when `by` may not change
-     * `touched` by the current roles, which may have changed since the request came.
+     * `roles` by the current roles, which may have changed since the request came.
      */
-    const begin = Effect.fn("Team.begin")(function* (by: SessionUser, ...touched: ReadonlyArray<Role>) {
+    const begin = Effect.fn("Team.begin")(function* (by: SessionUser, ...roles: ReadonlyArray<Role>) {
       yield* store.lock(by)
       const actor = yield* store.find(by, by.userId)
       if (Option.isNone(actor) || !actor.value.active) {
         return yield* forbiddenForRole()
       }
       const { role } = actor.value
-      yield* mayTouch(role, ...touched)
+      yield* requireManages(role, ...roles)
       return role
     })
 
     /**
-     * Creates a user. Without a password there is an invitation to choose one, unless the team signs in elsewhere. A
-     * given password is valid while `by` manages the user.
+     * Creates a user. Without a password there is an invitation to choose one, unless the team signs in by single
+     * sign-on. A given password is valid while `by` manages the user.
      */
     const create = Effect.fn("Team.create")(function* (
       by: SessionUser,
       { email, role, password }: CreateUser
     ) {
-      yield* mayTouch(by.role, role)
+      yield* requireManages(by.role, role)
       const passwordHash =
         password === undefined
           ? null
           : yield* Effect.mapError(credentials.hashPassword(password, by.tenantId), tooManyPasswords)
       const passwordBy = passwordHash === null ? null : by.userId
-      const secret = yield* freshToken
+      const secret = yield* newToken
       const id = yield* newId.user
       const addition = Effect.gen(function* () {
         yield* begin(by, role)
         const passwords = yield* store.passwordsAllowed(by)
         if (!passwords && passwordHash !== null) return yield* noPasswords()
-        const made = yield* users.insert(by, { id, email, role, passwordHash, passwordBy })
-        if (Option.isNone(made)) {
+        const created = yield* users.insert(by, { id, email, role, passwordHash, passwordBy })
+        if (Option.isNone(created)) {
           return yield* new Conflict({ message: "Another user has this e-mail address." })
         }
         const user = yield* Effect.orDie(find(by, id))
         if (passwordHash !== null || !passwords) return { user, invitation: null }
-        return { user, invitation: yield* invited(by, by.userId, user, secret) }
+        return { user, invitation: yield* storeInvitation(by, by.userId, user, secret) }
       })
-      return yield* atomically(addition)
+      return yield* inTransaction(addition)
     })
 
     /** A new invitation; the previous one is void. The password stays valid until another is chosen. */
     const invite = Effect.fn("Team.invite")(function* (by: SessionUser, id: UserId) {
-      const secret = yield* freshToken
+      const secret = yield* newToken
       const renewal = Effect.gen(function* () {
         const role = yield* begin(by)
         const user = yield* find(by, id)
-        yield* mayTouch(role, user.role)
-        if (!user.active) return yield* switchedOff()
+        yield* requireManages(role, user.role)
+        if (!user.active) return yield* deactivated()
         if (!(yield* store.passwordsAllowed(by))) return yield* noPasswords()
-        return { user, invitation: yield* invited(by, by.userId, user, secret) }
+        return { user, invitation: yield* storeInvitation(by, by.userId, user, secret) }
       })
-      return yield* atomically(renewal)
+      return yield* inTransaction(renewal)
     })
 
     /**
@@ -151,15 +151,15 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
      * passwords are revoked when their author no longer has a role that may give them.
      */
     const patch = Effect.fn("Team.patch")(function* (by: SessionUser, id: UserId, { role }: PatchUser) {
-      const own = yield* begin(by)
+      const ownRole = yield* begin(by)
       const user = yield* find(by, id)
-      yield* mayTouch(own, user.role, role)
+      yield* requireManages(ownRole, user.role, role)
       if (role !== "owner" && (yield* store.isLastOwner(by, id))) return yield* lastOwner()
       yield* store.setRole(by, id, role)
       if (!atLeast(role, user.role)) yield* store.signOut(by, id)
       yield* store.revokeUngranted(by)
       return yield* find(by, id)
-    }, atomically)
+    }, inTransaction)
 
     /**
      * Removes the user with their sessions, and revokes the invitations and passwords that they gave. CONFLICT for the
@@ -168,11 +168,11 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const remove = Effect.fn("Team.remove")(function* (by: SessionUser, id: UserId) {
       const role = yield* begin(by)
       const user = yield* find(by, id)
-      yield* mayTouch(role, user.role)
+      yield* requireManages(role, user.role)
       if (yield* store.isLastOwner(by, id)) return yield* lastOwner()
       yield* store.remove(by, id)
       yield* store.revokeUngranted(by)
-    }, atomically)
+    }, inTransaction)
 
     /** Sets the password of the invited user, once, and ends that user's open sessions. */
     const choosePassword = Effect.fn("Team.choosePassword")(function* ({ token, password }: ChoosePassword) {
@@ -190,7 +190,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         if (!(yield* store.redeem(fingerprint, passwordHash))) return yield* notInvited()
         return yield* Effect.orDie(find(user, user.id))
       })
-      return yield* atomically(acceptance)
+      return yield* inTransaction(acceptance)
     })
 
     /**
@@ -198,19 +198,19 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
      * and the invitation lets the owner choose a password.
      */
     const recover = Effect.fn("Team.recover")(function* (scope: TenantScope, email: Email) {
-      const secret = yield* freshToken
+      const secret = yield* newToken
       const recovery = Effect.gen(function* () {
         yield* store.lock(scope)
         const found = yield* users.findByEmail(email)
         if (Option.isNone(found) || found.value.tenantId !== scope.tenantId) return yield* noSuch("user")
         const { id, role } = found.value
         if (role !== "owner") return yield* noSuch("user")
-        yield* signOn.allowPasswords(scope)
+        yield* singleSignOn.allowPasswords(scope)
         yield* store.activate(scope, id)
-        const invitation = yield* invited(scope, id, { id, role }, secret)
+        const invitation = yield* storeInvitation(scope, id, { id, role }, secret)
         return { user: yield* find(scope, id), invitation }
       })
-      return yield* atomically(recovery)
+      return yield* inTransaction(recovery)
     })
 
     return { list: store.list, create, invite, recover, patch, remove, choosePassword } as const

@@ -39,11 +39,13 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
       return { version: { ...found, settings }, changes }
     })
 
-    const known = <A>(found: Option.Option<A>) =>
+    const orNoSuchVersion = <A>(found: Option.Option<A>) =>
       Option.match(found, { onNone: noSuchVersion, onSome: Effect.succeed<A> })
 
-    /** Runs `change` if the version passes the gate. What is published meanwhile cannot change. */
-    const checked = <A, E>(scope: TenantScope, id: AgentId, version: number, change: Effect.Effect<A, E>) =>
+    /**
+     * Runs `change` if the version passes the gate. The agent is locked, so that nothing else is published meanwhile.
+     */
+    const ifGatePasses = <A, E>(scope: TenantScope, id: AgentId, version: number, change: Effect.Effect<A, E>) =>
       agents
         .lock(scope, id)
         .pipe(
@@ -64,7 +66,7 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
       force = false
     ) {
       const change = store.publish(scope, id, version)
-      return yield* known(yield* force ? change : checked(scope, id, version, change))
+      return yield* orNoSuchVersion(yield* force ? change : ifGatePasses(scope, id, version, change))
     })
 
     /** Sends a share of the conversations to a version that is not published. Checked like {@link publish}. */
@@ -75,11 +77,11 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
       force = false
     ) {
       const change = store.split(scope, id, to)
-      return yield* known(yield* force ? change : checked(scope, id, to.version, change))
+      return yield* orNoSuchVersion(yield* force ? change : ifGatePasses(scope, id, to.version, change))
     })
 
     const endSplit = (scope: TenantScope, id: AgentId) =>
-      Effect.flatMap(store.split(scope, id, null), known).pipe(Effect.withSpan("AgentVersions.endSplit"))
+      Effect.flatMap(store.split(scope, id, null), orNoSuchVersion).pipe(Effect.withSpan("AgentVersions.endSplit"))
 
     return { list, get, publish, split, endSplit } as const
   })

@@ -41,7 +41,7 @@ const defaults = {
   tools: []
 } as const
 
-const unknownBase = () =>
+const noSuchBaseVersion = () =>
   invalidField(["from"], "Expected a version of the agent", "The agent has no such version.")
 const unavailable = () =>
   new ServiceUnavailable({
@@ -87,10 +87,10 @@ export const checkToolNames = (
   path: ReadonlyArray<string>
 ) => {
   const offered = offeredNames(sources)
-  const issues = names.flatMap((name, place) => {
+  const issues = names.flatMap((name, index) => {
     if (offered.has(name)) return []
     const message = `This process offers no tool of this name${hint(name, offered)}`
-    return [{ path: [...path, place], message }]
+    return [{ path: [...path, index], message }]
   })
   return issues.length === 0
     ? Effect.void
@@ -138,7 +138,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     ) {
       if (version === undefined) return null
       const found = yield* store.settingsOf(scope, id, version)
-      return Option.isNone(found) ? yield* unknownBase() : { version, settings: found.value }
+      return Option.isNone(found) ? yield* noSuchBaseVersion() : { version, settings: found.value }
     })
 
     /**
@@ -165,7 +165,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
         const { note = null, publish = true } = change
         const changed = yield* store.update(scope, id, { changes, from, publish, note, author }, expected)
         if (Option.isNone(changed)) return yield* outdated(before.version)
-        // The settings that are checked are those that have been published.
+        // Checked after the update, so that exactly the published settings are checked.
         if (publish && !force)
           yield* gate.checkVersion(scope, id, changed.value.version, before.publishedVersion)
         return changed.value
@@ -190,7 +190,8 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     /**
      * Removes the agent with everything that belongs to it; its keys stop working at once. The removal of the files of
      * its sources and conversations is queued in the same transaction. SERVICE_UNAVAILABLE when that is not possible;
-     * nothing is changed then. The tokens of its tools are revoked afterwards, where the authorization server answers.
+     * nothing is changed then. The tokens of its tools are revoked after the commit, if the authorization server
+     * answers.
      */
     const remove = (scope: TenantScope, id: AgentId) =>
       Effect.uninterruptibleMask((restore) =>

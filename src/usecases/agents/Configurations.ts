@@ -18,20 +18,20 @@ import type {
   Plan
 } from "../../domain/agents/Configuration.ts"
 import { Conflict, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
-import type { By } from "../accounts/AuditTrail.ts"
+import type { AuditContext } from "../accounts/AuditTrail.ts"
 import { Agents, defaultSettings } from "./Agents.ts"
 import { PublishGate } from "./PublishGate.ts"
 import { ConfiguredParts } from "./ConfiguredParts.ts"
 import {
   changedFields,
-  ofAgent,
+  configuredSettingsOf,
   type ConfiguredAgent,
   configuredAgentOf,
-  written
+  toFileForm
 } from "./ConfiguredSettings.ts"
 import {
-  failingAt,
-  invalidAt,
+  prefixErrors,
+  prefixValidationError,
   type PartError,
   type PartStep,
   type FieldPath,
@@ -44,11 +44,11 @@ const pageSize = 100
 const maxConcurrentRequests = 8
 /** Time-out for all provider requests of one file together. */
 const providerTimeout = Duration.seconds(60)
-/** Maximum number of channels that an error lists. */
+/** Maximum number of channels that a time-out error lists. */
 const maxListedIssues = 20
 
 /** The path of an agent in the request. */
-const placeOf = (agent: string): FieldPath => ["config", "agents", agent]
+const pathOf = (agent: string): FieldPath => ["config", "agents", agent]
 
 const duplicateAgent = (name: string) =>
   new Conflict({
@@ -57,7 +57,7 @@ const duplicateAgent = (name: string) =>
 const outdatedPlan = () =>
   new Conflict({ message: "The agents have been changed since the plan was made. Plan again." })
 
-const namesParts = ({ agents }: Configuration) =>
+const hasParts = ({ agents }: Configuration) =>
   Object.values(agents).some(({ cases, channels, remoteTools, sources, widget }) =>
     [sources, remoteTools, cases, widget, channels].some((part) => part !== undefined)
   )
@@ -80,8 +80,8 @@ const meanings = {
 } as const
 
 /** A planned change, with the state that it is based on. */
-interface Step extends AgentChange {
-  readonly said: ConfiguredAgent
+interface AgentStep extends AgentChange {
+  readonly configured: ConfiguredAgent
   readonly version: number | null
   /** The published version; null for a new agent. */
   readonly published: number | null
@@ -94,41 +94,41 @@ const shownAgent = ({
   parts: _,
   partsOnly: __,
   published: ___,
-  said: ____,
+  configured: ____,
   version: _____,
   ...change
-}: Step): AgentChange => change
+}: AgentStep): AgentChange => change
 
 const stepOf = (
   name: string,
   config: AgentConfiguration,
   found: Agent | undefined,
   parts: ReadonlyArray<PartStep>
-): ReadonlyArray<Step> => {
+): ReadonlyArray<AgentStep> => {
   const configured = configuredAgentOf(config)
-  const ofParts = parts.map(({ change }) => change)
+  const partChanges = parts.map(({ change }) => change)
   if (found === undefined) {
-    const fields = [...changedFields({}, configured), ...ofParts]
-    const made = { action: "create", agent: name, id: null, fields, meaning: meanings.create } as const
-    return [{ ...made, said: configured, version: null, published: null, parts, partsOnly: false }]
+    const fields = [...changedFields({}, configured), ...partChanges]
+    const creation = { action: "create", agent: name, id: null, fields, meaning: meanings.create } as const
+    return [{ ...creation, configured, version: null, published: null, parts, partsOnly: false }]
   }
   const renamed = found.name === name ? [] : [{ field: "name", before: found.name, after: name }]
-  const settings = [...renamed, ...changedFields(ofAgent(found), configured)]
+  const settings = [...renamed, ...changedFields(configuredSettingsOf(found), configured)]
   const { id, publishedVersion: published, version } = found
-  if (settings.length + ofParts.length === 0) return []
+  if (settings.length + partChanges.length === 0) return []
   const partsOnly = settings.length === 0
   const meaning = partsOnly ? meanings.parts : meanings.update
-  const change = { action: "update", agent: name, id, fields: [...settings, ...ofParts], meaning } as const
-  return [{ ...change, said: configured, version, published, parts, partsOnly }]
+  const change = { action: "update", agent: name, id, fields: [...settings, ...partChanges], meaning } as const
+  return [{ ...change, configured, version, published, parts, partsOnly }]
 }
 
-const removalOf = ({ id, name, publishedVersion: published, version }: Agent): Step => ({
+const removalStepOf = ({ id, name, publishedVersion: published, version }: Agent): AgentStep => ({
   action: "delete",
   agent: name,
   id,
   fields: [],
   meaning: meanings.delete,
-  said: {},
+  configured: {},
   version,
   published,
   parts: [],
@@ -150,7 +150,7 @@ type DesiredAgents = Pick<ApplyRequest, "config" | "prune" | "destroy">
 
 type PartsOf = (
   agent: Agent | undefined,
-  said: AgentConfiguration
+  configured: AgentConfiguration
 ) => Effect.Effect<ReadonlyArray<PartStep>, ValidationError>
 
 const stepsOf = Effect.fn(function* (
@@ -158,19 +158,19 @@ const stepsOf = Effect.fn(function* (
   { config, destroy, prune }: DesiredAgents,
   partsOf: PartsOf
 ) {
-  const there = yield* agentsByName(agents)
+  const byName = yield* agentsByName(agents)
   if (destroy === true) {
     return Object.keys(config.agents).flatMap((name) => {
-      const found = there.get(name)
-      return found === undefined ? [] : [removalOf(found)]
+      const found = byName.get(name)
+      return found === undefined ? [] : [removalStepOf(found)]
     })
   }
   const usedIds = new Set<string>()
-  const steps: Array<Step> = []
-  for (const [name, said] of Object.entries(config.agents)) {
-    const before = said.renamedFrom
+  const steps: Array<AgentStep> = []
+  for (const [name, configured] of Object.entries(config.agents)) {
+    const before = configured.renamedFrom
     // After the agent was renamed, `renamedFrom` has no effect.
-    const found = there.get(name) ?? (before === undefined ? undefined : there.get(before))
+    const found = byName.get(name) ?? (before === undefined ? undefined : byName.get(before))
     if (
       found !== undefined &&
       (usedIds.has(found.id) || (found.name !== name && Object.hasOwn(config.agents, found.name)))
@@ -178,16 +178,16 @@ const stepsOf = Effect.fn(function* (
       return yield* new ValidationError({
         message: "The file gives one agent two names.",
         details: {
-          issues: [{ path: [...placeOf(name), "renamedFrom"], message: "Another entry is in its place" }]
+          issues: [{ path: [...pathOf(name), "renamedFrom"], message: "Another entry is in its place" }]
         }
       })
     }
     if (found !== undefined) usedIds.add(found.id)
-    const parts = yield* Effect.mapError(partsOf(found, said), invalidAt(placeOf(name)))
-    steps.push(...stepOf(name, said, found, parts))
+    const parts = yield* Effect.mapError(partsOf(found, configured), prefixValidationError(pathOf(name)))
+    steps.push(...stepOf(name, configured, found, parts))
   }
   const unnamed = prune === true ? agents.filter(({ id }) => !usedIds.has(id)) : []
-  return [...steps, ...unnamed.map(removalOf)]
+  return [...steps, ...unnamed.map(removalStepOf)]
 })
 
 export class Configurations extends Effect.Service<Configurations>()("usecases/agents/Configurations", {
@@ -199,7 +199,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     const parts = yield* ConfiguredParts
     const gate = yield* PublishGate
 
-    const all = Effect.fn("Configurations.all")(function* (scope: TenantScope) {
+    const loadAgents = Effect.fn("Configurations.all")(function* (scope: TenantScope) {
       const found: Array<Agent> = []
       let after: string | undefined
       do {
@@ -221,12 +221,12 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
      * the same name, or when there is more than a file may hold.
      */
     const read = Effect.fn("Configurations.read")(function* (scope: TenantScope, agentsOnly = false) {
-      const found = yield* all(scope)
+      const found = yield* loadAgents(scope)
       const byName = yield* agentsByName(found)
       const partsOf = agentsOnly ? () => parts.none : yield* parts.load(scope)
       const entries = Array.from(
         byName,
-        ([name, agent]) => [name, { ...written(agent), ...parts.written(partsOf(agent.id)) }] as const
+        ([name, agent]) => [name, { ...toFileForm(agent), ...parts.toFileForm(partsOf(agent.id)) }] as const
       )
       const config: Configuration = {
         agents: Object.fromEntries(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)))
@@ -239,15 +239,15 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       found: ReadonlyArray<Agent>,
       wanted: DesiredAgents
     ) {
-      const partsOf = namesParts(wanted.config) ? yield* parts.load(scope) : () => parts.none
-      return yield* stepsOf(found, wanted, (agent, said) =>
-        parts.steps(agent === undefined ? parts.none : partsOf(agent.id), said)
+      const partsOf = hasParts(wanted.config) ? yield* parts.load(scope) : () => parts.none
+      return yield* stepsOf(found, wanted, (agent, configured) =>
+        parts.steps(agent === undefined ? parts.none : partsOf(agent.id), configured)
       )
     })
 
     /** The changes that {@link apply} would make. */
     const plan = Effect.fn("Configurations.plan")(function* (scope: TenantScope, wanted: DesiredAgents) {
-      const found = yield* all(scope)
+      const found = yield* loadAgents(scope)
       const made: Plan = {
         changes: (yield* steps(scope, found, wanted)).map(shownAgent),
         revision: yield* revision(scope, found)
@@ -255,23 +255,23 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       return made
     })
 
-    const takeAgent = (
+    const applyAgent = (
       scope: TenantScope,
-      { action, agent: name, id, partsOnly, published, said, version }: Step,
+      { action, agent: name, id, partsOnly, published, configured, version }: AgentStep,
       author: Actor | null
     ): Effect.Effect<AgentId | null, PartError> => {
       if (id === null) {
-        return Effect.map(agents.create(scope, { name, ...said }, author), (made) => made.id)
+        return Effect.map(agents.create(scope, { name, ...configured }, author), (made) => made.id)
       }
       if (action === "delete") return Effect.as(agents.remove(scope, id), null)
       if (partsOnly) return Effect.succeed(id)
       const { contextTokens, maxSearches, minScore, mode, topK, unsupported, ...settings } = defaultSettings({
         name,
-        ...said
+        ...configured
       })
       const retrieval = { topK, minScore }
       const grounding = { mode, unsupported, contextTokens, maxSearches }
-      // Another version that is published since the plan was made is a conflict, also if it is no new one.
+      // A publication since the plan was made is a conflict, also of a version that existed before.
       const from = published === null ? {} : { from: published }
       const change = { ...settings, ...from, retrieval, grounding }
       // The publish gate is checked later, after the test cases have been applied.
@@ -279,17 +279,17 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     }
 
     /** Sends the provider requests of `steps`, before the transaction that applies them. */
-    const prepare = Effect.fn("Configurations.prepare")(function* (by: By, steps: ReadonlyArray<Step>) {
+    const prepare = Effect.fn("Configurations.prepare")(function* (by: AuditContext, steps: ReadonlyArray<AgentStep>) {
       const permits = yield* Effect.makeSemaphore(maxConcurrentRequests)
       const unanswered = new Set<FieldPath>()
-      const asked = (agent: string, part: PartStep) => {
-        const place = [...placeOf(agent), ...part.place]
+      const preparePart = (agent: string, part: PartStep) => {
+        const path = [...pathOf(agent), ...part.path]
         return Effect.suspend(() => {
-          unanswered.add(place)
+          unanswered.add(path)
           return part.prepare(by)
         }).pipe(
-          failingAt(place),
-          Effect.tap(() => unanswered.delete(place)),
+          prefixErrors(path),
+          Effect.tap(() => unanswered.delete(path)),
           permits.withPermits(1)
         )
       }
@@ -298,8 +298,8 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         steps,
         (step) =>
           Effect.map(
-            Effect.forEach(step.parts, (part) => asked(step.agent, part), { concurrency: "unbounded" }),
-            (takes) => ({ step, takes })
+            Effect.forEach(step.parts, (part) => preparePart(step.agent, part), { concurrency: "unbounded" }),
+            (applyParts) => ({ step, applyParts })
           ),
         { concurrency: "unbounded" }
       ).pipe(
@@ -321,19 +321,19 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       )
     })
 
-    const take = Effect.fn(function* (
+    const applyStep = Effect.fn(function* (
       scope: TenantScope,
-      step: Step,
-      takes: ReadonlyArray<ApplyPart>,
+      step: AgentStep,
+      applyParts: ReadonlyArray<ApplyPart>,
       author: Actor | null,
       force: boolean
     ) {
-      const agentId = yield* takeAgent(scope, step, author)
+      const agentId = yield* applyAgent(scope, step, author)
       if (agentId !== null) {
         const agent = { tenantId: scope.tenantId, agentId }
         yield* Effect.forEach(
-          Arr.zip(step.parts, takes),
-          ([part, takePart]) => failingAt(part.place)(takePart(agent)),
+          Arr.zip(step.parts, applyParts),
+          ([part, applyPart]) => prefixErrors(part.path)(applyPart(agent)),
           { discard: true }
         )
       }
@@ -341,8 +341,8 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         const before = yield* agents.get(scope, agentId)
         yield* gate.checkVersion(scope, agentId, before.publishedVersion, step.published)
       }
-      const taken: AgentChange = { ...shownAgent(step), id: agentId ?? step.id }
-      return taken
+      const applied: AgentChange = { ...shownAgent(step), id: agentId ?? step.id }
+      return applied
     })
 
     /**
@@ -351,11 +351,11 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
      * for new channels before the transaction begins; the transaction is refused when anything has changed meanwhile.
      */
     const apply = Effect.fn("Configurations.apply")(function* (
-      by: By,
+      by: AuditContext,
       { force = false, revision: expected, ...wanted }: ApplyRequest
     ) {
       const scope = { tenantId: by.tenantId }
-      const before = yield* all(scope)
+      const before = yield* loadAgents(scope)
       const planned = yield* revision(scope, before)
       if (expected !== undefined && expected !== planned) return yield* outdatedPlan()
       const prepared = yield* prepare(by, yield* steps(scope, before, wanted)).pipe(
@@ -365,11 +365,11 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         const [lock] = yield* sql<{ readonly free: boolean }>`
           select pg_try_advisory_xact_lock(hashtextextended(${`apply ${scope.tenantId}`}, 0)) as free`
         if (lock?.free !== true) return yield* new Conflict({ message: "Another file is being applied." })
-        if (planned !== (yield* revision(scope, yield* all(scope)))) return yield* outdatedPlan()
-        const changes = yield* Effect.forEach(prepared, ({ step, takes }) =>
-          failingAt(placeOf(step.agent))(take(scope, step, takes, by.actor, force))
+        if (planned !== (yield* revision(scope, yield* loadAgents(scope)))) return yield* outdatedPlan()
+        const changes = yield* Effect.forEach(prepared, ({ step, applyParts }) =>
+          prefixErrors(pathOf(step.agent))(applyStep(scope, step, applyParts, by.actor, force))
         )
-        const applied: Plan = { changes, revision: yield* revision(scope, yield* all(scope)) }
+        const applied: Plan = { changes, revision: yield* revision(scope, yield* loadAgents(scope)) }
         return applied
       }).pipe(
         sql.withTransaction,

@@ -25,7 +25,7 @@ type ChannelsByName = Readonly<Record<string, ConfiguredChannel>>
 const invalid = (name: string, message: string, path: FieldPath) =>
   invalidField(path, message, `The channel ${name} cannot be set up.`)
 
-const placeOf = (name: string): FieldPath => ["channels", name]
+const pathOf = (name: string): FieldPath => ["channels", name]
 
 const isSameSecret = (one: Redacted.Redacted, other: Redacted.Redacted | undefined) =>
   other !== undefined && Redacted.value(one) === Redacted.value(other)
@@ -53,7 +53,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
           ? channel
           : `${channel}:${externalId}`
 
-      const saidOf = ({ active, channel, profile }: StoredChannel): ConfiguredChannel => {
+      const configuredChannelOf = ({ active, channel, profile }: StoredChannel): ConfiguredChannel => {
         const settings = settingsOf(adapters.named(channel), profile)
         return {
           ...(Object.keys(settings).length === 0 ? {} : { settings }),
@@ -62,15 +62,15 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
       }
 
       /** The channels in file form, without secrets. */
-      const written = (all: ChannelParts): ChannelsByName =>
+      const toFileForm = (all: ChannelParts): ChannelsByName =>
         Object.fromEntries(
           all
-            .map((row) => [nameOf(row, all), saidOf(row)] as const)
+            .map((row) => [nameOf(row, all), configuredChannelOf(row)] as const)
             .toSorted(([one], [other]) => (one < other ? -1 : 1))
         )
 
       /** The stored connection with this name; undefined when it is new. */
-      const found = (name: string, all: ChannelParts) => {
+      const findConnection = (name: string, all: ChannelParts) => {
         const account = accountOfName(name)
         const named = all.filter(
           ({ channel, externalId }) =>
@@ -81,7 +81,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
           ? invalid(
               name,
               "There are several: name the account, as in telegram:123456, or delete the others",
-              placeOf(name)
+              pathOf(name)
             )
           : Effect.succeed(named[0])
       }
@@ -94,11 +94,11 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
             Object.entries(secrets).some(([name, secret]) => !isSameSecret(secret, stored.secrets[name]))
         })
 
-      const createStep = (name: string, said: ConfiguredChannel): PartStep => {
+      const createStep = (name: string, configured: ConfiguredChannel): PartStep => {
         const { channel, externalId } = accountOfName(name)
-        const { accessToken, active = true, secrets = {}, settings = {} } = said
+        const { accessToken, active = true, secrets = {}, settings = {} } = configured
         return {
-          place: placeOf(name),
+          path: pathOf(name),
           change: { field: `channels.${name}`, before: null, after: { settings, active } },
           prepare: Effect.fn(function* (by) {
             if (accessToken === undefined)
@@ -115,31 +115,31 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
               return yield* invalid(name, `The access token is of the account ${prepared.externalId}`, [
                 "accessToken"
               ])
-            return (agent) => Effect.asVoid(prepared.take(agent))
+            return (agent) => Effect.asVoid(prepared.insert(agent))
           })
         }
       }
 
-      const changeStep = Effect.fn(function* (name: string, row: StoredChannel, said: ConfiguredChannel) {
+      const changeStep = Effect.fn(function* (name: string, row: StoredChannel, configured: ConfiguredChannel) {
         const before = {
           settings: settingsOf(adapters.named(row.channel), row.profile),
           active: row.active
         }
-        const { accessToken, active = true, secrets, settings = {} } = said
-        const otherSecrets = yield* hasOtherSecrets(row, said)
-        const isOther = canonical(before) !== canonical({ settings, active })
-        if (!isOther && !otherSecrets) return undefined
-        const after = { settings, active, ...(otherSecrets ? { hiddenValues: "changed" } : {}) }
+        const { accessToken, active = true, secrets, settings = {} } = configured
+        const hasNewSecrets = yield* hasOtherSecrets(row, configured)
+        const isChanged = canonical(before) !== canonical({ settings, active })
+        if (!isChanged && !hasNewSecrets) return undefined
+        const after = { settings, active, ...(hasNewSecrets ? { hiddenValues: "changed" } : {}) }
         // An empty value removes a setting.
-        const gone = Object.keys(before.settings).filter((setting) => !Object.hasOwn(settings, setting))
+        const removed = Object.keys(before.settings).filter((setting) => !Object.hasOwn(settings, setting))
         const changes = {
           ...(accessToken === undefined ? {} : { accessToken }),
           ...(secrets === undefined ? {} : { secrets }),
-          settings: { ...Object.fromEntries(gone.map((setting) => [setting, ""])), ...settings },
+          settings: { ...Object.fromEntries(removed.map((setting) => [setting, ""])), ...settings },
           active
         }
         const step: PartStep = {
-          place: placeOf(name),
+          path: pathOf(name),
           change: { field: `channels.${name}`, before, after },
           prepare: (by) =>
             Effect.map(
@@ -151,31 +151,31 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
       })
 
       const removeStep = (row: StoredChannel, all: ChannelParts): PartStep =>
-        partStep(placeOf(nameOf(row, all)), { before: saidOf(row), after: null }, ({ tenantId }) =>
+        partStep(pathOf(nameOf(row, all)), { before: configuredChannelOf(row), after: null }, ({ tenantId }) =>
           channels.remove({ tenantId }, row.id)
         )
 
       /** The planned changes; none when the file has no `channels`. */
       const steps = Effect.fn("ConfiguredChannels.steps")(function* (
         all: ChannelParts,
-        said: ChannelsByName | undefined
+        configured: ChannelsByName | undefined
       ) {
-        if (said === undefined) return []
+        if (configured === undefined) return []
         const named = new Set<string>()
-        const made: Array<PartStep> = []
-        for (const [name, one] of Object.entries(said)) {
-          const row = yield* found(name, all)
+        const createdOrChanged: Array<PartStep> = []
+        for (const [name, one] of Object.entries(configured)) {
+          const row = yield* findConnection(name, all)
           if (row !== undefined && named.has(row.id))
-            return yield* invalid(name, "Another entry names the same account", placeOf(name))
+            return yield* invalid(name, "Another entry names the same account", pathOf(name))
           if (row !== undefined) named.add(row.id)
           const step = row === undefined ? createStep(name, one) : yield* changeStep(name, row, one)
-          if (step !== undefined) made.push(step)
+          if (step !== undefined) createdOrChanged.push(step)
         }
-        const gone = all.filter(({ id }) => !named.has(id)).map((row) => removeStep(row, all))
-        return [...gone, ...made]
+        const removed = all.filter(({ id }) => !named.has(id)).map((row) => removeStep(row, all))
+        return [...removed, ...createdOrChanged]
       })
 
-      return { load, steps, written } as const
+      return { load, steps, toFileForm } as const
     })
   }
 ) {}

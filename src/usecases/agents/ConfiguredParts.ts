@@ -21,8 +21,8 @@ import { ConfiguredSource, hasContent } from "../../domain/knowledge/Source.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { ConfiguredPartStore, type SourcePart, type ToolPart } from "../../store/agents/ConfiguredParts.ts"
 import { type ChannelParts, ConfiguredChannels } from "./ConfiguredChannels.ts"
-import { widgetSteps, writtenWidget } from "./ConfiguredWidgets.ts"
-import { fieldsOf } from "./Measured.ts"
+import { widgetSteps, widgetToFileForm } from "./ConfiguredWidgets.ts"
+import { testCaseFields } from "./ExperimentReports.ts"
 import { type PartStep, partStep } from "./PartStep.ts"
 import { TestCases } from "./TestCases.ts"
 import { Sources } from "../knowledge/Sources.ts"
@@ -60,7 +60,7 @@ const isSame = (one: unknown, other: unknown) => canonical(one) === canonical(ot
 const decodeSource = Schema.decodeUnknownEither(ConfiguredSource)
 const encodeSource = Schema.encodeSync(ConfiguredSource)
 
-const saidOfSource = ({ config, labels, type }: SourcePart): Option.Option<ConfiguredSource> =>
+const configuredSourceOf = ({ config, labels, type }: SourcePart): Option.Option<ConfiguredSource> =>
   Either.getRight(decodeSource({ type, config, ...(labels.length === 0 ? {} : { labels }) }))
 
 const withoutSecret = ({ auth, ...tool }: ConfiguredTool): ToolDefinition => {
@@ -69,7 +69,7 @@ const withoutSecret = ({ auth, ...tool }: ConfiguredTool): ToolDefinition => {
   return { ...tool, auth: rest }
 }
 
-const saidOfTool = ({ definition: { auth, ...tool } }: ToolPart): ConfiguredTool =>
+const configuredToolOf = ({ definition: { auth, ...tool } }: ToolPart): ConfiguredTool =>
   auth.kind === "none" ? tool : { ...tool, auth }
 
 const byName = <A>(entries: Iterable<readonly [string, A]>): Readonly<Record<string, A>> =>
@@ -90,7 +90,7 @@ const counted = (texts: ReadonlyArray<string>): ReadonlyMap<string, number> => {
   return counts
 }
 
-/** The items of `all` that exceed the equal items of `other`. */
+/** The items of `all` without an equal item in `other`. Equal items are matched one to one. */
 const surplusOf = <A>(all: ReadonlyArray<A>, textOf: (one: A) => string, other: ReadonlyArray<string>) => {
   const left = new Map(counted(other))
   return all.filter((one) => {
@@ -125,18 +125,18 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
         readonly cases: Array<TestCase>
       }
       const ofAgents = new Map<AgentId, Found>()
-      const of = (agentId: AgentId) => {
+      const partsOf = (agentId: AgentId) => {
         const parts: Found = ofAgents.get(agentId) ?? { sources: new Map(), tools: new Map(), cases: [] }
         ofAgents.set(agentId, parts)
         return parts
       }
       for (const source of yield* store.sources(scope)) {
-        const found = of(source.agentId).sources
+        const found = partsOf(source.agentId).sources
         if (found.has(source.name)) return yield* duplicateSource(source.name)
         found.set(source.name, source)
       }
-      for (const tool of yield* store.tools(scope)) of(tool.agentId).tools.set(tool.name, tool)
-      for (const found of yield* caseStore.listWritten(scope)) of(found.agentId).cases.push(found)
+      for (const tool of yield* store.tools(scope)) partsOf(tool.agentId).tools.set(tool.name, tool)
+      for (const found of yield* caseStore.listWritten(scope)) partsOf(found.agentId).cases.push(found)
       const widgetsOf = yield* widgets.ofTenant(scope)
       const channelsOf = yield* channels.load(scope)
       return (agentId: AgentId): Parts => ({
@@ -148,19 +148,19 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
     })
 
     /** The parts in file form; empty for an agent without parts. */
-    const written = (parts: Parts): PartSettings => {
+    const toFileForm = (parts: Parts): PartSettings => {
       const { cases, sources, tools } = parts
-      const widget = writtenWidget(parts.widget)
+      const widget = widgetToFileForm(parts.widget)
       const configuredSources = [...sources].flatMap(([name, source]) =>
-        Option.match(saidOfSource(source), { onNone: () => [], onSome: (found) => [[name, found] as const] })
+        Option.match(configuredSourceOf(source), { onNone: () => [], onSome: (found) => [[name, found] as const] })
       )
-      const remoteTools = Array.from(tools, ([name, tool]) => [name, saidOfTool(tool)] as const)
+      const remoteTools = Array.from(tools, ([name, tool]) => [name, configuredToolOf(tool)] as const)
       return {
         ...(configuredSources.length === 0 ? {} : { sources: byName(configuredSources) }),
         ...(remoteTools.length === 0 ? {} : { remoteTools: byName(remoteTools) }),
-        ...(cases.length === 0 ? {} : { cases: cases.map(fieldsOf) }),
+        ...(cases.length === 0 ? {} : { cases: cases.map(testCaseFields) }),
         ...(widget === undefined ? {} : { widget }),
-        ...(parts.channels.length === 0 ? {} : { channels: channels.written(parts.channels) })
+        ...(parts.channels.length === 0 ? {} : { channels: channels.toFileForm(parts.channels) })
       }
     }
 
@@ -169,23 +169,23 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       before: SourcePart | undefined,
       after: ConfiguredSource | undefined
     ): PartStep | undefined => {
-      const was = before === undefined ? Option.none() : saidOfSource(before)
-      const place = ["sources", name]
+      const previous = before === undefined ? Option.none() : configuredSourceOf(before)
+      const path = ["sources", name]
       const change = {
-        before: Option.getOrNull(Option.map(was, (source): unknown => encodeSource(source))),
+        before: Option.getOrNull(Option.map(previous, (source): unknown => encodeSource(source))),
         after: after === undefined ? null : encodeSource(after)
       }
       const add = (agent: AgentScope) =>
         after === undefined ? Effect.void : Effect.asVoid(sources.add(agent, { ...after, name }))
-      if (before === undefined) return partStep(place, change, add)
+      if (before === undefined) return partStep(path, change, add)
       const remove = (agent: AgentScope) => sources.remove(agent, before.id)
-      if (after === undefined) return partStep(place, change, remove)
+      if (after === undefined) return partStep(path, change, remove)
       if (isSame(change.before, change.after)) return undefined
       if (before.type !== after.type) {
-        return partStep(place, change, (agent) => Effect.zipRight(remove(agent), add(agent)))
+        return partStep(path, change, (agent) => Effect.zipRight(remove(agent), add(agent)))
       }
       const rereads = !hasContent(after.type) && !isSame(before.config, after.config)
-      return partStep(place, change, (agent) =>
+      return partStep(path, change, (agent) =>
         sources
           .patch(agent, before.id, { labels: after.labels ?? [], config: after.config })
           .pipe(
@@ -211,16 +211,16 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       before: ToolPart | undefined,
       after: ConfiguredTool | undefined
     ) {
-      const place = ["remoteTools", name]
-      const was = before === undefined ? null : shownTool(saidOfTool(before))
+      const path = ["remoteTools", name]
+      const previous = before === undefined ? null : shownTool(configuredToolOf(before))
       const remove =
         before === undefined
           ? () => Effect.void
           : ({ tenantId }: AgentScope) => tools.remove({ tenantId }, before.id)
-      if (after === undefined) return partStep(place, { before: was, after: null }, remove)
+      if (after === undefined) return partStep(path, { before: previous, after: null }, remove)
       const definition = withoutSecret(after)
-      const kept = before !== undefined && before.definition.auth.kind === definition.auth.kind
-      const hasSecret = after.auth?.secret !== undefined || (kept && before.secret !== null)
+      const isSameKind = before !== undefined && before.definition.auth.kind === definition.auth.kind
+      const hasSecret = after.auth?.secret !== undefined || (isSameKind && before.secret !== null)
       const problem = contradiction(definition, hasSecret)
       if (problem !== undefined) {
         return yield* invalidField(
@@ -233,9 +233,9 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       if (before !== undefined && !otherSecret && isSame(before.definition, definition)) return undefined
       const shown = shownTool(after)
       // When only hidden values differ, the shown values are equal.
-      const isHidden = isSame(was, shown)
-      const change = { before: was, after: isHidden ? { ...shown, hiddenValues: "changed" } : shown }
-      const take = (agent: AgentScope) =>
+      const isHidden = isSame(previous, shown)
+      const change = { before: previous, after: isHidden ? { ...shown, hiddenValues: "changed" } : shown }
+      const apply = (agent: AgentScope) =>
         Effect.asVoid(
           before === undefined
             ? tools.create(agent, agent.agentId, { ...after, name })
@@ -244,7 +244,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
                 auth: after.auth ?? { kind: "none" }
               })
         )
-      return partStep(place, change, take)
+      return partStep(path, change, apply)
     })
 
     /** Test cases have no names, so all of them are one step. Unchanged ones keep their ids. */
@@ -252,40 +252,40 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       before: ReadonlyArray<TestCase>,
       after: ReadonlyArray<TestCaseFields>
     ): ReadonlyArray<PartStep> => {
-      const was = (one: TestCase) => canonical(fieldsOf(one))
-      const gone = surplusOf(before, was, after.map(canonical))
-      const added = surplusOf(after, canonical, before.map(was))
-      if (gone.length + added.length === 0) return []
-      const change = { before: gone.map(fieldsOf), after: added }
-      const take = ({ agentId, tenantId }: AgentScope) =>
+      const keyOf = (one: TestCase) => canonical(testCaseFields(one))
+      const removed = surplusOf(before, keyOf, after.map(canonical))
+      const added = surplusOf(after, canonical, before.map(keyOf))
+      if (removed.length + added.length === 0) return []
+      const change = { before: removed.map(testCaseFields), after: added }
+      const apply = ({ agentId, tenantId }: AgentScope) =>
         Effect.gen(function* () {
-          yield* Effect.forEach(gone, ({ id }) => cases.remove({ tenantId }, id), { discard: true })
+          yield* Effect.forEach(removed, ({ id }) => cases.remove({ tenantId }, id), { discard: true })
           if (added.length > 0) yield* cases.add({ tenantId }, agentId, added)
         })
-      return [partStep(["cases"], change, take)]
+      return [partStep(["cases"], change, apply)]
     }
 
-    /** Changes of the kinds of parts that the file names. Other kinds are not changed. */
-    const steps = Effect.fn("ConfiguredParts.steps")(function* (parts: Parts, said: PartSettings) {
-      const made: Array<PartStep | undefined> = []
-      if (said.sources !== undefined) {
-        const wanted = new Map(Object.entries(said.sources))
+    /** The planned changes. Kinds of parts that the file leaves out stay as they are. */
+    const steps = Effect.fn("ConfiguredParts.steps")(function* (parts: Parts, configured: PartSettings) {
+      const planned: Array<PartStep | undefined> = []
+      if (configured.sources !== undefined) {
+        const wanted = new Map(Object.entries(configured.sources))
         for (const name of new Set([...parts.sources.keys(), ...wanted.keys()])) {
-          made.push(sourceStep(name, parts.sources.get(name), wanted.get(name)))
+          planned.push(sourceStep(name, parts.sources.get(name), wanted.get(name)))
         }
       }
-      if (said.remoteTools !== undefined) {
-        const wanted = new Map(Object.entries(said.remoteTools))
+      if (configured.remoteTools !== undefined) {
+        const wanted = new Map(Object.entries(configured.remoteTools))
         for (const name of new Set([...parts.tools.keys(), ...wanted.keys()])) {
-          made.push(yield* toolStep(name, parts.tools.get(name), wanted.get(name)))
+          planned.push(yield* toolStep(name, parts.tools.get(name), wanted.get(name)))
         }
       }
-      if (said.cases !== undefined) made.push(...caseSteps(parts.cases, said.cases))
-      made.push(...widgetSteps(widgets, parts.widget, said.widget))
-      made.push(...(yield* channels.steps(parts.channels, said.channels)))
-      return made.filter((step) => step !== undefined)
+      if (configured.cases !== undefined) planned.push(...caseSteps(parts.cases, configured.cases))
+      planned.push(...widgetSteps(widgets, parts.widget, configured.widget))
+      planned.push(...(yield* channels.steps(parts.channels, configured.channels)))
+      return planned.filter((step) => step !== undefined)
     })
 
-    return { load, none: noParts, steps, written, fingerprint: store.fingerprint } as const
+    return { load, none: noParts, steps, toFileForm, fingerprint: store.fingerprint } as const
   })
 }) {}

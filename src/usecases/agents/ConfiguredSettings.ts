@@ -13,11 +13,11 @@ export const configuredAgentOf = ({
   cases: ____,
   widget: _____,
   channels: ______,
-  ...said
-}: AgentConfiguration): ConfiguredAgent => said
+  ...configured
+}: AgentConfiguration): ConfiguredAgent => configured
 
 /** The settings of a file field by field, with defaults for those that it leaves out. */
-const fieldsOf = (said: ConfiguredAgent): Readonly<Record<string, unknown>> => {
+const fieldsOf = (configured: ConfiguredAgent): Readonly<Record<string, unknown>> => {
   const {
     contextTokens,
     greeting,
@@ -33,7 +33,7 @@ const fieldsOf = (said: ConfiguredAgent): Readonly<Record<string, unknown>> => {
     tools,
     topK,
     unsupported
-  } = defaultSettings({ name: "", ...said })
+  } = defaultSettings({ name: "", ...configured })
   return {
     instructions,
     model,
@@ -52,7 +52,7 @@ const fieldsOf = (said: ConfiguredAgent): Readonly<Record<string, unknown>> => {
   }
 }
 
-export const ofAgent = ({ greeting, model, ...agent }: Agent): ConfiguredAgent => {
+export const configuredSettingsOf = ({ greeting, model, ...agent }: Agent): ConfiguredAgent => {
   const { grounding, instructions, masking, retrieval, streamReasoning, style, tools } = agent
   return {
     instructions,
@@ -78,7 +78,7 @@ export const changedFields = (
 }
 
 /** The settings in file form, without those that equal the defaults. */
-export const written = (agent: Agent): AgentConfiguration => {
+export const toFileForm = (agent: Agent): AgentConfiguration => {
   const {
     greeting,
     instructions,
@@ -92,9 +92,9 @@ export const written = (agent: Agent): AgentConfiguration => {
     tone,
     ...grounding
   } = defaultSettings({ name: "" })
-  const { name: __, ...usual } = { ...grounding }
+  const { name: __, ...defaultGrounding } = { ...grounding }
   const retrieval = changedMembers(agent.retrieval, { topK, minScore })
-  const kept = changedMembers(agent.grounding, usual)
+  const kept = changedMembers(agent.grounding, defaultGrounding)
   const style = changedMembers(agent.style, { length, tone })
   return {
     ...(agent.instructions === instructions ? {} : { instructions: agent.instructions }),

@@ -7,28 +7,28 @@ import { type PartStep, partStep } from "./PartStep.ts"
 import type { Widgets } from "./Widgets.ts"
 
 /** Settings of a new widget. */
-const usual = { ...defaultLook, allowedOrigins: [], sourceScope: openScope } satisfies PatchWidget
+const defaultWidget = { ...defaultLook, allowedOrigins: [], sourceScope: openScope } satisfies PatchWidget
 
 /** The widget in file form, without defaults; undefined when there is no active widget. */
-export const writtenWidget = (widget: AgentWidget | undefined): PatchWidget | undefined => {
+export const widgetToFileForm = (widget: AgentWidget | undefined): PatchWidget | undefined => {
   if (widget === undefined || widget.publicId === null) return undefined
   const { allowedOrigins, look, sourceScope } = widget
-  return changedMembers<PatchWidget>({ ...look, allowedOrigins, sourceScope }, usual)
+  return changedMembers<PatchWidget>({ ...look, allowedOrigins, sourceScope }, defaultWidget)
 }
 
 /** The planned changes; none when the file has no widget or the same one. */
 export const widgetSteps = (
   widgets: Pick<Widgets, "patch">,
   widget: AgentWidget | undefined,
-  said: PatchWidget | undefined
+  configured: PatchWidget | undefined
 ): ReadonlyArray<PartStep> => {
-  if (said === undefined) return []
-  const before = writtenWidget(widget)
-  const after = changedMembers<PatchWidget>({ ...usual, ...said }, usual)
+  if (configured === undefined) return []
+  const before = widgetToFileForm(widget)
+  const after = changedMembers<PatchWidget>({ ...defaultWidget, ...configured }, defaultWidget)
   if (before !== undefined && canonical(before) === canonical(after)) return []
   return [
     partStep(["widget"], { before: before ?? null, after }, ({ agentId, tenantId }) =>
-      Effect.asVoid(widgets.patch({ tenantId }, agentId, { ...usual, ...said }))
+      Effect.asVoid(widgets.patch({ tenantId }, agentId, { ...defaultWidget, ...configured }))
     )
   ]
 }

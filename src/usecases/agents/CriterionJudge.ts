@@ -29,7 +29,7 @@ const parameters = {
 }
 
 /** What is judged. `masking` is the setting of the agent that replied. */
-interface Judged {
+interface JudgeRequest {
   readonly criterion: string
   readonly question: string
   readonly reply: string
@@ -37,12 +37,12 @@ interface Judged {
 }
 
 /** The texts for the model, with the same placeholder for the same value, and what restores the values. */
-const masked = ({ criterion, masking, question, reply }: Judged) => {
-  if (masking === null) return { data: { question, reply, criterion }, restored: (text: string) => text }
+const masked = ({ criterion, masking, question, reply }: JudgeRequest) => {
+  if (masking === null) return { data: { question, reply, criterion }, restore: (text: string) => text }
   const own = new Masking(masking)
   for (const text of [question, reply, criterion]) own.learn(text)
-  const data = { question: own.text(question), reply: own.text(reply), criterion: own.text(criterion) }
-  return { data, restored: own.restored }
+  const data = { question: own.mask(question), reply: own.mask(reply), criterion: own.mask(criterion) }
+  return { data, restore: own.restore }
 }
 
 export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/agents/CriterionJudge", {
@@ -50,8 +50,8 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
     const runtime = yield* ModelRuntime
     const { reserve } = yield* OtherModelCalls
 
-    const askModel = Effect.fn("CriterionJudge.verdict")(function* (scope: AgentScope, judged: Judged) {
-      const { data: texts, restored } = masked(judged)
+    const askModel = Effect.fn("CriterionJudge.verdict")(function* (scope: AgentScope, judged: JudgeRequest) {
+      const { data: texts, restore } = masked(judged)
       const data = { ...texts, reply: texts.reply.slice(0, maxReplyLength).toWellFormed() }
       const { used, value } = yield* ModelAnswer.ask(
         billed(runtime, yield* reserve(scope, "judge", ModelAnswer.timeout)),
@@ -64,13 +64,13 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
       const found: Verdict = {
         ...used,
         passed: value.passed,
-        reason: restored(value.reason).slice(0, maxReasonLength).toWellFormed()
+        reason: restore(value.reason).slice(0, maxReasonLength).toWellFormed()
       }
       return found
     }, Effect.scoped)
 
     /** The verdict of a reply that could not be judged has the reason. Fails if a budget is spent. */
-    const verdict = (scope: AgentScope, judged: Judged): Effect.Effect<Verdict, TurnLimitExceeded> =>
+    const verdict = (scope: AgentScope, judged: JudgeRequest): Effect.Effect<Verdict, TurnLimitExceeded> =>
       Effect.catchTag(askModel(scope, judged), "NoAnswer", ({ reason, used }) =>
         Effect.succeed({ ...unjudged(reason), ...used })
       )

@@ -29,8 +29,8 @@ const Payload = Schema.Struct({ tenantId: TenantId, experimentId: ExperimentId }
 const maxConcurrentQuestions = 2
 type Replayed = ReplayedRun & Omit<Replay, "replayed"> & { readonly latency: number }
 
-/** The agent that is asked, and its setting of masking. */
-interface Asker {
+/** The agent that answers the questions, and its setting of masking. */
+interface TestedAgent {
   readonly scope: AgentScope
   readonly masking: Masking | null
 }
@@ -47,7 +47,7 @@ const replyOf = (
   return { error: responseSchema === undefined || problem === null ? code : `${code}: ${problem}`, tokens }
 }
 
-const judgedAs = (asked: TestCaseFields, reply: Reply | NoReply, verdict?: Verdict): ExperimentOutcome => {
+const judgedOutcome = (asked: TestCaseFields, reply: Reply | NoReply, verdict?: Verdict): ExperimentOutcome => {
   const { line: _, question: __, ...result } = judge({ ...asked, line: 1 }, reply, [], verdict)
   return { ...result, outcome: null, before: null }
 }
@@ -55,14 +55,14 @@ const judgedAs = (asked: TestCaseFields, reply: Reply | NoReply, verdict?: Verdi
 const tokensOf = ({ inputTokens, outputTokens, verdict }: ExperimentOutcome): number =>
   (inputTokens ?? 0) + (outputTokens ?? 0) + (verdict?.inputTokens ?? 0) + (verdict?.outputTokens ?? 0)
 
-const changed = "The reply or its citations differ."
+const differsMessage = "The reply or its citations differ."
 
 /** A replayed turn passes when its outcome is the same as before. */
-const compared = (asked: TestCaseFields, replayed: Replayed): ExperimentOutcome => {
+const comparedWithBefore = (asked: TestCaseFields, replayed: Replayed): ExperimentOutcome => {
   const { before, outcome, reason } = replayed
-  const problems = outcome === "same" ? [] : [reason ?? changed]
+  const problems = outcome === "same" ? [] : [reason ?? differsMessage]
   return {
-    ...judgedAs(asked, replyOf(asked, replayed)),
+    ...judgedOutcome(asked, replyOf(asked, replayed)),
     passed: outcome === "same",
     problems,
     outcome,
@@ -77,32 +77,32 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
     const { verdict } = yield* CriterionJudge
 
     const judgeReply = Effect.fn("ExperimentWork.judgeReply")(function* (
-      { masking, scope }: Asker,
+      { masking, scope }: TestedAgent,
       asked: TestCaseFields,
       replayed: Replayed
     ) {
       const { criterion, question } = asked
       const reply = replyOf(asked, replayed)
-      if (criterion === undefined || "error" in reply) return judgedAs(asked, reply)
-      return judgedAs(
+      if (criterion === undefined || "error" in reply) return judgedOutcome(asked, reply)
+      return judgedOutcome(
         asked,
         reply,
         yield* verdict(scope, { criterion, question, reply: reply.text, masking })
       )
     })
 
-    type Asking = Effect.Effect.Success<ReturnType<typeof replays.prepare>>
+    type PreparedReplays = Effect.Effect.Success<ReturnType<typeof replays.prepare>>
 
     const outcomeOf = (
-      asker: Asker,
-      asking: Asking,
+      agent: TestedAgent,
+      prepared: PreparedReplays,
       kind: "cases" | "turns",
       { asked, runId }: WaitingQuestion
     ): Effect.Effect<ExperimentOutcome, TurnLimitExceeded> => {
       if (kind === "cases" || runId === null)
-        return Effect.flatMap(asking.question(asked, runId), (replayed) => judgeReply(asker, asked, replayed))
-      return Effect.map(asking.turn(runId), (replayed) =>
-        replayed === null ? judgedAs(asked, { error: "The turn is gone." }) : compared(asked, replayed)
+        return Effect.flatMap(prepared.question(asked, runId), (replayed) => judgeReply(agent, asked, replayed))
+      return Effect.map(prepared.turn(runId), (replayed) =>
+        replayed === null ? judgedOutcome(asked, { error: "The turn is gone." }) : comparedWithBefore(asked, replayed)
       )
     }
 
@@ -115,26 +115,26 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       if (Option.isNone(begun)) return
       const { agentId, curated, kind, maxTokens, settings, version } = begun.value
       const agent = { tenantId, agentId }
-      const asking = yield* replays.prepare(
+      const prepared = yield* replays.prepare(
         agent,
         { version: version ?? 1, settings: shownSettings(settings) },
         curated
       )
       const before = yield* store.find(scope, id)
-      const spent = yield* Ref.make(
+      const usedTokens = yield* Ref.make(
         Option.match(before, { onNone: () => 0, onSome: (at) => at.inputTokens + at.outputTokens })
       )
       const ask = (question: WaitingQuestion) =>
-        outcomeOf({ scope: agent, masking: settings.masking }, asking, kind, question).pipe(
+        outcomeOf({ scope: agent, masking: settings.masking }, prepared, kind, question).pipe(
           Effect.tap((outcome) => store.record(scope, id, question.position, outcome)),
-          Effect.tap((outcome) => Ref.update(spent, (sum) => sum + tokensOf(outcome))),
-          // No question waits in an experiment that has ended.
+          Effect.tap((outcome) => Ref.update(usedTokens, (sum) => sum + tokensOf(outcome))),
+          // Ends the loop: an ended experiment has no waiting questions.
           Effect.catchTag("TURN_LIMIT_EXCEEDED", ({ message }) => store.end(scope, id, "failed", message))
         )
       for (;;) {
         const questions = yield* store.nextQuestions(scope, id, maxConcurrentQuestions)
         if (questions.length === 0) break
-        if ((yield* Ref.get(spent)) >= maxTokens) {
+        if ((yield* Ref.get(usedTokens)) >= maxTokens) {
           yield* store.end(scope, id, "failed", "Its token budget is used up.")
           return
         }

@@ -33,11 +33,11 @@ import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
 import { ExperimentStore, maxOpenExperiments, type NewQuestion } from "../../store/agents/Experiments.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { checkToolNames, defaultSettings } from "./Agents.ts"
-import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
+import { casesHash, comparisonOf, testCaseFields, reportOf, settingsHash } from "./ExperimentReports.ts"
 import { noSuchVersion } from "../../domain/agents/AgentVersion.ts"
 
-/** Question of a message without text. */
-const withoutWords = "…"
+/** The question of a turn whose message has no text. */
+const emptyQuestion = "…"
 const maxQuestionLength = 32_000
 
 const missingRun = () => new NotFound({ message: "A run of runIds does not exist for this agent." })
@@ -46,13 +46,13 @@ const nothingToAsk = () =>
     message: "The agent has no test cases. Add some, or name the turns to repeat.",
     details: {}
   })
-const otherKind = () =>
+const differentKind = () =>
   invalidField(
     ["baseline"],
     "Expected an experiment of the same kind",
     "Test cases are compared with test cases, and turns with turns."
   )
-const tooMany = () =>
+const tooManyOpen = () =>
   new Conflict({
     message: `${maxOpenExperiments} experiments of this organisation wait or run. Wait for one of them, or cancel it.`
   })
@@ -87,7 +87,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
       return Option.isNone(found) ? yield* noSuchVersion() : { version, settings: found.value }
     })
 
-    const chosen = (
+    const versionToRun = (
       scope: AgentScope,
       { settings, version }: StartExperiment,
       { name, publishedVersion }: { readonly name: string; readonly publishedVersion: number }
@@ -110,7 +110,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
       const { rows } = yield* cases.page(scope, { limit: maxTestCases })
       const kept = given === undefined ? rows : rows.filter(({ runId }) => runId !== null)
       const questions: ReadonlyArray<NewQuestion> = [
-        ...kept.map((one) => ({ caseId: one.id, runId: one.runId, asked: fieldsOf(one) })),
+        ...kept.map((one) => ({ caseId: one.id, runId: one.runId, asked: testCaseFields(one) })),
         ...(given ?? []).map((asked) => ({ caseId: null, runId: null, asked }))
       ]
       if (questions.length === 0) return yield* nothingToAsk()
@@ -123,18 +123,18 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
       runIds: ReadonlyArray<RunId>
     ) {
       const wanted = new Set(runIds)
-      const found = yield* store.questionsOf(scope, [...wanted])
-      if (found.length < wanted.size) return yield* missingRun()
-      const questions = found.map(({ id, question }): NewQuestion => {
+      const stored = yield* store.questionsOf(scope, [...wanted])
+      if (stored.length < wanted.size) return yield* missingRun()
+      const questions = stored.map(({ id, question }): NewQuestion => {
         const text = question.trim().slice(0, maxQuestionLength).toWellFormed()
         return {
           caseId: null,
           runId: id,
-          asked: { question: text === "" ? withoutWords : text, expectSources: [], expectFacts: [] }
+          asked: { question: text === "" ? emptyQuestion : text, expectSources: [], expectFacts: [] }
         }
       })
-      const asked: Questions = { casesHash: null, questions }
-      return asked
+      const found: Questions = { casesHash: null, questions }
+      return found
     })
 
     const get = Effect.fn("Experiments.get")(function* (scope: TenantScope, id: ExperimentId) {
@@ -144,8 +144,8 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
     const enqueue = Effect.fn("Experiments.enqueue")(function* (
       scope: AgentScope,
       { settings, version }: { readonly version: number | null; readonly settings: AgentSettings },
-      asked: Questions,
-      rest: {
+      questions: Questions,
+      options: {
         readonly baselineId: ExperimentId | null
         readonly maxTokens: number
         readonly author: Actor | null
@@ -153,8 +153,8 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
       }
     ) {
       const id = yield* newExperimentId
-      const made = { ...asked, ...rest, id, version, settings, settingsHash: settingsHash(settings) }
-      if (!(yield* store.insert(scope, made))) return yield* tooMany()
+      const made = { ...questions, ...options, id, version, settings, settingsHash: settingsHash(settings) }
+      if (!(yield* store.insert(scope, made))) return yield* tooManyOpen()
       const { tenantId } = scope
       yield* queue.enqueue(
         "experiments",
@@ -180,24 +180,24 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
         const scope = { tenantId, agentId }
         const agent = yield* agents.find(scope, agentId).pipe(orNoSuch("agent"))
         const { baselineVersion, maxTokens = defaultMaxTokens, model } = request
-        const { settings, version } = yield* chosen(scope, request, agent)
-        const asked = yield* request.runIds === undefined
+        const { settings, version } = yield* versionToRun(scope, request, agent)
+        const questions = yield* request.runIds === undefined
           ? ofCases(scope, request.cases)
           : ofTurns(scope, request.runIds)
-        const rest = { maxTokens, author, curated }
+        const options = { maxTokens, author, curated }
         const given = request.baseline === undefined ? null : yield* get(scope, request.baseline)
         if (given !== null && given.agentId !== agentId) return yield* noSuch("experiment")
-        if (given !== null && (given.kind === "turns") !== (asked.casesHash === null))
-          return yield* otherKind()
+        if (given !== null && (given.kind === "turns") !== (questions.casesHash === null))
+          return yield* differentKind()
         const baselineId =
           baselineVersion === undefined
             ? (given?.id ?? null)
-            : yield* enqueue(scope, yield* versionOf(scope, baselineVersion), asked, {
-                ...rest,
+            : yield* enqueue(scope, yield* versionOf(scope, baselineVersion), questions, {
+                ...options,
                 baselineId: null
               })
-        const answering = { version, settings: model === undefined ? settings : { ...settings, model } }
-        return yield* get(scope, yield* enqueue(scope, answering, asked, { ...rest, baselineId }))
+        const run = { version, settings: model === undefined ? settings : { ...settings, model } }
+        return yield* get(scope, yield* enqueue(scope, run, questions, { ...options, baselineId }))
       },
       sql.withTransaction,
       Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })

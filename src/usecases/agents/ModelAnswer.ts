@@ -14,22 +14,22 @@ export const timeout = Duration.seconds(30)
 /** Maximum UTF-16 units of an answer that are read. */
 const maxAnswerLength = 65_536
 
-export interface Used {
+export interface ModelUsage {
   readonly inputTokens: number
   readonly outputTokens: number
   /** Billionths of a US dollar; null when the price is unknown. */
   readonly costNano: number | null
 }
 
-const nothingUsed: Used = { inputTokens: 0, outputTokens: 0, costNano: null }
+const noUsage: ModelUsage = { inputTokens: 0, outputTokens: 0, costNano: null }
 
 /** Why there is no answer, without text from the provider, and the tokens used. */
 export class NoAnswer extends Data.TaggedError("NoAnswer")<{
   readonly reason: string
-  readonly used: Used
+  readonly used: ModelUsage
 }> {}
 
-const noAnswer = (reason: string, used: Used = nothingUsed) => new NoAnswer({ reason, used })
+const noAnswer = (reason: string, used: ModelUsage = noUsage) => new NoAnswer({ reason, used })
 
 /**
  * Asks the model about `data`, which the prompt marks as data only. Returns an object that fits `schema`; `parameters`
@@ -56,7 +56,7 @@ export const ask = Effect.fn("ModelAnswer.ask")(function* <A, I>(
     Effect.mapError(() => noAnswer("the model failed")),
     Effect.timeoutFail({ duration: timeout, onTimeout: () => noAnswer("the model did not answer in time") })
   )
-  const used: Used = { ...tokens, costNano: bill?.cost ?? null }
+  const used: ModelUsage = { ...tokens, costNano: bill?.cost ?? null }
   const read = StructuredReply.read(parameters, text, null)
   if (Either.isLeft(read)) return yield* noAnswer("the model's answer cannot be read", used)
   const value = yield* Schema.decode(Schema.parseJson(schema))(read.right.reply).pipe(

@@ -12,7 +12,7 @@ import {
   ServiceUnavailable,
   ValidationError
 } from "../../domain/Errors.ts"
-import type { By } from "../accounts/AuditTrail.ts"
+import type { AuditContext } from "../accounts/AuditTrail.ts"
 
 export type PartError =
   | NotFound
@@ -29,51 +29,51 @@ export type ApplyPart = (agent: AgentScope) => Effect.Effect<void, PartError>
 /** A path of field names, outermost first. */
 export type FieldPath = ReadonlyArray<string>
 
-interface Described {
+interface ErrorBody {
   readonly message: string
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-/** The error with `place` before the path of each issue. An error without issues gets one for `place`. */
-const withPlace = (place: FieldPath, { details = {}, message }: Described) => {
+/** The error with `prefix` before the path of each issue. An error without issues gets one for `prefix`. */
+const withPathPrefix = (prefix: FieldPath, { details = {}, message }: ErrorBody) => {
   const { issues = [{ path: [], message }], ...more } = details
-  const placedIssues = (Array.isArray(issues) ? issues : []).filter(Predicate.isRecord).map((issue) => {
+  const prefixedIssues = (Array.isArray(issues) ? issues : []).filter(Predicate.isRecord).map((issue) => {
     const path: ReadonlyArray<unknown> = Array.isArray(issue["path"]) ? issue["path"] : []
-    return { ...issue, path: [...place, ...path] }
+    return { ...issue, path: [...prefix, ...path] }
   })
-  return { message, details: { ...more, issues: placedIssues } }
+  return { message, details: { ...more, issues: prefixedIssues } }
 }
 
-/** Adds `place` to a validation error. */
-export const invalidAt = (place: FieldPath) => (error: ValidationError) =>
-  new ValidationError(withPlace(place, error))
+/** Puts `prefix` before the paths of a validation error. */
+export const prefixValidationError = (prefix: FieldPath) => (error: ValidationError) =>
+  new ValidationError(withPathPrefix(prefix, error))
 
-/** Adds `place` to the errors of its preparation and its change. */
-export const failingAt =
-  (place: FieldPath) =>
-  <A>(made: Effect.Effect<A, PartError>): Effect.Effect<A, PartError> =>
-    Effect.catchTags(made, {
-      VALIDATION_ERROR: (error) => invalidAt(place)(error),
-      CONFLICT: (error) => new Conflict(withPlace(place, error)),
-      LIMIT_EXCEEDED: (error) => new LimitExceeded(withPlace(place, error)),
-      SERVICE_UNAVAILABLE: (error) => new ServiceUnavailable(withPlace(place, error))
+/** Puts `prefix` before the paths of all errors that name fields. */
+export const prefixErrors =
+  (prefix: FieldPath) =>
+  <A>(effect: Effect.Effect<A, PartError>): Effect.Effect<A, PartError> =>
+    Effect.catchTags(effect, {
+      VALIDATION_ERROR: (error) => prefixValidationError(prefix)(error),
+      CONFLICT: (error) => new Conflict(withPathPrefix(prefix, error)),
+      LIMIT_EXCEEDED: (error) => new LimitExceeded(withPathPrefix(prefix, error)),
+      SERVICE_UNAVAILABLE: (error) => new ServiceUnavailable(withPathPrefix(prefix, error))
     })
 
 export interface PartStep {
-  /** Where the file configures it, within its agent. Errors of the step name fields within it. */
-  readonly place: FieldPath
+  /** Path of the part within its agent in the file. Paths of errors are relative to it. */
+  readonly path: FieldPath
   readonly change: FieldChange
-  /** Runs before the transaction and makes the outside calls. `by` is who requested the change. */
-  readonly prepare: (by: By) => Effect.Effect<ApplyPart, PartError>
+  /** Runs before the transaction, and calls providers. */
+  readonly prepare: (by: AuditContext) => Effect.Effect<ApplyPart, PartError>
 }
 
 /** A step that calls no other service. */
 export const partStep = (
-  place: FieldPath,
+  path: FieldPath,
   change: Omit<FieldChange, "field">,
-  take: ApplyPart
+  apply: ApplyPart
 ): PartStep => ({
-  place,
-  change: { field: place.join("."), ...change },
-  prepare: () => Effect.succeed(take)
+  path,
+  change: { field: path.join("."), ...change },
+  prepare: () => Effect.succeed(apply)
 })

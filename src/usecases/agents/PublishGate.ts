@@ -12,11 +12,11 @@ import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
 import { ExperimentStore } from "../../store/agents/Experiments.ts"
 import { PublishThresholdStore } from "../../store/agents/PublishThresholds.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
-import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
+import { casesHash, comparisonOf, testCaseFields, reportOf, settingsHash } from "./ExperimentReports.ts"
 import { noSuchVersion } from "../../domain/agents/AgentVersion.ts"
 
 /** Maximum number of cases that a refusal names. */
-const maxNamed = 20
+const maxListedCases = 20
 
 const refused = (reason: string, details: Readonly<Record<string, unknown>> = {}) =>
   new Conflict({
@@ -24,7 +24,7 @@ const refused = (reason: string, details: Readonly<Record<string, unknown>> = {}
     details: { gate: true, ...details }
   })
 
-const notAsked = () =>
+const notTested = () =>
   refused(
     "These settings have not been tested with the agent's current test cases. Run an experiment with them first."
   )
@@ -51,16 +51,16 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     const set = ({ tenantId }: TenantScope, agentId: AgentId, threshold: PublishThreshold) =>
       thresholds.set({ tenantId, agentId }, threshold).pipe(orNoSuch("agent"))
 
-    const measuredOf = (scope: AgentScope, settings: string, asked: string, count: number) =>
+    const latestReport = (scope: AgentScope, settings: string, cases: string, count: number) =>
       Effect.gen(function* () {
-        const found = yield* experiments.latest(scope, { settingsHash: settings, casesHash: asked })
+        const found = yield* experiments.latest(scope, { settingsHash: settings, casesHash: cases })
         if (Option.isNone(found)) return Option.none()
         const outcomes = yield* experiments.listOutcomes(scope, found.value.id)
-        // Results are deleted with their cases.
+        // Results are deleted with their cases, so some may be missing.
         return outcomes.length < count ? Option.none() : Option.some(reportOf(outcomes))
       })
 
-    const checkAgainst = Effect.fn("PublishGate.checkAgainst")(function* (
+    const checkSettings = Effect.fn("PublishGate.checkAgainst")(function* (
       scope: AgentScope,
       { minPass, noRegression }: PublishThreshold,
       settings: AgentSettings,
@@ -71,28 +71,28 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       if (rows.length === 0 || Option.isNone(published)) return
       const publishedVersion = publishedBefore ?? published.value.publishedVersion
       const before = yield* agents.settingsOf(scope, scope.agentId, publishedVersion)
-      const wanted = settingsHash(settings)
-      // No reply can change.
-      if (Option.isSome(before) && settingsHash(before.value) === wanted) return
-      const asked = casesHash(rows.map(fieldsOf))
-      const found = yield* measuredOf(scope, wanted, asked, rows.length)
-      if (Option.isNone(found)) return yield* notAsked()
+      const newHash = settingsHash(settings)
+      // Equal settings: no reply can change.
+      if (Option.isSome(before) && settingsHash(before.value) === newHash) return
+      const currentCasesHash = casesHash(rows.map(testCaseFields))
+      const found = yield* latestReport(scope, newHash, currentCasesHash, rows.length)
+      if (Option.isNone(found)) return yield* notTested()
       const report = found.value
       // Divided, not multiplied: 0.55 * 100 is more than 55.
       if (minPass !== null && report.passed / rows.length < minPass) {
         const failing = report.results.filter(({ passed }) => !passed).map(({ question }) => question)
         return yield* refused(
           `${report.passed} of ${rows.length} test cases passed; the minimum is ${percent(minPass)}.`,
-          { failing: failing.slice(0, maxNamed) }
+          { failing: failing.slice(0, maxListedCases) }
         )
       }
       if (!noRegression || Option.isNone(before)) return
-      const baseline = yield* measuredOf(scope, settingsHash(before.value), asked, rows.length)
+      const baseline = yield* latestReport(scope, settingsHash(before.value), currentCasesHash, rows.length)
       if (Option.isNone(baseline)) return yield* noBaseline(publishedVersion)
       const { broken, regression } = comparisonOf(baseline.value, report)
       if (regression)
         return yield* refused("Significantly fewer test cases pass than with the published version.", {
-          failing: broken.slice(0, maxNamed)
+          failing: broken.slice(0, maxListedCases)
         })
     })
 
@@ -112,7 +112,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       if (threshold.minPass === null && !threshold.noRegression) return
       const settings = yield* agents.settingsOf(scope, agentId, version)
       if (Option.isNone(settings)) return yield* noSuchVersion()
-      yield* checkAgainst(scope, threshold, settings.value, publishedBefore)
+      yield* checkSettings(scope, threshold, settings.value, publishedBefore)
     })
 
     return { find, set, checkVersion } as const

@@ -6,7 +6,7 @@ import { noSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { StartStore } from "../../store/agents/Starts.ts"
 import { SourceScopes } from "../knowledge/SourceScopes.ts"
-import { questionsOf } from "./Questions.ts"
+import { suggestedQuestions } from "./SuggestedQuestions.ts"
 
 const nothingStarted = { sources: 0, documents: 0, tried: false, widget: false }
 
@@ -41,7 +41,7 @@ export class Starts extends Effect.Service<Starts>()("usecases/agents/Starts", {
 
     /** At most three questions that the agent's content answers. */
     const questions = Effect.fn("Starts.questions")(function* (scope: TenantScope, agentId: AgentId) {
-      return questionsOf(yield* store.headings(yield* scopes.ofAgent(scope, agentId)))
+      return suggestedQuestions(yield* store.headings(yield* scopes.ofAgent(scope, agentId)))
     })
 
     return { get, questions, dismiss: store.dismiss } as const

@@ -22,7 +22,7 @@ import { textUri } from "../../readers/Text.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
-import { fieldsOf } from "./Measured.ts"
+import { testCaseFields } from "./ExperimentReports.ts"
 
 const missingRun = () => new NotFound({ message: "The agent has no such turn, or it has not ended." })
 const tooManyTestCases = () => new Conflict({ message: `An agent has ${maxTestCases} test cases at most.` })
@@ -53,7 +53,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
     /** All cases, in the file format that `spoke eval` and the import read. */
     const exportAll = Effect.fn("TestCases.exportAll")(function* (scope: TenantScope, agentId: AgentId) {
       const { rows } = yield* list(scope, agentId, { limit: maxTestCases })
-      return formatCases(rows.map(fieldsOf))
+      return formatCases(rows.map(testCaseFields))
     })
 
     /** Stores all cases, or none when the agent would have too many. */
@@ -68,8 +68,8 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       const ids = yield* Effect.forEach(cases, () => newTestCaseId)
       // Ids of the same millisecond are not ordered.
       const inOrder = ids.toSorted()
-      const rows = cases.flatMap((fields, place) => {
-        const id = inOrder[place]
+      const rows = cases.flatMap((fields, index) => {
+        const id = inOrder[index]
         return id === undefined ? [] : [{ id, origin, runId, fields }]
       })
       const made = yield* store.insert(agent, rows)

@@ -34,7 +34,7 @@ import {
 import { AgentId } from "../../domain/Ids.ts"
 import { ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import { type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
-import { scopesOfAll } from "./ToolScopes.ts"
+import { scopesToRequest } from "./ToolScopes.ts"
 import { ToolTokens } from "./ToolTokens.ts"
 
 /** Time from the start of a sign-in to its end. */
@@ -68,7 +68,7 @@ export class ToolSignInRefused extends Schema.TaggedError<ToolSignInRefused>()("
   agentId: Schema.NullOr(AgentId)
 }) {}
 
-const problems = { Denied: "denied", Refused: "retry", Unavailable: "provider", Invalid: "provider" } as const
+const problemOfReason = { Denied: "denied", Refused: "retry", Unavailable: "provider", Invalid: "provider" } as const
 
 const noConnection = () => new NotFound({ message: "The tool is not connected." })
 const tooManyConnecting = () =>
@@ -79,7 +79,7 @@ const noSession = () =>
     message: "A person has to connect this tool in the dashboard. Programs use client_credentials."
   })
 
-const toPerson = (error: ToolAuthorizationError): ServiceUnavailable | ValidationError =>
+const toRequestError = (error: ToolAuthorizationError): ServiceUnavailable | ValidationError =>
   error.reason === "Unavailable"
     ? new ServiceUnavailable({ message: error.message })
     : invalidField(["auth"], error.message, "The tool cannot be connected.")
@@ -96,11 +96,11 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
     const box = yield* SecretBox
     const limiter = new FairLimiter({ name: "tool-sign-ins", ...limits })
 
-    const own = Effect.fn("ToolConnections.own")(function* (scope: TenantScope, id: ToolId) {
+    const findTool = Effect.fn("ToolConnections.own")(function* (scope: TenantScope, id: ToolId) {
       return yield* tools.find(scope, id).pipe(orNoSuch("tool"))
     })
 
-    const logged =
+    const logFailure =
       ({ tenantId }: TenantScope, tool: ToolId) =>
       (error: ToolAuthorizationError) =>
         Effect.logWarning("A tool was not connected", {
@@ -110,7 +110,10 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
           problem: error.message
         })
 
-    /** The client where none was registered by hand: by the address of its metadata, else it registers itself. */
+    /**
+     * A client for a tool without a configured one: identified by the address of its metadata where the server reads
+     * it, else registered now.
+     */
     const makeClient = (
       server: AuthorizationServer,
       { documentUrl, redirectUri }: ClientAddresses
@@ -131,20 +134,20 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       const before = Option.getOrNull(yield* store.find({ tenantId }, tool.id))
       const { client, scopes, target } = yield* Effect.gen(function* () {
         const found = yield* authorization.discover(mcp.url, auth.issuer ?? null)
-        const scopes = allScopes(auth.scopes ?? scopesIn(found.scope), scopesOfAll(before, basis))
+        const scopes = allScopes(auth.scopes ?? scopesIn(found.scope), scopesToRequest(before, basis))
         const target = { ...found, scope: scopes.join(" ") || null }
-        const byHand = yield* tokens.ownClient(tool)
+        const configuredClient = yield* tokens.clientOf(tool)
         return {
           target,
           scopes,
-          client: byHand ?? (yield* makeClient(target.server, addresses))
+          client: configuredClient ?? (yield* makeClient(target.server, addresses))
         }
-      }).pipe(Effect.tapError(logged({ tenantId }, tool.id)), Effect.mapError(toPerson))
+      }).pipe(Effect.tapError(logFailure({ tenantId }, tool.id)), Effect.mapError(toRequestError))
       const { signIn, url } = yield* Effect.mapError(
         authorization.begin(target, client, addresses.redirectUri),
-        toPerson
+        toRequestError
       )
-      const isOwn = auth.clientId !== undefined
+      const isConfigured = auth.clientId !== undefined
       const flow = yield* Effect.orDie(
         encodeFlow({
           ...signIn,
@@ -154,7 +157,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
           resource: target.resource,
           clientId: client.clientId,
           scopes,
-          clientSecret: isOwn || client.clientSecret === null ? null : Redacted.value(client.clientSecret)
+          clientSecret: isConfigured || client.clientSecret === null ? null : Redacted.value(client.clientSecret)
         })
       )
       yield* store.begin({ tenantId }, tool.id, {
@@ -176,12 +179,12 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       session: Redacted.Redacted | null,
       addresses: ClientAddresses
     ) {
-      const tool = yield* own({ tenantId }, id)
+      const tool = yield* findTool({ tenantId }, id)
       if (tool.definition.auth.kind !== "oauth") return yield* noOAuth()
       if (isMachine(tool.definition)) {
-        yield* tokens.byHand({ tenantId }, tool).pipe(
-          Effect.tapError(logged({ tenantId }, id)),
-          Effect.mapError(toPerson),
+        yield* tokens.requestNow({ tenantId }, tool).pipe(
+          Effect.tapError(logFailure({ tenantId }, id)),
+          Effect.mapError(toRequestError),
           limiter.withPermit(tenantId),
           Effect.catchTag("LimitReached", () => Effect.fail(tooManyConnecting()))
         )
@@ -204,12 +207,12 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       const scope = { tenantId }
       const state = yield* credentials.fingerprint(Redacted.make(answer.state ?? ""))
       const taken = yield* store.take(scope, yield* credentials.fingerprint(session), state)
-      const unknown = new ToolSignInRefused({ problem: "retry", agentId: null })
-      if (Option.isNone(taken)) return yield* unknown
+      const unknownSignIn = new ToolSignInRefused({ problem: "retry", agentId: null })
+      if (Option.isNone(taken)) return yield* unknownSignIn
       const { isOver, toolId } = taken.value
       const text = yield* box.open("tool-sign-in", taken.value.flow)
       const flow = Option.flatMap(text, decodeFlow)
-      if (Option.isNone(flow)) return yield* unknown
+      if (Option.isNone(flow)) return yield* unknownSignIn
       const { agentId, basis, clientId, clientSecret, resource, scopes, server, verifier } = flow.value
       const refused = (problem: ToolSignInProblem) => new ToolSignInRefused({ problem, agentId })
       const tool = Option.getOrNull(yield* tools.find(scope, toolId))
@@ -218,12 +221,12 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         return yield* refused("retry")
       const registered = clientSecret === null ? null : Redacted.make(clientSecret)
       const receiveTokens = Effect.gen(function* () {
-        const client: ToolClient = (yield* tokens.ownClient(tool)) ?? { clientId, clientSecret: registered }
+        const client: ToolClient = (yield* tokens.clientOf(tool)) ?? { clientId, clientSecret: registered }
         const signIn = { state: flow.value.state, verifier }
         return yield* authorization.finish({ server, resource }, client, redirectUri, signIn, { ...answer })
       }).pipe(
-        Effect.tapError(logged(scope, toolId)),
-        Effect.mapError(({ reason }) => refused(problems[reason]))
+        Effect.tapError(logFailure(scope, toolId)),
+        Effect.mapError(({ reason }) => refused(problemOfReason[reason]))
       )
       yield* Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(receiveTokens), (fresh) =>
@@ -251,7 +254,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
 
     /** Removes the tool's tokens, and revokes them where the authorization server can. */
     const disconnect = Effect.fn("ToolConnections.disconnect")(function* (scope: TenantScope, id: ToolId) {
-      const tool = yield* own(scope, id)
+      const tool = yield* findTool(scope, id)
       if (!(yield* tokens.disconnect(scope, tool))) return yield* noConnection()
     })
 

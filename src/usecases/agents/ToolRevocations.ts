@@ -21,9 +21,9 @@ export class ToolRevocations extends Effect.Service<ToolRevocations>()("usecases
     const limiter = new FairLimiter({ name: "tool-revocations", ...limits })
 
     /**
-     * Reads the tokens of the agent's tools, in the transaction that deletes it. The result is for after its commit: it
-     * starts to revoke them, and returns an effect that waits for that, but not long. A server that does not answer is
-     * logged.
+     * Reads the tokens of the agent's tools, in the transaction that deletes the agent. Run the result after the
+     * commit: it starts to revoke the tokens, and returns an effect that waits for that, at most {@link maxWait}. A
+     * server that does not answer is logged.
      */
     const ofAgent = Effect.fn("ToolRevocations.ofAgent")(function* ({ agentId, tenantId }: AgentScope) {
       const connected = (yield* tools.list({ tenantId, agentId })).filter(

@@ -1,4 +1,4 @@
-/** The scopes of a tool's connection: what is requested again, and what a demand of the MCP server leads to. */
+/** The scopes of a tool's connection: which to request, and what changes when the MCP server demands more. */
 import { allScopes, noScopes, type ToolScopes } from "../../domain/agents/ToolConnection.ts"
 import type { StoredConnection } from "../../store/agents/ToolConnections.ts"
 
@@ -6,23 +6,23 @@ const hasAll = (scopes: ReadonlyArray<string>, wanted: ReadonlyArray<string>) =>
   wanted.every((scope) => scopes.includes(scope))
 
 /** Scopes to request when the tool is connected again. They include all that it had. */
-export const scopesOfAll = (row: StoredConnection | null, basis: string): ReadonlyArray<string> => {
+export const scopesToRequest = (row: StoredConnection | null, basis: string): ReadonlyArray<string> => {
   const { granted, missing, requested } = (row?.basis === basis ? row.scopes : null) ?? noScopes
   return allScopes(requested, granted, missing)
 }
 
-/** Whether `wider` requests a scope that the connection has not. */
-export const isWider = (row: StoredConnection | null, wider: ToolScopes | null): boolean => {
+/** Whether `wider` requests a scope that the connection does not have. */
+export const requestsMoreScopes = (row: StoredConnection | null, wider: ToolScopes | null): boolean => {
   if (wider === null || row?.state !== "connected") return false
   const { granted, requested } = row.scopes ?? noScopes
   return !hasAll(allScopes(requested, granted), wider.requested)
 }
 
 /**
- * `refused`: the connection's scopes when it cannot get the `demanded` ones. `wider`: those of a request for them; null
- * when they were requested before, or are too many.
+ * `refused`: the connection's scopes if it cannot get the `demanded` ones. `wider`: the scopes of a request for them;
+ * null when they were requested before, or are too many.
  */
-export const afterDemand = (before: ToolScopes | null, demanded: ReadonlyArray<string>) => {
+export const scopesAfterDemand = (before: ToolScopes | null, demanded: ReadonlyArray<string>) => {
   const { granted, missing, requested, tried } = before ?? noScopes
   const lacking = demanded.filter((scope) => !granted.includes(scope))
   const all = allScopes(requested, granted, demanded)

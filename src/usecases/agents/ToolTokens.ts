@@ -26,15 +26,15 @@ import { allScopes, noScopes, scopesIn, type ToolScopes } from "../../domain/age
 import { toolFailure } from "../../domain/agents/ToolFailure.ts"
 import { type StoredConnection, ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import type { StoredTool } from "../../store/agents/Tools.ts"
-import { afterDemand, isWider, scopesOfAll } from "./ToolScopes.ts"
+import { scopesAfterDemand, requestsMoreScopes, scopesToRequest } from "./ToolScopes.ts"
 
-/** Time between two looks at a connection that another process renews, and their maximum duration. */
-const waitMillis = 100
+/** Poll interval, and maximum wait, while another process renews the connection. */
+const pollMillis = 100
 const maxWaitMillis = 15_000
 
-/** New tokens are stored again, within the lease, while the database does not take them. */
+/** Retries of storing new tokens while the database is unavailable. They end within the lease. */
 const storeRetries = Schedule.intersect(Schedule.spaced("1 second"), Schedule.recurs(20))
-/** At the end of the process: time for renewals to end. A request to an authorization server takes at most 10 s. */
+/** Time for renewals to end when the process stops. A request to an authorization server takes at most 10 s. */
 const drainTimeout = "12 seconds"
 
 /** The sealed part of a connection. */
@@ -50,29 +50,29 @@ type Sealed = typeof Sealed.Type
 const encodeSealed = Schema.encode(Sealed)
 const decodeSealed = Schema.decodeOption(Sealed)
 
-/** A tool's tokens, and who gives them. */
+/** The authorization server and the client of a tool's tokens. */
 interface Connection {
   readonly basis: string
   readonly server: AuthorizationServer
   readonly resource: string
   readonly clientId: string
-  /** Null for a client that was registered by hand: its secret is the tool's. */
+  /** The secret of a client that registered itself; null for a configured client, whose secret is the tool's. */
   readonly clientSecret: string | null
   readonly scopes: ToolScopes
 }
 
 const isMachine = ({ definition: { auth } }: StoredTool) => auth.grant === "client_credentials"
-const needsPerson = (tool: StoredTool) =>
+const connectionRequired = (tool: StoredTool) =>
   toolFailure(
     "TOOL_CONNECTION_REQUIRED",
     isMachine(tool)
       ? "the authorization server or the MCP server does not accept the tool's client"
       : "an admin has to connect the tool again"
   )
-const busyElsewhere = () => toolFailure("TOOL_TIMEOUT", "another process requests its token")
-const fails = (error: ToolAuthorizationError) => toolFailure("TOOL_FAILED", error.message)
+const renewedElsewhere = () => toolFailure("TOOL_TIMEOUT", "another process requests its token")
+const toolFailed = (error: ToolAuthorizationError) => Effect.fail(toolFailure("TOOL_FAILED", error.message))
 
-const lacksScopes = (tool: StoredTool, scopes: ReadonlyArray<string>) => {
+const scopesRequired = (tool: StoredTool, scopes: ReadonlyArray<string>) => {
   const what = scopes.length === 0 ? "that it does not name" : scopes.join(" ")
   return toolFailure(
     "TOOL_SCOPE_REQUIRED",
@@ -83,12 +83,12 @@ const lacksScopes = (tool: StoredTool, scopes: ReadonlyArray<string>) => {
 }
 
 /** A client that registered itself. */
-const registered = (clientId: string, secret: string | null): ToolClient => ({
+const registeredClient = (clientId: string, secret: string | null): ToolClient => ({
   clientId,
   clientSecret: secret === null ? null : Redacted.make(secret)
 })
 
-const sealedOtherwise = () =>
+const unreadableSecret = () =>
   new ToolAuthorizationError({
     reason: "Invalid",
     message: "The client's secret cannot be opened, as it was sealed with another SPOKE_SECRET. Set it again."
@@ -117,8 +117,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
             Option.flatMap((text) => decodeSealed(text))
           )
 
-    /** The client that was registered by hand, if there is one. */
-    const ownClient = Effect.fn("ToolTokens.ownClient")(function* ({
+    /** The client in the tool's configuration, or null. */
+    const clientOf = Effect.fn("ToolTokens.ownClient")(function* ({
       definition: { auth },
       secret
     }: StoredTool) {
@@ -126,7 +126,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const { clientId } = auth
       if (secret === null) return { clientId, clientSecret: null } satisfies ToolClient
       const clientSecret = yield* box.open("tool-secret", secret)
-      if (Option.isNone(clientSecret)) return yield* sealedOtherwise()
+      if (Option.isNone(clientSecret)) return yield* unreadableSecret()
       return { clientId, clientSecret: Redacted.make(clientSecret.value) } satisfies ToolClient
     })
 
@@ -142,8 +142,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         refresh: refresh === null ? before : Redacted.value(refresh),
         clientSecret
       })
-      const known = granted === null ? scopes : { ...scopes, granted: scopesIn(granted) }
-      return { access, stored: { basis, server, resource, clientId, scopes: known, tokens, lastsSeconds } }
+      const grantedScopes = granted === null ? scopes : { ...scopes, granted: scopesIn(granted) }
+      return { access, stored: { basis, server, resource, clientId, scopes: grantedScopes, tokens, lastsSeconds } }
     })
 
     /** Stores the tokens of a new sign-in, for which `requested` are the scopes. */
@@ -163,15 +163,15 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
      * A token without a person, with the scopes of the last one unless others are given. The authorization server is
      * looked up once, and again when it has refused.
      */
-    const byClient = Effect.fn("ToolTokens.byClient")(function* (
+    const requestByClient = Effect.fn("ToolTokens.byClient")(function* (
       tool: StoredTool,
       basis: string,
       row: StoredConnection | null,
       given: ToolScopes | null
     ) {
-      const client = yield* ownClient(tool)
+      const client = yield* clientOf(tool)
       const { auth, mcp } = tool.definition
-      if (client === null || mcp === undefined) return yield* sealedOtherwise()
+      if (client === null || mcp === undefined) return yield* unreadableSecret()
       const known =
         row !== null &&
         row.state === "connected" &&
@@ -193,7 +193,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       )
     })
 
-    const byRefresh = Effect.fn("ToolTokens.byRefresh")(function* (
+    const requestByRefresh = Effect.fn("ToolTokens.byRefresh")(function* (
       tool: StoredTool,
       basis: string,
       { clientId, resource, scopes, server }: StoredConnection,
@@ -203,16 +203,16 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         return yield* new ToolAuthorizationError({ reason: "Refused", message: "There is no refresh token." })
       }
       const { clientSecret } = before
-      const client = (yield* ownClient(tool)) ?? registered(clientId, clientSecret)
+      const client = (yield* clientOf(tool)) ?? registeredClient(clientId, clientSecret)
       const tokens = yield* authorization.refresh({ server, resource }, client, Redacted.make(before.refresh))
       const connection = { basis, server, resource, clientId, clientSecret, scopes: scopes ?? noScopes }
       return yield* toStored(connection, tokens, before.refresh)
     })
 
     /**
-     * Requests new tokens. Null when another process does. It runs to its end although the turn is cancelled or the
-     * process stops, because the answer to a refresh token comes once. A refusal of more scopes than the connection has
-     * does not end it.
+     * Requests new tokens. Null while another process does. The request runs to its end although the turn is cancelled
+     * or the process stops, because a refresh token is answered once. The connection stays when the server refuses only
+     * scopes beyond those that it has.
      */
     const renew = (
       { tenantId }: TenantScope,
@@ -225,9 +225,9 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const lease = randomUUID()
       const request =
         row === null || before === null || wider !== null
-          ? byClient(tool, basis, row, wider)
-          : byRefresh(tool, basis, row, before)
-      const staysOn = isWider(row, wider)
+          ? requestByClient(tool, basis, row, wider)
+          : requestByRefresh(tool, basis, row, before)
+      const isKept = requestsMoreScopes(row, wider)
       const work = request.pipe(
         Effect.flatMap(({ access, stored }) =>
           store
@@ -242,14 +242,14 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
               reason: error.reason,
               problem: error.message
             }),
-            store.release({ tenantId }, tool.id, lease, error.reason === "Refused" && !staysOn ? basis : null)
+            store.release({ tenantId }, tool.id, lease, error.reason === "Refused" && !isKept ? basis : null)
           )
         ),
         Effect.onInterrupt(() => store.release({ tenantId }, tool.id, lease))
       )
       return Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(store.lease({ tenantId }, tool.id, basis, row?.version ?? null, lease), (isOurs) =>
-          isOurs
+        Effect.flatMap(store.lease({ tenantId }, tool.id, basis, row?.version ?? null, lease), (hasLease) =>
+          hasLease
             ? Effect.flatMap(FiberSet.run(renewals, Effect.interruptible(work)), (fiber) =>
                 restore(Fiber.join(fiber))
               )
@@ -268,51 +268,51 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       rejected: string | null = null
     ) {
       const basis = connectionBasis(tool.definition)
-      const person = Effect.fail(needsPerson(tool))
-      if (basis === undefined) return yield* person
-      const until = (yield* Clock.currentTimeMillis) + maxWaitMillis
-      let first: number | null | undefined
+      const failConnection = Effect.fail(connectionRequired(tool))
+      if (basis === undefined) return yield* failConnection
+      const deadline = (yield* Clock.currentTimeMillis) + maxWaitMillis
+      let firstVersion: number | null | undefined
       for (;;) {
         const row = Option.getOrNull(yield* store.find(owner, tool.id))
         const version = row?.version ?? null
-        first = first === undefined ? version : first
-        const isOurs = row !== null && row.basis === basis && row.state === "connected"
-        const tokens = isOurs ? Option.getOrNull(yield* openTokens(row)) : null
+        firstVersion = firstVersion === undefined ? version : firstVersion
+        const isConnected = row !== null && row.basis === basis && row.state === "connected"
+        const tokens = isConnected ? Option.getOrNull(yield* openTokens(row)) : null
         // A token that another process has just requested is used, however short it lasts.
-        const isNew = version !== first
+        const isNew = version !== firstVersion
         const access = tokens !== null && (isNew || tokens.access !== rejected) ? tokens.access : null
         if (access !== null && !(isNew ? row?.isOver : row?.isEnding)) return access
-        if (!isMachine(tool) && tokens === null) return yield* person
-        if (row?.basis === basis && row.state === "refused" && !row.isOld) return yield* person
+        if (!isMachine(tool) && tokens === null) return yield* failConnection
+        if (row?.basis === basis && row.state === "refused" && !row.isOld) return yield* failConnection
         const usable = row?.isOver === false ? access : null
         const fresh = yield* renew(owner, tool, basis, row, isMachine(tool) ? null : tokens).pipe(
           Effect.catchTag("ToolAuthorizationError", (error) => {
-            if (error.reason === "Refused") return person
-            return usable === null ? Effect.fail(fails(error)) : Effect.succeed(usable)
+            if (error.reason === "Refused") return failConnection
+            return usable === null ? toolFailed(error) : Effect.succeed(usable)
           })
         )
         const found = fresh ?? usable
         if (found !== null) return found
-        if ((yield* Clock.currentTimeMillis) > until) return yield* Effect.fail(busyElsewhere())
-        yield* Effect.sleep(waitMillis)
+        if ((yield* Clock.currentTimeMillis) > deadline) return yield* Effect.fail(renewedElsewhere())
+        yield* Effect.sleep(pollMillis)
       }
     })
 
-    /** Requests a token of the client itself now. Nothing happens while another process does. */
-    const byHand = Effect.fn("ToolTokens.byHand")(function* (owner: TenantScope, tool: StoredTool) {
+    /** Requests a token without a person now. Does nothing while another process requests one. */
+    const requestNow = Effect.fn("ToolTokens.byHand")(function* (owner: TenantScope, tool: StoredTool) {
       const basis = connectionBasis(tool.definition)
       if (basis === undefined) return
       const row = Option.getOrNull(yield* store.find(owner, tool.id))
       const { scopes } = tool.definition.auth
-      const known = scopesOfAll(row, basis)
-      const all = scopes === undefined ? known : allScopes(scopes, known)
+      const knownScopes = scopesToRequest(row, basis)
+      const all = scopes === undefined ? knownScopes : allScopes(scopes, knownScopes)
       const wider = all.length === 0 ? null : { ...noScopes, requested: all, granted: all }
       yield* renew(owner, tool, basis, row, null, wider)
     })
 
     /**
-     * A token that has the scopes that the MCP server demands. A client requests them once, unless the tool's scopes are
-     * fixed. Fails with TOOL_SCOPE_REQUIRED when a person has to connect the tool again; the connection then says so.
+     * A token with the scopes that the MCP server demands. They are requested once, unless the tool's scopes are fixed
+     * or it needs a person. If it cannot get them, this marks the connection and fails with TOOL_SCOPE_REQUIRED.
      */
     const widenScopes = Effect.fn("ToolTokens.widenScopes")(function* (
       owner: TenantScope,
@@ -321,46 +321,46 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       demanded: ReadonlyArray<string>
     ) {
       const basis = connectionBasis(tool.definition)
-      const lacks = Effect.fail(lacksScopes(tool, demanded))
-      if (basis === undefined) return yield* lacks
-      const until = (yield* Clock.currentTimeMillis) + maxWaitMillis
+      const failScopes = Effect.fail(scopesRequired(tool, demanded))
+      if (basis === undefined) return yield* failScopes
+      const deadline = (yield* Clock.currentTimeMillis) + maxWaitMillis
       for (;;) {
         const row = Option.getOrNull(yield* store.find(owner, tool.id))
-        const isOurs = row !== null && row.basis === basis && row.state === "connected"
-        const access = isOurs ? Option.getOrNull(yield* openTokens(row))?.access : undefined
-        if (row === null || access === undefined) return yield* Effect.fail(needsPerson(tool))
+        const isConnected = row !== null && row.basis === basis && row.state === "connected"
+        const access = isConnected ? Option.getOrNull(yield* openTokens(row))?.access : undefined
+        if (row === null || access === undefined) return yield* Effect.fail(connectionRequired(tool))
         // Another call has received one meanwhile.
         if (access !== token) return access
         if (!row.isLeased) {
-          const { refused, wider } = afterDemand(row.scopes, demanded)
+          const { refused, wider } = scopesAfterDemand(row.scopes, demanded)
           if (wider === null || !isMachine(tool) || tool.definition.auth.scopes !== undefined) {
             yield* store.recordScopes(owner, tool.id, row.version, refused)
-            return yield* lacks
+            return yield* failScopes
           }
           const notGranted = store.recordScopes(owner, tool.id, row.version, { ...refused, tried: wider.tried })
           const fresh = yield* renew(owner, tool, basis, row, null, wider).pipe(
             Effect.catchTag("ToolAuthorizationError", (error) =>
-              error.reason === "Refused" ? Effect.zipRight(notGranted, lacks) : Effect.fail(fails(error))
+              error.reason === "Refused" ? Effect.zipRight(notGranted, failScopes) : toolFailed(error)
             )
           )
           if (fresh !== null) return fresh
         }
-        if ((yield* Clock.currentTimeMillis) > until) return yield* Effect.fail(busyElsewhere())
-        yield* Effect.sleep(waitMillis)
+        if ((yield* Clock.currentTimeMillis) > deadline) return yield* Effect.fail(renewedElsewhere())
+        yield* Effect.sleep(pollMillis)
       }
     })
 
-    /** The MCP server does not accept `token`, although it is new: only a person can help. */
+    /** Marks the connection as refused: the MCP server does not accept `token`, although it is new. */
     const refuse = Effect.fn("ToolTokens.refuse")(function* (
       owner: TenantScope,
       tool: StoredTool,
       token: string
     ) {
       const row = Option.getOrNull(yield* store.find(owner, tool.id))
-      if (row === null) return needsPerson(tool)
+      if (row === null) return connectionRequired(tool)
       const tokens = Option.getOrNull(yield* openTokens(row))
       if (tokens?.access === token) yield* store.refuse(owner, tool.id, row.version)
-      return needsPerson(tool)
+      return connectionRequired(tool)
     })
 
     /** Reads the tool's tokens now. The result revokes them where the server can; a failure is logged. */
@@ -372,8 +372,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const { access, clientSecret, refresh } = tokens
       // The secret of another client, with which the tool was connected to another server, is not for this one.
       const isOfDefinition = row.basis === connectionBasis(tool.definition)
-      return (isOfDefinition ? ownClient(tool) : Effect.succeed(null)).pipe(
-        Effect.map((own) => own ?? registered(clientId, clientSecret)),
+      return (isOfDefinition ? clientOf(tool) : Effect.succeed(null)).pipe(
+        Effect.map((own) => own ?? registeredClient(clientId, clientSecret)),
         // With the refresh token the access tokens made from it end too.
         Effect.flatMap((client) => authorization.revoke(server, client, Redacted.make(refresh ?? access))),
         Effect.catchAll(({ message, reason }) =>
@@ -395,6 +395,6 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       return true
     })
 
-    return { byHand, connect, current, disconnect, ownClient, refuse, revocation, widenScopes } as const
+    return { requestNow, connect, current, disconnect, clientOf, refuse, revocation, widenScopes } as const
   })
 }) {}

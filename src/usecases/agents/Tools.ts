@@ -67,7 +67,7 @@ const originOf = ({ auth, http, mcp }: ToolDefinition) => {
 }
 
 /** `http` and `mcp` exclude each other: sending one removes the other. Null removes it. */
-const applyPatch = (
+const patchedDefinition = (
   { http: oldHttp, mcp: oldMcp, ...stays }: ToolDefinition,
   { name: _, auth, http: sentHttp, mcp: sentMcp, ...given }: PatchTool
 ): ToolDefinition => {
@@ -126,18 +126,18 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       const secret = yield* sealSecret(auth)
       const problem = contradiction(definition, secret !== null)
       if (problem !== undefined) return yield* invalid(problem.field, problem.message)
-      const made = yield* store.insert(agent, { id: yield* newToolId, name, definition, secret })
-      if (Option.isNone(made)) return yield* nameTaken()
-      return shownTool(made.value)
+      const created = yield* store.insert(agent, { id: yield* newToolId, name, definition, secret })
+      if (Option.isNone(created)) return yield* nameTaken()
+      return shownTool(created.value)
     })
 
-    const own = Effect.fn("Tools.own")(function* (scope: TenantScope, id: ToolId) {
+    const findTool = Effect.fn("Tools.own")(function* (scope: TenantScope, id: ToolId) {
       return yield* store.find(scope, id).pipe(orNoSuch("tool"))
     })
 
     /** Applies `change` to `before`. A stored secret is kept while its kind and its server stay the same. */
-    const mergeChange = Effect.fn("Tools.mergeChange")(function* (before: StoredTool, change: PatchTool) {
-      const definition = applyPatch(before.definition, change)
+    const patchedTool = Effect.fn("Tools.mergeChange")(function* (before: StoredTool, change: PatchTool) {
+      const definition = patchedDefinition(before.definition, change)
       const fresh = yield* sealSecret(change.auth)
       const kept = definition.auth.kind === before.definition.auth.kind ? before.secret : null
       if (kept !== null && fresh === null && originOf(definition) !== originOf(before.definition))
@@ -160,18 +160,18 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       expected: number | null = null
     ): Effect.Effect<Tool, NotFound | ValidationError | Conflict> =>
       Effect.gen(function* () {
-        const before = yield* own(scope, id)
+        const before = yield* findTool(scope, id)
         if (expected !== null && expected !== before.version) return yield* outdated(before.version)
-        const updated = yield* store.update(scope, yield* mergeChange(before, change))
+        const updated = yield* store.update(scope, yield* patchedTool(before, change))
         if (Option.isSome(updated)) return shownTool(updated.value)
-        const { version } = yield* own(scope, id)
+        const { version } = yield* findTool(scope, id)
         // A concurrent change came first.
         return version === before.version ? yield* nameTaken() : yield* patch(scope, id, change, expected)
       }).pipe(Effect.withSpan("Tools.patch"))
 
     /** Revokes the tool's tokens, too, if it has any. */
     const remove = Effect.fn("Tools.remove")(function* (scope: TenantScope, id: ToolId) {
-      const found = yield* own(scope, id)
+      const found = yield* findTool(scope, id)
       if (found.connection !== null) yield* tokens.disconnect(scope, found)
       if (!(yield* store.remove(scope, id))) return yield* noSuch("tool")
     })

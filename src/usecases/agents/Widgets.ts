@@ -19,7 +19,7 @@ import { SourceScopes } from "../knowledge/SourceScopes.ts"
 const keyName = "Widget"
 
 /** A widget before its first change. Page visitors are anonymous, so sources with access labels are excluded. */
-const unset: AgentWidget = {
+const newWidget: AgentWidget = {
   publicId: null,
   allowedOrigins: [],
   sourceScope: openScope,
@@ -48,7 +48,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
     }
 
     const findWidget = (scope: AgentScope) =>
-      Effect.map(store.find(scope), Option.match({ onNone: () => unset, onSome: widgetOf })).pipe(
+      Effect.map(store.find(scope), Option.match({ onNone: () => newWidget, onSome: widgetOf })).pipe(
         Effect.withSpan("Widgets.findWidget")
       )
 
@@ -70,7 +70,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
       ) {
         yield* store.lock(scope)
         const before = yield* store.find(scope)
-        const stored = Option.getOrElse(before, () => unset)
+        const stored = Option.getOrElse(before, () => newWidget)
         if (expected !== null && expected !== stored.version) return yield* outdated(stored.version)
         const look = { ...stored.look, ...given }
         if (Option.isSome(before) && before.value.live) {

@@ -30,7 +30,7 @@ const databaseTimeout = "15 seconds"
 const notApplied = () => new ServiceUnavailable({ message: "The event could not be applied. Send it again." })
 
 /** True when the new event changes the result. An event older than the deciding ones changes nothing. */
-const changed = (before: Option.Option<SubscriptionState>, after: SubscriptionState) =>
+const isChanged = (before: Option.Option<SubscriptionState>, after: SubscriptionState) =>
   Option.match(before, {
     onNone: () => true,
     onSome: ({ decidedBy, status }) => status !== after.status || decidedBy.join() !== after.decidedBy.join()
@@ -45,32 +45,32 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
     const sql = yield* SqlClient.SqlClient
     const { defaultPlan, plans } = yield* PlanTable
 
-    const put = Effect.fn("Billing.put")(function* (scope: TenantScope, standing: SubscriptionState) {
-      if (standing.plan === "keep") return yield* subscriptions.setStatus(scope, standing.status)
-      const plan = standing.plan ?? defaultPlan
+    const put = Effect.fn("Billing.put")(function* (scope: TenantScope, state: SubscriptionState) {
+      if (state.plan === "keep") return yield* subscriptions.setStatus(scope, state.status)
+      const plan = state.plan ?? defaultPlan
       const entitlements = plans.get(plan)
       if (entitlements === undefined) {
         return yield* Effect.logWarning("A subscription is on a plan that SPOKE_PLANS no longer has", scope)
       }
-      const { period, status } = standing
+      const { period, status } = state
       yield* subscriptions.put(scope, Subscription.make({ plan, status, period, entitlements }))
     })
 
     /** Applies `event` to one of the tenants that it concerns. */
-    const follow = Effect.fn("Billing.follow")(function* (scope: TenantScope, event: BillingEvent) {
+    const applyTo = Effect.fn("Billing.follow")(function* (scope: TenantScope, event: BillingEvent) {
       const all = yield* events.of(scope)
       if (event.fact._tag === "Purchase" || event.fact._tag === "Refund") {
         return yield* events.grant(scope, creditsOf(all, scope.tenantId))
       }
       const before = all.filter(({ id }) => id !== event.id)
       const after = subscriptionStateOf(all, scope.tenantId)
-      if (Option.isSome(after) && changed(subscriptionStateOf(before, scope.tenantId), after.value)) {
+      if (Option.isSome(after) && isChanged(subscriptionStateOf(before, scope.tenantId), after.value)) {
         yield* put(scope, after.value)
       }
     })
 
-    /** Why the event cannot apply here, or null. It is not stored, so that it can be sent again. */
-    const objectionTo = Effect.fn("Billing.objectionTo")(function* ({ fact, tenantId }: BillingEvent) {
+    /** Why the event is ignored, or null. An ignored event is not stored, so that it can be sent again. */
+    const reasonToIgnore = Effect.fn("Billing.objectionTo")(function* ({ fact, tenantId }: BillingEvent) {
       if (tenantId !== null && !(yield* events.exists({ tenantId }))) return "its tenant does not exist"
       return fact._tag === "Subscription" && !fact.ended && !plans.has(fact.plan ?? "")
         ? "its plan is not in SPOKE_PLANS"
@@ -81,14 +81,14 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
     const apply = (event: BillingEvent) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          const reason = yield* objectionTo(event)
+          const reason = yield* reasonToIgnore(event)
           if (reason !== null) {
             yield* Effect.logWarning("A billing event was ignored", { eventId: event.id, reason })
             return []
           }
           if (!(yield* events.claim(event))) return []
           const tenants = yield* events.tenantsOf(event.object)
-          yield* Effect.forEach(tenants, (scope) => follow(scope, event), { discard: true })
+          yield* Effect.forEach(tenants, (scope) => applyTo(scope, event), { discard: true })
           return tenants
         })
       )

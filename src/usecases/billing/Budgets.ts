@@ -11,7 +11,7 @@ import { Conflict, NotFound, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import { outdated } from "../../domain/Version.ts"
 import { BudgetStore, maxBudgets } from "../../store/billing/Budgets.ts"
 
-const unknown = () => new NotFound({ message: "There is no such agent or API key." })
+const noSuchOwner = () => new NotFound({ message: "There is no such agent or API key." })
 const tooManyBudgets = () => new Conflict({ message: `There are already ${maxBudgets} budgets.` })
 const budgetExists = () => new Conflict({ message: "This budget already exists. Change its limit instead." })
 
@@ -25,7 +25,7 @@ export class Budgets extends Effect.Service<Budgets>()("usecases/billing/Budgets
 
     /** Creates a budget. It counts the cost of later turns. */
     const create = Effect.fn("Budgets.create")(function* (scope: TenantScope, given: CreateBudget) {
-      if (!(yield* store.isKnown(scope, given))) return yield* unknown()
+      if (!(yield* store.isKnown(scope, given))) return yield* noSuchOwner()
       const id = yield* newBudgetId
       const outcome = yield* store.insert(scope, id, given)
       if (outcome === "full") return yield* tooManyBudgets()

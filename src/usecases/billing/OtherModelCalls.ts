@@ -43,7 +43,7 @@ const series: Readonly<Record<ModelCallKind, ReturnType<typeof seriesOf>>> = {
   replay: seriesOf("replay")
 }
 
-const add = (kind: ModelCallKind, bills: ReadonlyArray<Bill>): void => {
+const countBills = (kind: ModelCallKind, bills: ReadonlyArray<Bill>): void => {
   const { calls: made, read, written } = series[kind]
   made.unsafeUpdate(bills.length, [])
   for (const { inputTokens, outputTokens } of bills) {
@@ -81,16 +81,16 @@ export class OtherModelCalls extends Effect.Service<OtherModelCalls>()("usecases
 
     const settle = (caller: ModelCaller, kind: ModelCallKind, id: RunId, bills: ReadonlyArray<Bill>) =>
       Effect.suspend(() => {
-        add(kind, bills)
+        countBills(kind, bills)
         return store.settle(caller, { id, kind, bills })
       }).pipe(
-        // The reservation ends by its time-out.
+        // The reservation then ends by its time-out.
         Effect.catchAllCause((cause) => Effect.logWarning("Calls of a model could not be counted", cause))
       )
 
     /**
-     * Reserves for calls that take at most `timeout`. The list that it returns takes their bills, which are counted at
-     * the end of the scope. Fails with TURN_LIMIT_EXCEEDED if a budget is spent. Without a language model nothing is
+     * Makes a reservation for calls that take at most `timeout`. Add their bills to the returned list, which is counted
+     * at the end of the scope. Fails with TURN_LIMIT_EXCEEDED if a budget is spent. Without a language model nothing is
      * reserved or counted.
      */
     const reserve = Effect.fn("OtherModelCalls.reserve")(function* (
@@ -101,7 +101,7 @@ export class OtherModelCalls extends Effect.Service<OtherModelCalls>()("usecases
       const bills: Array<Bill> = []
       if (runtime.readsPassages) return bills
       const id = RunId.make(typeId("mcl", yield* Clock.currentTimeMillis))
-      const held = {
+      const reservation = {
         ...caller,
         runId: id,
         instanceId,
@@ -109,7 +109,7 @@ export class OtherModelCalls extends Effect.Service<OtherModelCalls>()("usecases
       }
       yield* Effect.acquireRelease(
         Effect.flatMap(
-          store.reserve(held),
+          store.reserve(reservation),
           Option.match({ onNone: () => Effect.void, onSome: (budget) => Effect.fail(budgetSpent(budget)) })
         ),
         () => settle(caller, kind, id, bills)

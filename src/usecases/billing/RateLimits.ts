@@ -52,14 +52,14 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
     const settings = yield* RateLimitSettings
     /** By key, the time until which requests are refused without asking the limiter. */
     const refused = new LruCache<number>()
-    let told = Number.NEGATIVE_INFINITY
+    let lastLoggedAt = Number.NEGATIVE_INFINITY
 
     const limitOf = (key: Pick<LiveKey, "rateLimit">): RateLimit | null => key.rateLimit ?? settings.rateLimit
 
-    const tell = CheapSpans.fn("RateLimits.tell")(function* (now: number) {
+    const logUnavailable = CheapSpans.fn("RateLimits.tell")(function* (now: number) {
       yield* Metric.increment(failures)
-      if (now - told < logIntervalMillis) return
-      told = now
+      if (now - lastLoggedAt < logIntervalMillis) return
+      lastLoggedAt = now
       yield* Effect.logError("Rate limits cannot be counted: requests are allowed")
     })
 
@@ -69,10 +69,10 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
           duration: countTimeout,
           onTimeout: () => new RateLimiterError({ message: "The counts do not answer." })
         }),
-        Effect.catchAll(() => Effect.as(tell(now), null))
+        Effect.catchAll(() => Effect.as(logUnavailable(now), null))
       )
 
-    const view = (limit: RateLimit, { granted, remaining, reset }: RateLimitResult): Allowance => ({
+    const toAllowance = (limit: RateLimit, { granted, remaining, reset }: RateLimitResult): Allowance => ({
       granted,
       limit,
       remaining,
@@ -87,22 +87,22 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
       const limit = limitOf(key)
       if (limit === null) return null
       const name = key.allowedOrigins.length === 0 ? key.keyId : `${key.keyId}@${address}`
-      const place = `${name} ${limit.requests} ${limit.window}`
+      const cacheKey = `${name} ${limit.requests} ${limit.window}`
       const now = yield* monotonicMillis
-      const until = refused.use(place) ?? 0
+      const until = refused.use(cacheKey) ?? 0
       if (until > now) {
         yield* Metric.increment(refusals)
-        return view(limit, { granted: false, remaining: 0, reset: until - now })
+        return toAllowance(limit, { granted: false, remaining: 0, reset: until - now })
       }
-      refused.drop(place)
-      const taken = yield* count(name, limit, now)
-      if (taken === null) return null
-      if (!taken.granted) {
+      refused.drop(cacheKey)
+      const result = yield* count(name, limit, now)
+      if (result === null) return null
+      if (!result.granted) {
         yield* Metric.increment(refusals)
-        refused.put(place, now + taken.reset)
+        refused.put(cacheKey, now + result.reset)
         refused.keep(maxRememberedRefusals)
       }
-      return view(limit, taken)
+      return toAllowance(limit, result)
     })
 
     return { limitOf, take } as const

@@ -5,8 +5,8 @@ import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { maxUnsizedOriginals, StorageStore } from "../../store/billing/Storage.ts"
 
-/** Batches of one sweep. */
-const batches = 5
+/** Maximum tenants of one sweep. */
+const maxTenants = 5
 
 export class StorageCount extends Effect.Service<StorageCount>()("usecases/billing/StorageCount", {
   effect: Effect.gen(function* () {
@@ -14,8 +14,8 @@ export class StorageCount extends Effect.Service<StorageCount>()("usecases/billi
     const artifacts = yield* ArtifactStore
 
     /**
-     * Reads some originals that were stored by a version that did not store their size. True when there may be more. One
-     * that cannot be read is left to a later count.
+     * Reads some originals whose size an earlier version did not store. True when there may be more. One that cannot be
+     * read is left to a later count.
      */
     const measure = Effect.fn("StorageCount.measure")(function* ({ tenantId }: TenantScope) {
       const refs = yield* store.unsizedOriginals(tenantId)
@@ -33,7 +33,7 @@ export class StorageCount extends Effect.Service<StorageCount>()("usecases/billi
 
     /** Returns true when tenants may still wait. */
     const sweep = Effect.gen(function* () {
-      for (let done = 0; done < batches; done++) {
+      for (let done = 0; done < maxTenants; done++) {
         const claimed = yield* store.claim
         // New tenants are looked for when no other is due.
         if (Option.isNone(claimed)) {

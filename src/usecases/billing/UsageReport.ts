@@ -11,7 +11,7 @@ import { StorageStore } from "../../store/billing/Storage.ts"
 import { UsageStore } from "../../store/billing/Usage.ts"
 
 /** Sums of each kind, in the order of `rows`. */
-const byKind = (rows: ReadonlyArray<Omit<OtherCallsByDay, "days"> & { readonly date: string }>) =>
+const sumsByKind = (rows: ReadonlyArray<Omit<OtherCallsByDay, "days"> & { readonly date: string }>) =>
   [...new Set(rows.map(({ kind }) => kind))].map((kind): OtherCallsByDay => {
     const days = rows.flatMap(({ kind: own, ...day }) => (own === kind ? [day] : []))
     const sum = (of: (day: (typeof days)[number]) => number) =>
@@ -49,7 +49,7 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
         ...agent,
         otherCalls: ofAgents.flatMap(({ agentId, ...calls }) => (agentId === agent.agentId ? [calls] : []))
       }))
-      const otherCalls = byKind(yield* store.otherByDay(scope, totals.period.start))
+      const otherCalls = sumsByKind(yield* store.otherByDay(scope, totals.period.start))
       const days = yield* store.byDay(scope, totals.period)
       const models = yield* store.byModel(scope, totals.period.start)
       const cost = sumOfAll(models.map((model) => model.cost))

@@ -35,12 +35,12 @@ export const accessOf = (
 /** The credentials in stored, sealed form. */
 export const sealAccess = (box: Box, { accessToken, externalId, profile, secrets }: ChannelAccess) =>
   Effect.gen(function* () {
-    const some = Object.keys(secrets).length > 0
+    const hasSecrets = Object.keys(secrets).length > 0
     const stored: Sealed = {
       externalId,
       profile,
       accessToken: yield* box.seal("channel-token", Redacted.value(accessToken)),
-      secrets: some ? yield* box.seal("channel-secrets", encode(secrets)) : null
+      secrets: hasSecrets ? yield* box.seal("channel-secrets", encode(secrets)) : null
     }
     return stored
   })

@@ -21,7 +21,7 @@ import { ChannelSettings } from "./ChannelSettings.ts"
 export const accountTaken = () =>
   new Conflict({ message: "The account has an active configuration already." })
 
-const unasked = () =>
+const notConfirmed = () =>
   new ServiceUnavailable({
     message: "The provider could not confirm the account. Nothing was changed."
   })
@@ -31,8 +31,8 @@ const isRefusal = ({ reason, retryable }: ChannelError) => reason === "Refused" 
 const invalid = (path: string, message: string) =>
   invalidField([path], message, "The channel cannot be activated.")
 
-const failed = (path: string) => (error: ChannelError) =>
-  isRefusal(error) ? invalid(path, error.message) : unasked()
+const toRequestError = (path: string) => (error: ChannelError) =>
+  isRefusal(error) ? invalid(path, error.message) : notConfirmed()
 
 /** The address to which the provider sends deliveries. */
 export const webhookUrlOf = (
@@ -55,32 +55,32 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
      * not answer.
      */
     const prove = (adapter: ChannelAdapter, access: ChannelAccess) =>
-      Effect.withSpan(Effect.mapError(adapter.prove(access), failed("accessToken")), "ChannelProof.prove")
+      Effect.withSpan(Effect.mapError(adapter.prove(access), toRequestError("accessToken")), "ChannelProof.prove")
 
     /** True when the provider refuses another tenant's token for the account. */
-    const isLost = (adapter: ChannelAdapter, row: StoredChannel) =>
+    const isTokenRefused = (adapter: ChannelAdapter, row: StoredChannel) =>
       Effect.gen(function* () {
         // A token that cannot be decrypted here says nothing about its tenant.
-        const access = yield* Effect.mapError(accessOf(box, row), unasked)
+        const access = yield* Effect.mapError(accessOf(box, row), notConfirmed)
         return yield* adapter.prove(access).pipe(
           Effect.as(false),
-          Effect.catchAll((error) => (isRefusal(error) ? Effect.succeed(true) : unasked()))
+          Effect.catchAll((error) => (isRefusal(error) ? Effect.succeed(true) : notConfirmed()))
         )
       })
 
     /**
-     * The configuration of another tenant that the configuration `mine` replaces; none when the account is free.
+     * The configuration of another tenant that `ownId` replaces; none when the account is free.
      * CONFLICT when it cannot be replaced.
      */
-    const rival = Effect.fn("ChannelProof.rival")(function* (
+    const findReplaced = Effect.fn("ChannelProof.rival")(function* (
       adapter: ChannelAdapter,
       { tenantId }: TenantScope,
       externalId: string,
-      mine: string | null
+      ownId: string | null
     ) {
       for (const row of yield* store.byAccount(adapter.name, externalId)) {
-        if (row.id === mine) continue
-        if (row.tenantId === tenantId || !(yield* isLost(adapter, row))) return yield* accountTaken()
+        if (row.id === ownId) continue
+        if (row.tenantId === tenantId || !(yield* isTokenRefused(adapter, row))) return yield* accountTaken()
         return Option.some(row)
       }
       return Option.none<StoredChannel>()
@@ -94,9 +94,9 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
     ) {
       if (adapter.connect === undefined) return
       const url = webhookUrlOf(appUrl, adapter, { channel: adapter.name, externalId })
-      yield* Effect.mapError(adapter.connect({ ...access, externalId, profile }, url), failed("channel"))
+      yield* Effect.mapError(adapter.connect({ ...access, externalId, profile }, url), toRequestError("channel"))
     })
 
-    return { prove, rival, connect } as const
+    return { prove, findReplaced, connect } as const
   })
 }) {}

@@ -24,19 +24,19 @@ import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { makeChannelHealth } from "../../store/channels/ChannelHealth.ts"
 import { type ChannelChanges, ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
-import type { By } from "../accounts/AuditTrail.ts"
+import type { AuditContext } from "../accounts/AuditTrail.ts"
 import { accessOf, sealAccess } from "./ChannelAccess.ts"
 import { ChannelProof, accountTaken, webhookUrlOf } from "./ChannelProof.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
 
 const invalid = (path: ReadonlyArray<string>, message: string) => invalidField(path, message)
-const fixed = () =>
+const providerFixed = () =>
   invalidField(
     ["channel"],
     "Create another channel for another provider",
     "The provider of a channel cannot be changed."
   )
-const unaudited = () =>
+const notAudited = () =>
   new ServiceUnavailable({ message: "The claim of the account could not be recorded. Nothing was changed." })
 
 /** The settings in a profile that a person has entered. */
@@ -67,8 +67,8 @@ const checkSecrets = ({ form }: ChannelAdapter, secrets: ChannelAccess["secrets"
     const names = form.secrets.map(({ name }) => name)
     const unknown = Object.keys(secrets).find((name) => !names.includes(name))
     if (unknown !== undefined) return yield* invalid(["secrets", unknown], "The channel has no such secret")
-    const left = form.secrets.find(({ name }) => secrets[name] === undefined)
-    if (left !== undefined) return yield* invalid(["secrets", left.name], `${left.label} is missing`)
+    const missing = form.secrets.find(({ name }) => secrets[name] === undefined)
+    if (missing !== undefined) return yield* invalid(["secrets", missing.name], `${missing.label} is missing`)
   })
 
 export class Channels extends Effect.Service<Channels>()("usecases/channels/Channels", {
@@ -128,52 +128,52 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       adapter: ChannelAdapter,
       scope: TenantScope,
       access: ChannelAccess,
-      mine: ChannelId | null
+      ownId: ChannelId | null
     ) {
       const account = yield* proof.prove(adapter, access)
-      const rival = yield* proof.rival(adapter, scope, account.externalId, mine)
+      const replaced = yield* proof.findReplaced(adapter, scope, account.externalId, ownId)
       yield* proof.connect(adapter, access, account)
-      return { account, rival }
+      return { account, replaced }
     })
 
-    /** The account to store. Of an inactive one only what the provider reports is asked. */
+    /** The account to store. For an inactive one the provider is only called if it determines the account. */
     const accountFor = Effect.fn("Channels.accountFor")(function* (
       adapter: ChannelAdapter,
       scope: TenantScope,
       access: ChannelAccess,
-      mine: ChannelId | null,
+      ownId: ChannelId | null,
       active: boolean
     ) {
-      if (active) return yield* proveAccount(adapter, scope, access, mine)
+      if (active) return yield* proveAccount(adapter, scope, access, ownId)
       const account = adapter.form.account === null ? yield* proof.prove(adapter, access) : access
-      return { account, rival: Option.none<StoredChannel>() }
+      return { account, replaced: Option.none<StoredChannel>() }
     })
 
     /**
      * Runs the change in one transaction with the end of another tenant's configuration, if any, and the audit entries.
      */
     const claimAccount = (
-      { actor, requestId, tenantId }: By,
+      { actor, requestId, tenantId }: AuditContext,
       id: ChannelId,
-      rival: Option.Option<StoredChannel>,
+      replaced: Option.Option<StoredChannel>,
       change: Effect.Effect<Option.Option<StoredChannel>>
     ) =>
       Effect.gen(function* () {
-        if (Option.isNone(rival)) return yield* change
-        if (!(yield* store.deactivate(rival.value))) return yield* accountTaken()
+        if (Option.isNone(replaced)) return yield* change
+        if (!(yield* store.deactivate(replaced.value))) return yield* accountTaken()
         const changed = yield* change
         if (Option.isNone(changed)) return yield* accountTaken()
         yield* audit.record({ tenantId, actor, requestId, action: "channel.claim", target: id }).pipe(
           Effect.zipRight(
             audit.record({
-              tenantId: rival.value.tenantId,
+              tenantId: replaced.value.tenantId,
               actor: { type: "service", id: "channels" },
               requestId,
               action: "channel.lose",
-              target: rival.value.id
+              target: replaced.value.id
             })
           ),
-          Effect.mapError(unaudited)
+          Effect.mapError(notAudited)
         )
         return changed
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
@@ -183,7 +183,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
      * outside the transaction. `by` is who claims an account from another tenant.
      */
     const prepareCreate = Effect.fn("Channels.prepareCreate")(function* (
-      by: By,
+      by: AuditContext,
       { accessToken, active, channel, externalId, secrets, settings }: CreateChannel
     ) {
       const adapter = yield* adapterOf(channel)
@@ -198,8 +198,8 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         secrets,
         profile: settingsOf(adapter, settings)
       }
-      const { account, rival } = yield* accountFor(adapter, by, access, null, active)
-      const take = (agent: AgentScope) =>
+      const { account, replaced } = yield* accountFor(adapter, by, access, null, active)
+      const insert = (agent: AgentScope) =>
         Effect.gen(function* () {
           const id = yield* newId.channel
           const row = {
@@ -208,17 +208,17 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
             active,
             ...(yield* sealAccess(box, credentialsOf(adapter, access, account)))
           }
-          const made = yield* claimAccount(by, id, rival, store.insert(agent, row))
-          if (Option.isNone(made)) return yield* accountTaken()
-          return toConfiguration(made.value)
+          const created = yield* claimAccount(by, id, replaced, store.insert(agent, row))
+          if (Option.isNone(created)) return yield* accountTaken()
+          return toConfiguration(created.value)
         })
-      return { externalId: account.externalId, take }
+      return { externalId: account.externalId, insert }
     })
 
-    const create = Effect.fn("Channels.create")(function* (by: By, agentId: AgentId, given: CreateChannel) {
+    const create = Effect.fn("Channels.create")(function* (by: AuditContext, agentId: AgentId, given: CreateChannel) {
       const agent = yield* agents.findScope(by, agentId).pipe(orNoSuch("agent"))
-      const { take } = yield* prepareCreate(by, given)
-      return yield* take(agent)
+      const { insert } = yield* prepareCreate(by, given)
+      return yield* insert(agent)
     })
 
     /** The credentials with the provider's data of the account. */
@@ -255,28 +255,28 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
 
     /** The row to store, and the configuration that it replaces. */
     const planPatch = Effect.fn("Channels.planPatch")(function* (
-      by: By,
+      by: AuditContext,
       row: StoredChannel,
       patch: PatchChannel
     ) {
       const active = patch.active ?? row.active
-      const speaks =
+      const changesAccess =
         patch.accessToken !== undefined ||
         patch.externalId !== undefined ||
         patch.secrets !== undefined ||
         patch.settings !== undefined
-      if (!speaks && (!active || row.active)) {
+      if (!changesAccess && (!active || row.active)) {
         const changes: ChannelChanges = patch.active === undefined ? {} : { active }
-        return { changes, rival: Option.none<StoredChannel>(), isProven: false }
+        return { changes, replaced: Option.none<StoredChannel>(), isProven: false }
       }
       const adapter = yield* adapterOf(row.channel)
       const access = yield* changedAccess(row, patch)
       yield* checkSecrets(adapter, access.secrets)
       yield* checkSettings(adapter, { ...settingsOf(adapter, access.profile), ...patch.settings })
-      const { account, rival } = yield* accountFor(adapter, by, access, row.id, active)
+      const { account, replaced } = yield* accountFor(adapter, by, access, row.id, active)
       const stored = yield* sealAccess(box, credentialsOf(adapter, access, account))
       const changes: ChannelChanges = { ...stored, active }
-      return { changes, rival, isProven: active }
+      return { changes, replaced, isProven: active }
     })
 
     /**
@@ -284,17 +284,17 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
      * newest version.
      */
     const preparePatch = Effect.fn("Channels.preparePatch")(function* (
-      by: By,
+      by: AuditContext,
       id: ChannelId,
       changes: PatchChannel,
       expected: number | null = null
     ) {
       const found = yield* store.find(by, id).pipe(orNoSuch("channel"))
-      if (changes.channel !== undefined && changes.channel !== found.channel) return yield* fixed()
+      if (changes.channel !== undefined && changes.channel !== found.channel) return yield* providerFixed()
       if (expected !== null && expected !== found.version) return yield* outdated(found.version)
       const plan = yield* planPatch(by, found, changes)
       return Effect.gen(function* () {
-        const updated = yield* claimAccount(by, id, plan.rival, store.update(by, id, plan.changes, expected))
+        const updated = yield* claimAccount(by, id, plan.replaced, store.update(by, id, plan.changes, expected))
         if (Option.isNone(updated)) {
           const newest = yield* store.find(by, id)
           const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected
@@ -306,7 +306,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       })
     })
 
-    const patch = (by: By, id: ChannelId, changes: PatchChannel, expected: number | null = null) =>
+    const patch = (by: AuditContext, id: ChannelId, changes: PatchChannel, expected: number | null = null) =>
       Effect.flatten(preparePatch(by, id, changes, expected)).pipe(Effect.withSpan("Channels.patch"))
 
     const remove = Effect.fn("Channels.remove")(function* (scope: TenantScope, id: ChannelId) {

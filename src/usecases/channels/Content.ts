@@ -9,7 +9,7 @@ const mediaLabel = ({ fileName, kind }: InboundMedia): string =>
   fileName === undefined || fileName.trim() === "" ? `[${kind}]` : `[${kind}: ${fileName.trim()}]`
 
 /** The written text. Files are named in brackets where no text mentions them. */
-export const of = ({ kind, media, text }: InboundMessage): string => {
+export const textOf = ({ kind, media, text }: InboundMessage): string => {
   const written = text.trim()
   if (written !== "") return written.slice(0, maxCharacters).toWellFormed()
   const files = media.map(mediaLabel).join(" ")
@@ -19,7 +19,7 @@ export const of = ({ kind, media, text }: InboundMessage): string => {
 }
 
 /** Text in place of files that were sent without any. */
-export const ofFiles = (files: ReadonlyArray<Pick<StoredAttachment, "mimeType" | "name">>): string =>
+export const textOfFiles = (files: ReadonlyArray<Pick<StoredAttachment, "mimeType" | "name">>): string =>
   files
     .map(({ mimeType, name }) =>
       mediaLabel({ kind: mimeType.startsWith("image/") ? "image" : "document", fileName: name })

@@ -1,6 +1,6 @@
 /**
- * Group commit: deliveries that arrive during a transaction share the next one. At 64 connections the database commits
- * once for all of them. Each delivery is answered after its commit, and one that cannot be stored fails alone.
+ * Group commit: deliveries that arrive during a transaction share the next one. With 64 connections, one commit serves
+ * all of them. Each delivery is answered after its commit, and one that cannot be stored fails alone.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -47,7 +47,7 @@ export const notQueued = () =>
   new ServiceUnavailable({ message: "The delivery could not be queued. Deliver it again." })
 
 /** True when one delivery's data may have caused the failure. The deliveries are then stored one by one. */
-const mayBeOneOfThem = (cause: Cause.Cause<unknown>): boolean =>
+const mayBeOneDelivery = (cause: Cause.Cause<unknown>): boolean =>
   Cause.isDie(cause) || Predicate.isTagged(Cause.squash(cause), "InboundEventRefused")
 
 /**
@@ -61,19 +61,19 @@ export const make = (accept: Accept) =>
       permits: maxBytes,
       maxPermitsPerOwner: maxBytes / 2
     })
-    const some = yield* Effect.makeLatch(false)
+    const hasWaiting = yield* Effect.makeLatch(false)
     const clock = yield* Effect.clock
-    let last = Number.NEGATIVE_INFINITY
+    let lastArrivalAt = Number.NEGATIVE_INFINITY
 
     /** Takes the next deliveries, round-robin over accounts. */
-    const take = (size: number): Array<Waiting> => {
+    const takeBatch = (size: number): Array<Waiting> => {
       const batch: Array<Waiting> = []
       while (batch.length < size) {
         const next = waiting.shift()
         if (next === null) break
         batch.push(next.item)
       }
-      if (waiting.size === 0) some.unsafeClose()
+      if (waiting.size === 0) hasWaiting.unsafeClose()
       return batch
     }
 
@@ -91,29 +91,29 @@ export const make = (accept: Accept) =>
         Effect.sync(() => one.done(Exit.fail(notQueued())))
       )
 
-    /** Gives each delivery its part of the batch's result. */
-    const answer = (
+    /** Answers each delivery with its part of the batch's result. */
+    const resolveAll = (
       batch: ReadonlyArray<Waiting>,
-      fresh: ReadonlyArray<boolean>,
+      isNew: ReadonlyArray<boolean>,
       unanswered: Set<Waiting>
     ) => {
-      let taken = 0
+      let offset = 0
       for (const one of batch) {
-        const from = taken
-        taken += one.arrivals.length
+        const from = offset
+        offset += one.arrivals.length
         unanswered.delete(one)
-        one.done(Exit.succeed(fresh.slice(from, taken)))
+        one.done(Exit.succeed(isNew.slice(from, offset)))
       }
     }
 
     const commit = (batch: ReadonlyArray<Waiting>, unanswered: Set<Waiting>): Effect.Effect<void> =>
       Effect.flatMap(attempt(batch.flatMap(({ arrivals }) => arrivals)), (outcome) => {
-        if (Exit.isSuccess(outcome)) return Effect.sync(() => answer(batch, outcome.value, unanswered))
-        const apart = batch.length > 1 && mayBeOneOfThem(outcome.cause)
+        if (Exit.isSuccess(outcome)) return Effect.sync(() => resolveAll(batch, outcome.value, unanswered))
+        const storeSeparately = batch.length > 1 && mayBeOneDelivery(outcome.cause)
         return Effect.forEach(
           batch,
           (one) => {
-            if (apart) return commit([one], unanswered)
+            if (storeSeparately) return commit([one], unanswered)
             unanswered.delete(one)
             return refuse(one, outcome.cause)
           },
@@ -121,37 +121,37 @@ export const make = (accept: Accept) =>
         )
       })
 
-    const giveUp = (left: Iterable<Waiting>) =>
+    const refuseAll = (left: Iterable<Waiting>) =>
       Effect.sync(() => {
         for (const one of left) one.done(Exit.fail(notQueued()))
       })
 
-    let before = 0
+    let previousSize = 0
     /** Adds the deliveries that wait, and those that arrive within the batch delay after a larger batch. */
     const gather = (batch: Array<Waiting>, unanswered: Set<Waiting>) => {
       const others = Effect.sync(() => {
-        for (const one of take(maxBatchSize - batch.length)) {
+        for (const one of takeBatch(maxBatchSize - batch.length)) {
           batch.push(one)
           unanswered.add(one)
         }
       })
       const waitForOthers = Effect.when(
         Effect.zipRight(Effect.sleep(batchDelay), others),
-        () => batch.length * 2 < before
+        () => batch.length * 2 < previousSize
       )
       return Effect.zipRight(Effect.zipRight(yieldToEventLoop, others), waitForOthers)
     }
 
-    const round = Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(restore(some.await), () => {
-        const batch = take(maxBatchSize)
+    const commitBatch = Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(restore(hasWaiting.await), () => {
+        const batch = takeBatch(maxBatchSize)
         const unanswered = new Set(batch)
         const work = Effect.suspend(() => {
-          before = batch.length
+          previousSize = batch.length
           return commit(batch, unanswered)
         })
         return restore(Effect.zipRight(gather(batch, unanswered), work)).pipe(
-          Effect.ensuring(Effect.suspend(() => giveUp(unanswered))),
+          Effect.ensuring(Effect.suspend(() => refuseAll(unanswered))),
           Effect.ensuring(
             Effect.sync(() => {
               for (const one of batch) one.memory.release()
@@ -160,20 +160,20 @@ export const make = (accept: Accept) =>
         )
       })
     )
-    yield* Effect.forkScoped(Effect.forever(round))
-    yield* Effect.addFinalizer(() => Effect.suspend(() => giveUp(take(maxWaiting))))
+    yield* Effect.forkScoped(Effect.forever(commitBatch))
+    yield* Effect.addFinalizer(() => Effect.suspend(() => refuseAll(takeBatch(maxWaiting))))
 
     /** Calls `done` when all arrivals are durable or have failed. `size` is in bytes. */
     const add = (arrivals: ReadonlyArray<Arrival>, size: number, done: (outcome: Outcome) => void): void => {
       const [first] = arrivals
       if (first === undefined) return done(Exit.succeed([]))
-      last = clock.unsafeCurrentTimeMillis()
+      lastArrivalAt = clock.unsafeCurrentTimeMillis()
       const owner = `${first.event.channel}:${first.event.accountId}`
       const permit = memory.tryAcquire(owner, { amount: size })
       if (permit === null) return done(Exit.fail(notQueued()))
       const added = waiting.add(owner, { arrivals, memory: permit, done })
       const refused = added === null ? { memory: permit, done } : added.displaced?.item
-      some.unsafeOpen()
+      hasWaiting.unsafeOpen()
       if (refused === undefined) return
       refused.memory.release()
       refused.done(Exit.fail(notQueued()))
@@ -182,7 +182,7 @@ export const make = (accept: Accept) =>
     const waitForPause = (until: number, first: boolean): Effect.Effect<void> =>
       Effect.suspend(() => {
         const now = clock.unsafeCurrentTimeMillis()
-        if (now >= until || (memory.held === 0 && now - last >= quietAfterMs)) return Effect.void
+        if (now >= until || (memory.held === 0 && now - lastArrivalAt >= quietAfterMs)) return Effect.void
         const wait = Math.min(first ? quietAfterMs : quietPollMs, until - now)
         return Effect.zipRight(Effect.sleep(Duration.millis(wait)), waitForPause(until, false))
       })

@@ -78,16 +78,16 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const unanswered = yield* UnansweredStore
     const chat = yield* ChatTurn
     const handoff = yield* Handoff
-    const ownership = yield* ConversationControl
+    const control = yield* ConversationControl
     const feed = yield* RealtimeFeed
     const sender = yield* ChannelSender
-    const sent = yield* DeliveryReceipts
+    const receipts = yield* DeliveryReceipts
     const files = yield* InboundFiles
     const attachments = yield* Attachments
     const adapters = yield* ChannelAdapters
     const limiter = yield* RateLimiter
 
-    const inOne = <A, E>(work: Effect.Effect<A, E>) =>
+    const inTransaction = <A, E>(work: Effect.Effect<A, E>) =>
       sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
 
     const findRoute = Effect.fn("Inbound.findRoute")(function* (id: InboundEventId, from: MessageParties) {
@@ -102,9 +102,9 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     })
 
     /**
-     * True when the sender has reached the channel's limit of answers. False when the counter is unavailable. Counts the
-     * message, so it runs in the transaction that stores it: another attempt does not count it again. It is a transaction
-     * of its own in there, because a failed statement would end the other one.
+     * True when the sender has reached the channel's limit of answers. False when the counter is unavailable. Counts
+     * the message, so it runs in the transaction that stores it: another attempt does not count it again. It uses a
+     * savepoint, because a failed statement would otherwise abort that transaction.
      */
     const isOverLimit = ({ accountId, channel, kind, sender }: InboundMessage) => {
       const limit = adapters.named(channel)?.senderLimit
@@ -133,7 +133,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     })
 
     /** A team member wrote it outside Spoke: humans answer the conversation from now on. */
-    const takenOver = (route: Route, { id }: OpenConversation) =>
+    const takeOver = (route: Route, { id }: OpenConversation) =>
       states.change(route, id, {
         from: ["AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE"],
         to: "HUMAN_ACTIVE",
@@ -161,13 +161,13 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       yield* conversations.append(route, conversation.id, {
         id: yield* newId.message,
         channelMessageId: event.messageId,
-        content: Content.of(event),
+        content: Content.textOf(event),
         author: echo ? "human" : "contact",
         writtenAt: DateTime.min(event.timestamp, now),
         answeredBy,
         context: event.context ?? null
       })
-      if (echo) yield* takenOver(route, conversation)
+      if (echo) yield* takeOver(route, conversation)
       if (answeredBy === "stale") yield* requestHuman(route, conversation)
       return { conversationId: conversation.id, fresh: true, outcome: echo ? "human" : answeredBy }
     })
@@ -186,7 +186,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
 
     /**
      * Stores contact, conversation and message in one transaction, and marks the event as processed. Of several
-     * concurrent events the last one finds no other waiting, and answers for all.
+     * concurrent events, the last one finds no other waiting and answers them all.
      */
     const store = Effect.fn("Inbound.store")(function* (
       id: InboundEventId,
@@ -202,27 +202,27 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         yield* inbox.markProcessed(id, stored.outcome ?? "with a later message")
         return stored
       })
-      const stored = yield* inOne(work)
+      const stored = yield* inTransaction(work)
       if (!stored.fresh) return stored
       if (stored.outcome === "stale") yield* TurnMetrics.handedOver("service")
       yield* event.kind === "echo" || stored.outcome === "stale"
-        ? ownership.announce(route.tenantId, stored.conversationId)
+        ? control.announce(route.tenantId, stored.conversationId)
         : feed.changed(stored.conversationId, null)
       return stored
     }, Effect.uninterruptible)
 
     /** Merges two aliases of one person. An unknown pair is ignored: that person has not written yet. */
-    const rename = Effect.fn("Inbound.rename")(function* (route: Route, event: AliasUpdate) {
-      yield* inOne(contacts.resolve({ tenantId: route.tenantId, ...partiesOf(event) }, null))
+    const mergeAliases = Effect.fn("Inbound.rename")(function* (route: Route, event: AliasUpdate) {
+      yield* inTransaction(contacts.resolve({ tenantId: route.tenantId, ...partiesOf(event) }, null))
     })
 
-    const turn = Effect.fn("Inbound.turn")(function* ({
+    const runTurn = Effect.fn("Inbound.turn")(function* ({
       agentId,
       channel,
       conversationId,
       tenantId
     }: ConversationRef) {
-      for (let look = 1; ; look++) {
+      for (let attempt = 1; ; attempt++) {
         const now = yield* DateTime.now
         const outcome = yield* chat.answer(
           { tenantId, agentId },
@@ -244,16 +244,16 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
               })
           }
         )
-        if (outcome._tag !== "Busy" || look >= maxTurnPolls) return outcome
+        if (outcome._tag !== "Busy" || attempt >= maxTurnPolls) return outcome
         yield* Effect.sleep(turnPollInterval)
       }
     })
 
     /** Runs the turn that answers the waiting messages. Returns the reason why there is no answer, or null. */
-    const answer = Effect.fn("Inbound.answer")(function* (job: QueueJob, place: ConversationRef) {
-      const outcome = yield* turn(place)
-      const forHuman = (reason: string, unanswered: string, told: boolean) =>
-        handoff.request(place, place.conversationId, { reason, by: "service", unanswered, told })
+    const answer = Effect.fn("Inbound.answer")(function* (job: QueueJob, conversation: ConversationRef) {
+      const outcome = yield* runTurn(conversation)
+      const requestHandoff = (reason: string, unanswered: string, notifyCustomer: boolean) =>
+        handoff.request(conversation, conversation.conversationId, { reason, by: "service", unanswered, notifyCustomer })
       switch (outcome._tag) {
         case "Answered":
         case "Nothing":
@@ -263,50 +263,50 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         case "Busy":
           return yield* retryableFailure("Another turn of the conversation takes too long.")
         case "Exhausted":
-          yield* forHuman("The chat turns of this period are used up.", "quota", false)
+          yield* requestHandoff("The chat turns of this period are used up.", "quota", false)
           return "quota"
         case "Looping":
-          yield* forHuman("There were too many replies in a short time.", "loop", false)
+          yield* requestHandoff("There were too many replies in a short time.", "loop", false)
           return "loop"
         case "Failed": {
           const code = outcome.failure._tag
           if (!job.lastAttempt && outcome.repeatable) return yield* retryableFailure(code)
-          yield* forHuman("The agent could not answer.", "failed", true)
+          yield* requestHandoff("The agent could not answer.", "failed", true)
           return yield* fatalFailure(code)
         }
       }
     })
 
-    const message = Effect.fn("Inbound.message")(function* (
+    const processMessage = Effect.fn("Inbound.message")(function* (
       job: QueueJob,
       id: InboundEventId,
       event: InboundMessage
     ) {
       const route = yield* findRoute(id, partiesOf(event))
-      if (event.kind === "echo" && (yield* sent.isOwn(event))) return yield* inbox.markProcessed(id, "ours")
+      if (event.kind === "echo" && (yield* receipts.isOwn(event))) return yield* inbox.markProcessed(id, "ours")
       const { conversationId, outcome } = yield* store(id, route, event)
       if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
       if (event.media.some(({ data }) => data !== undefined)) yield* inbox.removeFiles(id)
       // Consecutive messages get one answer, by the job of the last one.
       if (yield* inbox.hasWaitingMessage(event)) return
       const { agentId, tenantId } = route
-      const place: ConversationRef = { tenantId, agentId, conversationId, channel: event.channel }
+      const conversation: ConversationRef = { tenantId, agentId, conversationId, channel: event.channel }
       if (outcome === null) {
         yield* sender
           .showSeen({ tenantId }, conversationId)
           .pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
       }
-      const answered = yield* answer(job, place).pipe(
+      const answered = yield* answer(job, conversation).pipe(
         Effect.tapError((failure) => (failure.fatal ? inbox.markFailed(id, failure.message) : Effect.void))
       )
       yield* inbox.markProcessed(id, outcome ?? answered)
     })
 
-    const event = Effect.fn("Inbound.event")(function* (job: QueueJob, id: InboundEventId) {
+    const processEvent = Effect.fn("Inbound.event")(function* (job: QueueJob, id: InboundEventId) {
       const found = yield* inbox.event(id)
       if (found === null) return
-      if (found.event._tag === "Message") return yield* message(job, id, found.event)
-      yield* rename(yield* findRoute(id, partiesOf(found.event)), found.event)
+      if (found.event._tag === "Message") return yield* processMessage(job, id, found.event)
+      yield* mergeAliases(yield* findRoute(id, partiesOf(found.event)), found.event)
       yield* inbox.markProcessed(id, null)
     })
 
@@ -315,7 +315,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const payload = yield* decode(job.payload).pipe(
         Effect.mapError(() => fatalFailure("The job names no event and no conversation."))
       )
-      yield* "inboxId" in payload ? event(job, payload.inboxId) : answer(job, payload)
+      yield* "inboxId" in payload ? processEvent(job, payload.inboxId) : answer(job, payload)
     }, Effect.asVoid)
 
     /** The worker of the last attempt died. {@link sweep} finds what it had stored. */
@@ -336,10 +336,10 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         DateTime.subtractDuration(now, maxJobAge),
         DateTime.subtractDuration(now, maxReplyAge)
       )
-      for (const { fresh, ...place } of found) {
+      for (const { fresh, ...conversation } of found) {
         yield* fresh
-          ? queue.enqueue("channel-inbound", place, { serialKey: place.conversationId })
-          : handoff.request(place, place.conversationId, {
+          ? queue.enqueue("channel-inbound", conversation, { serialKey: conversation.conversationId })
+          : handoff.request(conversation, conversation.conversationId, {
               reason: "The agent did not answer in time.",
               by: "service",
               unanswered: "stale"

@@ -44,13 +44,13 @@ const fileTimeout = Duration.seconds(30)
 const concurrentMessages = { permits: 8, maxPermitsPerOwner: 4, maxWaiting: 1_024 } as const
 const maxNameCharacters = 200
 
-const passing = Schedule.exponential("500 millis").pipe(Schedule.intersect(Schedule.recurs(2)))
+const fetchRetries = Schedule.exponential("500 millis").pipe(Schedule.intersect(Schedule.recurs(2)))
 
-/** Types that are accepted without recognizable bytes: no images, and nothing that a browser would execute. */
-const declared = /^(?:video|audio|application)\/[a-z0-9][a-z0-9.+-]{0,100}$/
-const unknown = "application/octet-stream"
+/** Declared types that are used when the bytes show none: no images, and nothing that a browser would execute. */
+const trustedDeclaredType = /^(?:video|audio|application)\/[a-z0-9][a-z0-9.+-]{0,100}$/
+const unknownType = "application/octet-stream"
 
-const endings: Readonly<Record<string, string>> = {
+const fileExtensions: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",
   "image/png": "png",
   "image/webp": "webp",
@@ -63,7 +63,7 @@ interface Fetched {
   readonly mimeType: string
 }
 
-const fromOutside = ({ message, reason }: OutboundHttpError) =>
+const toChannelError = ({ message, reason }: OutboundHttpError) =>
   new ChannelError({
     reason: "Refused",
     message,
@@ -71,22 +71,22 @@ const fromOutside = ({ message, reason }: OutboundHttpError) =>
   })
 
 /** The type by the file's bytes. The sender's type is used only when the bytes show none. */
-const detectType = (bytes: Uint8Array, said: string | undefined) =>
+const detectType = (bytes: Uint8Array, declaredType: string | undefined) =>
   Effect.gen(function* () {
     const signatureType = typeOf(bytes.subarray(0, signatureLength))
     const limit = signatureType === null ? largestAttachment : sizeLimits[signatureType]
     if (bytes.length === 0 || bytes.length > limit)
       return yield* channelRefusal("The file is empty or too large.")
-    const [name = ""] = (said ?? "").toLowerCase().split(";")
-    const believed = declared.test(name.trim()) && name.trim() !== "application/pdf" ? name.trim() : unknown
-    const fetched: Fetched = { bytes, mimeType: signatureType ?? believed }
+    const [name = ""] = (declaredType ?? "").toLowerCase().split(";")
+    const acceptedType = trustedDeclaredType.test(name.trim()) && name.trim() !== "application/pdf" ? name.trim() : unknownType
+    const fetched: Fetched = { bytes, mimeType: signatureType ?? acceptedType }
     return fetched
   })
 
 const nameOf = ({ fileName, kind }: InboundMedia, mimeType: string) => {
   const given = sanitize((fileName ?? "").trim().slice(-maxNameCharacters))
-  const ending = endings[mimeType]
-  return given === "" ? (ending === undefined ? kind : `${kind}.${ending}`) : given
+  const extension = fileExtensions[mimeType]
+  return given === "" ? (extension === undefined ? kind : `${kind}.${extension}`) : given
 }
 
 export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/channels/InboundFiles", {
@@ -99,7 +99,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     const conversations = yield* ChannelConversationStore
     const artifacts = yield* Artifacts
     const health = yield* makeChannelHealth
-    const places = new FairLimiter({ name: "channel-inbound-files", ...concurrentMessages })
+    const limiter = new FairLimiter({ name: "channel-inbound-files", ...concurrentMessages })
 
     const accountOf = Effect.fn("InboundFiles.accountOf")(function* ({ channelId, tenantId }: Route) {
       const found = yield* channels.findCurrent({ tenantId }, channelId)
@@ -112,11 +112,11 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       return account
     })
 
-    /** Refuses an address inside this network. */
+    /** Fetches from the public internet. Addresses of private networks are refused. */
     const fetchOutside = (url: string, headers: Readonly<Record<string, string>>) =>
       Effect.gen(function* () {
         const request = { url, headers, maxBytes: largestAttachment, timeout: fileTimeout }
-        const { body, headers: answered, status } = yield* Effect.mapError(http.fetch(request), fromOutside)
+        const { body, headers: answered, status } = yield* Effect.mapError(http.fetch(request), toChannelError)
         if (status === 200) return { body, contentType: answered["content-type"] }
         return yield* new ChannelError({
           reason: "Refused",
@@ -132,10 +132,10 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         onSuccess: () => health.recordSuccess(route, route.channelId)
       })
 
-    const byId = Effect.fn("InboundFiles.byId")(function* (
+    const fetchById = Effect.fn("InboundFiles.byId")(function* (
       route: Route,
       id: string,
-      said: string | undefined
+      declaredType: string | undefined
     ) {
       const { access, adapter } = yield* accountOf(route)
       const {
@@ -144,15 +144,15 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         url
       } = yield* recordHealth(route, adapter.locate(access, id))
       if ((size ?? 0) > largestAttachment) return yield* channelRefusal("The file is too large.")
-      const own = yield* recordHealth(route, adapter.read(access, url, largestAttachment))
-      const bytes = Option.isSome(own)
-        ? own.value
+      const readByAdapter = yield* recordHealth(route, adapter.read(access, url, largestAttachment))
+      const bytes = Option.isSome(readByAdapter)
+        ? readByAdapter.value
         : (yield* fetchOutside(url, { authorization: `Bearer ${Redacted.value(access.accessToken)}` })).body
-      return yield* detectType(bytes, mimeType ?? said)
+      return yield* detectType(bytes, mimeType ?? declaredType)
     })
 
-    const byUrl = (url: string, said: string | undefined) =>
-      Effect.flatMap(fetchOutside(url, {}), ({ body, contentType }) => detectType(body, said ?? contentType))
+    const fetchByUrl = (url: string, declaredType: string | undefined) =>
+      Effect.flatMap(fetchOutside(url, {}), ({ body, contentType }) => detectType(body, declaredType ?? contentType))
 
     const fetchMedia = (route: Route, { data, id, mimeType, url }: InboundMedia) => {
       if (data !== undefined)
@@ -160,26 +160,26 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
           Effect.mapError(Encoding.decodeBase64(data), () => channelRefusal("The file cannot be decoded.")),
           (bytes) => detectType(bytes, mimeType)
         )
-      if (id !== undefined) return byId(route, id, mimeType)
+      if (id !== undefined) return fetchById(route, id, mimeType)
       return url === undefined
         ? Effect.fail(channelRefusal("The file has no address."))
-        : byUrl(url, mimeType)
+        : fetchByUrl(url, mimeType)
     }
 
-    interface Taken {
+    interface FetchedFile {
       readonly kept: ClaimedArtifact
       readonly stored: StoredAttachment
     }
 
-    const take = (route: Route, media: InboundMedia) =>
+    const fetchFile = (route: Route, media: InboundMedia) =>
       Effect.gen(function* () {
         const { bytes, mimeType } = yield* fetchMedia(route, media).pipe(
-          Effect.retry({ schedule: passing, while: ({ retryable }) => retryable })
+          Effect.retry({ schedule: fetchRetries, while: ({ retryable }) => retryable })
         )
         const kept = yield* artifacts.keep(bytes)
         const name = nameOf(media, mimeType)
-        const taken: Taken = { kept, stored: { artifact: kept.ref, mimeType, name, size: bytes.length } }
-        return taken
+        const fetched: FetchedFile = { kept, stored: { artifact: kept.ref, mimeType, name, size: bytes.length } }
+        return fetched
       })
 
     /** Attaches the files in one transaction. From then on the conversation refers to them. */
@@ -187,12 +187,12 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       route: Route,
       conversationId: ConversationId,
       messageId: string,
-      taken: ReadonlyArray<Taken>
+      fetched: ReadonlyArray<FetchedFile>
     ) =>
       Effect.gen(function* () {
-        const stored = taken.map((one) => one.stored)
+        const stored = fetched.map((one) => one.stored)
         if (!(yield* conversations.attach(route, conversationId, messageId, stored))) return false
-        for (const { kept } of taken.toSorted((a, b) => (a.kept.ref < b.kept.ref ? -1 : 1))) {
+        for (const { kept } of fetched.toSorted((a, b) => (a.kept.ref < b.kept.ref ? -1 : 1))) {
           yield* artifacts.settle(kept)
         }
         yield* conversations.keepFiles(route, conversationId, stored)
@@ -200,28 +200,28 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
     const attachFiles = (route: Route, conversationId: ConversationId, event: InboundMessage) => {
-      const taken: Array<Taken> = []
+      const fetched: Array<FetchedFile> = []
       const logLoss = (reason: string) =>
         Effect.logWarning("A file of a message could not be fetched", reason)
       const one = (media: InboundMedia) =>
-        take(route, media).pipe(
-          Effect.tap((file) => Effect.sync(() => taken.push(file))),
+        fetchFile(route, media).pipe(
+          Effect.tap((file) => Effect.sync(() => fetched.push(file))),
           Effect.catchAll(({ message }) => logLoss(message))
         )
       return Effect.forEach(event.media.slice(0, maxAttachments), one, { discard: true }).pipe(
-        withSharedPermit(places, () => "too many" as const),
+        withSharedPermit(limiter, () => "too many" as const),
         Effect.catchAll((reason) => logLoss(reason)),
         Effect.timeoutTo({ duration: filesTimeout, onTimeout: () => true, onSuccess: () => false }),
         Effect.tap((late) => (late ? logLoss("The files took too long.") : Effect.void)),
         Effect.zipRight(
           Effect.suspend(() =>
-            taken.length === 0 ? Effect.succeed(false) : settle(route, conversationId, event.messageId, taken)
+            fetched.length === 0 ? Effect.succeed(false) : settle(route, conversationId, event.messageId, fetched)
           )
         ),
         Effect.onExit((exit) =>
           exit._tag === "Success" && exit.value
             ? Effect.void
-            : Effect.forEach(taken, ({ kept }) => artifacts.abandon(kept), { discard: true })
+            : Effect.forEach(fetched, ({ kept }) => artifacts.abandon(kept), { discard: true })
         )
       )
     }

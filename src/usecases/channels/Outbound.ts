@@ -53,7 +53,7 @@ const keyLifetime = Duration.days(7)
 
 const workerDied = "The worker died."
 
-const unclaimed = () =>
+const callInProgress = () =>
   new ChannelError({
     reason: "Unknown",
     message: "Another call of the message is under way.",
@@ -82,15 +82,15 @@ const partsOf = (
   return [...texts.map((body) => ({ body })), ...attachments.map((media) => ({ body: "", media }))]
 }
 
-const carriedBy = ({ carries }: ChannelAdapter, { mimeType }: StoredAttachment): CarriedFile | undefined =>
+const carriedFileOf = ({ carries }: ChannelAdapter, { mimeType }: StoredAttachment): CarriedFile | undefined =>
   Object.entries(carries).find(([type]) => type === mimeType)?.[1]
 
-/** No part was sent, although a file may have been uploaded. */
-const asUnsent = ({ message, retryable }: ChannelError) => channelRefusal(message, retryable)
+/** As a refusal: the part was not sent, although its file may have been uploaded. */
+const asRefusal = ({ message, retryable }: ChannelError) => channelRefusal(message, retryable)
 
 const keyOf = ({ id }: OutboxPart) => `outbound:${id}`
 
-/** Before the call: nothing has been sent yet. */
+/** A refusal, because nothing has been sent before the key is claimed. */
 const keysUnreachable = () => channelRefusal("The dedupe keys cannot be reached.", true)
 
 const tooManyFiles = () => channelRefusal("Too many files are being sent.", true)
@@ -111,7 +111,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const states = yield* ConversationStates
     const adapters = yield* ChannelAdapters
     const artifacts = yield* ArtifactStore
-    const places = new FairLimiter({ name: "channel-outbound-files", ...concurrentFiles })
+    const fileLimiter = new FairLimiter({ name: "channel-outbound-files", ...concurrentFiles })
     const feed = yield* RealtimeFeed
     const health = yield* makeChannelHealth
 
@@ -161,7 +161,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       to: Recipient,
       media: StoredAttachment
     ) {
-      const carried = carriedBy(adapter, media)
+      const carried = carriedFileOf(adapter, media)
       if (carried === undefined)
         return yield* channelRefusal("The channel does not carry files of this type.")
       const found = yield* Effect.mapError(artifacts.get(media.artifact), ({ message }) =>
@@ -172,11 +172,11 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       const uploaded = adapter.upload === undefined ? null : yield* recordHealth(to, adapter.upload(to, file))
       const ready: ChannelFile = { ...file, uploaded }
       return ready
-    }, Effect.mapError(asUnsent))
+    }, Effect.mapError(asRefusal))
 
     /**
-     * Claims the dedupe key before every call. When another call has the key, only the one repeat that is marked as
-     * such is sent.
+     * Claims the dedupe key before every call. When another call has the key, only a part that is marked as resent is
+     * sent.
      */
     const sendOnce = Effect.fn("Outbound.sendOnce")(function* (
       adapter: ChannelAdapter,
@@ -186,7 +186,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       resent: boolean
     ) {
       const isClaimed = yield* Effect.mapError(keys.claim(keyOf(part), keyLifetime), keysUnreachable)
-      if (!isClaimed && !resent) return yield* unclaimed()
+      if (!isClaimed && !resent) return yield* callInProgress()
       return yield* recordHealth(
         to,
         adapter.send(to, { body: part.body, author: part.author, outboxId: part.id, file })
@@ -194,7 +194,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     })
 
     /** Releases the key first: otherwise the part would count as one whose answer was lost. */
-    const takeBack = (to: Recipient, part: OutboxPart, reason: string) =>
+    const recordRefusal = (to: Recipient, part: OutboxPart, reason: string) =>
       Effect.zipRight(Effect.ignore(keys.release(keyOf(part))), outbox.markRefused(to, part.id, reason))
 
     /**
@@ -213,13 +213,13 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       if (state === "failed") return yield* channelRefusal(unknownOutcome)
       if (state !== "sending") return
       if (resent) yield* Effect.logWarning("A message whose answer was lost is sent again", part.id)
-      const calling = yield* Effect.forkDaemon(
+      const callFiber = yield* Effect.forkDaemon(
         Effect.interruptible(sendOnce(adapter, to, part, file, resent))
       )
-      yield* Fiber.join(calling).pipe(
+      yield* Fiber.join(callFiber).pipe(
         Effect.flatMap((id) => outbox.markSent(to, part.id, id)),
         Effect.tapError(({ message, reason }) =>
-          reason === "Refused" ? takeBack(to, part, message) : Effect.void
+          reason === "Refused" ? recordRefusal(to, part, message) : Effect.void
         )
       )
     }, Effect.uninterruptible)
@@ -230,7 +230,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       if (media === null || (state !== "pending" && state !== "sending")) return send(adapter, to, part, null)
       return fileOf(adapter, to, media).pipe(
         Effect.flatMap((file) => send(adapter, to, part, file)),
-        withSharedPermit(places, tooManyFiles)
+        withSharedPermit(fileLimiter, tooManyFiles)
       )
     }
 
@@ -273,10 +273,10 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       messageId: MessageId,
       conversationId: ConversationId,
       reason: string,
-      forGood: boolean
+      isPermanent: boolean
     ) {
       yield* outbox.fail(scope, messageId, reason)
-      if (forGood && reason !== unknownOutcome) yield* handOver(scope, conversationId, reason)
+      if (isPermanent && reason !== unknownOutcome) yield* handOver(scope, conversationId, reason)
       yield* Effect.logError("A message could not be sent", messageId, reason)
       yield* feed.changed(conversationId, null)
     })

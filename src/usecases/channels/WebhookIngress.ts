@@ -42,17 +42,17 @@ export interface Challenge {
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
 
-const unverifiable = () =>
+const noVerifyToken = () =>
   new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_VERIFY_TOKEN to be set." })
-const mismatch = () => new Forbidden({ message: "The subscription's mode or verify token is wrong." })
+const wrongVerifyToken = () => new Forbidden({ message: "The subscription's mode or verify token is wrong." })
 const unreadable = () =>
   new ValidationError({ message: "The body is not valid JSON, or is nested too deeply." })
 
 const isCounted = ({ event }: Arrival) => event._tag === "Message"
 const isEcho = ({ event }: Arrival) => event._tag === "Message" && event.kind === "echo"
 
-const countsOf = (arrivals: ReadonlyArray<Arrival>, fresh: ReadonlyArray<boolean>): DeliveryResult => {
-  const counted = fresh.filter((_, place) => arrivals.slice(place, place + 1).some(isCounted))
+const countsOf = (arrivals: ReadonlyArray<Arrival>, isNew: ReadonlyArray<boolean>): DeliveryResult => {
+  const counted = isNew.filter((_, index) => arrivals.slice(index, index + 1).some(isCounted))
   const enqueued = counted.filter((isNew) => isNew).length
   const dedupedCount = counted.length - enqueued
   return { received: true, deduped: dedupedCount > 0, dedupedCount, enqueued }
@@ -67,32 +67,32 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     const box = yield* SecretBox
     const channels = yield* ChannelStore
     const inbox = yield* InboundEvents
-    const sent = yield* DeliveryReceipts
+    const receipts = yield* DeliveryReceipts
     const { add: accept, quietPeriod } = yield* GroupCommit.make(inbox.accept)
 
     /** Checks a subscription request and returns its challenge. */
     const challenge = Effect.fn("WebhookIngress.challenge")(function* (given: Challenge) {
-      if (settings.verifyToken === null) return yield* unverifiable()
+      if (settings.verifyToken === null) return yield* noVerifyToken()
       const expected = digest(Redacted.value(settings.verifyToken))
       const matches = timingSafeEqual(digest(given.verifyToken ?? ""), expected)
-      if (given.mode !== "subscribe" || !matches) return yield* mismatch()
+      if (given.mode !== "subscribe" || !matches) return yield* wrongVerifyToken()
       if (given.challenge === undefined || given.challenge === "")
         return yield* new ValidationError({ message: "hub.challenge is missing." })
       return given.challenge
     })
 
-    const isOurs = ({ event }: Arrival) =>
-      event._tag === "Message" && event.kind === "echo" ? sent.isOwn(event) : Effect.succeed(false)
+    const isOwnEcho = ({ event }: Arrival) =>
+      event._tag === "Message" && event.kind === "echo" ? receipts.isOwn(event) : Effect.succeed(false)
 
     /** Before the events are stored: a delivery that fails here is sent again, and repeats change nothing. */
     const recordStatuses = (statuses: ReadonlyArray<DeliveryStatus>) =>
-      Effect.forEach(statuses, sent.recordDelivery, { discard: true })
+      Effect.forEach(statuses, receipts.recordDelivery, { discard: true })
 
     /** Records the statuses, and returns the arrivals that are no echoes of messages that we sent. */
     const withoutOwnEchoes = (arrivals: ReadonlyArray<Arrival>, statuses: ReadonlyArray<DeliveryStatus>) =>
       Effect.zipRight(
         recordStatuses(statuses),
-        Effect.filter(arrivals, (arrival) => Effect.map(isOurs(arrival), (ours) => !ours))
+        Effect.filter(arrivals, (arrival) => Effect.map(isOwnEcho(arrival), (isOwn) => !isOwn))
       ).pipe(
         Effect.catchAllCause((cause) =>
           Effect.zipRight(Effect.logError("A delivery could not be read", cause), GroupCommit.notQueued())
@@ -116,11 +116,11 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     ) {
       if (ignored > 0)
         yield* Effect.logDebug("Items of a delivery were acknowledged only", { channel, ignored })
-      const ours = yield* withoutOwnEchoes(arrivals, statuses)
-      const fresh = yield* Effect.async<ReadonlyArray<boolean>, ServiceUnavailable>((resume) =>
-        accept(ours, size, resume)
+      const others = yield* withoutOwnEchoes(arrivals, statuses)
+      const isNew = yield* Effect.async<ReadonlyArray<boolean>, ServiceUnavailable>((resume) =>
+        accept(others, size, resume)
       )
-      return countsOf(ours, fresh)
+      return countsOf(others, isNew)
     })
 
     /** Takes a delivery for an adapter whose accounts share an address. */
@@ -137,7 +137,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     })
 
     /** The credentials of the account's only active configuration. */
-    const access = Effect.fn("WebhookIngress.access")(function* (channel: string, account: string) {
+    const accessOfAccount = Effect.fn("WebhookIngress.access")(function* (channel: string, account: string) {
       const [found, ...others] = yield* channels.byAccount(channel, account)
       if (found === undefined || others.length > 0) return yield* invalidSignature()
       return yield* Effect.mapError(accessOf(box, found), invalidSignature)
@@ -154,32 +154,32 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     ) {
       const adapter = adapters.named(channel)
       if (adapter === null || adapter.webhook !== "account") return yield* noSuch("channel")
-      const known = yield* access(channel, account)
-      yield* adapter.verify(request, known)
+      const access = yield* accessOfAccount(channel, account)
+      yield* adapter.verify(request, access)
       const body = yield* adapter.decode === undefined ? parseBody(request) : adapter.decode(request)
-      const asked = adapter.challenge?.(body) ?? Option.none()
-      if (Option.isSome(asked)) return asked.value
-      return yield* acceptEvents(channel, adapter.normalize(body, request.now, known), request.body.length)
+      const requestedChallenge = adapter.challenge?.(body) ?? Option.none()
+      if (Option.isSome(requestedChallenge)) return requestedChallenge.value
+      return yield* acceptEvents(channel, adapter.normalize(body, request.now, access), request.body.length)
     })
 
     /**
      * Like `deliver`, without a fiber per delivery: calls `done` and returns true. Returns false, without any effect,
      * when the delivery needs more than queueing.
      */
-    const take = (
+    const tryDeliver = (
       adapter: ChannelAdapter,
       request: ChannelRequest,
       done: (outcome: Exit.Exit<DeliveryResult, Refusal>) => void
     ): boolean => {
-      const opened = parseDelivery(adapter, request)
-      if (Either.isLeft(opened)) {
-        done(Exit.fail(opened.left))
+      const parsed = parseDelivery(adapter, request)
+      if (Either.isLeft(parsed)) {
+        done(Exit.fail(parsed.left))
         return true
       }
-      const { arrivals, ignored, statuses } = adapter.normalize(opened.right, request.now, null)
+      const { arrivals, ignored, statuses } = adapter.normalize(parsed.right, request.now, null)
       if (ignored > 0 || statuses.length > 0 || arrivals.some(isEcho)) return false
       accept(arrivals, request.body.length, (outcome) =>
-        done(Exit.map(outcome, (fresh) => countsOf(arrivals, fresh)))
+        done(Exit.map(outcome, (isNew) => countsOf(arrivals, isNew)))
       )
       return true
     }
@@ -190,7 +190,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       deliverTo,
       /** Adapters whose accounts share an address. */
       shared: adapters.all.filter(({ webhook }) => webhook === "app"),
-      take,
+      tryDeliver,
       /** Background work waits for this before it begins: a short pause in deliveries. */
       quietPeriod
     } as const

@@ -18,7 +18,7 @@ import type { RunningTurn } from "./ChatTurn.ts"
 import { CitationStream } from "./grounding/Citations.ts"
 import { RunningTurns } from "./RunningTurns.ts"
 import { runtimeTimeout, turnFailed, turnInterrupted } from "./ModelStep.ts"
-import { completed } from "./Replay.ts"
+import { streamWithRest } from "./PartBuffer.ts"
 
 /** Longest time that a stop request waits for the run to end. The run's status then says whether it has ended. */
 const stopTimeout = Duration.seconds(3)
@@ -30,7 +30,7 @@ const missingRun = () => new NotFound({ message: "The run does not exist for thi
 /** The last such event comes right after the reply's text. Earlier ones come before the text. */
 const comesAfterText = ({ type }: RunEvent) => type === "model.completed"
 
-const asPart = (event: RunEvent): TurnPart => ({ _tag: "RunEvent", event })
+const toPart = (event: RunEvent): TurnPart => ({ _tag: "RunEvent", event })
 
 /** The parts of a complete run, in the order in which the turn emitted them. */
 const partsOf = ({
@@ -52,24 +52,24 @@ const partsOf = ({
   const before = last === -1 ? events : events.slice(0, last)
   const after = last === -1 ? [] : events.slice(last)
   return [
-    ...before.map(asPart),
+    ...before.map(toPart),
     { _tag: "StepStart" },
     ...(result.reply === "" ? [] : [...citationStream.addText(result.reply), ...citationStream.end()]),
-    ...after.filter(comesAfterText).map(asPart),
+    ...after.filter(comesAfterText).map(toPart),
     ...citationStream.rest(result.citations),
     { _tag: "StepEnd" },
-    ...after.filter((event) => !comesAfterText(event)).map(asPart),
+    ...after.filter((event) => !comesAfterText(event)).map(toPart),
     { _tag: "Done", result }
   ]
 }
 
 /** The stream of a settled run, rebuilt from what is stored. */
-const retold = (outcome: Outcome): RunningTurn["parts"] => {
+const storedStream = (outcome: Outcome): RunningTurn["parts"] => {
   if (outcome.status === "complete") return Stream.fromIterable(partsOf(outcome))
   const code = outcome.events.findLast(({ type }) => type === "run.failed")?.payload?.["code"]
   const failure =
     code === "RUNTIME_TIMEOUT" ? runtimeTimeout() : code === processStopped ? turnInterrupted() : turnFailed()
-  return Stream.concat(Stream.fromIterable(outcome.events.map(asPart)), Stream.fail(failure))
+  return Stream.concat(Stream.fromIterable(outcome.events.map(toPart)), Stream.fail(failure))
 }
 
 /** Polls until the outcome is no longer `running`, and returns it. */
@@ -83,7 +83,7 @@ const pollUntilSettled = <E>(look: Effect.Effect<Outcome, E>): Effect.Effect<Out
 export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentRuns", {
   effect: Effect.gen(function* () {
     const store = yield* AgentRunStore
-    const live = yield* RunningTurns
+    const runningTurns = yield* RunningTurns
     const audit = yield* AuditLog
 
     /** Returns one page of the trace. The audit entry is written first; nothing is returned when that fails. */
@@ -120,7 +120,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
     /** Waits at most {@link stopTimeout} until the run has ended, in this process or another one. */
     const waitForEnd = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
-        live.find(scope, id),
+        runningTurns.find(scope, id),
         Option.match({
           onSome: (run) => Effect.zipRight(run.stop, run.ended),
           onNone: () => pollUntilSettled(outcomeOf(scope, id))
@@ -139,24 +139,24 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
       return { id, status: yield* statusOf(scope, id) }
     })
 
-    /** The whole stream at once when the run is settled. Used for a run of another process. */
-    const onceSettled = (scope: ReadScope, id: RunId): RunningTurn["parts"] =>
+    /** The whole stream, once the run is settled. For a run of another process. */
+    const streamOnceSettled = (scope: ReadScope, id: RunId): RunningTurn["parts"] =>
       pollUntilSettled(outcomeOf(scope, id)).pipe(
         // Deleting an agent deletes its runs.
         Effect.mapError(turnFailed),
-        Effect.map(retold),
+        Effect.map(storedStream),
         Stream.unwrap
       )
 
     /** The stream of a run from its start to its end. The run may be under way or settled. */
     const follow = Effect.fn("AgentRuns.follow")(function* (scope: ReadScope, id: RunId) {
-      const running = yield* live.find(scope, id)
+      const running = yield* runningTurns.find(scope, id)
       const outcome = yield* outcomeOf(scope, id)
       const parts = Option.isSome(running)
-        ? completed(running.value.replay, onceSettled(scope, id))
+        ? streamWithRest(running.value.buffer, streamOnceSettled(scope, id))
         : outcome.status === "running"
-          ? onceSettled(scope, id)
-          : retold(outcome)
+          ? streamOnceSettled(scope, id)
+          : storedStream(outcome)
       const turn: RunningTurn = { runId: id, endUserId: outcome.endUserId, parts }
       return turn
     })

@@ -96,14 +96,14 @@ const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
       semantic
     }))
   })
-  const written = new Set(curated?.chunks.map(({ id }) => id))
+  const curatedIds = new Set(curated?.chunks.map(({ id }) => id))
   const around = chunks.length === 0 ? [] : yield* texts.around(scope, chunks)
   const passages = Passages.fitPassages(chunks, around, tokens, before)
-  return passages.map((passage) => ({ ...passage, curated: written.has(passage.chunk.id) }))
+  return passages.map((passage) => ({ ...passage, curated: curatedIds.has(passage.chunk.id) }))
 })
 
 /** The turn's tools, with the search tool where the agent allows it. All searches together share one token budget. */
-const withSearches = (
+const withSearchTool = (
   services: TurnServices,
   turn: Turn,
   tools: TurnTools,
@@ -112,11 +112,11 @@ const withSearches = (
 ): TurnTools => {
   if (!SearchTool.isOffered(turn, services.runtime)) return tools
   let shown = passages
-  const share = Passages.budgetOf(services.runtime, turn.admission) / turn.admission.maxSearches
+  const tokensPerSearch = Passages.budgetOf(services.runtime, turn.admission) / turn.admission.maxSearches
   // Searches run one at a time, because each continues the numbering of the one before.
-  const oneByOne = Effect.unsafeMakeSemaphore(1).withPermits(1)
-  return SearchTool.added(turn, tools, (query) =>
-    Effect.suspend(() => findPassages(services, turn, query, share, shown)).pipe(
+  const oneAtATime = Effect.unsafeMakeSemaphore(1).withPermits(1)
+  return SearchTool.addTo(turn, tools, (query) =>
+    Effect.suspend(() => findPassages(services, turn, query, tokensPerSearch, shown)).pipe(
       Effect.tap((found) =>
         Effect.sync(() => {
           shown = [...shown, ...found]
@@ -124,17 +124,17 @@ const withSearches = (
           stream.add(Citations.candidatesOf(found))
         })
       ),
-      oneByOne
+      oneAtATime
     )
   )
 }
 
-/** Null for an agent without sources: its prompt then has no rules about sources. */
+/** The rules about sources in the prompt; null for an agent without sources. */
 const groundingOf = ({ admission }: Turn, passages: ReadonlyArray<Passages.Passage>) =>
   admission.hasSources || passages.length > 0 ? admission.groundingMode : null
 
 /** The model's reply, or the text so far when the turn was stopped. */
-const write = CheapSpans.fn("Answer.write")(function* (
+const generate = CheapSpans.fn("Answer.write")(function* (
   { runtime }: TurnServices,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
@@ -176,7 +176,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
         })
       ),
       tools: tools.declarations,
-      question: runtime.readsPassages ? request.message : MaskedTurn.text(turn, request.message),
+      question: runtime.readsPassages ? request.message : MaskedTurn.mask(turn, request.message),
       passages: Passages.toRuntimePassages(passages),
       responseSchema: schema ?? undefined
     },
@@ -189,20 +189,20 @@ const write = CheapSpans.fn("Answer.write")(function* (
       schema === null
         ? null
         : Either.match(
-            StructuredReply.read(schema, text, stream.known, MaskedTurn.restoredObject(turn, tools)),
+            StructuredReply.read(schema, text, stream.known, MaskedTurn.restoreObject(turn, tools)),
             {
-              onLeft: (problems) => MaskedTurn.text(turn, StructuredReply.correction(problems)),
+              onLeft: (problems) => MaskedTurn.mask(turn, StructuredReply.correction(problems)),
               onRight: () => null
             }
           )
   )
-  const uncounted = { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, final: "" }
+  const noTokens = { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, final: "" }
   /** The text so far, if there is one; its tokens were not reported. An object is emitted whole or not at all. */
   const endEarly = (reason: "other" | "stopped", failure: ModelStep.StepFailure) =>
-    stream.text === "" ? Effect.fail(failure) : Effect.succeed({ ...uncounted, reason })
-  const cutShort = Effect.suspend(() => endEarly("stopped", ModelStep.turnFailed()))
+    stream.text === "" ? Effect.fail(failure) : Effect.succeed({ ...noTokens, reason })
+  const endStopped = Effect.suspend(() => endEarly("stopped", ModelStep.turnFailed()))
   // A turn that has requested a human does not fail after it has streamed a reply.
-  const written = yield* Effect.catchAll(unlessCancelled(turn.cancellation, step, cutShort), (failure) =>
+  const written = yield* Effect.catchAll(unlessCancelled(turn.cancellation, step, endStopped), (failure) =>
     turn.handoff === null ? Effect.fail(failure) : endEarly("other", failure)
   )
   yield* send(stream.end())
@@ -249,7 +249,7 @@ const finishText = CheapSpans.fn("Answer.finishText")(function* (
   const text = isReplaced ? replacementFor(turn) : stream.text
   const parts: ReadonlyArray<TurnPart> = isReplaced ? [{ _tag: "TextDelta", delta: text }] : (held ?? [])
   yield* Effect.forEach(parts, (part) => emit(turn, part), { discard: true })
-  const withheld = MaskedTurn.known(turn, stream.text).slice(0, maxWithheldLength).toWellFormed()
+  const withheld = MaskedTurn.maskKnown(turn, stream.text).slice(0, maxWithheldLength).toWellFormed()
   return {
     ...grounding,
     text,
@@ -272,15 +272,15 @@ const finishObject = CheapSpans.fn("Answer.finishObject")(function* (
   const failed = (problem: string, message: string) =>
     Effect.zipRight(
       record(turn, "model.completed", "failed", "The reply cannot be used", {
-        problem: MaskedTurn.text(turn, problem),
-        ...MaskedTurn.counted(turn)
+        problem: MaskedTurn.mask(turn, problem),
+        ...MaskedTurn.tracePayload(turn)
       }),
       Effect.suspend(() => {
         turn.providerProblem = "answer_broken"
         return Effect.fail(new TurnFailed({ message }))
       })
     )
-  const read = StructuredReply.read(schema, final, stream.known, MaskedTurn.restoredObject(turn, tools))
+  const read = StructuredReply.read(schema, final, stream.known, MaskedTurn.restoreObject(turn, tools))
   if (Either.isLeft(read)) {
     return yield* failed(
       read.left.join("; "),
@@ -343,26 +343,26 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   history: ReadonlyArray<HistoryMessage>
 ) {
   if (turn.masking !== null) yield* MaskedTurn.learn(turn, history)
-  const query = MaskedTurn.query(turn, history)
+  const query = MaskedTurn.searchQuery(turn, history)
   const finding = findPassages(services, turn, query, Passages.budgetOf(services.runtime, turn.admission))
   const gathering = services.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))
   const preparing = turn.admission.hasTools
     ? Effect.all([finding, gathering], { concurrency: 2 })
     : Effect.zip(finding, gathering)
-  const [passages, given] = yield* unlessCancelled(
+  const [passages, agentTools] = yield* unlessCancelled(
     turn.cancellation,
     preparing,
     Effect.suspend(ModelStep.turnFailed)
   )
   yield* emit(turn, { _tag: "StepStart" })
-  // Extracts have only marks of their own. Other brackets are text of the sources.
-  const others = services.runtime.readsPassages ? "kept" : "removed"
-  const marks = groundingOf(turn, passages) === null ? "none" : others
+  // In extracts, brackets with other numbers are text of the sources.
+  const unknownMarks = services.runtime.readsPassages ? "kept" : "removed"
+  const marks = groundingOf(turn, passages) === null ? "none" : unknownMarks
   const stream = new Citations.CitationStream(Citations.candidatesOf(passages), marks)
-  const tools = withSearches(
+  const tools = withSearchTool(
     services,
     turn,
-    HandoffTool.added(turn, MaskedTurn.tools(turn, given)),
+    HandoffTool.addTo(turn, MaskedTurn.tools(turn, agentTools)),
     passages,
     stream
   )
@@ -371,7 +371,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   const send = (parts: ReadonlyArray<TurnPart>) =>
     held === null ? emitWithBackpressure(turn, parts) : Effect.sync(() => void held.push(...parts))
   const schema = schemaOf(turn)
-  const written = yield* write(services, turn, history, passages, stream, tools, schema, send)
+  const written = yield* generate(services, turn, history, passages, stream, tools, schema, send)
   const grounding =
     schema === null
       ? yield* finishText(services, turn, stream, held)
@@ -387,8 +387,8 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     reason,
     inputTokens,
     outputTokens,
-    ...ToolSteps.counted(written),
-    ...MaskedTurn.counted(turn),
+    ...ToolSteps.reasoningPayload(written),
+    ...MaskedTurn.tracePayload(turn),
     ...(grounding.payload === null ? {} : { grounding: grounding.payload })
   })
   yield* Effect.forEach(grounding.unsent, (part) => emit(turn, part), { discard: true })

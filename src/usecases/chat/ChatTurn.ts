@@ -84,9 +84,9 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const settings = yield* TurnSettings
     const realtime = yield* RealtimeAccess
     const feed = yield* RealtimeFeed
-    const live = yield* RunningTurns
+    const runningTurns = yield* RunningTurns
     const fibers = yield* FiberSet.make()
-    const { abandon, conclude, stoppedByOthers } = yield* makeSettleTurn
+    const { abandon, conclude, isTakenOver } = yield* makeSettleTurn
     // Finalizers run in reverse order: this one waits before the set interrupts its remaining fibers. Nothing can be
     // interrupted in a finalizer otherwise, so that the time-out would wait for the fibers.
     yield* Effect.addFinalizer(() =>
@@ -159,7 +159,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     })
 
     /** True when the turn must wait for earlier turns. Only turns of a conversation do. */
-    const takesPlace = ({ admission, opening, request }: Turn) =>
+    const mustWait = ({ admission, opening, request }: Turn) =>
       opening.target._tag === "Conversation" &&
       request.persist &&
       // A first turn that answers stored messages begins only when no other turn is alive.
@@ -167,17 +167,17 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         !(admission.clear || (opening.answers !== undefined && opening.regenerates !== true)))
 
     /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */
-    const takePlace = CheapSpans.fn("ChatTurn.takePlace")(function* (turn: Turn) {
+    const waitForEarlierTurns = CheapSpans.fn("ChatTurn.takePlace")(function* (turn: Turn) {
       const { admission, conversationId, scope } = turn
       const { ticket } = admission
       if (conversationId === null) return admission.history
       if (ticket === null) return yield* Identity.notActive()
       // The end of a turn in another process is noticed by polling.
       for (let wait = 20; ; wait = Math.min(wait * 2, 250)) {
-        const nextEnd = yield* live.nextEnd(conversationId)
+        const nextEnd = yield* runningTurns.nextEnd(conversationId)
         const place = yield* turns.place(scope, conversationId, ticket, turn.opening)
-        const ours = place.state === "AI_ACTIVE" && place.epoch === admission.epoch
-        if (place.clear && !ours) return yield* Identity.notActive()
+        const mayAnswer = place.state === "AI_ACTIVE" && place.epoch === admission.epoch
+        if (place.clear && !mayAnswer) return yield* Identity.notActive()
         if (place.clear) return place.history
         if (place.dead) yield* instance.sweep
         yield* Effect.timeoutOption(nextEnd, wait)
@@ -202,9 +202,9 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
       turn.exit = ended
       return Deferred.done(ready, exit).pipe(
-        Effect.zipRight(Effect.sync(() => turn.replay.close(ended))),
+        Effect.zipRight(Effect.sync(() => turn.buffer.close(ended))),
         Effect.zipRight(turn.parts.end(ended)),
-        Effect.zipRight(live.remove(turn.opening.runId, turn.conversationId)),
+        Effect.zipRight(runningTurns.remove(turn.opening.runId, turn.conversationId)),
         Effect.zipRight(turn.files.release),
         Effect.zipRight(Deferred.succeed(turn.ended, undefined))
       )
@@ -214,17 +214,17 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const sendTyping = ({ opening: { target }, request }: Turn) =>
       target._tag === "Conversation" && request.persist ? feed.typing(target.id) : Effect.void
 
-    const work = Effect.fnUntraced(function* (turn: Turn, ready: Ready) {
+    const runSteps = Effect.fnUntraced(function* (turn: Turn, ready: Ready) {
       yield* Effect.fork(
         Effect.zipRight(Effect.sleep(settings.timeout), TurnCancellation.timeOut(turn.cancellation))
       )
-      const history = takesPlace(turn)
+      const history = mustWait(turn)
         ? yield* TurnCancellation.unlessCancelled(
             turn.cancellation,
-            takePlace(turn),
-            // A takeover stops every turn of the conversation, this one before it could notice.
-            Effect.flatMap(stoppedByOthers(turn), (taken) =>
-              Effect.fail(taken ? Identity.notActive() : ModelStep.turnFailed())
+            waitForEarlierTurns(turn),
+            // A takeover stops every turn of the conversation. This one may not have noticed it yet.
+            Effect.flatMap(isTakenOver(turn), (takenOver) =>
+              Effect.fail(takenOver ? Identity.notActive() : ModelStep.turnFailed())
             )
           )
         : turn.admission.history
@@ -248,10 +248,10 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
             Effect.logWarning("An Idempotency-Key could not be released", cause)
           )
 
-    /** The turn's fiber. It waits for its place, and ends exactly once. */
-    const lifetime = (turn: Turn, ready: Ready, claim: TurnClaim | null) =>
+    /** Runs the turn, and ends it exactly once, whatever happens. */
+    const runToEnd = (turn: Turn, ready: Ready, claim: TurnClaim | null) =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.matchCauseEffect(restore(work(turn, ready)), {
+        Effect.matchCauseEffect(restore(runSteps(turn, ready)), {
           onSuccess: () => close(turn, ready, Exit.void),
           onFailure: (cause) =>
             Effect.flatMap(failureOf(cause), (failure) =>
@@ -265,13 +265,13 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
 
     /** Registers the turn, so that it can be followed and stopped, and runs it. */
     const launch = (turn: Turn, ready: Ready, claim: TurnClaim | null = null) => {
-      const { cancellation, opening, replay, request, scope, trace } = turn
+      const { cancellation, opening, buffer, request, scope, trace } = turn
       const ended = Deferred.await(turn.ended)
       const stop = TurnCancellation.request(cancellation)
-      const followed = live.add({ scope, runId: opening.runId, trace, replay, stop, ended })
+      const register = runningTurns.add({ scope, runId: opening.runId, trace, buffer, stop, ended })
       return Effect.zipRight(
-        Effect.when(followed, () => request.persist),
-        FiberSet.run(fibers, Effect.interruptible(lifetime(turn, ready, claim)))
+        Effect.when(register, () => request.persist),
+        FiberSet.run(fibers, Effect.interruptible(runToEnd(turn, ready, claim)))
       )
     }
 

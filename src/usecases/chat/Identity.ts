@@ -25,17 +25,17 @@ export const notActive = () =>
     message: "The conversation is not AI_ACTIVE, so the agent does not answer in it."
   })
 
-const absent = () => new ConversationNotFound({ message: "The conversation does not exist for this agent." })
+const notFound = () => new ConversationNotFound({ message: "The conversation does not exist for this agent." })
 
 /** A chat belongs to one person. Fails with CONVERSATION_NOT_FOUND for another person. */
-export const ofSamePerson = (
+export const requireSamePerson = (
   asked: Pick<ChatTurnRequest, "endUserId" | "externalEndUserId">,
   chat: { readonly endUserId: EndUserId; readonly externalId: string | null }
 ) =>
   (asked.endUserId === undefined || asked.endUserId === chat.endUserId) &&
   (asked.externalEndUserId === undefined || asked.externalEndUserId === chat.externalId)
     ? Effect.void
-    : Effect.fail(absent())
+    : Effect.fail(notFound())
 
 /**
  * Fails when the target is missing (404), the conversation is not active (409), the quota is used up or a budget is
@@ -47,7 +47,7 @@ export const checkAdmission = CheapSpans.fn("Identity.checkAdmission")(function*
 ) {
   if (target._tag === "Conversation") {
     if (!admission.known) {
-      return yield* absent()
+      return yield* notFound()
     }
     if (admission.state !== "AI_ACTIVE") return yield* notActive()
   }

@@ -26,7 +26,7 @@ export interface ReasoningBlock extends Pick<
 export interface StepResult {
   readonly text: string
   readonly calls: ReadonlyArray<Extract<ModelPart, { readonly _tag: "ToolCall" }>>
-  readonly thoughts: ReadonlyArray<ReasoningBlock>
+  readonly reasoning: ReadonlyArray<ReasoningBlock>
   readonly reason: FinishReason
   readonly inputTokens: number
   readonly outputTokens: number
@@ -49,32 +49,32 @@ export const turnInterrupted = () =>
       "The process that ran the turn stopped before the turn ended. Send it again with a new Idempotency-Key."
   })
 
-/** Longest pause that a provider may request. For a longer one the turn fails. */
+/** Longest delay that a provider may request. For a longer one the turn fails. */
 const maxRetryDelay = Duration.seconds(5)
 
-/** Pauses before the second and the third attempt, in milliseconds. */
-const pauses = [250, 500]
+/** Delays before the second and the third attempt, in milliseconds. */
+const retryDelaysMs = [250, 500]
 
 /**
- * Retries `round` while no part of its answer has come and the provider requests no pause longer than {@link
+ * Retries `attempt` while no part of its answer has come and the provider requests no delay longer than {@link
  * maxRetryDelay}.
  */
 const withRetries = <R>(
-  round: Effect.Effect<void, ModelError, R>,
-  tried = 0
+  attempt: Effect.Effect<void, ModelError, R>,
+  attempts = 0
 ): Effect.Effect<void, ModelError, R> =>
-  Effect.catchAll(round, (error) => {
-    const pause = pauses[tried]
-    const asked = error.retryAfter ?? Duration.zero
-    if (!error.retryable || pause === undefined || Duration.greaterThan(asked, maxRetryDelay))
+  Effect.catchAll(attempt, (error) => {
+    const delay = retryDelaysMs[attempts]
+    const requested = error.retryAfter ?? Duration.zero
+    if (!error.retryable || delay === undefined || Duration.greaterThan(requested, maxRetryDelay))
       return Effect.fail(error)
     return Effect.zipRight(
-      Effect.sleep(Duration.sum(asked, Duration.millis(pause))),
-      withRetries(round, tried + 1)
+      Effect.sleep(Duration.sum(requested, Duration.millis(delay))),
+      withRetries(attempt, attempts + 1)
     )
   })
 
-const documented = (error: ModelError, onProblem: (problem: ProviderProblem) => void) =>
+const toStepFailure = (error: ModelError, onProblem: (problem: ProviderProblem) => void) =>
   Effect.zipRight(
     Effect.logWarning("The model failed").pipe(
       Effect.annotateLogs({ reason: error.reason, cause: error.message })
@@ -105,7 +105,7 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
   repeatable: boolean
 ) {
   let text = ""
-  const thoughts: Array<ReasoningBlock> = []
+  const reasoning: Array<ReasoningBlock> = []
   const calls: Array<Extract<ModelPart, { readonly _tag: "ToolCall" }>> = []
   const finishes: Array<Extract<ModelPart, { readonly _tag: "Finish" }>> = []
   // Parts that arrive together are emitted together: each emitted piece has a fixed cost.
@@ -115,13 +115,13 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
     for (const part of parts) {
       if (part._tag === "TextDelta") delta += part.delta
       else if (part._tag === "ReasoningDelta") {
-        const [said, thought] = [delta, part.delta]
-        text += said
+        const [textBefore, reasoningDelta] = [delta, part.delta]
+        text += textBefore
         delta = ""
-        const before = said === "" ? emitting : Effect.zipRight(emitting, onDelta(said))
-        emitting = Effect.zipRight(before, onReasoning(thought))
+        const before = textBefore === "" ? emitting : Effect.zipRight(emitting, onDelta(textBefore))
+        emitting = Effect.zipRight(before, onReasoning(reasoningDelta))
       } else if (part._tag === "Reasoning") {
-        thoughts.push({ text: part.text, options: part.options, afterText: text + delta !== "" })
+        reasoning.push({ text: part.text, options: part.options, afterText: text + delta !== "" })
       } else if (part._tag === "ToolCall") calls.push(part)
       else if (part._tag === "Finish") finishes.push(part)
       else onAnswering(part.model)
@@ -129,15 +129,15 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
     text += delta
     return delta === "" ? emitting : Effect.zipRight(emitting, onDelta(delta))
   }
-  const round = Stream.runForEachChunk(runtime.reply(request), onParts)
-  yield* Effect.catchAll(repeatable ? withRetries(round) : round, (error) => documented(error, onProblem))
+  const attempt = Stream.runForEachChunk(runtime.reply(request), onParts)
+  yield* Effect.catchAll(repeatable ? withRetries(attempt) : attempt, (error) => toStepFailure(error, onProblem))
   const ended = finishes.at(-1)
   if (ended === undefined) return yield* turnFailed()
   const { bill, reason, inputTokens, outputTokens, reasoningTokens = 0 } = ended
   const result: StepResult = {
     text,
     calls,
-    thoughts,
+    reasoning,
     reason,
     inputTokens,
     outputTokens,

@@ -12,9 +12,9 @@ const leaseDuration = Duration.seconds(20)
 const renewalInterval = Duration.seconds(5)
 const sweepInterval = Duration.seconds(10)
 
-/** Runs the effect. A failure is logged as `what`. */
-export const warnOnFailure = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
-  Effect.catchAllCause(effect, (cause) => Effect.logWarning(what, cause))
+/** Runs `effect`. A failure is logged as the warning `message`. */
+export const warnOnFailure = <A, E>(message: string, effect: Effect.Effect<A, E>) =>
+  Effect.catchAllCause(effect, (cause) => Effect.logWarning(message, cause))
 
 export class ProcessLease extends Effect.Service<ProcessLease>()("usecases/chat/ProcessLease", {
   scoped: Effect.gen(function* () {
@@ -35,12 +35,12 @@ export class ProcessLease extends Effect.Service<ProcessLease>()("usecases/chat/
         count === 0 ? Effect.void : Effect.logWarning(`Ended ${count} runs of a process that died`)
       )
     )
-    const sweepQuietly = warnOnFailure("Dead runs could not be swept", sweep)
-    yield* sweepQuietly.pipe(Effect.repeat(Schedule.spaced(sweepInterval)), Effect.forkScoped)
+    const sweepAndLog = warnOnFailure("Dead runs could not be swept", sweep)
+    yield* sweepAndLog.pipe(Effect.repeat(Schedule.spaced(sweepInterval)), Effect.forkScoped)
     return {
       id,
       /** Ends the runs of dead processes now, without waiting for the next interval. */
-      sweep: sweepQuietly
+      sweep: sweepAndLog
     } as const
   })
 }) {}

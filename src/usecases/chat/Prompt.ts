@@ -99,7 +99,7 @@ const systemText = ({
   style
 }: PromptInput): string =>
   [
-    instructions.trim() === "" ? defaultInstructions : (masking?.literals(instructions) ?? instructions),
+    instructions.trim() === "" ? defaultInstructions : (masking?.escapePlaceholders(instructions) ?? instructions),
     languageRule,
     ...lengthRules[style.length],
     ...toneRules[style.tone],
@@ -119,7 +119,7 @@ const attribute = (text: string): string =>
     .replaceAll("<", "‹")
     .trim()
 
-const fenced = (code: string, name: string, attributes: string, text: string): string =>
+const delimited = (code: string, name: string, attributes: string, text: string): string =>
   `<${name}-${code}${attributes}>\n${text}\n</${name}-${code}>`
 
 /** Addresses of uploads and of written texts lead nowhere. */
@@ -130,7 +130,7 @@ const sourceBlock = (
   { chunk, index, readAt, text }: Passage,
   masking: Masking | null
 ): string => {
-  const shown = (own: string) => masking?.source(own) ?? own
+  const shown = (value: string) => masking?.maskSource(value) ?? value
   const known = [
     ["number", String(index)],
     ["source", chunk.sourceName],
@@ -141,7 +141,7 @@ const sourceBlock = (
   const attributes = known
     .filter(([, value]) => value !== "")
     .map(([name, value]) => ` ${name}="${attribute(shown(value))}"`)
-  return fenced(code, "source", attributes.join(""), shown(text))
+  return delimited(code, "source", attributes.join(""), shown(text))
 }
 
 /** A code that no text written before the run can contain. */
@@ -154,7 +154,7 @@ export const sourcesText = (
   masking: Masking | null
 ): string => {
   const code = codeOf(runId)
-  return fenced(code, "data", "", passages.map((passage) => sourceBlock(code, passage, masking)).join("\n\n"))
+  return delimited(code, "data", "", passages.map((passage) => sourceBlock(code, passage, masking)).join("\n\n"))
 }
 
 /** The data found for the message; it stands before the message. Empty when there is none. */
@@ -177,10 +177,10 @@ const dataText = function* ({
     ...(context === undefined
       ? []
       : [
-          `What the application tells about the user's request, as JSON:\n${fenced(code, "context", "", JSON.stringify(masking?.json(context) ?? context))}`
+          `What the application tells about the user's request, as JSON:\n${delimited(code, "context", "", JSON.stringify(masking?.maskJson(context) ?? context))}`
         ])
   ]
-  return blocks.length === 0 ? "" : `${fenced(code, "data", "", blocks.join("\n\n"))}\n\n`
+  return blocks.length === 0 ? "" : `${delimited(code, "data", "", blocks.join("\n\n"))}\n\n`
 }
 
 /** Groups of a user's message and the replies to it. A group is kept or left out as a whole. */
@@ -231,18 +231,18 @@ const tokensPerFile = 1_500
 export const render = function* (input: PromptInput): Generator<void, Prompt.Prompt> {
   const system = systemText(input)
   const { files = [], grounding, masking = null } = input
-  const masked = (text: string) => masking?.text(text) ?? text
+  const masked = (text: string) => masking?.mask(text) ?? text
   const data = yield* dataText(input)
   yield
   const message = data + masked(input.message)
   yield
-  const own = estimateTokens(system) + estimateTokens(message) + files.length * tokensPerFile
-  const budget = input.contextWindow * promptShare - own
+  const tokens = estimateTokens(system) + estimateTokens(message) + files.length * tokensPerFile
+  const budget = input.contextWindow * promptShare - tokens
   const history: Array<HistoryMessage> = []
-  for (const said of input.history) {
+  for (const earlier of input.history) {
     // Citation numbers of earlier turns have no meaning in this one.
-    const hasMarks = said.role === "assistant" && grounding !== null
-    history.push(hasMarks ? { ...said, content: withoutMarks(said.content) } : said)
+    const hasMarks = earlier.role === "assistant" && grounding !== null
+    history.push(hasMarks ? { ...earlier, content: withoutMarks(earlier.content) } : earlier)
     yield
   }
   const messages: Array<Prompt.Message> = []

@@ -15,7 +15,7 @@ import type { RunEvent } from "../../domain/chat/AgentRun.ts"
 import type { ConversationId, RunId } from "../../domain/Ids.ts"
 import { AgentRunStore, type RunEvents } from "../../store/chat/AgentRuns.ts"
 import { ProcessLease, warnOnFailure } from "./ProcessLease.ts"
-import type { Replay } from "./Replay.ts"
+import type { PartBuffer } from "./PartBuffer.ts"
 import type * as Trace from "./Trace.ts"
 
 /**
@@ -30,7 +30,7 @@ export interface LiveRun {
   readonly scope: AgentScope
   readonly runId: RunId
   readonly trace: Trace.Trace
-  readonly replay: Replay
+  readonly buffer: PartBuffer
   /** Stops the model call. Has no effect before it begins or after it has ended. */
   readonly stop: Effect.Effect<unknown>
   /** Returns once the turn is settled. */
@@ -42,28 +42,31 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
     const store = yield* AgentRunStore
     const instance = yield* ProcessLease
     const runs = new Map<RunId, LiveRun & { readonly since: number }>()
-    /** By conversation, what its waiting turns wait for. A turn that stops waiting ends, which removes its entry. */
+    /**
+     * By conversation, the next end of one of its turns, for the turns that wait. A turn that stops waiting ends, which
+     * removes the entry.
+     */
     const nextEnds = new Map<ConversationId, Deferred.Deferred<void>>()
 
     const add = (run: LiveRun) =>
       Effect.map(monotonicMillis, (since) => void runs.set(run.runId, { ...run, since }))
 
-    /** Call when a turn has ended, also if it was not added. */
+    /** Call when a turn has ended, even if it was not added. */
     const remove = (runId: RunId, conversationId: ConversationId | null) =>
       Effect.suspend(() => {
         runs.delete(runId)
-        const waited = conversationId === null ? undefined : nextEnds.get(conversationId)
-        if (conversationId === null || waited === undefined) return Effect.void
+        const nextEnded = conversationId === null ? undefined : nextEnds.get(conversationId)
+        if (conversationId === null || nextEnded === undefined) return Effect.void
         nextEnds.delete(conversationId)
-        return Effect.asVoid(Deferred.succeed(waited, undefined))
+        return Effect.asVoid(Deferred.succeed(nextEnded, undefined))
       })
 
     /** The next end of one of the conversation's turns in this process. Only turns of the conversation may ask. */
     const nextEnd = (conversationId: ConversationId): Effect.Effect<Effect.Effect<void>> =>
       Effect.sync(() => {
-        const waited = nextEnds.get(conversationId) ?? Deferred.unsafeMake<void>(FiberId.none)
-        nextEnds.set(conversationId, waited)
-        return Deferred.await(waited)
+        const nextEnded = nextEnds.get(conversationId) ?? Deferred.unsafeMake<void>(FiberId.none)
+        nextEnds.set(conversationId, nextEnded)
+        return Deferred.await(nextEnded)
       })
 
     /** None when the run belongs to another agent or another process. */
@@ -76,7 +79,7 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
       )
 
     /** Stores each event on its own. An event that the database refuses is stored without its payload. */
-    const storeApart = (runs: ReadonlyArray<RunEvents>) =>
+    const storeSeparately = (runs: ReadonlyArray<RunEvents>) =>
       Effect.forEach(
         runs.flatMap(({ events, ...run }) => events.map((event) => ({ event, run }))),
         ({ event, run }) =>
@@ -95,23 +98,23 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
           .map(({ runId, scope, trace }) => ({ scope, runId, trace, events: trace.unstored() }))
           .filter(({ events }) => events.length > 0)
         if (pending.length === 0) return
-        yield* Effect.catchTag(store.flush(pending), "Unstorable", () => storeApart(pending))
+        yield* Effect.catchTag(store.flush(pending), "Unstorable", () => storeSeparately(pending))
         for (const run of pending) run.trace.stored(run.events)
       })
 
-    const stopWished = Effect.gen(function* () {
+    const stopRequested = Effect.gen(function* () {
       for (const runId of yield* store.toStop(instance.id)) yield* runs.get(runId)?.stop ?? Effect.void
     })
 
-    const look = Effect.gen(function* () {
+    const poll = Effect.gen(function* () {
       const now = yield* monotonicMillis
       const long = [...runs.values()].filter(({ since }) => now - since >= Duration.toMillis(pollInterval))
       if (long.length === 0) return
       // Each may fail independently. Both are repeated at the next tick.
       yield* warnOnFailure("Events of running turns could not be stored", storeEvents(long))
-      yield* warnOnFailure("Wishes to stop could not be read", stopWished)
+      yield* warnOnFailure("Wishes to stop could not be read", stopRequested)
     })
-    yield* look.pipe(Effect.repeat(Schedule.spaced(pollInterval)), Effect.forkScoped)
+    yield* poll.pipe(Effect.repeat(Schedule.spaced(pollInterval)), Effect.forkScoped)
 
     return { add, remove, find, nextEnd } as const
   })

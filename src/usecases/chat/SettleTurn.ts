@@ -20,14 +20,14 @@ interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputToke
   readonly end: TurnMetrics.End
 }
 
-const nothingSaid = { reply: null, inputTokens: 0, outputTokens: 0 } as const
+const noReply = { reply: null, inputTokens: 0, outputTokens: 0 } as const
 
 /** How {@link ChatTurn} ends its turns. */
 export const makeSettleTurn = Effect.gen(function* () {
   const turns = yield* Turns
   const feed = yield* RealtimeFeed
-  const inTheEnd = retryUntilWritten(yield* Effect.scope)
-  TurnMetrics.begin()
+  const retryUntilStored = retryUntilWritten(yield* Effect.scope)
+  TurnMetrics.register()
 
   const settle = CheapSpans.fn("SettleTurn.settle")(function* (turn: Turn, outcome: Outcome) {
     const { admission, opening, scope } = turn
@@ -69,8 +69,8 @@ export const makeSettleTurn = Effect.gen(function* () {
   const warn = (refusal: Unstorable) =>
     Effect.logWarning("The database refuses the content of a turn", Cause.fail(refusal))
 
-  /** {@link settle}. A turn whose content cannot be stored is settled as failed. */
-  const settleWhole = (turn: Turn, outcome: Outcome) =>
+  /** {@link settle}. Fails the turn if the database refuses its content. */
+  const settleOrFail = (turn: Turn, outcome: Outcome) =>
     Effect.catchTag(settle(turn, outcome), "Unstorable", (refusal) =>
       Effect.zipRight(warn(refusal), ModelStep.turnFailed())
     )
@@ -81,7 +81,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     const { inputTokens, outputTokens } = answer
     yield* record(turn, "run.failed", "failed", "Somebody else took over", { code: "TAKEN_OVER" })
     const events = turn.trace.unstored()
-    yield* settleWhole(turn, { end: "taken_over", reply: null, inputTokens, outputTokens, events })
+    yield* settleOrFail(turn, { end: "taken_over", reply: null, inputTokens, outputTokens, events })
   }, Effect.uninterruptible)
 
   /** Stores the reply first and reports it afterwards. */
@@ -89,7 +89,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     const { citations, inputTokens, outputTokens, reply } = answer
     const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
     const id = yield* newId.message
-    const settled = yield* settleWhole(turn, {
+    const settled = yield* settleOrFail(turn, {
       end: "complete",
       reply: { id, content: reply, citations },
       inputTokens,
@@ -112,7 +112,7 @@ export const makeSettleTurn = Effect.gen(function* () {
   })
 
   /** True when a takeover stopped the turn, possibly before there was any text. */
-  const stoppedByOthers = CheapSpans.fn("SettleTurn.stoppedByOthers")(function* (turn: Turn) {
+  const isTakenOver = CheapSpans.fn("SettleTurn.stoppedByOthers")(function* (turn: Turn) {
     const { admission, conversationId, scope } = turn
     if (conversationId === null || admission.ticket === null) return false
     if (!(yield* Deferred.isDone(turn.cancellation))) return false
@@ -127,17 +127,17 @@ export const makeSettleTurn = Effect.gen(function* () {
   const settleFailed = (turn: Turn, end: TurnMetrics.End) => {
     const { admission, bills, counted, opening, scope } = turn
     const events = turn.trace.unstored()
-    const empty = Effect.gen(function* () {
+    const settleEmpty = Effect.gen(function* () {
       yield* turns.settleEmpty(scope, opening.runId, counted, bills, admission.budgeted)
       turn.settled = true
-      yield* TurnMetrics.count(turn, end, nothingSaid)
+      yield* TurnMetrics.count(turn, end, noReply)
       yield* feed.changed(turn.conversationId, opening.runId)
     })
-    return settle(turn, { end, ...nothingSaid, events }).pipe(
+    return settle(turn, { end, ...noReply, events }).pipe(
       Effect.tapError(warn),
-      Effect.orElse(() => settle(turn, { end, ...nothingSaid, events: events.slice(-1), passages: [] })),
+      Effect.orElse(() => settle(turn, { end, ...noReply, events: events.slice(-1), passages: [] })),
       Effect.tapError(warn),
-      Effect.orElse(() => empty)
+      Effect.orElse(() => settleEmpty)
     )
   }
 
@@ -145,7 +145,7 @@ export const makeSettleTurn = Effect.gen(function* () {
   const abandon = (turn: Turn, why: Failure | ConversationNotActive) =>
     Effect.gen(function* () {
       if (turn.settled) return
-      turn.takenOver = yield* Effect.catchAllCause(stoppedByOthers(turn), () => Effect.succeed(false))
+      turn.takenOver = yield* Effect.catchAllCause(isTakenOver(turn), () => Effect.succeed(false))
       turn.summary.stopped =
         why._tag === "TURN_FAILED" && !turn.takenOver && (yield* Deferred.isDone(turn.cancellation))
       const code = turn.takenOver ? "TAKEN_OVER" : why._tag
@@ -153,16 +153,16 @@ export const makeSettleTurn = Effect.gen(function* () {
       const failure = {
         code,
         ...(provider === null ? {} : { provider }),
-        ...MaskedTurn.counted(turn)
+        ...MaskedTurn.tracePayload(turn)
       }
       yield* record(turn, "run.failed", "failed", "Run failed", failure)
       const failed = why._tag === "RUNTIME_TIMEOUT" ? "timed_out" : "failed"
       const end = turn.takenOver ? "taken_over" : failed
-      yield* inTheEnd(settleFailed(turn, end))
+      yield* retryUntilStored(settleFailed(turn, end))
     }).pipe(
       Effect.catchAllCause((cause) => Effect.logError("A failed turn could not be settled", cause)),
       Effect.uninterruptible
     )
 
-  return { abandon, conclude, stoppedByOthers } as const
+  return { abandon, conclude, isTakenOver } as const
 })

@@ -42,10 +42,10 @@ export interface StoredMessages {
 /** Maximum replies in one conversation within the window. More of them indicate a loop between two machines. */
 const maxRepliesPerWindow = 100
 const loopWindow = Duration.minutes(10)
-/** Maximum characters that one reply answers: the same limit as for one API message. */
-const maxBurstCharacters = 32_000
+/** Maximum characters of the messages that one reply answers: the same limit as for one API message. */
+const maxAnsweredCharacters = 32_000
 
-/** Time allowed for settlement after a turn's time-out. */
+/** Time for the settlement after a turn's time-out. */
 const settlingTime = Duration.seconds(30)
 
 /** The opening of a turn with the trace of its run and the run's first event. */
@@ -70,7 +70,7 @@ export type Admit<E> = (
   opening: TurnStart
 ) => Effect.Effect<Admitted, Effect.Effect.Error<ReturnType<typeof Identity.checkAdmission>> | E>
 
-const notTheLast = () =>
+const notLastMessage = () =>
   invalidField(
     ["messages"],
     "Expected the last message of the chat",
@@ -84,7 +84,7 @@ export const conversationOf = ({ target, persist, conversationId }: TurnStart): 
 }
 
 /** The end user named by a turn. */
-const personOf = (target: Target) =>
+const endUserOf = (target: Target) =>
   target._tag === "EndUser"
     ? { endUserId: target.id }
     : target._tag === "External"
@@ -109,10 +109,10 @@ export const makeStartTurn = Effect.gen(function* () {
     const found = yield* turns.chat(scope, chat.id)
     if (Option.isNone(found)) return { chatId: chat.id }
     const { asked, conversationId } = found.value
-    yield* Identity.ofSamePerson(request, found.value)
+    yield* Identity.requireSamePerson(request, found.value)
     const target: Target = { _tag: "Conversation", id: conversationId }
     if (!chat.again || asked === null || !request.persist) return { target }
-    if (asked.content !== request.message) return yield* notTheLast()
+    if (asked.content !== request.message) return yield* notLastMessage()
     return { target, userMessageId: asked.id, answers: [asked.id], regenerates: true }
   })
 
@@ -122,7 +122,7 @@ export const makeStartTurn = Effect.gen(function* () {
     request: ChatTurnRequest,
     { chat, draft, files, retryOf, userMessageId, version }: TurnOptions
   ) {
-    const place = chat === undefined ? {} : yield* findConversation(scope, request, chat)
+    const chatTarget = chat === undefined ? {} : yield* findConversation(scope, request, chat)
     const runId = yield* newId.run
     const trace = Trace.make(runId)
     const payload = draft === undefined ? undefined : { draft }
@@ -144,7 +144,7 @@ export const makeStartTurn = Effect.gen(function* () {
       ...(payload === undefined ? {} : { startedPayload: payload }),
       timeout: Duration.sum(settings.timeout, settlingTime),
       ...(version === undefined ? {} : { version }),
-      ...place
+      ...chatTarget
     }
     return { opening, started, trace }
   })
@@ -154,7 +154,7 @@ export const makeStartTurn = Effect.gen(function* () {
     Effect.gen(function* () {
       const found = chatId === undefined ? Option.none() : yield* turns.chat(scope, chatId)
       if (Option.isNone(found)) return yield* Effect.dieMessage("A chat was taken and is not there")
-      yield* Identity.ofSamePerson(personOf(opening.target), found.value)
+      yield* Identity.requireSamePerson(endUserOf(opening.target), found.value)
       const target: Target = { _tag: "Conversation", id: found.value.conversationId }
       const inChat: TurnStart = { ...opening, target }
       return { opening: inChat, started: yield* Effect.orDie(turns.begin(scope, inChat)) }
@@ -169,18 +169,18 @@ export const makeStartTurn = Effect.gen(function* () {
       .pipe(Effect.catchTags({ ChatTaken: () => beginInChat(scope, opening), SqlError: Effect.die }))
   }
 
-  const admitInside: Admit<never> = (scope, given) =>
+  const admitWithoutRetry: Admit<never> = (scope, given) =>
     Effect.flatMap(begin(scope, given), ({ opening, started }) =>
       Effect.map(Identity.checkAdmission(opening.target, started), (admission) => ({ opening, admission }))
     )
 
-  const admit: Admit<never> = (scope, given) => retryDeadlocks(admitInside(scope, given))
+  const admit: Admit<never> = (scope, given) => retryDeadlocks(admitWithoutRetry(scope, given))
 
   /** `prepare` and turn are one transaction: a refused request changes nothing. */
   const admitAfter =
     (prepare: Effect.Effect<void, ConversationNotActive>): Admit<never> =>
     (scope, opening) =>
-      Effect.zipRight(prepare, admitInside(scope, opening)).pipe(
+      Effect.zipRight(prepare, admitWithoutRetry(scope, opening)).pipe(
         sql.withTransaction,
         Effect.catchTag("SqlError", Effect.die),
         retryDeadlocks
@@ -192,7 +192,7 @@ export const makeStartTurn = Effect.gen(function* () {
     (scope, opening) =>
       Effect.gen(function* () {
         const earlier = yield* claims.claim(scope, claim, opening.runId)
-        if (Option.isNone(earlier)) return yield* admitInside(scope, opening)
+        if (Option.isNone(earlier)) return yield* admitWithoutRetry(scope, opening)
         const { requestHash, runId } = earlier.value
         if (requestHash === claim.requestHash) return yield* new TurnAlreadyStarted({ runId })
         return yield* new Conflict({
@@ -207,11 +207,11 @@ export const makeStartTurn = Effect.gen(function* () {
   /** Begins the turn that answers stored messages. Of several concurrent callers only one begins it. */
   const beginStored = CheapSpans.fn("StartTurn.beginStored")(function* (
     scope: ReadScope,
-    burst: StoredMessages
+    stored: StoredMessages
   ) {
-    const { conversationId: id, now } = burst
+    const { conversationId: id, now } = stored
     const since = {
-      fresh: DateTime.subtractDuration(now, burst.queueTimeout),
+      fresh: DateTime.subtractDuration(now, stored.queueTimeout),
       replies: DateTime.subtractDuration(now, loopWindow)
     }
     const work = Effect.gen(function* () {
@@ -224,13 +224,13 @@ export const makeStartTurn = Effect.gen(function* () {
       const message = held.messages
         .map(({ content }) => content)
         .join("\n")
-        .slice(-maxBurstCharacters)
+        .slice(-maxAnsweredCharacters)
         .toWellFormed()
       const request: ChatTurnRequest = { message, conversationId: id, persist: true }
-      const opened = yield* Effect.orDie(open(scope, burst.channel, request, noTurnOptions))
+      const opened = yield* Effect.orDie(open(scope, stored.channel, request, noTurnOptions))
       const answers = held.messages.map((row) => row.id)
       const opening: TurnStart = { ...opened.opening, userMessageId: last.id, answers }
-      const files = burst.files(held.messages.flatMap(({ attachments }) => attachments))
+      const files = stored.files(held.messages.flatMap(({ attachments }) => attachments))
       return {
         request,
         files,

@@ -39,7 +39,7 @@ const unfenced = (text: string): string => {
 }
 
 /** Removes citation marks from texts and collects their numbers. */
-class Unmarking {
+class MarkRemover {
   readonly numbers = new Set<number>()
   readonly texts: Array<string> = []
   private readonly known: ReadonlySet<number> | null
@@ -69,22 +69,22 @@ const isJsonObject = Schema.is(JsonObject)
 
 /**
  * Parses `text`: the object, or problems in words for the model. `known` are the passages that it may cite; null for an
- * agent without sources, whose texts have no marks. `restored` replaces placeholders with their values.
+ * agent without sources, whose texts have no marks. `restore` replaces placeholders with their values.
  */
 export const read = (
   schema: JsonObject,
   text: string,
   known: ReadonlySet<number> | null,
-  restored: (object: JsonObject) => JsonObject = (object) => object
+  restore: (object: JsonObject) => JsonObject = (object) => object
 ): Either.Either<ObjectReply, ReadonlyArray<string>> => {
   const parsed = Json.parse(unfenced(text))
   if (Either.isLeft(parsed)) return Either.left([parsed.left.message])
   if (!isJsonObject(parsed.right)) return Either.left(["it is not a JSON object of finite numbers"])
-  const unmarking = new Unmarking(known)
-  const object = unmarking.object(restored(parsed.right))
+  const remover = new MarkRemover(known)
+  const object = remover.object(restore(parsed.right))
   const problems = Arguments.validationProblems(schema, object)
   if (problems.length > 0) return Either.left(problems)
-  const { numbers, texts } = unmarking
+  const { numbers, texts } = remover
   return Either.right({ reply: JSON.stringify(object), marked: texts.join("\n\n"), numbers })
 }
 

@@ -7,7 +7,7 @@ import type { RunId } from "../../domain/Ids.ts"
 
 type Payload = Readonly<Record<string, unknown>>
 
-type Make = (
+type MakeEvent = (
   type: RunEventType,
   status: RunStatus,
   label: string,
@@ -16,9 +16,9 @@ type Make = (
 
 export interface Trace {
   /** Adds the next event and returns it. */
-  readonly record: Make
+  readonly record: MakeEvent
   /** Builds the next event without adding it: what it reports is not certain yet. */
-  readonly draft: Make
+  readonly draft: MakeEvent
   /** Events that are not known to be stored. The first one is stored when the turn begins. */
   readonly unstored: () => ReadonlyArray<RunEvent>
   /** Marks `events`, which {@link unstored} returned, as stored. */
@@ -27,8 +27,8 @@ export interface Trace {
 
 export const make = (runId: RunId): Trace => {
   const recorded: Array<RunEvent> = []
-  let kept = 1
-  const draft: Make = (type, status, label, payload) =>
+  let storedCount = 1
+  const draft: MakeEvent = (type, status, label, payload) =>
     Effect.map(Clock.currentTimeMillis, (now) => {
       const sequence = recorded.length + 1
       return {
@@ -45,9 +45,9 @@ export const make = (runId: RunId): Trace => {
   return {
     draft,
     record: (...event) => Effect.tap(draft(...event), (made) => Effect.sync(() => void recorded.push(made))),
-    unstored: () => recorded.slice(kept),
+    unstored: () => recorded.slice(storedCount),
     stored: (events) => {
-      kept = Math.max(kept, events.at(-1)?.sequence ?? 0)
+      storedCount = Math.max(storedCount, events.at(-1)?.sequence ?? 0)
     }
   }
 }

@@ -14,7 +14,7 @@ import type { StartedTurn, TurnStart } from "../../store/chat/Turns.ts"
 import type { TurnSummary } from "../../store/chat/TurnSettlement.ts"
 import type { Files } from "./TurnOptions.ts"
 import { Masking } from "./masking/Masking.ts"
-import { Replay } from "./Replay.ts"
+import { PartBuffer } from "./PartBuffer.ts"
 import type * as Trace from "./Trace.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
 import type { TurnParts } from "./TurnParts.ts"
@@ -42,7 +42,7 @@ export interface Turn {
   readonly trace: Trace.Trace
   readonly parts: TurnParts
   /** Parts so far, for readers that join late. */
-  readonly replay: Replay
+  readonly buffer: PartBuffer
   readonly cancellation: TurnCancellation.TurnCancellation
   /** Completed once the turn is settled. */
   readonly ended: Deferred.Deferred<void>
@@ -93,15 +93,15 @@ export const mayShowReasoning = ({ admission, opening }: Turn): boolean =>
  * Keeps a part for readers that join late. A turn that stores nothing cannot be joined, so nothing of it is kept.
  * Reasoning is never kept, because it is not stored: a settled turn is replayed without it.
  */
-const keep = (turn: Turn, part: TurnPart) => {
-  if (turn.request.persist && part._tag !== "ReasoningDelta") turn.replay.append(part)
+const bufferPart = (turn: Turn, part: TurnPart) => {
+  if (turn.request.persist && part._tag !== "ReasoningDelta") turn.buffer.append(part)
 }
 
 const newSummary = (): TurnSummary => ({ unanswered: false, stopped: false, firstTextMs: null })
 
 /** Mutable state of a turn that has just begun. */
 export const newTurnState = (masking: StartedTurn["masking"]) => ({
-  replay: new Replay(),
+  buffer: new PartBuffer(),
   exit: null,
   result: null,
   counted: false,
@@ -133,14 +133,14 @@ const recordFirstText = (
 /** Emits a part at once, without backpressure: a turn has to end although its client does not read. */
 export const emit = (turn: Turn, part: TurnPart): Effect.Effect<void> =>
   Effect.suspend(() => {
-    keep(turn, part)
+    bufferPart(turn, part)
     return recordFirstText(turn, [part], turn.parts.add(part))
   })
 
 /** Emits parts of the reply with backpressure from the client. Interrupted at the turn's time-out. */
 export const emitWithBackpressure = (turn: Turn, parts: ReadonlyArray<TurnPart>): Effect.Effect<void> =>
   Effect.suspend(() => {
-    for (const part of parts) keep(turn, part)
+    for (const part of parts) bufferPart(turn, part)
     return recordFirstText(turn, parts, turn.parts.addAndWait(parts))
   })
 

@@ -61,7 +61,7 @@ const ratedBy = {
   up: Metric.tagged(ratings, "rating", "up"),
   down: Metric.tagged(ratings, "rating", "down")
 }
-/** The agent with its reply, the person, or the service, because the agent cannot answer or cannot be heard. */
+/** The agent in its reply, the person, or the service: the agent cannot answer, or its reply cannot be delivered. */
 const requestedBy = {
   agent: Metric.tagged(handoffs, "by", "agent"),
   person: Metric.tagged(handoffs, "by", "person"),
@@ -80,7 +80,7 @@ const firstTexts = new DurationHistogram<Readonly<Record<string, never>>>(
 )
 
 /** Registers every outcome with 0, so that all series exist from the start. */
-export const begin = (): void => {
+export const register = (): void => {
   for (const series of [ended, supported, ratedBy, requestedBy, { read, written, cost, unpriced, refused }])
     for (const counter of Object.values(series)) counter.unsafeUpdate(0, [])
   const ends: ReadonlyArray<End> = ["complete", "failed", "timed_out", "taken_over"]

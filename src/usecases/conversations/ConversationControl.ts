@@ -35,7 +35,7 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
       const sql = yield* SqlClient.SqlClient
       const states = yield* ConversationStates
       const sender = yield* ChannelSender
-      const live = yield* RunningTurns
+      const runningTurns = yield* RunningTurns
       const feed = yield* RealtimeFeed
 
       /**
@@ -68,7 +68,7 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
         id: ConversationId
       ) {
         for (const run of yield* states.stopTurns({ tenantId }, id)) {
-          const found = yield* live.find({ tenantId, agentId: run.agentId }, run.id)
+          const found = yield* runningTurns.find({ tenantId, agentId: run.agentId }, run.id)
           if (Option.isSome(found)) yield* found.value.stop
         }
         yield* feed.changed(id, null)

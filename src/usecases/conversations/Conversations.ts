@@ -31,9 +31,9 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
     const pageOf = Effect.fn("Conversations.pageOf")(function* (
       scope: ConversationScope,
       id: ConversationId,
-      place: { readonly after: number | undefined; readonly limit: number }
+      page: { readonly after: number | undefined; readonly limit: number }
     ) {
-      const found = yield* store.messages(scope, id, place).pipe(orNoSuch("conversation"))
+      const found = yield* store.messages(scope, id, page).pipe(orNoSuch("conversation"))
       if (found.pending) return yield* notReady()
       return found
     })

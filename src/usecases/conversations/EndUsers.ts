@@ -13,7 +13,7 @@ import { EndUserStore, type Line } from "../../store/conversations/EndUsers.ts"
 import { Artifacts } from "../knowledge/Artifacts.ts"
 
 /** Rows per read. An export of any size needs the memory of one page. */
-const pageOf = { deliveries: 200, conversations: 50, messages: 200, runs: 20 } as const
+const pageSizes = { deliveries: 200, conversations: 50, messages: 200, runs: 20 } as const
 
 const unavailable = () => new ServiceUnavailable({ message: "Nothing can be erased now. Try again later." })
 
@@ -38,11 +38,11 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
     const store = yield* EndUserStore
     const artifacts = yield* Artifacts
 
-    const ofConversation = (scope: TenantScope, { id, line }: Line) =>
+    const conversationLines = (scope: TenantScope, { id, line }: Line) =>
       Stream.make({ id, line }).pipe(
-        Stream.concat(paged(pageOf.messages, (...page) => store.messages(scope, id, ...page))),
-        Stream.concat(paged(pageOf.messages, (...page) => store.notes(scope, id, ...page))),
-        Stream.concat(paged(pageOf.runs, (...page) => store.runs(scope, id, ...page)))
+        Stream.concat(paged(pageSizes.messages, (...page) => store.messages(scope, id, ...page))),
+        Stream.concat(paged(pageSizes.messages, (...page) => store.notes(scope, id, ...page))),
+        Stream.concat(paged(pageSizes.runs, (...page) => store.runs(scope, id, ...page)))
       )
 
     /**
@@ -53,10 +53,10 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
       const found = yield* store.find(scope, id).pipe(orNoSuch("end user"))
       const count = yield* Ref.make(0)
       const end = Effect.map(Ref.get(count), (lines): Line["line"] => ({ type: "end", lines }))
-      const conversations = paged(pageOf.conversations, (...page) => store.conversations(scope, id, ...page))
+      const conversations = paged(pageSizes.conversations, (...page) => store.conversations(scope, id, ...page))
       const stored = Stream.fromIterableEffect(store.aliases(scope, id)).pipe(
-        Stream.concat(paged(pageOf.deliveries, (...page) => store.deliveries(scope, id, ...page))),
-        Stream.concat(Stream.flatMap(conversations, (line) => ofConversation(scope, line)))
+        Stream.concat(paged(pageSizes.deliveries, (...page) => store.deliveries(scope, id, ...page))),
+        Stream.concat(Stream.flatMap(conversations, (line) => conversationLines(scope, line)))
       )
       return Stream.make(profile(found)).pipe(
         Stream.concat(Stream.map(stored, ({ line }) => line)),

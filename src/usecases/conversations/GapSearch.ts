@@ -29,7 +29,7 @@ export class GapSearch extends Effect.Service<GapSearch>()("usecases/conversatio
     const store = yield* ReportedGapStore
     const insights = yield* Insights
 
-    const foundOf = ({ agentId, people, runIds }: UnansweredGroup, id: string): FoundGap => ({
+    const toFoundGap = ({ agentId, people, runIds }: UnansweredGroup, id: string): FoundGap => ({
       id,
       agentId,
       people,
@@ -49,26 +49,26 @@ export class GapSearch extends Effect.Service<GapSearch>()("usecases/conversatio
         .withTransaction(
           Effect.gen(function* () {
             const known = new Map((yield* store.list(scope)).map((gap) => [gap.id, gap]))
-            const taken = new Set(known.keys())
-            const kept: Array<string> = []
-            let news = 0
+            const usedIds = new Set(known.keys())
+            const keptIds: Array<string> = []
+            let reported = 0
             for (const group of groups) {
               const turns = new Set<string>(group.runIds)
               const before = [...known.values()].find(({ runIds }) => runIds.some((id) => turns.has(id)))
               // A group that has split is reported once more.
               if (before !== undefined) known.delete(before.id)
-              const fresh = taken.has(group.id) ? `${group.id}_${kept.length}` : group.id
-              const found = foundOf(group, before?.id ?? fresh)
-              taken.add(found.id)
-              const isNews = before === undefined || found.threshold > before.threshold
+              const fresh = usedIds.has(group.id) ? `${group.id}_${keptIds.length}` : group.id
+              const found = toFoundGap(group, before?.id ?? fresh)
+              usedIds.add(found.id)
+              const isReported = before === undefined || found.threshold > before.threshold
               // The threshold is kept when a group shrinks, so that it is not reported again for the same size.
               const threshold = Math.max(found.threshold, before?.threshold ?? 0)
-              yield* store.keep(scope, { ...found, threshold }, isNews)
-              kept.push(found.id)
-              if (isNews) news += 1
+              yield* store.keep(scope, { ...found, threshold }, isReported)
+              keptIds.push(found.id)
+              if (isReported) reported += 1
             }
-            yield* store.forget(scope, kept)
-            return news
+            yield* store.forget(scope, keptIds)
+            return reported
           })
         )
         .pipe(Effect.orDie)

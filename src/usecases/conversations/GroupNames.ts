@@ -21,7 +21,7 @@ import { Masking } from "../chat/masking/Masking.ts"
 /** How long a report waits for names. The next report has those that come later. */
 const maxWait = Duration.seconds(4)
 /** Time after which the model is asked again for a name that it did not give. */
-const retryAfter = Duration.minutes(10)
+const retryDelay = Duration.minutes(10)
 /** Maximum names, and failed attempts, that are kept. */
 const maxNames = 2_000
 /** Maximum agents whose groups are named at once. Those of others are named by a later report. */
@@ -72,13 +72,13 @@ const masked = (groups: ReadonlyArray<UnnamedGroup>) => {
   const settings = groups[0]?.masking ?? null
   if (settings === null) {
     const shown = shownBy((question) => question.slice(0, maxQuestionLength).toWellFormed())
-    return { shown, restored: (text: string) => text }
+    return { shown, restore: (text: string) => text }
   }
   const own = new Masking(settings)
   for (const question of all.flat()) own.learn(question)
   // Masked before it is cut: a part of a value is not recognised.
-  const shown = shownBy((question) => own.beginning(question, maxQuestionLength))
-  return { shown, restored: own.restored }
+  const shown = shownBy((question) => own.maskBeginning(question, maxQuestionLength))
+  return { shown, restore: own.restore }
 }
 
 const nameOf = (text: string): string =>
@@ -107,7 +107,7 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
       scope: AgentScope,
       groups: ReadonlyArray<UnnamedGroup>
     ) {
-      const { restored, shown } = masked(groups)
+      const { restore, shown } = masked(groups)
       const { value } = yield* ModelAnswer.ask(
         billed(runtime, yield* reserve(scope, "name", ModelAnswer.timeout)),
         null,
@@ -116,7 +116,7 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
         parameters,
         Answer
       )
-      return new Map(value.names.map(({ group, name }) => [group, nameOf(restored(name))] as const))
+      return new Map(value.names.map(({ group, name }) => [group, nameOf(restore(name))] as const))
     }, Effect.scoped)
 
     /** Asks for the names of one agent's groups. Groups without a name are asked about again after a time. */
@@ -128,28 +128,28 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
         ),
         Effect.zip(Clock.currentTimeMillis),
         Effect.map(([names, at]) => {
-          for (const [place, group] of groups.entries())
-            known.put(keyOf(group), { name: names.get(place) ?? "", at })
+          for (const [index, group] of groups.entries())
+            known.put(keyOf(group), { name: names.get(index) ?? "", at })
           known.keep(maxNames)
         })
       )
 
-    const isOpen =
+    const needsName =
       (now: number) =>
       (group: UnnamedGroup): boolean => {
         const found = known.use(keyOf(group))
-        return found === undefined || (found.name === "" && now - found.at > Duration.toMillis(retryAfter))
+        return found === undefined || (found.name === "" && now - found.at > Duration.toMillis(retryDelay))
       }
 
     /** Begins to name groups that have no name yet, one call for each agent. */
     const begin = (groups: ReadonlyArray<UnnamedGroup>) =>
       Effect.gen(function* () {
-        const open = groups.filter(isOpen(yield* Clock.currentTimeMillis))
-        const agents = new Map(open.map((group) => [`${group.tenantId} ${group.agentId}`, group] as const))
+        const unnamed = groups.filter(needsName(yield* Clock.currentTimeMillis))
+        const agents = new Map(unnamed.map((group) => [`${group.tenantId} ${group.agentId}`, group] as const))
         const fibers: Array<Fiber.RuntimeFiber<void>> = []
         for (const [key, { agentId, tenantId }] of agents) {
           if ((yield* FiberMap.size(running)) >= maxRunning) break
-          const own = open.filter((group) => group.agentId === agentId).slice(0, maxGroups)
+          const own = unnamed.filter((group) => group.agentId === agentId).slice(0, maxGroups)
           fibers.push(
             yield* FiberMap.run(running, key, name({ tenantId, agentId }, own), { onlyIfMissing: true })
           )
@@ -157,7 +157,7 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
         return fibers
       })
 
-    /** By id the names of `groups` that are known, or become known within {@link maxWait}. */
+    /** The names of `groups` by id, as far as they are known within {@link maxWait}. */
     const namesOf = Effect.fn("GroupNames.namesOf")(function* (groups: ReadonlyArray<UnnamedGroup>) {
       if (runtime.readsPassages) return new Map<string, string>()
       const fibers = yield* begin(groups)

@@ -1,4 +1,4 @@
-/** Requests a human: because the customer wants one, or because the agent cannot answer. */
+/** Requests a human: the customer wants one, or the agent cannot answer. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
@@ -14,15 +14,15 @@ export interface HandoffOptions {
   readonly by: "person" | "service"
   /** Language of the notice to the customer. By default it is detected from the customer's message. */
   readonly language?: string | undefined
-  /** False when the customer gets no notice. */
-  readonly told?: boolean
+  /** Whether the customer gets a notice; true by default. */
+  readonly notifyCustomer?: boolean
   /** The reason stored with a channel's unanswered messages; `human` by default. */
   readonly unanswered?: string
 }
 
 export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/Handoff", {
   effect: Effect.gen(function* () {
-    const ownership = yield* ConversationControl
+    const control = yield* ConversationControl
 
     /**
      * Sets the conversation to `HUMAN_REQUESTED` and notifies the customer. Returns false, without any change, when the
@@ -31,16 +31,16 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/H
     const request = Effect.fn("Handoff.request")(function* (
       scope: ConversationScope,
       id: ConversationId,
-      { by, language, reason, told = true, unanswered = "human" }: HandoffOptions
+      { by, language, reason, notifyCustomer = true, unanswered = "human" }: HandoffOptions
     ) {
-      const done = yield* ownership.change(
+      const done = yield* control.change(
         scope,
         id,
         { from: ["AI_ACTIVE"], to: "HUMAN_REQUESTED", reason, unanswered },
         ({ epoch, lastQuestion }) =>
-          told
+          notifyCustomer
             ? Effect.asVoid(
-                ownership.addMessage(scope, id, epoch, {
+                control.addMessage(scope, id, epoch, {
                   content: handoffNoticeFor(lastQuestion, language),
                   author: "system",
                   userId: null

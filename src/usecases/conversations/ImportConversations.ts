@@ -30,7 +30,7 @@ interface Line {
   readonly text: string
 }
 
-interface Placed {
+interface ReadLine {
   readonly line: Line
   readonly conversation: NewConversation
 }
@@ -38,7 +38,7 @@ interface Placed {
 const decode = Schema.decodeUnknownEither(ImportedConversation, { errors: "first" })
 
 /** The path and the expectation of an error, without the given value. */
-const explain = (error: ParseResult.ParseError): string => {
+const messageOf = (error: ParseResult.ParseError): string => {
   const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
   if (issue === undefined || issue.path.length === 0) return "Expected a JSON object with messages"
   const expected = issue.message.startsWith("Expected ")
@@ -56,7 +56,7 @@ const keyOf = ({ id }: ImportedConversation, { text }: Line): string =>
  * from the times and sorted, so that (time, id) has the same order. No id lies in the future, because it would stay the
  * newest.
  */
-const place = (given: ImportedConversation, agentId: AgentId, line: Line, now: number): NewConversation => {
+const toNewConversation = (given: ImportedConversation, agentId: AgentId, line: Line, now: number): NewConversation => {
   const sorted = given.messages.toSorted(
     (a, b) => DateTime.toEpochMillis(a.createdAt) - DateTime.toEpochMillis(b.createdAt)
   )
@@ -78,11 +78,11 @@ const place = (given: ImportedConversation, agentId: AgentId, line: Line, now: n
   }
 }
 
-/** Splits `placed` into batches for one statement each. */
-const batches = (placed: ReadonlyArray<Placed>): ReadonlyArray<ReadonlyArray<Placed>> => {
-  const all: Array<Array<Placed>> = []
+/** Splits `lines` into batches for one statement each. */
+const batches = (lines: ReadonlyArray<ReadLine>): ReadonlyArray<ReadonlyArray<ReadLine>> => {
+  const all: Array<Array<ReadLine>> = []
   let characters = Infinity
-  for (const one of placed) {
+  for (const one of lines) {
     const current = all.at(-1)
     characters += one.line.text.length
     if (
@@ -108,7 +108,7 @@ export class ImportConversations extends Effect.Service<ImportConversations>()(
         line: Line,
         fallback: AgentId | undefined,
         now: number
-      ): Either.Either<Placed, ImportProblem> => {
+      ): Either.Either<ReadLine, ImportProblem> => {
         const refused = (message: string) => Either.left({ line: line.number, message })
         const parsed = Json.parse(line.text)
         if (Either.isLeft(parsed)) {
@@ -118,10 +118,10 @@ export class ImportConversations extends Effect.Service<ImportConversations>()(
           )
         }
         const decoded = decode(parsed.right)
-        if (Either.isLeft(decoded)) return refused(explain(decoded.left))
+        if (Either.isLeft(decoded)) return refused(messageOf(decoded.left))
         const agentId = decoded.right.agentId ?? fallback
         if (agentId === undefined) return refused("agentId: Expected the agent, here or for the whole import")
-        return Either.right({ line, conversation: place(decoded.right, agentId, line, now) })
+        return Either.right({ line, conversation: toNewConversation(decoded.right, agentId, line, now) })
       }
 
       /** One line in each step: decoding 16 MiB takes seconds. */
@@ -129,8 +129,8 @@ export class ImportConversations extends Effect.Service<ImportConversations>()(
         lines: ReadonlyArray<Line>,
         fallback: AgentId | undefined,
         now: number
-      ): Generator<void, ReadonlyArray<Either.Either<Placed, ImportProblem>>> {
-        const all: Array<Either.Either<Placed, ImportProblem>> = []
+      ): Generator<void, ReadonlyArray<Either.Either<ReadLine, ImportProblem>>> {
+        const all: Array<Either.Either<ReadLine, ImportProblem>> = []
         for (const line of lines) {
           all.push(read(line, fallback, now))
           yield
@@ -138,16 +138,16 @@ export class ImportConversations extends Effect.Service<ImportConversations>()(
         return all
       }
 
-      const storeAll = Effect.fn("ImportConversations.storeAll")(function* (placed: ReadonlyArray<Placed>) {
-        const outcomes = yield* store.insert(placed.map(({ conversation }) => conversation))
+      const storeAll = Effect.fn("ImportConversations.storeAll")(function* (lines: ReadonlyArray<ReadLine>) {
+        const outcomes = yield* store.insert(lines.map(({ conversation }) => conversation))
         const byId = new Map(outcomes.map((outcome) => [outcome.id, outcome]))
-        const became = placed.map((one) => ({ ...one, outcome: byId.get(one.conversation.id) }))
-        const fresh = became.filter(({ outcome }) => outcome?.fresh === true)
+        const withOutcomes = lines.map((one) => ({ ...one, outcome: byId.get(one.conversation.id) }))
+        const fresh = withOutcomes.filter(({ outcome }) => outcome?.fresh === true)
         const report: ImportReport = {
           imported: fresh.length,
           messages: fresh.reduce((sum, { conversation }) => sum + conversation.messages.length, 0),
-          repeated: became.filter(({ outcome }) => outcome?.known === true && !outcome.fresh).length,
-          problems: became
+          repeated: withOutcomes.filter(({ outcome }) => outcome?.known === true && !outcome.fresh).length,
+          problems: withOutcomes
             .filter(({ outcome }) => outcome?.known !== true)
             .map(({ line }) => ({ line: line.number, message: "agentId: There is no such agent" }))
         }

@@ -16,11 +16,11 @@ import { InboxListStore, type InboxMember } from "../../store/conversations/Inbo
 import { InboxWorkStore } from "../../store/conversations/InboxWork.ts"
 import { InboxViewStore } from "../../store/conversations/InboxView.ts"
 import { WidgetMessageStore } from "../../store/chat/WidgetMessages.ts"
-import { AuditTrail, type By } from "../accounts/AuditTrail.ts"
+import { AuditTrail, type AuditContext } from "../accounts/AuditTrail.ts"
 import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
 
 /** Preview of a conversation that was deleted meanwhile. */
-const unseen: ConversationPreview & InboxStatus = {
+const emptyPreview: ConversationPreview & InboxStatus = {
   customer: null,
   preview: null,
   failure: null,
@@ -51,7 +51,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       reader: InboxMember,
       ids: ReadonlyArray<ConversationId>
     ) {
-      const [glances, standings] = yield* Effect.all(
+      const [previews, standings] = yield* Effect.all(
         [store.previews(reader, ids), lists.readStates(reader, ids)],
         {
           concurrency: 2
@@ -59,9 +59,9 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       )
       const standing = new Map(standings.map(({ conversationId, ...row }) => [conversationId, row]))
       return new Map(
-        glances.map(({ conversationId, ...glance }) => [
+        previews.map(({ conversationId, ...preview }) => [
           conversationId,
-          { ...unseen, ...glance, ...standing.get(conversationId) }
+          { ...emptyPreview, ...preview, ...standing.get(conversationId) }
         ])
       )
     })
@@ -73,11 +73,11 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       page: { readonly limit: number; readonly after: string | undefined }
     ) {
       const { next, rows } = yield* lists.list(reader, filter, page)
-      const seen = yield* previewsOf(
+      const previews = yield* previewsOf(
         reader,
         rows.map(({ id }) => id)
       )
-      return { rows: rows.map((row) => ({ ...row, ...(seen.get(row.id) ?? unseen) })), next }
+      return { rows: rows.map((row) => ({ ...row, ...(previews.get(row.id) ?? emptyPreview) })), next }
     })
 
     /**
@@ -90,7 +90,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       { before, limit }: { readonly before: MessageId | undefined; readonly limit: number }
     ) {
       const conversation = yield* findConversation(reader, id)
-      const seen = yield* previewsOf(reader, [id])
+      const previews = yield* previewsOf(reader, [id])
       const rows = yield* store.messagesBefore(reader, id, before, limit + 1)
       const messages = rows.slice(0, limit).reverse()
       const hasMore = rows.length > limit
@@ -98,7 +98,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
         first: hasMore ? (messages[0]?.position ?? 0) : 0,
         last: before === undefined ? null : (messages.at(-1)?.position ?? 0)
       })
-      return { conversation: { ...conversation, ...(seen.get(id) ?? unseen) }, messages, entries, hasMore }
+      return { conversation: { ...conversation, ...(previews.get(id) ?? emptyPreview) }, messages, entries, hasMore }
     })
 
     /** Adds delivery states and ratings to `messages`. */
@@ -145,7 +145,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
 
     /** One page of a run's trace. The audit entry is written first; nothing is returned when that fails. */
     const trace = Effect.fn("InboxView.trace")(function* (
-      by: By,
+      by: AuditContext,
       id: RunId,
       page: { readonly limit: number; readonly after: number }
     ) {

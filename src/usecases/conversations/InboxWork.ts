@@ -78,9 +78,9 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
         }
         return yield* store.addEntry(reader, id, { kind: "note", content })
       })
-      const made: Option.Option<Entry> = yield* store.entry(reader, yield* inTransaction(work))
-      if (Option.isNone(made)) return yield* noSuch("conversation")
-      return made.value
+      const added: Option.Option<Entry> = yield* store.entry(reader, yield* inTransaction(work))
+      if (Option.isNone(added)) return yield* noSuch("conversation")
+      return added.value
     })
 
     /** Removes a note that the member wrote. */

@@ -1,5 +1,6 @@
 /** Reports over stored turns, for the dashboard: failed turns grouped by question, and figures over all turns. */
 import { createHash } from "node:crypto"
+import * as Arr from "effect/Array"
 import type * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -26,7 +27,7 @@ import { Masking } from "../chat/masking/Masking.ts"
 import { GroupNames, type UnnamedGroup } from "./GroupNames.ts"
 import * as Measures from "./Measures.ts"
 import { ReportPermits } from "./ReportPermits.ts"
-import { afterOf, placeOf, reportTime } from "./ReportTime.ts"
+import { cursorOf, parseCursor, reportTime } from "./ReportTime.ts"
 
 /** Maximum failed turns of a report; the newest are used. */
 const maxTurns = 1_000
@@ -91,7 +92,7 @@ const idOf = (title: string): string => `grp_${createHash("sha256").update(title
 const newestFirst = (one: FailedTurnRow, other: FailedTurnRow): number => (one.runId < other.runId ? 1 : -1)
 
 /** The largest group first; of equal ones, the one with the newest turn. */
-const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<FailedTurnRow>>): ReadonlyArray<TurnGroup> =>
+const ranked = (groups: ReadonlyArray<QuestionGroups.Group<FailedTurnRow>>): ReadonlyArray<TurnGroup> =>
   groups
     .map(({ title, values }): TurnGroup => ({ id: idOf(title), title, rows: values.toSorted(newestFirst) }))
     .toSorted(
@@ -102,11 +103,11 @@ const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<FailedTurnRow>>): Re
 
 const vectorOf = (bytes: Uint8Array): Float32Array => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  return Float32Array.from({ length: bytes.byteLength / 4 }, (_, place) => view.getFloat32(place * 4, true))
+  return Float32Array.from({ length: bytes.byteLength / 4 }, (_, index) => view.getFloat32(index * 4, true))
 }
 
-/** The question for the embedder, masked as its agent requires. */
-const sentOf = (rows: ReadonlyArray<FailedTurnRow>) => {
+/** Returns the text of a question for the embedder, masked as its agent requires. */
+const embeddingTexts = (rows: ReadonlyArray<FailedTurnRow>) => {
   const settings = new Map(
     rows.flatMap(({ masking, question }) => (masking === null ? [] : [[question, masking] as const]))
   )
@@ -118,14 +119,14 @@ const sentOf = (rows: ReadonlyArray<FailedTurnRow>) => {
   }
 }
 
-/** The group for the model, if it has several turns. One question names itself. */
-const unnamedOf = (
+/** The group for the model to name, if it has several turns. A single question is its own name. */
+const groupToName = (
   { tenantId }: TenantScope,
   { id, rows, title }: TurnGroup
 ): ReadonlyArray<UnnamedGroup> => {
   const [newest] = rows
   if (newest === undefined || rows.length < 2) return []
-  // What several agents were asked is named by the agent of the newest turn, from its questions alone.
+  // A group of several agents is named for the agent of the newest turn, from that agent's questions alone.
   const own = rows.filter(({ agentId }) => agentId === newest.agentId).map(({ question }) => question)
   const questions = [...new Set(own.includes(title) ? [title, ...own] : own)]
   return [{ tenantId, agentId: newest.agentId, id, masking: newest.masking, questions }]
@@ -147,7 +148,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       return report
     })
 
-    const isKnown = (text: string): boolean => embedder.englishOnly !== true || mayBeEnglish(text)
+    const canEmbed = (text: string): boolean => embedder.englishOnly !== true || mayBeEnglish(text)
 
     /**
      * Makes missing vectors: each text once, newest first. Each batch is stored before the next. Vectors that fail or
@@ -160,7 +161,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       const vectors = new Map<string, Float32Array>()
       for (const { embedding, question } of rows)
         if (embedding !== null) vectors.set(question, vectorOf(embedding))
-      const missing = rows.filter(({ embedding, question }) => embedding === null && isKnown(question))
+      const missing = rows.filter(({ embedding, question }) => embedding === null && canEmbed(question))
       const keep = (texts: ReadonlySet<string>) =>
         store.addVectors(
           scope,
@@ -173,15 +174,12 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       const known = new Set(missing.map(({ question }) => question).filter((text) => vectors.has(text)))
       if (known.size > 0) yield* keep(known)
       const texts = [...new Set(missing.map(({ question }) => question))].filter((text) => !vectors.has(text))
-      const batches = Array.from({ length: Math.ceil(texts.length / embedder.maxBatch) }, (_, place) =>
-        texts.slice(place * embedder.maxBatch, (place + 1) * embedder.maxBatch)
-      )
       yield* Effect.forEach(
-        batches,
+        Arr.chunksOf(texts, embedder.maxBatch),
         (batch) =>
-          Effect.flatMap(embedder.embedAll(batch.map(sentOf(missing))), (made) => {
-            for (const [place, text] of batch.entries()) {
-              const vector = made[place]
+          Effect.flatMap(embedder.embedAll(batch.map(embeddingTexts(missing))), (made) => {
+            for (const [index, text] of batch.entries()) {
+              const vector = made[index]
               if (vector !== undefined) vectors.set(text, vector)
             }
             return keep(new Set(batch))
@@ -198,7 +196,10 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       return vectors
     })
 
-    /** Unanswered searches for each source: counted for the sources with results, else for all of the agent's. */
+    /**
+     * Returns a function that counts a group's turns for each source: for the sources that a turn's search found, else,
+     * if it is unanswered, for all sources of its agent.
+     */
     const searchedIn = Effect.fn("Insights.searchedIn")(function* (
       scope: TenantScope,
       groups: ReadonlyArray<TurnGroup>
@@ -270,11 +271,11 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         rows,
         vectors,
         isCut: read.length > maxTurns,
-        all: inOrder(yield* inSlices(QuestionGroups.grouped(asked)))
+        all: ranked(yield* inSlices(QuestionGroups.grouped(asked)))
       }
     })
 
-    /** Groups of the last {@link defaultDays} days with at least `minTurns` unanswered turns. */
+    /** Groups of the default time range with at least `minTurns` unanswered turns. */
     const unanswered = Effect.fn("Insights.unanswered")(function* (scope: TenantScope, minTurns: number) {
       const { all } = yield* findGroups(yield* Effect.orDie(scopeOf(scope, {})))
       return all.flatMap(({ id, rows }): ReadonlyArray<UnansweredGroup> => {
@@ -291,7 +292,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       request: ReportRequest,
       page: GroupPage
     ) {
-      const before = page.after === undefined ? null : placeOf(page.after)
+      const before = page.after === undefined ? null : parseCursor(page.after)
       const report = yield* scopeOf(scope, before === null ? request : { ...request, ...before.time })
       const { all, isCut, rows, vectors } = yield* findGroups(report)
       // When the group that the cursor names is gone, the page is empty.
@@ -304,16 +305,16 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         to: report.to,
         turns: rows.length,
         isCut,
-        withoutVector: rows.filter(({ question }) => isKnown(question) && !vectors.has(question)).length,
+        withoutVector: rows.filter(({ question }) => canEmbed(question) && !vectors.has(question)).length,
         groups: paged.map((group) => toInsightGroup(report, group, sources(group))),
-        unnamed: paged.flatMap((group) => unnamedOf(scope, group)),
-        next: last !== undefined && start + paged.length < all.length ? afterOf(report, last.id) : null
+        unnamed: paged.flatMap((group) => groupToName(scope, group)),
+        next: last !== undefined && start + paged.length < all.length ? cursorOf(report, last.id) : null
       }
     }, withPermit)
 
     /**
-     * One page of the groups of the newest {@link maxTurns} failed turns, the largest first. Waits for their names, but
-     * keeps no other report waiting.
+     * One page of the groups of the newest {@link maxTurns} failed turns, the largest first. Waits for their names
+     * without holding a permit.
      */
     const groups = Effect.fn("Insights.groups")(function* (
       scope: TenantScope,

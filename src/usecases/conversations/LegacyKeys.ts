@@ -5,7 +5,7 @@ import * as Schedule from "effect/Schedule"
 import { LegacyMessages } from "../../store/conversations/LegacyMessages.ts"
 
 /** Messages per transaction, so that transactions stay short. */
-const batch = 500
+const batchSize = 500
 /** Interval between two checks for new ones. */
 const pollInterval = Duration.seconds(1)
 
@@ -15,10 +15,10 @@ export class LegacyKeys extends Effect.Service<LegacyKeys>()("usecases/conversat
 
     /** Adds all missing keys, batch by batch. Returns the number of messages that got one. */
     const run = Effect.iterate(
-      { total: 0, given: 1 },
+      { total: 0, updated: 1 },
       {
-        while: ({ given }) => given > 0,
-        body: ({ total }) => Effect.map(store.giveKeys(batch), (given) => ({ total: total + given, given }))
+        while: ({ updated }) => updated > 0,
+        body: ({ total }) => Effect.map(store.giveKeys(batchSize), (updated) => ({ total: total + updated, updated }))
       }
     ).pipe(
       Effect.map(({ total }) => total),

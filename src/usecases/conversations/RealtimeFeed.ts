@@ -24,15 +24,15 @@ import { ConversationFeedStore, pageSize } from "../../store/conversations/Conve
 const pollInterval = Duration.seconds(5)
 
 /** Minimum interval between two typing signals of the same side of a conversation. */
-const writingInterval = Duration.seconds(2)
+const typingInterval = Duration.seconds(2)
 /** Maximum conversations whose last typing signal is remembered. */
-const maxWriting = 10_000
+const maxRememberedTyping = 10_000
 
 /** The conversation does not exist any more, or its reader has lost access. */
 export class ConversationGone extends Schema.TaggedError<ConversationGone>()("ConversationGone", {}) {}
 
 /** The conversation to read, and the credential of the reader; null when it cannot be revoked. */
-export interface Reading extends TenantScope {
+export interface FeedRequest extends TenantScope {
   readonly conversationId: ConversationId
   readonly by: GrantingCredential | null
 }
@@ -53,65 +53,65 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
 
     /** One page of new frames, oldest first; empty when there are none. */
     const newFrames = CheapSpans.fn("RealtimeFeed.newFrames")(function* (
-      reading: Reading,
-      told: ReaderProgress
+      request: FeedRequest,
+      progress: ReaderProgress
     ) {
-      const { by, conversationId } = reading
-      const head = yield* store.head(reading, conversationId, null, by)
+      const { by, conversationId } = request
+      const head = yield* store.head(request, conversationId, null, by)
       if (Option.isNone(head)) return yield* new ConversationGone()
       const frames: Array<Frame> = []
       const { position, state } = head.value
-      // A turn of a test conversation was replaced: its positions are given again.
-      told.position = Math.min(told.position, position)
-      if (position > told.position) {
+      // A replaced turn of a test conversation gives its positions to the next one.
+      progress.position = Math.min(progress.position, position)
+      if (position > progress.position) {
         for (const { citations, position: place, ...message } of yield* store.messagesAfter(
-          reading,
+          request,
           conversationId,
-          told.position
+          progress.position
         )) {
           const cited = citations.length === 0 ? message : { ...message, citations }
           frames.push({ type: "message.created", conversationId, message: cited })
-          told.position = place
+          progress.position = place
         }
       }
       // The state comes after the messages that led to it.
-      if (frames.length < pageSize && state !== told.state) {
+      if (frames.length < pageSize && state !== progress.state) {
         frames.push({ type: "conversation.updated", conversationId, state })
-        told.state = state
+        progress.state = state
       }
       return frames
     })
 
     const newRunEvents = CheapSpans.fn("RealtimeFeed.newRunEvents")(function* (
-      reading: Reading,
+      request: FeedRequest,
       runId: RunId,
-      told: ReaderProgress
+      progress: ReaderProgress
     ) {
-      const after = told.run?.id === runId ? told.run.sequence : 0
-      const events = yield* store.eventsAfter(reading, reading.conversationId, runId, after)
-      told.run = { id: runId, sequence: events.at(-1)?.sequence ?? after }
+      const after = progress.run?.id === runId ? progress.run.sequence : 0
+      const events = yield* store.eventsAfter(request, request.conversationId, runId, after)
+      progress.run = { id: runId, sequence: events.at(-1)?.sequence ?? after }
       return events.map((event): Frame => ({ type: "run.event", event: redactedForEndUser(event) }))
     })
 
-    const answer = (reading: Reading, told: ReaderProgress, signal: Option.Option<Signal>) =>
+    const framesFor = (request: FeedRequest, progress: ReaderProgress, signal: Option.Option<Signal>) =>
       Effect.gen(function* () {
-        const { conversationId } = reading
+        const { conversationId } = request
         if (Option.isSome(signal) && signal.value._tag === "Typing") {
           const { by } = signal.value
           if (by === undefined) return [{ type: "typing", conversationId } as const]
-          const isTeam = reading.by !== null && "session" in reading.by
+          const isTeam = request.by !== null && "session" in request.by
           // A side gets no typing signal of its own.
           return isTeam === (by === "team") ? [] : [{ type: "typing", conversationId, by } as const]
         }
         const runId = Option.isSome(signal) && signal.value._tag === "Changed" ? signal.value.runId : null
-        const events = runId === null ? [] : yield* newRunEvents(reading, runId, told)
-        return [...events, ...(yield* newFrames(reading, told))]
+        const events = runId === null ? [] : yield* newRunEvents(request, runId, progress)
+        return [...events, ...(yield* newFrames(request, progress))]
       })
 
     /** The initial state of a new reader. */
-    const beginning = (reading: Reading, lastMessageId: MessageId | null) =>
+    const initialProgress = (request: FeedRequest, lastMessageId: MessageId | null) =>
       Effect.gen(function* () {
-        const head = yield* store.head(reading, reading.conversationId, lastMessageId, reading.by)
+        const head = yield* store.head(request, request.conversationId, lastMessageId, request.by)
         if (Option.isNone(head)) return yield* new ConversationGone()
         const { position, seen, state } = head.value
         const progress: ReaderProgress =
@@ -127,29 +127,29 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
      * more messages, states or events come, and the stream fails at the next read of the database.
      */
     const follow = (
-      reading: Reading,
+      request: FeedRequest,
       lastMessageId: MessageId | null
     ): Stream.Stream<Frame, ConversationGone> =>
       Stream.unwrapScoped(
         Effect.gen(function* () {
           // Subscribes before the first read, so that no change between the two is missed.
-          const signals = yield* realtime.subscribe(reading.conversationId)
-          const progress = yield* beginning(reading, lastMessageId)
+          const signals = yield* realtime.subscribe(request.conversationId)
+          const progress = yield* initialProgress(request, lastMessageId)
           // A new reader already has the current state: its first frame follows the next signal.
-          let more = lastMessageId !== null
-          let looked = yield* monotonicMillis
+          let hasMore = lastMessageId !== null
+          let lastReadAt = yield* monotonicMillis
           const next = Effect.gen(function* () {
             const now = yield* monotonicMillis
-            const wait = Duration.toMillis(pollInterval) - (now - looked)
+            const wait = Duration.toMillis(pollInterval) - (now - lastReadAt)
             // A constant stream of signals does not delay the periodic read.
             const signal =
-              more || wait <= 0
+              hasMore || wait <= 0
                 ? Option.none<Signal>()
                 : yield* Queue.take(signals).pipe(Effect.timeoutOption(wait))
-            const frames = yield* answer(reading, progress, signal)
+            const frames = yield* framesFor(request, progress, signal)
             if (Option.isNone(signal) || signal.value._tag === "Changed") {
-              looked = yield* monotonicMillis
-              more = frames.length >= pageSize
+              lastReadAt = yield* monotonicMillis
+              hasMore = frames.length >= pageSize
             }
             return frames
           })
@@ -166,18 +166,18 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
       conversationId === null ? Effect.void : realtime.publish({ _tag: "Typing", conversationId })
 
     /** Time of the last typing signal for each conversation and side. */
-    const writers = new LruCache<number>()
+    const lastTyping = new LruCache<number>()
 
-    /** Signals that the customer or the team is typing, at most once every {@link writingInterval}. Returns at once. */
+    /** Signals that the customer or the team is typing, at most once every {@link typingInterval}. Returns at once. */
     const signalTyping = Effect.fn("RealtimeFeed.signalTyping")(function* (
       conversationId: ConversationId,
       by: Writer
     ) {
       const now = yield* monotonicMillis
       const key = `${by} ${conversationId}`
-      if (now - (writers.use(key) ?? -Infinity) < Duration.toMillis(writingInterval)) return
-      writers.put(key, now)
-      writers.keep(maxWriting)
+      if (now - (lastTyping.use(key) ?? -Infinity) < Duration.toMillis(typingInterval)) return
+      lastTyping.put(key, now)
+      lastTyping.keep(maxRememberedTyping)
       yield* realtime.publish({ _tag: "Typing", conversationId, by })
     })
 

@@ -12,13 +12,13 @@ const tooManyReports = () =>
 
 export class ReportPermits extends Effect.Service<ReportPermits>()("usecases/conversations/ReportPermits", {
   sync: () => {
-    const places = new FairLimiter({
+    const limiter = new FairLimiter({
       name: "reports",
       permits: 2,
       maxPermitsPerOwner: 1,
       maxWaiting: 256,
       maxWait: "1 minute"
     })
-    return { withPermit: withSharedPermit(places, tooManyReports) } as const
+    return { withPermit: withSharedPermit(limiter, tooManyReports) } as const
   }
 }) {}

@@ -17,7 +17,7 @@ import * as Content from "../channels/Content.ts"
 import { ConversationControl } from "./ConversationControl.ts"
 import { Attachments, type StagedFile } from "../chat/widget/Attachments.ts"
 
-type Act = "takeover" | "release" | "close" | "say"
+type Action = "takeover" | "release" | "close" | "say"
 
 /** Allowed transitions; any other is a 409. `CLOSED` is final. */
 const transitions = {
@@ -26,7 +26,7 @@ const transitions = {
   close: { from: ["AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE"], to: "CLOSED" },
   say: { from: ["AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE"], to: "HUMAN_ACTIVE" }
 } as const satisfies Record<
-  Act,
+  Action,
   { readonly from: ReadonlyArray<ConversationState>; readonly to: ConversationState }
 >
 
@@ -62,7 +62,7 @@ export interface Reply {
 
 export class Takeover extends Effect.Service<Takeover>()("usecases/conversations/Takeover", {
   effect: Effect.gen(function* () {
-    const ownership = yield* ConversationControl
+    const control = yield* ConversationControl
     const store = yield* ConversationStore
     const attachments = yield* Attachments
     const adapters = yield* ChannelAdapters
@@ -74,7 +74,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       return yield* store.find(scope, id).pipe(orNoSuch("conversation"))
     })
 
-    const done = Effect.fn("Takeover.done")(function* <A>(
+    const orConflict = Effect.fn("Takeover.done")(function* <A>(
       scope: ConversationScope,
       id: ConversationId,
       outcome: Option.Option<A>
@@ -86,10 +86,10 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
     const act = Effect.fn("Takeover.act")(function* (
       { tenantId, userId }: SessionUser,
       id: ConversationId,
-      how: Exclude<Act, "say">
+      action: Exclude<Action, "say">
     ) {
-      const change = { ...transitions[how], by: userId, unanswered: "human" }
-      yield* done({ tenantId }, id, yield* ownership.change({ tenantId }, id, change, () => Effect.void))
+      const change = { ...transitions[action], by: userId, unanswered: "human" }
+      yield* orConflict({ tenantId }, id, yield* control.change({ tenantId }, id, change, () => Effect.void))
       return yield* findConversation({ tenantId }, id)
     })
 
@@ -114,18 +114,18 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       const { release, stored } = yield* attachments.keep(files)
       const change = { ...transitions.say, by: userId, unanswered: "human" }
       const message = {
-        content: content === "" ? Content.ofFiles(stored) : content,
+        content: content === "" ? Content.textOfFiles(stored) : content,
         sent: content,
         attachments: stored,
         author: "human",
         userId
       } as const
-      const outcome = yield* ownership
+      const outcome = yield* control
         .change({ tenantId }, id, change, ({ epoch }) =>
-          ownership.addMessage({ tenantId }, id, epoch, message)
+          control.addMessage({ tenantId }, id, epoch, message)
         )
         .pipe(Effect.ensuring(release))
-      const messageId = yield* done({ tenantId }, id, outcome)
+      const messageId = yield* orConflict({ tenantId }, id, outcome)
       return { conversation: yield* findConversation({ tenantId }, id), messageId }
     })
 

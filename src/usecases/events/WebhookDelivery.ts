@@ -35,7 +35,7 @@ const maxRetryTime = Duration.days(3)
 const callTimeout = Duration.seconds(10)
 /** Maximum bytes of a response that are read. */
 const maxAnswerBytes = 64 * 1024
-/** Named by the event whose delivery disabled the webhook, so that a repetition of its job finds its mails. */
+/** The kind names the event whose delivery disabled the webhook, so that a repeated job finds its mails. */
 const mailKind = (eventId: string) => `webhook_disabled:${eventId}`
 
 /** Pauses before the next attempt, by the number of failures. The last one is used for all further attempts. */
@@ -52,7 +52,7 @@ const decode = Schema.decodeUnknown(
   Schema.Struct({ tenantId: TenantId, eventId: Schema.String, endpointId: WebhookId })
 )
 
-/** The pause, shortened by up to a fifth at random, so that deliveries that failed together are spread out. */
+/** The pause, shortened by up to a fifth at random: deliveries that failed together are not repeated together. */
 const pauseAfter = (failures: number) =>
   Effect.map(Random.nextRange(0.8, 1), (part) =>
     Duration.times(pauses[Math.min(failures, pauses.length) - 1] ?? pauses[0], part)
@@ -74,19 +74,19 @@ export const bodyOf = ({ agentId, content, conversationId, createdAt, ids, type 
 type DisabledReason = "gone" | "failing"
 
 interface Outcome extends Answer {
-  readonly isTaken: boolean
+  readonly isAccepted: boolean
   readonly isGone: boolean
   /** The pause that the endpoint requests. */
-  readonly asked: Option.Option<Duration.Duration>
+  readonly requestedPause: Option.Option<Duration.Duration>
 }
 
 const noAnswer = (error: string): Outcome => ({
   status: null,
   text: null,
   error,
-  isTaken: false,
+  isAccepted: false,
   isGone: false,
-  asked: Option.none()
+  requestedPause: Option.none()
 })
 
 /** Null if the webhook is not disabled. */
@@ -115,16 +115,16 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
     const mailer = yield* Mailer
     const mails = yield* OutgoingMailStore
 
-    const call = Effect.fn("WebhookDelivery.call")(function* (eventId: string, taken: ClaimedDelivery) {
-      const opened = yield* Effect.forEach(taken.secrets, (sealed) => box.open("webhook-secret", sealed))
+    const call = Effect.fn("WebhookDelivery.call")(function* (eventId: string, delivery: ClaimedDelivery) {
+      const opened = yield* Effect.forEach(delivery.secrets, (sealed) => box.open("webhook-secret", sealed))
       const secrets = opened.flatMap(Option.toArray)
       if (secrets.length === 0) return noAnswer("The webhook's secret cannot be opened.")
-      const body = bodyOf(taken)
+      const body = bodyOf(delivery)
       const now = yield* Clock.currentTimeMillis
       const headers = { ...signed(secrets, eventId, now, body), "content-type": "application/json" }
       return yield* http
         .fetch({
-          url: taken.url,
+          url: delivery.url,
           method: "POST",
           headers,
           body,
@@ -137,9 +137,9 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
             status: response.status,
             text: new TextDecoder().decode(response.body),
             error: null,
-            isTaken: response.status >= 200 && response.status < 300,
+            isAccepted: response.status >= 200 && response.status < 300,
             isGone: response.status === 410,
-            asked: retryAfter(response.headers, now)
+            requestedPause: retryAfter(response.headers, now)
           })),
           Effect.catchTag("OutboundHttpError", ({ message, reason }) =>
             Effect.succeed(
@@ -182,11 +182,11 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
      */
     const disable = Effect.fn("WebhookDelivery.disable")(function* (
       key: DeliveryKey,
-      taken: ClaimedDelivery,
+      delivery: ClaimedDelivery,
       reason: DisabledReason
     ) {
       const { endpointId, eventId, tenantId } = key
-      if (!(yield* store.disable(taken, endpointId, reason))) return false
+      if (!(yield* store.disable(delivery, endpointId, reason))) return false
       yield* audit.record({
         tenantId,
         actor: { type: "service", id: eventId },
@@ -204,13 +204,13 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
      * address now.
      */
     const storeFailure = Effect.fn("WebhookDelivery.storeFailure")(
-      function* (key: DeliveryKey, taken: ClaimedDelivery, outcome: Outcome, isOver: boolean) {
-        const pause = yield* pauseAfter(Math.max(1, taken.failures + 2 - failuresBeforePause))
-        const failed = yield* store.recordFailure(key, outcome, { isOver, pause, url: taken.url })
+      function* (key: DeliveryKey, delivery: ClaimedDelivery, outcome: Outcome, isFinal: boolean) {
+        const pause = yield* pauseAfter(Math.max(1, delivery.failures + 2 - failuresBeforePause))
+        const failed = yield* store.recordFailure(key, outcome, { isOver: isFinal, pause, url: delivery.url })
         if (Option.isNone(failed)) return Option.none()
         const isFailing = failed.value.failingMs >= Duration.toMillis(maxRetryTime)
         const reason: DisabledReason | null = outcome.isGone ? "gone" : isFailing ? "failing" : null
-        const disabled = reason !== null && (yield* disable(key, taken, reason))
+        const disabled = reason !== null && (yield* disable(key, delivery, reason))
         return Option.some({ reason, disabled })
       },
       sql.withTransaction,
@@ -219,11 +219,11 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
 
     const recordFailure = Effect.fn("WebhookDelivery.recordFailure")(function* (
       key: DeliveryKey,
-      taken: ClaimedDelivery,
+      delivery: ClaimedDelivery,
       outcome: Outcome
     ) {
-      const isOver = outcome.isGone || taken.pendingMs >= Duration.toMillis(maxRetryTime)
-      const stored = yield* storeFailure(key, taken, outcome, isOver)
+      const isFinal = outcome.isGone || delivery.pendingMs >= Duration.toMillis(maxRetryTime)
+      const stored = yield* storeFailure(key, delivery, outcome, isFinal)
       if (Option.isNone(stored)) {
         return yield* new JobFailure({
           message: "The webhook was changed or removed during the call.",
@@ -234,15 +234,15 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       }
       const { disabled, reason } = stored.value
       if (disabled) yield* sendMails(key)
-      if (isOver || reason !== null) return
-      const pause = yield* pauseAfter(taken.attempts + 1)
+      if (isFinal || reason !== null) return
+      const pause = yield* pauseAfter(delivery.attempts + 1)
       return yield* new JobFailure({
         message: outcome.error ?? `It answered ${outcome.status}.`,
         fatal: false,
         expected: true,
         retryAfter: Duration.max(
           pause,
-          Option.getOrElse(outcome.asked, () => Duration.zero)
+          Option.getOrElse(outcome.requestedPause, () => Duration.zero)
         )
       })
     })
@@ -257,17 +257,17 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       if (!delivery.active) return yield* store.cancel(key, key.endpointId)
       if (delivery.listening) return
       if (delivery.pausedMs !== null) {
-        const further = yield* Random.nextRange(0, 0.2)
+        const jitter = yield* Random.nextRange(0, 0.2)
         const maxPause = Duration.toMillis(Duration.hours(1))
         return yield* new JobFailure({
           message: "The webhook keeps failing; another delivery tries it first.",
           fatal: false,
           expected: true,
-          retryAfter: Duration.millis(Math.min(maxPause, 1_000 + delivery.pausedMs * (1 + further)))
+          retryAfter: Duration.millis(Math.min(maxPause, 1_000 + delivery.pausedMs * (1 + jitter)))
         })
       }
       const outcome = yield* call(key.eventId, delivery)
-      if (!outcome.isTaken) return yield* recordFailure(key, delivery, outcome)
+      if (!outcome.isAccepted) return yield* recordFailure(key, delivery, outcome)
       if (yield* store.recordSuccess(key, outcome)) yield* store.retryNow(delivery, key.endpointId)
     })
 

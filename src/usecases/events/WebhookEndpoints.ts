@@ -30,7 +30,7 @@ const disabled = () => new Conflict({ message: "The webhook is disabled. Make it
 export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecases/events/WebhookEndpoints", {
   effect: Effect.gen(function* () {
     const store = yield* WebhookEndpointStore
-    const deliveriesOf = yield* WebhookDeliveryStore
+    const deliveryStore = yield* WebhookDeliveryStore
     const box = yield* SecretBox
 
     const newSealedSecret = Effect.gen(function* () {
@@ -49,9 +49,9 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
     /** The secret is shown only in this result. */
     const create = Effect.fn("WebhookEndpoints.create")(function* (scope: TenantScope, given: CreateWebhook) {
       const { sealed, secret } = yield* newSealedSecret
-      const made = yield* store.insert(scope, { ...given, id: yield* newWebhookId, secret: sealed })
-      if (Option.isNone(made)) return yield* tooManyEndpoints()
-      return { webhook: made.value, secret }
+      const created = yield* store.insert(scope, { ...given, id: yield* newWebhookId, secret: sealed })
+      if (Option.isNone(created)) return yield* tooManyEndpoints()
+      return { webhook: created.value, secret }
     })
 
     /** CONFLICT when `expected` is no longer the newest version. */
@@ -66,8 +66,8 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
         const { version } = yield* find(scope, id)
         return yield* outdated(version)
       }
-      if (updated.value.status === "disabled") yield* deliveriesOf.cancel(scope, id)
-      else yield* deliveriesOf.retryNow(scope, id)
+      if (updated.value.status === "disabled") yield* deliveryStore.cancel(scope, id)
+      else yield* deliveryStore.retryNow(scope, id)
       return updated.value
     })
 
@@ -89,7 +89,7 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       request: PageRequest & { readonly status?: typeof DeliveryStatus.Type | undefined }
     ) {
       yield* find(scope, id)
-      return yield* deliveriesOf.page(scope, id, request)
+      return yield* deliveryStore.page(scope, id, request)
     })
 
     const requireActive = Effect.fn("WebhookEndpoints.requireActive")(function* (
@@ -107,13 +107,13 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       { from, to }: ReplayRange
     ) {
       yield* requireActive(scope, id)
-      return yield* deliveriesOf.replay(scope, id, { from, to: to ?? (yield* DateTime.now) })
+      return yield* deliveryStore.replay(scope, id, { from, to: to ?? (yield* DateTime.now) })
     })
 
     /** Sends an event of type `webhook.test`. Returns its id. */
     const test = Effect.fn("WebhookEndpoints.test")(function* (scope: TenantScope, id: WebhookId) {
       yield* requireActive(scope, id)
-      const eventId = yield* deliveriesOf.test(scope, id)
+      const eventId = yield* deliveryStore.test(scope, id)
       return Option.isNone(eventId) ? yield* disabled() : eventId.value
     })
 

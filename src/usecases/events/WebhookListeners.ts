@@ -26,9 +26,9 @@ import { bodyOf } from "./WebhookDelivery.ts"
 /** Poll interval while a listener waits for events. */
 const pollInterval = Duration.millis(500)
 
-const missing = () =>
+const noSuchListener = () =>
   new NotFound({ message: "There is no such listener. It ends when nobody has asked for two minutes." })
-const tooManyOpening = () =>
+const tooManyWaiting = () =>
   new ServiceUnavailable({
     message: "Too many requests are waiting for events. Try again.",
     details: { retryAfterSeconds: 1 }
@@ -70,7 +70,7 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
         return Option.some({ id: eventId, type: found.value.type, headers, body })
       })
 
-    const untilThere = (scope: TenantScope, id: WebhookId, wait: Duration.Duration) =>
+    const awaitDeliveries = (scope: TenantScope, id: WebhookId, wait: Duration.Duration) =>
       Effect.gen(function* () {
         const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(wait)
         let waiting = yield* store.nextDeliveries(scope, id)
@@ -90,17 +90,17 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
       id: WebhookId,
       { received, wait }: { readonly received: string | null; readonly wait: Duration.Duration }
     ) {
-      if (!(yield* store.renew(scope, id, received))) return yield* missing()
-      const waiting = yield* untilThere(scope, id, wait).pipe(
+      if (!(yield* store.renew(scope, id, received))) return yield* noSuchListener()
+      const waiting = yield* awaitDeliveries(scope, id, wait).pipe(
         limiter.withPermit(scope.tenantId),
-        Effect.catchTag("LimitReached", () => Effect.fail(tooManyOpening()))
+        Effect.catchTag("LimitReached", () => Effect.fail(tooManyWaiting()))
       )
       const events = yield* Effect.forEach(waiting, ({ eventId }) => renderEvent(scope, id, eventId))
       return { events: events.flatMap(Option.toArray), received: waiting.at(-1)?.place ?? received }
     })
 
     const stop = Effect.fn("WebhookListeners.stop")(function* (scope: TenantScope, id: WebhookId) {
-      if (!(yield* store.remove(scope, id))) return yield* missing()
+      if (!(yield* store.remove(scope, id))) return yield* noSuchListener()
     })
 
     /** Sends an example of `type` to every active webhook that subscribes to it. Its ids do not exist. */

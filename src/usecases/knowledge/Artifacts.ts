@@ -82,7 +82,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
         )
     })
 
-    const keepBy = Effect.fn("Artifacts.keep")(function* (
+    const storeWithClaim = Effect.fn("Artifacts.keep")(function* (
       ref: ArtifactRef,
       size: number,
       write: Effect.Effect<unknown, ArtifactStoreError>
@@ -101,7 +101,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
      * Stores the bytes with a claim, so that they are not removed before they are settled or abandoned. Must not run in
      * a transaction.
      */
-    const keep = (bytes: Uint8Array) => keepBy(refOf(bytes), bytes.length, store.put(bytes))
+    const keep = (bytes: Uint8Array) => storeWithClaim(refOf(bytes), bytes.length, store.put(bytes))
 
     /** Receives an upload as a stream. It is removed with the scope unless it is kept. */
     const stage = <E extends CodedError>(
@@ -115,7 +115,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       )
 
     /** {@link keep} for bytes from {@link stage}. */
-    const keepStaged = (staged: Staged) => keepBy(staged.ref, staged.size, staged.store)
+    const keepStaged = (staged: Staged) => storeWithClaim(staged.ref, staged.size, staged.store)
 
     /** Ends the claim in the transaction that adds the source. From its commit the source refers to the bytes. */
     const settle = Effect.fn("Artifacts.settle")(function* ({ claim: id, ref }: ClaimedArtifact) {

@@ -30,7 +30,7 @@ const readingVersion = 1
 /** Maximum documents of one source. */
 const maxDocuments = 10_000
 /** Maximum crawl entries of one pass: documents, and documents that were left out. */
-const maxLines = 40_000
+const maxEntries = 40_000
 const maxTitleLength = 300
 const maxUriLength = 2_048
 
@@ -38,22 +38,22 @@ type Outcome = "indexed" | "unchanged" | "skipped"
 
 const noReader = (name: string) =>
   permanentError("no_reader", `There is no reader called ${name} on this server.`)
-const tooMany = permanentError(
+const tooManyDocuments = permanentError(
   "too_many_documents",
   `The source has more than ${maxDocuments.toLocaleString("en")} documents. Divide it by its settings.`
 )
-const noSecrets = permanentError(
+const unreadableSecrets = permanentError(
   "secrets_lost",
   "The source's secrets cannot be opened any more. Give them again."
 )
 /** The error of a source whose config cannot be decoded. */
 export const invalidConfig = permanentError("invalid_config", "The source's config is incomplete.")
 
-const Next = Schema.Union(
+const NextStep = Schema.Union(
   Schema.Struct({ more: Schema.Unknown }),
   Schema.Struct({ done: Schema.Unknown, complete: Schema.Boolean })
 )
-const nextOf = Schema.decodeUnknownOption(Next)
+const decodeNextStep = Schema.decodeUnknownOption(NextStep)
 
 const decodeConfig = Schema.decodeUnknown(ConnectorConfig)
 
@@ -62,8 +62,8 @@ type Settings = (typeof ConnectorConfig.Type)["settings"]
 const sha256 = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("hex")
 
 /**
- * Hash of the reader and its settings, and hash of everything that a pass depends on. A pass with another second hash
- * compares nothing with this one. If the first is the same, it reads the same documents.
+ * Hash of the reader and its settings, and hash of everything that a pass depends on. Passes with the same first hash
+ * read the same documents. Only passes with the same second hash are compared with each other.
  */
 const digestsOf = (
   { reader, settings }: typeof ConnectorConfig.Type,
@@ -77,7 +77,7 @@ const digestsOf = (
 }
 
 /** True when everybody who may read the source may read the document. */
-const isFor = (labels: ReadonlyArray<string>, document: SteppedDocument) =>
+const isForAllReaders = (labels: ReadonlyArray<string>, document: SteppedDocument) =>
   document.labels === undefined ||
   (labels.length > 0 && labels.every((label) => document.labels?.includes(label)))
 
@@ -88,7 +88,7 @@ const cleaned = (document: SteppedDocument): SteppedDocument => ({
   content: sanitize(document.content)
 })
 
-interface Remembered {
+interface KnownDocument {
   readonly revision: string | null
   readonly digest: string
 }
@@ -111,7 +111,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
     const jobs = yield* IngestionJobStore
     const knowledge = yield* KnowledgeStore
 
-    const line = (
+    const entryOf = (
       place: number,
       fetchedAt: number,
       uri: string,
@@ -148,10 +148,10 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
         if (reading?.generation === task.generation && reading.passDigest === digest) {
           const reported = yield* readings.reportedLines(task)
           return {
-            next: nextOf(reading.position),
+            next: decodeNextStep(reading.position),
             steps: reading.steps,
             lines: reading.lines,
-            told: new Map(reported.map(({ outcome, url }) => [url, outcome] as const))
+            outcomes: new Map(reported.map(({ outcome, url }) => [url, outcome] as const))
           }
         }
         yield* Effect.gen(function* () {
@@ -159,7 +159,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
           yield* entries.clear(task)
           yield* readings.begin(task, digest)
         }).pipe(sql.withTransaction, Effect.orDie)
-        return { next: Option.none<typeof Next.Type>(), steps: 0, lines: 0, told: new Map<string, string>() }
+        return { next: Option.none<typeof NextStep.Type>(), steps: 0, lines: 0, outcomes: new Map<string, string>() }
       })
 
     const build = Effect.fn("ConnectorPass.build")(function* (task: IngestionTask) {
@@ -167,34 +167,34 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       const config = yield* Effect.mapError(decodeConfig(stored), () => invalidConfig)
       const reader = readers.get(config.reader)
       if (reader === undefined) return yield* noReader(config.reader)
-      if (Option.isNone(secrets)) return yield* noSecrets
+      if (Option.isNone(secrets)) return yield* unreadableSecrets
       const given = { ...config.settings, ...secrets.value }
       const { areApplied, labels } = yield* readings.liveState(task)
       const [ofSource, ofPass] = digestsOf(config, labels, reader.defaults?.(config.settings))
       const digest = `${ofSource} ${ofPass}`
       // Earlier versions hashed settings with their default, too, and release 0.2.0 stored the second hash alone.
       const [sourceAsWritten, passAsWritten] = digestsOf(config, labels)
-      const same = [digest, `${sourceAsWritten} ${passAsWritten}`, passAsWritten]
+      const equalDigests = [digest, `${sourceAsWritten} ${passAsWritten}`, passAsWritten]
       const found = yield* readings.find(task)
-      const last = Option.filter(found, (reading) => same.includes(reading.digest ?? ""))
-      // Whoever may read the source may read what is live, and what is not named in this pass may stay.
-      const mayStay =
+      const last = Option.filter(found, (reading) => equalDigests.includes(reading.digest ?? ""))
+      // True when documents that this pass does not name may stay: everybody who may read the source may read them.
+      const mayKeepUnnamed =
         Option.isSome(last) ||
         ((areApplied || reader.limitsDocuments === false) &&
           Option.exists(found, (reading) =>
             [ofSource, sourceAsWritten].includes(reading.digest?.split(" ")[0] ?? "")
           ))
-      const isFresh = task.jobType === "REINDEX"
-      const remembered = new Map<string, Remembered>()
-      if (mayStay) {
+      const isReindex = task.jobType === "REINDEX"
+      const knownDocuments = new Map<string, KnownDocument>()
+      if (mayKeepUnnamed) {
         for (const { digest: words, etag, target } of yield* entries.storedStates(task, readingVersion)) {
-          if (words !== null) remembered.set(target, { revision: etag, digest: words })
+          if (words !== null) knownDocuments.set(target, { revision: etag, digest: words })
         }
       }
-      const cursor = isFresh ? null : Option.getOrNull(Option.map(last, (reading) => reading.cursor))
-      const known = (uri: string) => (isFresh ? undefined : (remembered.get(uri)?.revision ?? undefined))
+      const cursor = isReindex ? null : Option.getOrNull(Option.map(last, (reading) => reading.cursor))
+      const known = (uri: string) => (isReindex ? undefined : (knownDocuments.get(uri)?.revision ?? undefined))
       const pass = yield* resumePass(task, digest, found)
-      const { told } = pass
+      const { outcomes } = pass
       let { lines, next, steps } = pass
 
       /** The new and changed documents of a step by URI, and its crawl entries. */
@@ -203,33 +203,33 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
           const fetchedAt = yield* Clock.currentTimeMillis
           const documents = new Map<string, Effect.Effect.Success<ReturnType<typeof toDocument>>>()
           const written: Array<NewEntry> = []
-          const tell = (uri: string, outcome: Outcome, more: Parameters<typeof line>[4] = {}) => {
+          const record = (uri: string, outcome: Outcome, more: Parameters<typeof entryOf>[4] = {}) => {
             if (outcome !== "indexed") documents.delete(uri)
-            written.push(line(lines + written.length, fetchedAt, uri, outcome, more))
+            written.push(entryOf(lines + written.length, fetchedAt, uri, outcome, more))
           }
           const keep = (uri: string) => {
-            const before = remembered.get(uri)
-            if (before !== undefined) tell(uri, "unchanged", before)
+            const before = knownDocuments.get(uri)
+            if (before !== undefined) record(uri, "unchanged", before)
           }
           for (const uri of step.unchanged ?? []) keep(uri)
           for (const { reason, uri } of step.unread ?? []) {
-            if (remembered.has(uri)) keep(uri)
-            else tell(uri, "skipped", { reason })
+            if (knownDocuments.has(uri)) keep(uri)
+            else record(uri, "skipped", { reason })
           }
-          for (const { reason, uri } of step.skipped ?? []) tell(uri, "skipped", { reason })
-          for (const uri of step.removed ?? []) tell(uri, "skipped", { reason: "removed" })
+          for (const { reason, uri } of step.skipped ?? []) record(uri, "skipped", { reason })
+          for (const uri of step.removed ?? []) record(uri, "skipped", { reason: "removed" })
           for (const document of step.documents.map(cleaned)) {
             const { uri } = document
             const words = digestOf(document)
             const evidence = { digest: words, revision: document.revision ?? null }
-            if (!isFor(labels, document)) tell(uri, "skipped", { reason: "restricted" })
-            else if (!isFresh && remembered.get(uri)?.digest === words) tell(uri, "unchanged", evidence)
+            if (!isForAllReaders(labels, document)) record(uri, "skipped", { reason: "restricted" })
+            else if (!isReindex && knownDocuments.get(uri)?.digest === words) record(uri, "unchanged", evidence)
             else {
-              const made = yield* toDocument(document)
-              if (made.chunks.length === 0) tell(uri, "skipped", { reason: "empty" })
+              const newDocument = yield* toDocument(document)
+              if (newDocument.chunks.length === 0) record(uri, "skipped", { reason: "empty" })
               else {
-                tell(uri, "indexed", evidence)
-                documents.set(uri, made)
+                record(uri, "indexed", evidence)
+                documents.set(uri, newDocument)
               }
             }
           }
@@ -251,31 +251,31 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
           })
           if (!isAdvanced) return yield* Effect.dieMessage("Another worker has gone on with this pass.")
         }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
-        for (const { outcome, url } of written) told.set(url, outcome)
+        for (const { outcome, url } of written) outcomes.set(url, outcome)
         lines += written.length
         steps++
-        if (lines > maxLines || told.size > maxDocuments * 2) return yield* tooMany
+        if (lines > maxEntries || outcomes.size > maxDocuments * 2) return yield* tooManyDocuments
         next = Option.some(step.next)
         yield* jobs.progress(task, task.jobId, Math.min(90, 5 + steps * 5))
       }
       const { complete, done } = next.value
 
       const { uris } = yield* readings.liveState(task)
-      const stays = !complete && mayStay
-      const isKept = (uri: string) => (told.has(uri) ? told.get(uri) === "unchanged" : stays)
+      const keepsUnnamed = !complete && mayKeepUnnamed
+      const isKept = (uri: string) => (outcomes.has(uri) ? outcomes.get(uri) === "unchanged" : keepsUnnamed)
       const kept = uris.filter(isKept)
-      const built = [...told.values()].filter((outcome) => outcome === "indexed").length
-      if (kept.length + built > maxDocuments) return yield* tooMany
+      const built = [...outcomes.values()].filter((outcome) => outcome === "indexed").length
+      if (kept.length + built > maxDocuments) return yield* tooManyDocuments
       // The next pass compares with the entries of this generation, so entries of unchanged documents are copied to it.
       const fetchedAt = yield* Clock.currentTimeMillis
-      const carried = kept.flatMap((uri, index) => {
-        const before = told.has(uri) ? undefined : remembered.get(uri)
-        return before === undefined ? [] : [line(lines + index, fetchedAt, uri, "unchanged", before)]
+      const copiedEntries = kept.flatMap((uri, index) => {
+        const before = outcomes.has(uri) ? undefined : knownDocuments.get(uri)
+        return before === undefined ? [] : [entryOf(lines + index, fetchedAt, uri, "unchanged", before)]
       })
       const ended: Pass = {
         kept,
         documents: built + kept.length,
-        end: Effect.zipRight(entries.add(task, carried), readings.finish(task, done, labels))
+        end: Effect.zipRight(entries.add(task, copiedEntries), readings.finish(task, done, labels))
       }
       return ended
     })

@@ -30,8 +30,8 @@ const secretsOf = ({ fields }: SourceReader) =>
   new Set(fields.flatMap(({ kind, name }) => (kind === "secret" ? [name] : [])))
 
 /** The entries whose names are in `names` when `among` is true, else the others. */
-const picked = (values: Values, names: ReadonlySet<string>, among: boolean): Values =>
-  Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name) === among))
+const entriesIn = (values: Values, names: ReadonlySet<string>, isIn: boolean): Values =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name) === isIn))
 
 const withoutNulls = (values: Values): Values =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
@@ -52,7 +52,7 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
         .map(({ description, fields, name, title }) => ({ name, title, description, fields }))
         .toSorted((one, other) => (one.name < other.name ? -1 : 1))
 
-      const checked = (
+      const validate = (
         config: GivenConfig,
         kept: Values
       ): Effect.Effect<SealedConfig, ReturnType<typeof invalid>> =>
@@ -66,12 +66,12 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
             .checked(withoutNulls({ ...kept, ...config.settings }))
             .pipe(Effect.mapError((error) => refused(error, ["config", "settings"])))
           const names = secretsOf(reader)
-          const secrets = picked(settings, names, true)
+          const secrets = entriesIn(settings, names, true)
           const sealed =
             Object.keys(secrets).length === 0
               ? null
               : yield* box.seal("source-secret", encodeSecrets(secrets))
-          return { config: { ...config, settings: picked(settings, names, false) }, sealed }
+          return { config: { ...config, settings: entriesIn(settings, names, false) }, sealed }
         })
 
       /**
@@ -89,20 +89,20 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
         })
 
       /** Validates the config of a new source. */
-      const made = (config: GivenConfig) => checked(config, {})
+      const validateNew = (config: GivenConfig) => validate(config, {})
 
       /**
        * Validates the config that replaces a source's. Secrets that it does not name are kept, unless it changes an
        * address: a secret is only sent to the address that it was given for. Null removes a secret.
        */
-      const changed = Effect.fn("ConnectorSettings.changed")(function* (
+      const validateChange = Effect.fn("ConnectorSettings.changed")(function* (
         scope: AgentScope,
         source: Source,
         next: Values
       ) {
         const config = yield* Effect.mapError(isConfig(next), (error) => refused(error, ["config"]))
         const before = decodeConfig(source.config)
-        if (Option.isNone(before)) return yield* made(config)
+        if (Option.isNone(before)) return yield* validateNew(config)
         if (before.value.reader !== config.reader) {
           return yield* invalid([
             issue(["config", "reader"], "The reader stays: add a source for another one")
@@ -112,10 +112,10 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
         const moved = addresses.some((name) => config.settings[name] !== before.value.settings[name])
         const { secrets } = yield* open(scope, source.id)
         const kept = moved ? {} : Option.getOrElse(secrets, (): Values => ({}))
-        return yield* checked(config, kept)
+        return yield* validate(config, kept)
       })
 
-      return { forms, made, changed, open, keep: store.keepSecrets } as const
+      return { forms, validateNew, validateChange, open, keep: store.keepSecrets } as const
     })
   }
 ) {}

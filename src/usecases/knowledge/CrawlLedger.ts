@@ -11,13 +11,13 @@ import type { IngestionJobStore, IngestionTask } from "../../store/knowledge/Ing
 
 /** Increment when parsing, packing or fingerprints change: all documents are then read again. */
 const readingVersion = 2
-const batch = 200
+const batchSize = 200
 /** Minimum percentage points between two updates of a job's progress, because each is a transaction. */
 const progressStep = 5
 /** Maximum entries of one job: a thousand pages, their redirects, and pages that were skipped. */
-const maxLines = 8_000
+const maxEntries = 8_000
 
-const knownOf = ({
+const toJournalEntry = ({
   url,
   reason,
   outcome,
@@ -36,28 +36,28 @@ const knownOf = ({
 })
 
 /** Known pages by address. An address that redirects, now or earlier, maps to the target page. */
-const memoryOf = (lines: ReadonlyArray<AddressState>): ReadonlyMap<string, JournalEntry> => {
+const knownPages = (states: ReadonlyArray<AddressState>): ReadonlyMap<string, JournalEntry> => {
   const pages = new Map(
-    lines.filter(({ digest }) => digest !== null).map((line) => [line.url, knownOf(line)] as const)
+    states.filter(({ digest }) => digest !== null).map((state) => [state.url, toJournalEntry(state)] as const)
   )
-  const redirected = lines.flatMap(({ digest, outcome, url, target }) => {
-    const leads = digest === null && (outcome === "redirected" || outcome === "failed")
-    const page = leads ? pages.get(target) : undefined
+  const redirected = states.flatMap(({ digest, outcome, url, target }) => {
+    const redirects = digest === null && (outcome === "redirected" || outcome === "failed")
+    const page = redirects ? pages.get(target) : undefined
     return page === undefined ? [] : [[url, page] as const]
   })
   return new Map([...redirected, ...pages])
 }
 
 /** Addresses by the page or sitemap that links to them. */
-const familiesOf = (lines: ReadonlyArray<AddressState>): ReadonlyMap<string, ReadonlyArray<string>> => {
-  const families = new Map<string, Array<string>>()
-  for (const { parent, url } of lines) {
+const linksByParent = (states: ReadonlyArray<AddressState>): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const links = new Map<string, Array<string>>()
+  for (const { parent, url } of states) {
     if (parent === null) continue
-    const found = families.get(parent)
-    if (found === undefined) families.set(parent, [url])
+    const found = links.get(parent)
+    if (found === undefined) links.set(parent, [url])
     else found.push(url)
   }
-  return families
+  return links
 }
 
 const noEvidence = {
@@ -74,33 +74,33 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
   Effect.gen(function* () {
     yield* store.clear(task)
     const remembered = task.jobType === "INGEST" ? yield* store.storedStates(task, readingVersion) : []
-    const known = memoryOf(remembered)
-    const families = familiesOf(remembered)
+    const known = knownPages(remembered)
+    const links = linksByParent(remembered)
     const kept = new Set<string>()
     const reportedUrls = new Set<string>()
     let place = 0
-    let waiting: Array<NewEntry> = []
+    let pendingEntries: Array<NewEntry> = []
     let percent = 1
 
     const flush = Effect.suspend(() => {
-      const entries = waiting
-      waiting = []
+      const entries = pendingEntries
+      pendingEntries = []
       return store.add(task, entries)
     })
 
     const note = (entry: CrawlEntry, evidence?: Evidence) =>
       Effect.gen(function* () {
         if (entry.target !== null) reportedUrls.add(entry.target)
-        if (place >= maxLines) return
+        if (place >= maxEntries) return
         const fetchedAt = yield* Clock.currentTimeMillis
-        waiting.push({
+        pendingEntries.push({
           ...entry,
           place: place++,
           fetchedAt,
           ...(evidence ?? noEvidence),
           revision: readingVersion
         })
-        if (waiting.length >= batch) yield* flush
+        if (pendingEntries.length >= batchSize) yield* flush
       })
 
     /** Progress of reading, from 5 to 90 percent. The rest is for making the generation live. */
@@ -114,14 +114,14 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
 
     const journal: Journal = {
       known: (url) => known.get(url),
-      foundThrough: (parent) => families.get(parent) ?? [],
+      foundThrough: (parent) => links.get(parent) ?? [],
       keep: (uri) => Effect.sync(() => kept.add(uri)),
       spare: (uri) => Effect.sync(() => kept.add(uri)),
       note,
       progress
     }
 
-    const line = (url: string, outcome: CrawlEntry["outcome"]): CrawlEntry => ({
+    const entryOf = (url: string, outcome: CrawlEntry["outcome"]): CrawlEntry => ({
       url,
       depth: 0,
       parent: null,
@@ -147,17 +147,17 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
         if (reportedUrls.has(uri)) return true
         const evidence = yield* evidenceOf(document)
         if (known.get(uri)?.digest !== evidence.digest) {
-          yield* note({ ...line(uri, "indexed"), target: uri }, evidence)
+          yield* note({ ...entryOf(uri, "indexed"), target: uri }, evidence)
           return true
         }
         kept.add(uri)
-        yield* note({ ...line(uri, "unchanged"), reason: "same_content", target: uri }, evidence)
+        yield* note({ ...entryOf(uri, "unchanged"), reason: "same_content", target: uri }, evidence)
         return false
       })
 
     /** Records why nothing could be read, unless an entry says so already. */
     const recordFailure = (url: string, { code, message }: ReaderError) =>
-      place === 0 ? note({ ...line(url, "failed"), reason: code, message }) : Effect.void
+      place === 0 ? note({ ...entryOf(url, "failed"), reason: code, message }) : Effect.void
 
     return { journal, isChanged, recordFailure, flush, kept: () => [...kept] } as const
   })

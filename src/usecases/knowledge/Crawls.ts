@@ -27,8 +27,8 @@ import { type SkipReason, skipWords } from "../../readers/Visits.ts"
 import { CrawlEntryStore, type LineFilter, type ReportScope } from "../../store/knowledge/CrawlEntries.ts"
 
 /** Maximum pages that a dry run fetches, and its time-out. */
-const pages = 50
-const time = "25 seconds"
+const maxDryRunPages = 50
+const dryRunTimeout = "25 seconds"
 /** Maximum entries in the response. */
 const maxLines = 1_000
 
@@ -88,18 +88,18 @@ const judgeUrls = Effect.fn("Crawls.judgeUrls")(function* (
   return dryRun
 })
 
-const isJudged = ({ url, reason }: CrawlEntry) =>
+const matchesPatterns = ({ url, reason }: CrawlEntry) =>
   isHttpUrl(url) && reason !== "other_origin" && reason !== "asset"
 
-const unasked: ReadonlySet<string | null> = new Set<SkipReason>(Object.keys(skipWords).filter(isSkip))
+const skipReasons: ReadonlySet<string | null> = new Set<SkipReason>(Object.keys(skipWords).filter(isSkipReason))
 
-function isSkip(name: string): name is SkipReason {
+function isSkipReason(name: string): name is SkipReason {
   return name in skipWords
 }
 
 const robotsOf = ({ outcome, reason }: CrawlEntry): DryRunLine["robots"] => {
   if (reason === "robots_disallowed") return "disallowed"
-  if (outcome === "skipped" && unasked.has(reason)) return null
+  if (outcome === "skipped" && skipReasons.has(reason)) return null
   return reason?.startsWith("robots_") === true ? null : "allowed"
 }
 
@@ -117,7 +117,7 @@ const judgeEntries = Effect.fn("Crawls.judgeEntries")(function* (
       included: entry.outcome === "indexed",
       reason: entry.reason,
       message: entry.message,
-      pattern: isJudged(entry) ? verdict(entry.url).pattern : null,
+      pattern: matchesPatterns(entry) ? verdict(entry.url).pattern : null,
       depth: entry.depth,
       parent: entry.parent,
       robots: robotsOf(entry),
@@ -128,13 +128,13 @@ const judgeEntries = Effect.fn("Crawls.judgeEntries")(function* (
 })
 
 /** Skip reasons that mean there were more pages. */
-const limits: ReadonlySet<string | null> = new Set<SkipReason>(["page_limit", "match_limit"])
+const limitReasons: ReadonlySet<string | null> = new Set<SkipReason>(["page_limit", "match_limit"])
 
 export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls", {
   effect: Effect.gen(function* () {
     const store = yield* CrawlEntryStore
     const services = yield* Effect.context<ReaderServices>()
-    const places = new FairLimiter({ name: "crawl-dry-runs", permits: 8, maxPermitsPerOwner: 4 })
+    const limiter = new FairLimiter({ name: "crawl-dry-runs", permits: 8, maxPermitsPerOwner: 4 })
 
     /** The report of the running or last job, page by page. `after` continues a page of the same job. */
     const report = Effect.fn("Crawls.report")(function* (
@@ -146,9 +146,9 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       const found = yield* store.lastJob(scope, sourceId)
       if (Option.isNone(found)) return emptyReport
       const { generation, ...job } = found.value
-      const [listed, place] = (after ?? "").split(":").map(Number)
+      const [listedGeneration, place] = (after ?? "").split(":").map(Number)
       // A newer job has its own report and the old one is removed: a cursor of another job starts from the beginning.
-      const from = listed === generation ? place : undefined
+      const from = listedGeneration === generation ? place : undefined
       const lines = yield* store.list(scope, sourceId, generation, { limit, after: from, outcome })
       const { next, rows } = pageBy(lines, limit, (last) => `${generation}:${last.place}`)
       const page: CrawlReport = { job, entries: rows, next }
@@ -164,7 +164,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
             if (entries.length < maxLines) entries.push(entry)
           })
       }
-      const config = { maxDocuments: pages, maxPages: pages, journal }
+      const config = { maxDocuments: maxDryRunPages, maxPages: maxDryRunPages, journal }
       const run =
         request.type === "URL"
           ? read({ type: "URL", config: request.config }, config)
@@ -172,10 +172,10 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       return run.pipe(
         Stream.runDrain,
         Effect.either,
-        Effect.timeoutOption(time),
+        Effect.timeoutOption(dryRunTimeout),
         Effect.flatMap((ended) => {
           const failure = Option.flatMap(ended, Either.getLeft)
-          const limited = entries.some(({ reason }) => limits.has(reason)) || entries.length === maxLines
+          const limited = entries.some(({ reason }) => limitReasons.has(reason)) || entries.length === maxLines
           return Effect.map(judgeEntries(request.config, entries), (urls): DryRun => ({
             urls,
             complete: Option.isSome(ended) && !limited,
@@ -194,7 +194,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
      */
     const dryRun = Effect.fn("Crawls.dryRun")(function* (request: DryRunRequest) {
       if (request.urls !== undefined) return yield* judgeUrls(request, request.urls)
-      return yield* withSharedPermit(places, tooManyDryRuns)(crawl(request))
+      return yield* withSharedPermit(limiter, tooManyDryRuns)(crawl(request))
     })
 
     return { report, dryRun } as const

@@ -32,10 +32,10 @@ const partialRetryDelay = Duration.seconds(2)
 
 /** A refused text is not shortened to less than this, in UTF-16 units. */
 const minTextLength = 200
-/** After so many refusals in a row, a plain text shows whether the provider refuses the texts or its settings. */
+/** After this many refusals in a row, a plain text is sent, to tell refused texts from wrong settings. */
 const maxRefusals = 32
 const plainText = "a"
-/** Maximum chunks of a source that stay without a vector in one run. Behind them the run ends. */
+/** Maximum refused chunks of a source in one run. The run ends after them. */
 const maxRefusedChunks = 256
 
 const brokenJob = "An unexpected error stopped the job."
@@ -47,8 +47,8 @@ interface Run {
   stored: number
   /** Number of refusals since the provider last accepted a batch. */
   refusals: number
-  /** True once the provider has accepted a plain text after many refusals: its settings are right. */
-  isProven: boolean
+  /** True once the provider has accepted a plain text after many refusals: the settings are right. */
+  acceptsPlainText: boolean
   /** Chunks that the provider refuses however short, and its last error about one. */
   readonly refused: Set<ChunkId>
   error: EmbedderError | null
@@ -59,7 +59,7 @@ interface Run {
 const newRun = Effect.map(Effect.makeSemaphore(1), (oneAtATime): Run => ({
   stored: 0,
   refusals: 0,
-  isProven: false,
+  acceptsPlainText: false,
   refused: new Set(),
   error: null,
   oneAtATime
@@ -90,8 +90,8 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       yield* embeddings.addVectors(
         { tenantId, agentId: chunks[0].agentId },
         profile,
-        vectors.flatMap((vector, place) => {
-          const chunk = chunks[place]
+        vectors.flatMap((vector, index) => {
+          const chunk = chunks[index]
           return chunk === undefined ? [] : [{ id: chunk.id, vector }]
         })
       )
@@ -101,13 +101,13 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
     /** Embeds a batch. `whenRefused` continues when the provider refuses one of its texts. */
     const embedUnlessRefused = (
       embedder: EmbedderService,
-      place: SourceRef,
+      source: SourceRef,
       chunks: Batch,
       run: Run,
       length: number,
       whenRefused: (error: EmbedderError) => Effect.Effect<void, EmbedderError>
     ) =>
-      embedBatch(embedder, place, chunks, length).pipe(
+      embedBatch(embedder, source, chunks, length).pipe(
         Effect.tap(() => {
           run.stored++
           run.refusals = 0
@@ -115,11 +115,11 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
         Effect.catchIf(
           ({ dependsOnInput }) => dependsOnInput === true,
           (error) => {
-            if (run.isProven || ++run.refusals < maxRefusals) return whenRefused(error)
-            const proof = Effect.tap(embedder.embedAll([plainText]), () => {
-              run.isProven = true
+            if (run.acceptsPlainText || ++run.refusals < maxRefusals) return whenRefused(error)
+            const tryPlainText = Effect.tap(embedder.embedAll([plainText]), () => {
+              run.acceptsPlainText = true
             })
-            return Effect.zipRight(proof, whenRefused(error))
+            return Effect.zipRight(tryPlainText, whenRefused(error))
           }
         )
       )
@@ -127,15 +127,15 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
     /** Sends what the provider refused again: several texts in halves, a single one at half its length. */
     const embedParts = (
       embedder: EmbedderService,
-      place: SourceRef,
+      source: SourceRef,
       chunks: Batch,
       run: Run,
       length: number,
       error: EmbedderError
     ): Effect.Effect<void, EmbedderError> => {
       const again = (part: Batch, maxLength: number) =>
-        embedUnlessRefused(embedder, place, part, run, maxLength, (next) =>
-          embedParts(embedder, place, part, run, maxLength, next)
+        embedUnlessRefused(embedder, source, part, run, maxLength, (next) =>
+          embedParts(embedder, source, part, run, maxLength, next)
         )
       if (chunks.length > 1) {
         const halves = Arr.chunksOf(chunks, Math.ceil(chunks.length / 2))
@@ -148,41 +148,41 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       return Effect.void
     }
 
-    const embedAsFarAsAccepted = (embedder: EmbedderService, place: SourceRef, chunks: Batch, run: Run) => {
-      const whole = Number.POSITIVE_INFINITY
-      return embedUnlessRefused(embedder, place, chunks, run, whole, (error) =>
-        run.oneAtATime.withPermits(1)(embedParts(embedder, place, chunks, run, whole, error))
+    const embedAccepted = (embedder: EmbedderService, source: SourceRef, chunks: Batch, run: Run) => {
+      const noLimit = Number.POSITIVE_INFINITY
+      return embedUnlessRefused(embedder, source, chunks, run, noLimit, (error) =>
+        run.oneAtATime.withPermits(1)(embedParts(embedder, source, chunks, run, noLimit, error))
       )
     }
 
     /** Embeds the batches of `chunks`. A failed batch does not keep the others from being stored. */
     const embedTogether = (
       embedder: EmbedderService,
-      place: SourceRef,
+      source: SourceRef,
       chunks: ReadonlyArray<UnembeddedChunk>,
       run: Run
     ) =>
       Effect.gen(function* () {
-        const ends = yield* Effect.forEach(
+        const results = yield* Effect.forEach(
           Arr.chunksOf(chunks, embedder.maxBatch).filter(Arr.isNonEmptyReadonlyArray),
-          (batch) => Effect.either(embedAsFarAsAccepted(embedder, place, batch, run)),
+          (batch) => Effect.either(embedAccepted(embedder, source, batch, run)),
           { concurrency: maxConcurrentBatches }
         )
-        yield* Effect.all(ends, { discard: true })
+        yield* Effect.all(results, { discard: true })
       })
 
     /** Adds every missing vector of the source. Fails in the end when the provider refused some of the texts. */
-    const complete = (embedder: EmbedderService, place: SourceRef, run: Run) =>
+    const embedMissing = (embedder: EmbedderService, source: SourceRef, run: Run) =>
       Effect.suspend(() =>
         embeddings.chunksWithoutVector(
-          place,
-          place.sourceId,
+          source,
+          source.sourceId,
           embedder,
           embedder.maxBatch * maxConcurrentBatches + run.refused.size
         )
       ).pipe(
         Effect.map((chunks) => chunks.filter(({ id }) => !run.refused.has(id))),
-        Effect.tap((chunks) => embedTogether(embedder, place, chunks, run)),
+        Effect.tap((chunks) => embedTogether(embedder, source, chunks, run)),
         Effect.repeat({ while: (chunks) => chunks.length > 0 && run.refused.size <= maxRefusedChunks }),
         Effect.flatMap(() => (run.error === null ? Effect.void : Effect.fail(run.error)))
       )
@@ -191,10 +191,10 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
      * After partial progress the rest goes to a new job, so that a provider that often requests pauses does not use up
      * the attempts of a large source.
      */
-    const stop = (place: SourceRef, profile: string, error: EmbedderError, stored: number) =>
+    const endRun = (source: SourceRef, profile: string, error: EmbedderError, stored: number) =>
       Effect.gen(function* () {
         const { message, retryable, retryAfter } = error
-        yield* profiles.recordFailure(place, place.sourceId, profile, message)
+        yield* profiles.recordFailure(source, source.sourceId, profile, message)
         if (!retryable || stored === 0) {
           return yield* new JobFailure({
             message,
@@ -203,18 +203,18 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
           })
         }
         yield* queue
-          .enqueue("embedding", place, { serialKey: place.sourceId, delay: retryAfter ?? partialRetryDelay })
+          .enqueue("embedding", source, { serialKey: source.sourceId, delay: retryAfter ?? partialRetryDelay })
           .pipe(Effect.mapError(() => new JobFailure({ message, fatal: false })))
       })
 
     /** True when every chunk of the source has a vector of `embedder`'s profile. */
-    const build = (embedder: EmbedderService, place: SourceRef) =>
+    const build = (embedder: EmbedderService, source: SourceRef) =>
       Effect.gen(function* () {
         const run = yield* newRun
-        return yield* complete(embedder, place, run).pipe(
+        return yield* embedMissing(embedder, source, run).pipe(
           Effect.as(true),
           Effect.catchTag("EmbedderError", (error) =>
-            Effect.as(stop(place, embedder.profile, error, run.stored), false)
+            Effect.as(endRun(source, embedder.profile, error, run.stored), false)
           )
         )
       })
@@ -223,11 +223,11 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
      * Adds vectors of the profile that still answers, so that new chunks of an agent that has not moved are found by
      * meaning. A failure is logged: those chunks are then found by words.
      */
-    const keepUp = (active: string, place: SourceRef) =>
+    const embedForActiveProfile = (active: string, source: SourceRef) =>
       Effect.gen(function* () {
         const embedder = yield* embedders(active)
         if (Option.isNone(embedder)) return
-        yield* complete(embedder.value, place, yield* newRun).pipe(
+        yield* embedMissing(embedder.value, source, yield* newRun).pipe(
           Effect.catchTag("EmbedderError", ({ message }) =>
             Effect.logWarning("New chunks have no vector of the profile that still answers", message)
           )
@@ -236,29 +236,29 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
 
     /** Handler of queue `embedding`. Resumes where an earlier attempt stopped. */
     const process = Effect.fn("Embed.process")(function* (job: QueueJob) {
-      const place = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      const { sourceId, tenantId } = place
-      const found = yield* profiles.place(place, sourceId)
+      const source = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      const { sourceId, tenantId } = source
+      const found = yield* profiles.place(source, sourceId)
       if (Option.isNone(found)) return
       const { agentId, active, target } = found.value
       // Another process was started with another model. This one uses that model if it can, else its own.
       const wanted = Option.getOrElse(yield* embedders(target ?? current.profile), () => current)
-      const built = yield* build(wanted, place).pipe(
-        Effect.tapDefect(() => profiles.recordFailure(place, sourceId, wanted.profile, brokenJob))
+      const built = yield* build(wanted, source).pipe(
+        Effect.tapDefect(() => profiles.recordFailure(source, sourceId, wanted.profile, brokenJob))
       )
-      if (active !== null && active !== wanted.profile) yield* keepUp(active, place)
+      if (active !== null && active !== wanted.profile) yield* embedForActiveProfile(active, source)
       if (!built) return
-      yield* profiles.clearFailure(place, sourceId)
+      yield* profiles.clearFailure(source, sourceId)
       if (wanted.profile === target) yield* profiles.move({ tenantId, agentId }, wanted)
     })
 
-    /** Records why vectors are missing whose worker died at each attempt. They are tried again like refused ones. */
+    /** Records the failure of a job whose worker died at each attempt. Its vectors are retried like refused ones. */
     const failAbandoned = Effect.fn("Embed.failAbandoned")(function* (job: QueueJob) {
-      const place = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      const found = yield* profiles.place(place, place.sourceId)
+      const source = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      const found = yield* profiles.place(source, source.sourceId)
       if (Option.isNone(found)) return
       const profile = found.value.target ?? current.profile
-      yield* profiles.recordFailure(place, place.sourceId, profile, workerStopped)
+      yield* profiles.recordFailure(source, source.sourceId, profile, workerStopped)
     })
 
     return { process, failAbandoned } as const

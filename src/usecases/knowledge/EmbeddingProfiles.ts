@@ -29,9 +29,9 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       const { profile } = embedder
 
       /** Makes this process's model the target profile. Call once, when the process starts. */
-      const aim = profiles.setTarget(profile)
+      const setTarget = profiles.setTarget(profile)
 
-      const queueLacking = Effect.gen(function* () {
+      const queueSourcesWithoutVectors = Effect.gen(function* () {
         const counts = yield* queue.counts
         const pending = counts.find(({ name }) => name === "embedding")
         const free =
@@ -55,25 +55,25 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
         if ((yield* profiles.target) !== profile) return false
         const agents = yield* profiles.agentsToMove(profile)
         const moved = yield* Effect.forEach(agents, (agent) => profiles.move(agent, embedder))
-        for (const [place, { agentId }] of agents.entries()) {
-          if (moved[place] === true) {
+        for (const [index, { agentId }] of agents.entries()) {
+          if (moved[index] === true) {
             yield* Effect.logInfo("An agent answers with another embedding model").pipe(
               Effect.annotateLogs({ agentId, profile })
             )
           }
         }
-        return (yield* queueLacking) > 0
+        return (yield* queueSourcesWithoutVectors) > 0
       }).pipe(Effect.withSpan("EmbeddingProfiles.sweep"))
 
       /** Removes vectors that no agent has used for a week. Returns true when there may be more. */
-      const forget = Effect.gen(function* () {
+      const removeUnused = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
         return (
           (yield* profiles.removeOldVectors(profile, previousProfileRetention, maxRemovedVectors)) === maxRemovedVectors
         )
       }).pipe(Effect.withSpan("EmbeddingProfiles.forget"))
 
-      return { aim, sweep, forget } as const
+      return { setTarget, sweep, removeUnused } as const
     })
   }
 ) {}

@@ -45,33 +45,33 @@ interface ChunkStatements {
   readonly statements: ReadonlyArray<Statements.Statement>
 }
 
-const comparedOf = (chunk: ScannedChunk): ChunkStatements => ({
+const withStatements = (chunk: ScannedChunk): ChunkStatements => ({
   chunk,
   statements: Statements.statementsOf(chunk.content)
 })
 
 interface Contradiction {
   readonly chunk: ScannedChunk
-  readonly said: Statements.Statement
+  readonly statement: Statements.Statement
   readonly reasons: ReadonlyArray<Statements.Disagreement>
-  readonly alike: number
+  readonly similarity: number
 }
 
 /** Contradictions of one statement, at most one per passage. */
-const against = (
+const contradictionsWith = (
   statement: Statements.Statement,
   others: ReadonlyArray<ChunkStatements>
 ): ReadonlyArray<Contradiction> =>
   others.flatMap(({ chunk, statements }) => {
     // A passage that also contains the same statement does not contradict it.
     if (statements.some((other) => Statements.isSame(statement, other))) return []
-    const found = statements.flatMap((said): ReadonlyArray<Contradiction> => {
-      const reasons = Statements.disagreements(statement, said)
+    const found = statements.flatMap((other): ReadonlyArray<Contradiction> => {
+      const reasons = Statements.disagreements(statement, other)
       return reasons.length === 0
         ? []
-        : [{ chunk, said, reasons, alike: Statements.similarity(statement, said) }]
+        : [{ chunk, statement: other, reasons, similarity: Statements.similarity(statement, other) }]
     })
-    return found.toSorted((one, other) => other.alike - one.alike).slice(0, 1)
+    return found.toSorted((one, other) => other.similarity - one.similarity).slice(0, 1)
   })
 
 const contradictionsOf = (
@@ -79,19 +79,19 @@ const contradictionsOf = (
   others: ReadonlyArray<ChunkStatements>
 ): ReadonlyArray<NewFinding> =>
   statements.flatMap((statement) => {
-    const found = against(statement, others)
+    const found = contradictionsWith(statement, others)
     if (new Set(found.map((one) => one.chunk.documentId)).size > maxVariants) return []
-    return found.map(({ alike, chunk: other, reasons, said }) => {
-      const pair = [`${chunk.id} ${statement.text}`, `${other.id} ${said.text}`].toSorted()
+    return found.map(({ chunk: otherChunk, reasons, similarity, statement: other }) => {
+      const pair = [`${chunk.id} ${statement.text}`, `${otherChunk.id} ${other.text}`].toSorted()
       return {
         id: idOf("contradiction", ...pair),
         kind: "contradiction" as const,
         chunkId: chunk.id,
-        otherChunkId: other.id,
+        otherChunkId: otherChunk.id,
         said: statement.text,
-        otherSaid: said.text,
+        otherSaid: other.text,
         reasons,
-        weight: 1 + alike
+        weight: 1 + similarity
       }
     })
   })
@@ -124,9 +124,9 @@ const duplicatesOf = (
   })
 
 /** The cursor of an item: its weight, by which the list is sorted, and its id. */
-const afterOf = ({ id, weight }: { readonly weight: number; readonly id: string }): string =>
+const cursorOf = ({ id, weight }: { readonly weight: number; readonly id: string }): string =>
   `${weight} ${id}`
-const placeOf = (after: string) => {
+const parseCursor = (after: string) => {
   const [weight = "", id = ""] = after.split(" ")
   return { weight: Number(weight), id }
 }
@@ -138,11 +138,11 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
     const agents = yield* AgentStore
 
     const compare = Effect.fn("Findings.compare")(function* (scope: AgentScope, chunk: ScannedChunk) {
-      const own = comparedOf(chunk)
+      const own = withStatements(chunk)
       const anchors = own.statements.map(Statements.indexKeysOf)
       const all = [...new Set(anchors.flat())]
-      const near = all.length === 0 ? [] : yield* store.neighbours(scope, chunk, all, maxNeighbours)
-      const others = near.map(comparedOf)
+      const neighbours = all.length === 0 ? [] : yield* store.neighbours(scope, chunk, all, maxNeighbours)
+      const others = neighbours.map(withStatements)
       yield* yieldToEventLoop
       yield* store.keep(scope, [...contradictionsOf(own, others), ...duplicatesOf(own, others)])
       yield* store.keepStatements(
@@ -171,7 +171,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       )
     })
 
-    const round = Effect.fn("Findings.round")(function* (scan: Scan) {
+    const compareNext = Effect.fn("Findings.round")(function* (scan: Scan) {
       const version = yield* store.liveVersion(scan)
       const chunks = yield* store.next(scan, batchSize)
       yield* Effect.forEach(chunks, (chunk) => compare(scan, chunk), { discard: true })
@@ -186,11 +186,11 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
      * Compares one batch of the agent. The claim is kept when the batch fails: an agent whose passages cannot be compared is
      * then claimed last the next time, and does not hold up the others.
      */
-    const batch = (agent: AgentScope) =>
+    const compareBatch = (agent: AgentScope) =>
       Effect.gen(function* () {
         const claimed = yield* store.claim(agent)
         if (Option.isNone(claimed)) return "none" as const
-        return yield* round(claimed.value).pipe(
+        return yield* compareNext(claimed.value).pipe(
           sql.withTransaction,
           Effect.as("compared" as const),
           Effect.catchAllCause((cause) =>
@@ -213,14 +213,14 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
         const next: Array<AgentScope> = []
         for (const agent of open) {
           if (done++ >= maxBatches) next.push(agent)
-          else if ((yield* batch(agent)) === "compared") {
+          else if ((yield* compareBatch(agent)) === "compared") {
             next.push(agent)
             compared += 1
           }
         }
         open = next
       }
-      // Without one that was compared, another process does it, or none of them can be.
+      // When nothing was compared, another process compares them, or none of them can be compared.
       return compared > 0 && (open.length > 0 || due.length === maxBatches)
     }).pipe(Effect.withSpan("Findings.sweep"))
 
@@ -245,9 +245,9 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
         kind,
         dismissed,
         limit,
-        after: after === undefined ? undefined : placeOf(after)
+        after: after === undefined ? undefined : parseCursor(after)
       })
-      const { next, rows } = pageBy(found, limit, afterOf)
+      const { next, rows } = pageBy(found, limit, cursorOf)
       const { behind, ...counts } = yield* store.summary(scope, { dismissed })
       return {
         findings: rows.map(({ weight: _, ...finding }) => finding),

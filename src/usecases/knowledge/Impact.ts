@@ -1,5 +1,6 @@
 /** Lists answers whose cited passages have since changed or been removed, and replays their turns. */
 import { createHash } from "node:crypto"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
@@ -22,18 +23,18 @@ import {
 import { Experiments } from "../agents/Experiments.ts"
 import { gap } from "../chat/grounding/Passages.ts"
 import { ReportPermits } from "../conversations/ReportPermits.ts"
-import { afterOf, placeOf, reportTime } from "../conversations/ReportTime.ts"
+import { cursorOf, parseCursor, reportTime } from "../conversations/ReportTime.ts"
 
 /** Maximum turns of a report; the newest are used. */
 const maxTurns = 2_000
 /** Texts that one statement compares. */
-const batch = 100
+const batchSize = 100
 const maxRunIds = 5
 const maxPassages = 10
 
 type ImpactRequest = Pick<ReplayImpact, "from" | "sourceId" | "to">
 
-interface Affected extends CitingRow {
+interface AffectedTurn extends CitingRow {
   readonly changed: ReadonlyArray<PassageState>
 }
 
@@ -48,7 +49,7 @@ const passageOf = ({ hash: _, state, ...passage }: PassageState): ReadonlyArray<
   state === "same" ? [] : [{ ...passage, text: passage.text.toWellFormed(), state }]
 
 /** Turns of one question, newest first. */
-const answerOf = (key: string, turns: ReadonlyArray<Affected>): ReadonlyArray<ImpactAnswer> => {
+const answerOf = (key: string, turns: ReadonlyArray<AffectedTurn>): ReadonlyArray<ImpactAnswer> => {
   const [newest] = turns
   if (newest === undefined) return []
   const passages = new Map(turns.flatMap(({ changed }) => changed).map((one) => [keyOf(one), one]))
@@ -66,8 +67,8 @@ const answerOf = (key: string, turns: ReadonlyArray<Affected>): ReadonlyArray<Im
 }
 
 /** The most frequent answer first, then the newest. */
-const ranked = (turns: ReadonlyArray<Affected>): ReadonlyArray<ImpactAnswer> => {
-  const byQuestion = new Map<string, Array<Affected>>()
+const ranked = (turns: ReadonlyArray<AffectedTurn>): ReadonlyArray<ImpactAnswer> => {
+  const byQuestion = new Map<string, Array<AffectedTurn>>()
   for (const turn of turns) {
     const key = questionKey(turn.question)
     const known = byQuestion.get(key)
@@ -96,10 +97,10 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
         ...new Map(turns.flatMap(({ passages }) => passages).map((one) => [keyOf(one), one])).values()
       ]
       const states = new Map<string, PassageState>()
-      for (let start = 0; start < used.length; start += batch)
-        for (const state of yield* store.states(scope, used.slice(start, start + batch), gap))
+      for (const batch of Arr.chunksOf(used, batchSize))
+        for (const state of yield* store.states(scope, batch, gap))
           if (state.state !== "same") states.set(keyOf(state), state)
-      const affected = turns.flatMap((turn): ReadonlyArray<Affected> => {
+      const affected = turns.flatMap((turn): ReadonlyArray<AffectedTurn> => {
         const changed = turn.passages.flatMap((one) => states.get(keyOf(one)) ?? [])
         return changed.length === 0 ? [] : [{ ...turn, changed }]
       })
@@ -123,7 +124,7 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
       request: ImpactRequest,
       page: { readonly limit: number; readonly after: string | undefined }
     ) {
-      const before = page.after === undefined ? null : placeOf(page.after)
+      const before = page.after === undefined ? null : parseCursor(page.after)
       const scope = yield* scopeOf(
         tenant,
         agentId,
@@ -133,7 +134,7 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
       const start = before === null ? 0 : all.findIndex(({ id }) => id === before.id) + 1
       const answers = before !== null && start === 0 ? [] : all.slice(start, start + page.limit)
       const last = answers.at(-1)
-      const next = last !== undefined && start + answers.length < all.length ? afterOf(scope, last.id) : null
+      const next = last !== undefined && start + answers.length < all.length ? cursorOf(scope, last.id) : null
       return { from: scope.from, to: scope.to, ...read, answers, next }
     })
 

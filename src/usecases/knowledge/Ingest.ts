@@ -83,7 +83,7 @@ const maxAbandonedPerSweep = 100
  * The services that reading needs. A smaller context is faster: it is copied for each span and compared for each fiber,
  * about a dozen times a page.
  */
-const needed = Context.pick(
+const pickReaderServices = Context.pick(
   OutboundHttp,
   DocumentParser,
   TextRecognition,
@@ -95,12 +95,12 @@ const needed = Context.pick(
 
 const Payload = Schema.Struct({ tenantId: TenantId, jobId: IngestionJobId })
 
-type OwnConfig = Extract<StoredSourceConfig, { readonly type: OwnType }>
+type BuiltInConfig = Extract<StoredSourceConfig, { readonly type: OwnType }>
 
-const isOwn = (source: StoredSourceConfig): source is OwnConfig => source.type !== "CONNECTOR"
+const isBuiltIn = (source: StoredSourceConfig): source is BuiltInConfig => source.type !== "CONNECTOR"
 
 /** The address of the crawl entry of a source of which nothing could be read. */
-const addressOf = ({ config }: OwnConfig): string => {
+const addressOf = ({ config }: BuiltInConfig): string => {
   if ("sitemapUrl" in config && config.sitemapUrl !== undefined) return config.sitemapUrl
   if ("url" in config && config.url !== undefined) return config.url
   if ("fileUrl" in config) return config.fileUrl
@@ -130,7 +130,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
           config: task.config
         }).pipe(
           Effect.mapError(() => invalidConfig),
-          Effect.filterOrFail(isOwn, () => invalidConfig)
+          Effect.filterOrFail(isBuiltIn, () => invalidConfig)
         )
         const added = yield* read(source, { maxDocuments, journal: ledger.journal }).pipe(
           Stream.filterEffect(ledger.isChanged),
@@ -143,7 +143,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
           Effect.tapErrorTag("ReaderError", (error) => ledger.recordFailure(addressOf(source), error)),
           // The entries of an interrupted attempt are stored too, because they help to find the cause.
           Effect.ensuring(ledger.flush),
-          Effect.mapInputContext((context: Context.Context<ReaderServices>) => needed(context)),
+          Effect.mapInputContext((context: Context.Context<ReaderServices>) => pickReaderServices(context)),
           Effect.provideService(ModelRuntime, model(task, "image", describeTimeout))
         )
         const kept = ledger.kept()
@@ -241,10 +241,10 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
      * Returns true when there may be more.
      */
     const sweep = Effect.gen(function* () {
-      const left = yield* jobs.withoutQueueJob(maxAbandonedPerSweep)
-      yield* Effect.forEach(left, ({ id, ...scope }) => failStopped(scope, id), { discard: true })
-      if (left.length > 0) yield* Effect.logWarning("Ingestion jobs without a worker were ended", left.length)
-      return left.length === maxAbandonedPerSweep
+      const abandoned = yield* jobs.withoutQueueJob(maxAbandonedPerSweep)
+      yield* Effect.forEach(abandoned, ({ id, ...scope }) => failStopped(scope, id), { discard: true })
+      if (abandoned.length > 0) yield* Effect.logWarning("Ingestion jobs without a worker were ended", abandoned.length)
+      return abandoned.length === maxAbandonedPerSweep
     }).pipe(Effect.withSpan("Ingest.sweep"))
 
     return { process, failAbandoned, sweep } as const

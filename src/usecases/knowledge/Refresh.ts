@@ -11,8 +11,8 @@ import { Sources } from "./Sources.ts"
 /** Maximum sources that one sweep queues; the next sweep continues. */
 const maxSourcesPerSweep = 200
 /** Pause before a source is tried again whose tenant has no ingestion jobs left. */
-const usedUpRetryDelay = Duration.hours(1)
-const usedUp = "The scheduled reading waits: the ingestion jobs of this period are used up."
+const limitRetryDelay = Duration.hours(1)
+const limitReachedMessage = "The scheduled reading waits: the ingestion jobs of this period are used up."
 
 export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refresh", {
   effect: Effect.gen(function* () {
@@ -21,7 +21,7 @@ export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refre
     const sources = yield* Sources
 
     /** Processes one due source in a transaction. False when none is due. */
-    const one = Effect.gen(function* () {
+    const syncNextDue = Effect.gen(function* () {
       const now = yield* DateTime.now
       const due = yield* store.claim(now)
       if (Option.isNone(due)) return false
@@ -31,7 +31,7 @@ export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refre
         withOwner(scope.tenantId),
         Effect.zipRight(store.recordRefresh(scope, id, now)),
         Effect.catchTags({
-          LIMIT_EXCEEDED: () => store.postpone(scope, id, now, usedUpRetryDelay, usedUp),
+          LIMIT_EXCEEDED: () => store.postpone(scope, id, now, limitRetryDelay, limitReachedMessage),
           NOT_FOUND: () => Effect.void
         })
       )
@@ -43,7 +43,7 @@ export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refre
      */
     const sweep = Effect.fn("Refresh.sweep")(function* () {
       let done = 0
-      while (done < maxSourcesPerSweep && (yield* one)) done++
+      while (done < maxSourcesPerSweep && (yield* syncNextDue)) done++
       return done
     })
 

@@ -9,8 +9,8 @@ import { indexChunk } from "../../search/Indexing.ts"
 import { isEnglish } from "../../search/Language.ts"
 import { type IndexedChunk, type OutdatedDocument, ReindexStore } from "../../store/knowledge/Reindex.ts"
 
-/** Documents of one round. */
-const batch = 100
+/** Documents of one sweep. */
+const batchSize = 100
 /** Chunks processed before yielding to the event loop, as in ingestion. */
 const chunksBetweenPauses = 8
 /** Chunks from which the language of a document is detected. */
@@ -27,19 +27,19 @@ export class Reindex extends Effect.Service<Reindex>()("usecases/knowledge/Reind
         const sample = chunks.slice(0, languageSample).map(({ content }) => content)
         const english = isEnglish(sample.join("\n\n")) ?? true
         const rows: Array<IndexedChunk> = []
-        for (const [place, chunk] of chunks.entries()) {
+        for (const [index, chunk] of chunks.entries()) {
           const row = indexChunk({ title: document.title, ...chunk }, english)
           rows.push({ id: chunk.id, ...row })
-          if (place % chunksBetweenPauses === 0) yield* yieldToEventLoop
+          if (index % chunksBetweenPauses === 0) yield* yieldToEventLoop
         }
         yield* store.replace(document, rows, embedder.englishOnly === true ? embedder.profile : null)
       })
 
     /** Returns true when there may be more to do. */
     const sweep = Effect.gen(function* () {
-      const documents = yield* store.outdatedDocuments(batch)
+      const documents = yield* store.outdatedDocuments(batchSize)
       yield* Effect.forEach(documents, reindex, { discard: true })
-      return documents.length === batch
+      return documents.length === batchSize
     }).pipe(Effect.withSpan("Reindex.sweep"))
 
     return { sweep } as const

@@ -7,7 +7,7 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { withoutServices } from "../../concurrency/WithoutServices.ts"
 import type { Chunk, RetrieveRequest } from "../../domain/knowledge/Chunk.ts"
 
-const view: (found: FoundChunk) => Chunk = Struct.pick(
+const toChunk: (found: FoundChunk) => Chunk = Struct.pick(
   "id",
   "documentId",
   "sourceName",
@@ -24,7 +24,7 @@ export class Retrieve extends Effect.Service<Retrieve>()("usecases/knowledge/Ret
     const run = CheapSpans.fn("Retrieve.run")(function* (scope: ReadScope, request: RetrieveRequest) {
       const { filter, minScore, query: text, topK } = request
       const { chunks } = yield* search.search(scope, { text, topK, minScore, filter })
-      return { chunks: chunks.map(view) }
+      return { chunks: chunks.map(toChunk) }
     }, withoutServices)
     return { run } as const
   })

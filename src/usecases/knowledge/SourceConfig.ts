@@ -25,11 +25,11 @@ export const invalid = (issues: ReadonlyArray<ReturnType<typeof issue>>) =>
     details: { issues: issues.slice(0, 50) }
   })
 
-/** The validation error, with paths below `place` in the request. */
-export const refused = (error: ParseResult.ParseError, place: ReadonlyArray<string> = []) =>
+/** The validation error, with `prefix` before each path. */
+export const refused = (error: ParseResult.ParseError, prefix: ReadonlyArray<string> = []) =>
   invalid(
     ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path, message }) =>
-      issue([...place, ...path], message)
+      issue([...prefix, ...path], message)
     )
   )
 
@@ -47,8 +47,8 @@ export const changeConfig = Effect.fn("SourceConfig.changeConfig")(function* (
     const next: Config = created.config
     return next
   }
-  const given = yield* Effect.mapError(decodeUploaded({ config }), (error) => refused(error))
-  const { artifact, ...rest } = given.config
+  const decoded = yield* Effect.mapError(decodeUploaded({ config }), (error) => refused(error))
+  const { artifact, ...rest } = decoded.config
   if (artifact !== undefined && artifact !== stored.value) {
     return yield* invalid([
       issue(["config", "artifact"], "The uploaded document stays: add a source for another one")

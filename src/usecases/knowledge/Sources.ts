@@ -140,10 +140,10 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     })
 
     /** Returns the earlier response for the key, else runs `make`. Both happen in one transaction. */
-    const once = <E, R>(key: AgentKey, idempotencyKey: string, make: Effect.Effect<Created, E, R>) =>
+    const withIdempotencyKey = <E, R>(key: AgentKey, idempotencyKey: string, make: Effect.Effect<Created, E, R>) =>
       Effect.gen(function* () {
-        const known = yield* idempotency.claim(key, idempotencyKey)
-        if (Option.isSome(known)) return yield* Effect.orDie(decodeCreated(known.value))
+        const earlier = yield* idempotency.claim(key, idempotencyKey)
+        if (Option.isSome(earlier)) return yield* Effect.orDie(decodeCreated(earlier.value))
         const created = yield* make
         const answer = yield* Effect.orDie(encodeCreated(created))
         yield* idempotency.answer(key, idempotencyKey, answer)
@@ -162,7 +162,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       scope: AgentScope,
       { name, labels = [], autoSync = true, ...given }: CreateSource
     ) {
-      const settings = given.type === "CONNECTOR" ? yield* connectors.made(given.config) : given
+      const settings = given.type === "CONNECTOR" ? yield* connectors.validateNew(given.config) : given
       return yield* inTransaction(insert(scope, { type: given.type, name, labels, autoSync, ...settings }))
     })
 
@@ -173,7 +173,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       idempotencyKey?: string
     ) {
       const make = add(key, source)
-      return yield* idempotencyKey === undefined ? make : inTransaction(once(key, idempotencyKey, make))
+      return yield* idempotencyKey === undefined ? make : inTransaction(withIdempotencyKey(key, idempotencyKey, make))
     })
 
     /** Stores the original and adds its source: a document, or a ZIP of documents. */
@@ -204,7 +204,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       const found = yield* get(scope, id)
       const isConnector = found.type === "CONNECTOR"
       const settings =
-        isConnector && config !== undefined ? yield* connectors.changed(scope, found, config) : undefined
+        isConnector && config !== undefined ? yield* connectors.validateChange(scope, found, config) : undefined
       const checked =
         settings?.config ??
         (config === undefined ? undefined : yield* SourceConfig.changeConfig(found, config))

@@ -12,7 +12,7 @@ import { type ConversionCursor, conversionStart, VectorEncodingStore } from "../
 import { VectorIndexStore } from "../../store/knowledge/VectorIndexes.ts"
 
 /** Vectors per transaction: less than a tenth of a second. */
-const batch = 250
+const batchSize = 250
 /** Pause between two batches, for other work of the database. */
 const batchPause = Duration.millis(5)
 /** Interval between two reports of progress. */
@@ -30,19 +30,19 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
       Effect.logInfo(`${done} of ${Math.max(done, all)} vectors are converted`)
 
     /** Converts all vectors that wait, from the first agent to the last. Returns their number. */
-    const pass = (all: number) =>
+    const convertPass = (all: number) =>
       Effect.gen(function* () {
-        let place: ConversionCursor | null = conversionStart
+        let cursor: ConversionCursor | null = conversionStart
         let done = 0
-        let reported = yield* Clock.currentTimeMillis
-        while (place !== null) {
+        let lastReportAt = yield* Clock.currentTimeMillis
+        while (cursor !== null) {
           const { count, next }: { readonly count: number; readonly next: ConversionCursor | null } =
-            yield* encoding.convert(place, batch)
+            yield* encoding.convert(cursor, batchSize)
           done += count
-          place = next
+          cursor = next
           const now = yield* Clock.currentTimeMillis
-          if (now - reported >= Duration.toMillis(reportInterval)) {
-            reported = now
+          if (now - lastReportAt >= Duration.toMillis(reportInterval)) {
+            lastReportAt = now
             yield* report(done, all)
           }
           yield* Effect.sleep(batchPause)
@@ -54,14 +54,17 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
     const convert = Effect.gen(function* () {
       const all = yield* encoding.countWaiting
       let total = 0
-      for (let done = all; done > 0; total += done) done = yield* pass(all - total)
+      for (let done = all; done > 0; total += done) done = yield* convertPass(all - total)
       if (total > 0) yield* report(total, all)
       yield* copies.remove
       return total
     }).pipe(Effect.withSpan("VectorStorage.convert"))
 
-    /** Builds missing indexes of agents with more than so many chunks, one by one, and removes those of smaller ones. */
-    const tendIndexes = (largerThan: number) =>
+    /**
+     * Builds missing indexes of agents with more chunks than `largerThan`, one by one, and removes those of smaller
+     * agents.
+     */
+    const maintainIndexes = (largerThan: number) =>
       Effect.gen(function* () {
         const change = yield* indexes.tend(largerThan)
         if (change === null) return false
@@ -74,7 +77,7 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
       }).pipe(Effect.repeat({ while: (more) => more }), Effect.withSpan("VectorStorage.indexes"))
 
     /** Runs forever. A failure is logged and retried. */
-    const work = Effect.zipRight(convert, tendIndexes(maxComparedVectors)).pipe(
+    const work = Effect.zipRight(convert, maintainIndexes(maxComparedVectors)).pipe(
       Effect.catchAllCause((cause) =>
         Effect.logWarning("Vectors could not be kept as search needs them", cause)
       ),
@@ -82,6 +85,6 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
       Effect.asVoid
     )
 
-    return { convert, tendIndexes, work } as const
+    return { convert, maintainIndexes, work } as const
   })
 }) {}

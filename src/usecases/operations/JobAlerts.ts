@@ -14,7 +14,7 @@ import { type Failures, jobsFailed, OutgoingMailStore } from "../../store/accoun
 export class AlertRecipient extends Context.Tag("usecases/AlertRecipient")<AlertRecipient, string | null>() {}
 
 /** Minimum interval between two e-mails about one queue, across all processes. */
-const silence = "5 minutes"
+const minAlertInterval = "5 minutes"
 
 /** The same failures have the same id: the server may have taken a mail that it did not acknowledge in time. */
 const idOf = ({ failed, ids, last, queue }: Failures) =>
@@ -40,8 +40,8 @@ export class JobAlerts extends Effect.Service<JobAlerts>()("usecases/operations/
     const mails = yield* OutgoingMailStore
     const recipient = yield* AlertRecipient
 
-    const tell = Effect.fn("JobAlerts.tell")(function* (to: string, found: Failures) {
-      if (!(yield* dedupe.claim(`alert:${found.queue}`, silence))) return
+    const sendAlert = Effect.fn("JobAlerts.tell")(function* (to: string, found: Failures) {
+      if (!(yield* dedupe.claim(`alert:${found.queue}`, minAlertInterval))) return
       const kind = jobsFailed(found.queue)
       const id = yield* mails.insert({ tenantId: null, recipient: to, kind, createdAt: found.until })
       const subject = `Spoke: ${found.failed} failed in ${found.queue}`
@@ -59,7 +59,7 @@ export class JobAlerts extends Effect.Service<JobAlerts>()("usecases/operations/
     /** Reports failures since the last e-mail, one e-mail per queue. Does nothing without recipient or mail server. */
     const sweep = Effect.gen(function* () {
       if (recipient === null || !mailer.configured) return
-      for (const found of yield* mails.failures) yield* tell(recipient, found)
+      for (const found of yield* mails.failures) yield* sendAlert(recipient, found)
     }).pipe(Effect.withSpan("JobAlerts.sweep"))
 
     return { sweep } as const

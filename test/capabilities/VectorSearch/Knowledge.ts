@@ -151,8 +151,8 @@ export const known = (scope: AgentScope, documents: ReadonlyArray<Written>, name
 
 /** What workers do in the background: vectors are converted, and agents of more than so many chunks have an index. */
 export const keepVectors = (largerThan: number) =>
-  Effect.flatMap(VectorStorage, ({ convert, tendIndexes }) =>
-    Effect.zipRight(convert, tendIndexes(largerThan))
+  Effect.flatMap(VectorStorage, ({ convert, maintainIndexes }) =>
+    Effect.zipRight(convert, maintainIndexes(largerThan))
   ).pipe(
     Effect.provide(
       VectorStorage.Default.pipe(

@@ -6,7 +6,7 @@ import { newId } from "../../../src/domain/Ids.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { type Heading, StartStore } from "../../../src/store/agents/Starts.ts"
 import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
-import { questionsOf } from "../../../src/usecases/agents/Questions.ts"
+import { suggestedQuestions } from "../../../src/usecases/agents/SuggestedQuestions.ts"
 import { Starts } from "../../../src/usecases/agents/Starts.ts"
 import { SourceScopes } from "../../../src/usecases/knowledge/SourceScopes.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -135,7 +135,7 @@ eachEngineLive("The guided start", (it) => {
 
 describe("Questions of headings", () => {
   const one = (text: string, english = true, beginning = "") =>
-    questionsOf([heading(text, "", english, beginning)])[0]
+    suggestedQuestions([heading(text, "", english, beginning)])[0]
 
   plain("are sentences of English content", () => {
     expect(one("Add a source")).toBe("How do I add a source?")
@@ -197,7 +197,7 @@ describe("Questions of headings", () => {
         one(text)
       )
     ).toEqual(Array.from({ length: 6 }, () => undefined))
-    const found = questionsOf([
+    const found = suggestedQuestions([
       heading("Is it new?", "One"),
       heading("Is it old?", "One"),
       heading("Is it old?", "One"),
@@ -205,6 +205,6 @@ describe("Questions of headings", () => {
       heading("Warranty", "Three")
     ])
     expect(found).toEqual(["Is it new?", "Is it blue?", "What should I know about “Warranty”?"])
-    expect(questionsOf([heading("Is it new?", "One"), heading("Is it old?", "One")])).toHaveLength(2)
+    expect(suggestedQuestions([heading("Is it new?", "One"), heading("Is it old?", "One")])).toHaveLength(2)
   })
 })

@@ -100,7 +100,7 @@ const work = Effect.gen(function* () {
     yield* sql`delete from queue_jobs where id = ${id}`
   }
 })
-const aim = Effect.flatMap(EmbeddingProfiles, (profiles) => profiles.aim)
+const setTarget = Effect.flatMap(EmbeddingProfiles, (profiles) => profiles.setTarget)
 const sweep = Effect.flatMap(EmbeddingProfiles, (profiles) => profiles.sweep)
 
 /** An agent that answers with vectors of `small`. */
@@ -125,7 +125,7 @@ eachEngineLive("Changing the embedding model", (it) => {
       Effect.gen(function* () {
         const { scope } = yield* before(["restoring a backup", "renewing a passport"])
         yield* Effect.gen(function* () {
-          yield* aim
+          yield* setTarget
           const whole = yield* search(scope, "restore backups")
           expect(whole.degraded).toBe(false)
           expect(whole.chunks[0]?.semantic).toBeGreaterThan(0)
@@ -153,7 +153,7 @@ eachEngineLive("Changing the embedding model", (it) => {
           }
         }
         yield* Effect.gen(function* () {
-          yield* aim
+          yield* setTarget
           yield* sweep
           expect(yield* activeOf(scope)).toBe(small.profile)
           expect((yield* search(scope, "restore backups")).degraded).toBe(false)
@@ -166,7 +166,7 @@ eachEngineLive("Changing the embedding model", (it) => {
     Effect.gen(function* () {
       const { scope } = yield* before(["restoring a backup"])
       yield* Effect.gen(function* () {
-        yield* aim
+        yield* setTarget
         const found = yield* search(scope, "backup")
         expect(found.degraded).toBe(true)
         expect(found.chunks.map(({ semantic, text }) => [semantic, text])).toEqual([
@@ -183,7 +183,7 @@ eachEngineLive("Changing the embedding model", (it) => {
     Effect.gen(function* () {
       const { ids, scope } = yield* before(["restoring a backup", "renewing a passport", "baking bread"])
       yield* Effect.gen(function* () {
-        yield* aim
+        yield* setTarget
         const writers = yield* Effect.fork(
           Effect.forEach(
             ids,
@@ -230,7 +230,7 @@ eachEngineLive("Changing the embedding model", (it) => {
     Effect.gen(function* () {
       const { scope } = yield* before(["one", "two", "three"])
       yield* Effect.gen(function* () {
-        yield* aim
+        yield* setTarget
         yield* sweep
         const sql = yield* SqlClient.SqlClient
         const [first] = yield* sql<{ source: SourceId }>`
@@ -243,7 +243,7 @@ eachEngineLive("Changing the embedding model", (it) => {
       yield* sweep.pipe(Effect.provide(Layer.fresh(started(small, [large]))))
       expect(yield* activeOf(scope)).toBe(small.profile)
       yield* Effect.gen(function* () {
-        yield* aim
+        yield* setTarget
         yield* sweep
         yield* work
         expect(yield* activeOf(scope)).toBe(large.profile)
@@ -257,14 +257,14 @@ eachEngineLive("Changing the embedding model", (it) => {
       const { scope } = yield* before(["one"])
       yield* Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
-        const { forget } = yield* EmbeddingProfiles
-        yield* aim
+        const { removeUnused } = yield* EmbeddingProfiles
+        yield* setTarget
         yield* sweep
         yield* work
-        yield* forget
+        yield* removeUnused
         expect(yield* vectorsOf(small.profile)).toBe(1)
         yield* sql`update agent_stats set profile_since = now() - interval '8 days' where agent_id = ${scope.agentId}`
-        yield* forget
+        yield* removeUnused
         expect([yield* vectorsOf(small.profile), yield* vectorsOf(large.profile)]).toEqual([0, 1])
       }).pipe(Effect.provide(Layer.fresh(started(large, [small]))))
     })
@@ -424,7 +424,7 @@ eachEngineLive("Embedding jobs", (it) => {
       const scope = yield* Fixtures.agent()
       const id = yield* source(scope)
       yield* ingest(scope, id, pages)
-      yield* aim
+      yield* setTarget
       expect(Exit.isFailure(yield* Effect.exit(embed(id)))).toBe(true)
       expect(yield* state(scope, id)).toMatchObject({ error: "An unexpected error stopped the job." })
       yield* (yield* Embed).failAbandoned(job(scope.tenantId, id, true))
@@ -442,7 +442,7 @@ eachEngineLive("Embedding jobs", (it) => {
       const scope = yield* Fixtures.agent()
       const id = yield* source(scope)
       yield* ingest(scope, id, pages)
-      yield* aim
+      yield* setTarget
       const failure = yield* Effect.flip(embed(id))
       expect(failure).toMatchObject({ fatal: true, message: "The key is refused." })
       expect(yield* state(scope, id)).toMatchObject({

@@ -1,7 +1,7 @@
 /** The signed-in user, or the token that acts for them, as the actor of audit entries. */
 import * as Effect from "effect/Effect"
 import type { SessionUser } from "../../../domain/accounts/Access.ts"
-import { AuditTrail, type By } from "../../../usecases/accounts/AuditTrail.ts"
+import { AuditTrail, type AuditContext } from "../../../usecases/accounts/AuditTrail.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { RequestId } from "../../server/RequestId.ts"
 
@@ -18,7 +18,7 @@ export const idOf = ({ id }: { readonly id: string }) => id
 /** Makes `change` for the signed-in user, and records it. */
 export const audited = <A, E, R>(
   action: string,
-  change: (user: SessionUser, by: By) => Effect.Effect<A, E, R>,
+  change: (user: SessionUser, by: AuditContext) => Effect.Effect<A, E, R>,
   target: string | ((outcome: A, user: SessionUser) => string)
 ) =>
   Effect.gen(function* () {

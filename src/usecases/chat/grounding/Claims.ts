@@ -26,11 +26,11 @@ interface Mark {
 const marksOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyArray<Mark> => {
   const scanner = new MarkScanner(numbers, { removesOthers: false })
   const marks: Array<Mark> = []
-  let at = 0
+  let offset = 0
   for (const piece of [...scanner.push(reply), ...scanner.flush()]) {
     const length = piece._tag === "Text" ? piece.text.length : `[${piece.number}]`.length
-    if (piece._tag === "Mark") marks.push({ start: at, end: at + length, number: piece.number })
-    at += length
+    if (piece._tag === "Mark") marks.push({ start: offset, end: offset + length, number: piece.number })
+    offset += length
   }
   return marks
 }
@@ -76,11 +76,11 @@ export const claimsOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyA
       numbers: [...new Set(group.map(({ number }) => number))]
     })
   }
-  let place = 0
+  let index = 0
   let before: { readonly span: Span; readonly own: ReadonlyArray<Mark> } | undefined
   for (const sentence of sentencesOf(reply)) {
     const own: Array<Mark> = []
-    for (let mark = marks[place]; mark !== undefined && mark.start < sentence.end; mark = marks[++place])
+    for (let mark = marks[index]; mark !== undefined && mark.start < sentence.end; mark = marks[++index])
       own.push(mark)
     const groups = groupsOf(reply, own)
     if (wordCount(withoutMarks(reply, sentence, own)) > 0) {
@@ -99,7 +99,7 @@ export const claimsOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyA
       // Marks on a line of their own refer to the sentence before them.
       for (const group of groups.slice(0, maxClaims)) add(before.span, before.own, group)
     }
-    if (claims.length >= maxClaims || place >= marks.length) break
+    if (claims.length >= maxClaims || index >= marks.length) break
   }
   return claims.slice(0, maxClaims)
 }

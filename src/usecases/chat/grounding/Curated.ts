@@ -17,12 +17,12 @@ export interface CuratedAnswer {
 }
 
 /** The answer whose question is most similar to `asked`; null when none is similar enough. Chunks come best first. */
-const chosen = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedAnswer | null => {
+const mostSimilar = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedAnswer | null => {
   let best: FoundChunk | undefined
   let bestLikeness = 0
   for (const chunk of chunks) {
-    const alike = similarity(asked, chunk.title)
-    if (alike > bestLikeness) [best, bestLikeness] = [chunk, alike]
+    const likeness = similarity(asked, chunk.title)
+    if (likeness > bestLikeness) [best, bestLikeness] = [chunk, likeness]
   }
   if (best === undefined) return null
   const { documentId, title } = best
@@ -53,7 +53,7 @@ export const find = CheapSpans.fn("Curated.find")(function* (
     // A reranker could leave out an exact question. Its order would not be used.
     rerank: false
   })
-  return chosen(asked, chunks)
+  return mostSimilar(asked, chunks)
 })
 
 /** `curated` first, then other passages. At most `topK`, unless the answer itself has more. */

@@ -24,16 +24,16 @@ interface CheckedClaim {
   readonly verdict: Verdict
 }
 
-const gravity: Record<Supported, number> = { no: 3, partly: 2, yes: 1 }
-const gravityOf = ({ verdict: { supported } }: CheckedClaim): number =>
-  supported === null ? 0 : gravity[supported]
+const severity: Record<Supported, number> = { no: 3, partly: 2, yes: 1 }
+const severityOf = ({ verdict: { supported } }: CheckedClaim): number =>
+  supported === null ? 0 : severity[supported]
 
 /** The citation with its least supported statement; the first of equal ones. */
-const annotated = (citation: Citation, judged: ReadonlyArray<CheckedClaim>): Citation => {
-  const own = judged.filter(({ claim }) => claim.numbers.includes(citation.index))
+const withVerdict = (citation: Citation, checked: ReadonlyArray<CheckedClaim>): Citation => {
+  const own = checked.filter(({ claim }) => claim.numbers.includes(citation.index))
   const [first, ...others] = own
   if (first === undefined) return citation
-  const worst = others.reduce((one, other) => (gravityOf(other) > gravityOf(one) ? other : one), first)
+  const worst = others.reduce((one, other) => (severityOf(other) > severityOf(one) ? other : one), first)
   const { claim, verdict } = worst
   const span = verdict.spans.find(({ index }) => index === citation.index)
   return {
@@ -77,16 +77,16 @@ export const check = CheapSpans.fn("Grounding.check")(function* (
     })),
     cancelled
   )
-  const judged = claims.flatMap((claim, place) => {
-    const verdict = verdicts[place]
+  const checked = claims.flatMap((claim, index) => {
+    const verdict = verdicts[index]
     return verdict === undefined ? [] : [{ claim, verdict }]
   })
   const grounding: Grounding = {
-    citations: citations.map((citation) => annotated(citation, judged)),
-    isUnsupported: judged.some(({ verdict }) => verdict.supported === "no"),
+    citations: citations.map((citation) => withVerdict(citation, checked)),
+    isUnsupported: checked.some(({ verdict }) => verdict.supported === "no"),
     payload: {
       checker: checker.name,
-      statements: judged.map(({ claim: { end, numbers, start }, verdict: { reasons, supported } }) => ({
+      statements: checked.map(({ claim: { end, numbers, start }, verdict: { reasons, supported } }) => ({
         start,
         end,
         cites: numbers,

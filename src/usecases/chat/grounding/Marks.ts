@@ -64,9 +64,9 @@ export class MarkScanner {
   private open: Array<string> = []
   private blanks = ""
   /** True right after a mark was removed. */
-  private removed = false
-  /** The mark that was just removed, until the next character shows that it is not the text of a link. */
-  private mayBeLink: string | null = null
+  private wasRemoved = false
+  /** The mark that was just removed, until the next character shows whether it is the text of a link. */
+  private removedMark: string | null = null
   private last = "\n"
   private pieces: Array<Piece> = []
   private text = ""
@@ -78,18 +78,18 @@ export class MarkScanner {
 
   /** The text that is final after `delta`. */
   push(delta: string): ReadonlyArray<Piece> {
-    for (let place = 0; place < delta.length; place++) this.read(delta.charAt(place))
-    return this.taken()
+    for (let index = 0; index < delta.length; index++) this.read(delta.charAt(index))
+    return this.takePieces()
   }
 
   /** The text held back, at the end of the text. */
   flush(): ReadonlyArray<Piece> {
-    if (this.removed) this.blanks = ""
+    if (this.wasRemoved) this.blanks = ""
     this.release()
-    return this.taken()
+    return this.takePieces()
   }
 
-  private taken(): ReadonlyArray<Piece> {
+  private takePieces(): ReadonlyArray<Piece> {
     if (this.text !== "") this.pieces.push({ _tag: "Text", text: this.text })
     this.text = ""
     const { pieces } = this
@@ -99,10 +99,10 @@ export class MarkScanner {
 
   private show(text: string): void {
     if (text === "") return
-    for (let place = 0; place < text.length; place++) this.code.read(text.charAt(place))
+    for (let index = 0; index < text.length; index++) this.code.read(text.charAt(index))
     this.text += text
     this.last = text.charAt(text.length - 1)
-    this.removed = false
+    this.wasRemoved = false
   }
 
   private mark(number: number): void {
@@ -111,7 +111,7 @@ export class MarkScanner {
     this.pieces.push({ _tag: "Mark", number })
     this.code.read("]")
     this.last = "]"
-    this.removed = false
+    this.wasRemoved = false
   }
 
   /** Emits what was held back. */
@@ -123,8 +123,8 @@ export class MarkScanner {
   }
 
   private read(character: string): void {
-    const text = this.mayBeLink
-    this.mayBeLink = null
+    const text = this.removedMark
+    this.removedMark = null
     if (text !== null && character === "(") {
       this.release()
       return this.show(`${text}](`)
@@ -140,14 +140,14 @@ export class MarkScanner {
       return
     }
     if (top === undefined && (character === " " || character === "\t")) return this.readBlank(character)
-    if (this.removed && this.open.length === 0) this.resume(character)
+    if (this.wasRemoved && this.open.length === 0) this.resume(character)
     this.release()
     this.show(character)
   }
 
   private readBlank(character: string): void {
     // Of the blanks on both sides of a removed mark, those before it stay.
-    if (this.removed && (this.blanks !== "" || this.last === "\n")) return
+    if (this.wasRemoved && (this.blanks !== "" || this.last === "\n")) return
     this.blanks += character
     if (this.blanks.length > maxBlanks) this.release()
   }
@@ -176,8 +176,8 @@ export class MarkScanner {
     }
     if (isMark && isAlone && this.removesOthers) {
       this.open.pop()
-      this.removed = true
-      this.mayBeLink = top
+      this.wasRemoved = true
+      this.removedMark = top
       return
     }
     this.release()

@@ -1,13 +1,13 @@
 /** The minimum scores of the passages that a chat turn reads. */
 
 /**
- * Minimum for a chat turn where words alone decide. It is low: few passages have a third of a question's words, and the
+ * Upper bound of the minimum score by words alone. It is low: few passages have a third of a question's words, and the
  * language model judges what it reads.
  */
 const maxMinWordScore = 0.08
 
-/** What may recommend minimums: the runtime, then the embedder. */
-interface Recommending {
+/** Minimums that a runtime recommends; else those of the embedder are used. */
+interface RecommendedScores {
   readonly minScore?: number
   readonly minWordScore?: number
 }
@@ -15,7 +15,7 @@ interface Recommending {
 /** The minimums of a chat turn: the agent's own, or the recommended ones. */
 export const minScores = (
   own: number | null,
-  runtime: Recommending,
+  runtime: RecommendedScores,
   embedder: { readonly minScore: number }
 ) => {
   const minScore = own ?? runtime.minScore ?? embedder.minScore

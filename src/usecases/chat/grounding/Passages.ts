@@ -40,7 +40,7 @@ export const gap = "\n\n[…]\n\n"
 
 interface Section {
   readonly best: FoundChunk
-  readonly hits: Array<number>
+  readonly foundOrdinals: Array<number>
   /** By ordinal: the stored chunks of the section, and the text shown of each. */
   readonly stored: ReadonlyMap<number, SectionChunk>
   readonly shown: Map<number, string>
@@ -48,18 +48,18 @@ interface Section {
   parent: Piece | null
 }
 
-const piecesOf = ({ hits, parent, shown }: Section): ReadonlyArray<Piece> => {
+const piecesOf = ({ foundOrdinals, parent, shown }: Section): ReadonlyArray<Piece> => {
   const own = Array.from(shown, ([ordinal, text]): Piece => ({
     ordinal,
     text,
-    kind: hits.includes(ordinal) ? "found" : "near"
+    kind: foundOrdinals.includes(ordinal) ? "found" : "near"
   }))
   return [...own, ...(parent === null ? [] : [parent])].toSorted((one, other) => one.ordinal - other.ordinal)
 }
 
-/** The beginning of the nearest parent section among `around`. */
-const parentOf = ({ best }: Section, around: ReadonlyArray<SectionChunk>): SectionChunk | undefined =>
-  around
+/** The beginning of the nearest parent section among `nearby`. */
+const parentOf = ({ best }: Section, nearby: ReadonlyArray<SectionChunk>): SectionChunk | undefined =>
+  nearby
     .filter(
       ({ documentId, heading }) =>
         documentId === best.documentId &&
@@ -79,9 +79,9 @@ const joinedText = (pieces: ReadonlyArray<Piece>): string => {
   return all
 }
 
-/** The first stored chunk of the section: from the first hit backwards without a gap. */
-const startOf = ({ hits, stored }: Section): number => {
-  let start = Math.min(...hits)
+/** The first stored chunk of the section: from the first found chunk backwards without a gap. */
+const startOf = ({ foundOrdinals, stored }: Section): number => {
+  let start = Math.min(...foundOrdinals)
   while (stored.has(start - 1)) start--
   return start
 }
@@ -97,11 +97,11 @@ export const budgetOf = (
   { contextTokens }: { readonly contextTokens: number }
 ): number => (readsPassages ? maxQuotedTokens : Math.min(contextTokens, contextWindow * sourcesShare))
 
-/** A shorter text depends on its title: two questions may have the answer "Yes.". In UTF-16 units. */
+/** A shorter text is compared together with its title: two questions may have the answer "Yes.". In UTF-16 units. */
 const minTextAlone = 200
 
-/** Equal for two texts of which only one is shown, whatever their white space and case. */
-const identityOf = (text: string, title: string, heading: string): string => {
+/** Texts with the same key are shown once. White space and case do not matter. */
+const deduplicationKey = (text: string, title: string, heading: string): string => {
   const whole = text.length < minTextAlone ? `${title}\n${heading}\n${text}` : text
   // Single spaces, the most frequent white space, are not matched.
   return whole
@@ -120,7 +120,7 @@ class Budget {
     this.#left = tokens
     this.#seen = new Set(
       before.flatMap(({ chunk: { heading, title }, pieces }) =>
-        pieces.map(({ text }) => identityOf(text, title, heading))
+        pieces.map(({ text }) => deduplicationKey(text, title, heading))
       )
     )
   }
@@ -130,9 +130,9 @@ class Budget {
     const tokens = estimateTokens(text)
     // Checked first: it costs a fraction of the comparison, and most neighbours do not fit.
     if (tokens > this.#left && !this.#isEmpty) return null
-    const identity = identityOf(text, title, heading)
-    if (this.#seen.has(identity)) return null
-    this.#seen.add(identity)
+    const key = deduplicationKey(text, title, heading)
+    if (this.#seen.has(key)) return null
+    this.#seen.add(key)
     this.#isEmpty = false
     const share = Math.min(1, this.#left / tokens)
     this.#left -= Math.ceil(tokens * share)
@@ -140,7 +140,7 @@ class Budget {
   }
 }
 
-/** Maximum distance from a hit, in chunks, at which neighbours are added. */
+/** Maximum distance from a found chunk, in chunks, at which neighbours are added. */
 const maxDistance = 24
 
 /**
@@ -150,12 +150,12 @@ const maxDistance = 24
  */
 export const fitPassages = (
   found: ReadonlyArray<FoundChunk>,
-  around: ReadonlyArray<SectionChunk>,
+  nearby: ReadonlyArray<SectionChunk>,
   tokens: number,
   before: ReadonlyArray<Passage> = []
 ): ReadonlyArray<Passage> => {
   const bySection = new Map<string, Array<SectionChunk>>()
-  for (const chunk of around) {
+  for (const chunk of nearby) {
     const key = keyOf(chunk)
     const section = bySection.get(key)
     if (section === undefined) bySection.set(key, [chunk])
@@ -170,12 +170,12 @@ export const fitPassages = (
     const stored = new Map((bySection.get(key) ?? []).map((one) => [one.ordinal, one]))
     const section = sections.get(key) ?? {
       best: chunk,
-      hits: [],
+      foundOrdinals: [],
       stored,
       shown: new Map<number, string>(),
       parent: null
     }
-    section.hits.push(chunk.ordinal)
+    section.foundOrdinals.push(chunk.ordinal)
     section.shown.set(chunk.ordinal, text)
     sections.set(key, section)
   }
@@ -188,23 +188,23 @@ export const fitPassages = (
   const all = [...sections.values()]
   for (const section of all) show(section, startOf(section))
   for (const section of all) {
-    const parent = parentOf(section, around)
+    const parent = parentOf(section, nearby)
     const text = parent === undefined ? null : budget.take(parent.text, section.best.title, parent.heading)
     if (parent !== undefined && text !== null)
       section.parent = { ordinal: parent.ordinal, text, kind: "parent" }
   }
   for (let distance = 1; distance <= maxDistance; distance++) {
     for (const section of all) {
-      for (const hit of section.hits) {
+      for (const hit of section.foundOrdinals) {
         show(section, hit + distance)
         show(section, hit - distance)
       }
     }
   }
-  return all.map((section, place) => {
+  return all.map((section, index) => {
     const pieces = piecesOf(section)
     return {
-      index: before.length + place + 1,
+      index: before.length + index + 1,
       chunk: section.best,
       pieces,
       text: joinedText(pieces),

@@ -3,9 +3,9 @@ import type { Groups } from "./NumberRows.ts"
 
 const isLuhn = (digits: string): boolean => {
   let sum = 0
-  for (let place = 0; place < digits.length; place++) {
-    const digit = Number(digits.charAt(digits.length - 1 - place))
-    const doubled = place % 2 === 0 ? digit : digit * 2
+  for (let index = 0; index < digits.length; index++) {
+    const digit = Number(digits.charAt(digits.length - 1 - index))
+    const doubled = index % 2 === 0 ? digit : digit * 2
     sum += doubled > 9 ? doubled - 9 : doubled
   }
   return sum % 10 === 0
@@ -34,7 +34,7 @@ const cardGap = /^[ \u00a0\u202f.\u2010-\u2013-]{1,2}$/u
 
 /**
  * The last group of the card number that begins at `from`; -1 if none begins there. A card number that may be complete
- * ends before a group that `ends` names.
+ * ends before a group for which `ends` is true.
  */
 export const cardAt = (groups: Groups, from: number, ends: (at: number) => boolean): number => {
   const first = groups[from]?.digits ?? ""

@@ -3,21 +3,21 @@ import { cardAt } from "./Cards.ts"
 import type { DetectedValue } from "./DetectedValue.ts"
 import type { KnownNumbers } from "./KnownNumbers.ts"
 import { inAscii, unspacedLetter } from "./Scripts.ts"
-import { type Groups, groupsPerPause, otherAt, rowsOf } from "./NumberRows.ts"
+import { type Groups, groupsPerPause, nonNumberGroups, rowsOf } from "./NumberRows.ts"
 import {
   beginOf,
   beginsPlain,
-  type Before,
+  type PrecedingDigits,
   mayBegin,
   minPhoneDigits,
   phoneAt,
   type PhoneSearch,
-  silent,
+  noWords,
   type Words,
   wordsBefore
 } from "./Phones.ts"
 
-interface Numbers {
+interface NumberSearch {
   readonly cards: boolean
   readonly phones: boolean
   readonly known: KnownNumbers
@@ -42,49 +42,52 @@ const digitsOf = (groups: Groups, from: number, to: number): string =>
 
 /** What is known about the next position in a row. */
 interface State {
-  readonly before: Before
+  readonly before: PrecedingDigits
   readonly words: Words
-  /** The position in the text from which the words still tell what a number is. */
+  /** The position from which the distance between the words and a number is measured. */
   readonly from: number
 }
 
 class RowSearch {
   private readonly text: string
   private readonly groups: Groups
-  private readonly asked: Numbers
-  private readonly isGlued: boolean
+  private readonly settings: NumberSearch
+  private readonly isBeforeLetter: boolean
   private readonly plain: Array<boolean | undefined> = []
 
-  constructor(text: string, groups: Groups, asked: Numbers) {
+  constructor(text: string, groups: Groups, settings: NumberSearch) {
     this.text = text
     this.groups = groups
-    this.asked = asked
+    this.settings = settings
     const after = text.charAt(groups.at(-1)?.end ?? 0)
-    this.isGlued = /[\p{L}\p{N}_]/u.test(after) && !unspacedLetter.test(after)
+    this.isBeforeLetter = /[\p{L}\p{N}_]/u.test(after) && !unspacedLetter.test(after)
   }
 
   private readonly mayBeCard = (at: number): boolean =>
-    this.asked.cards && cardAt(this.groups, at, () => false) >= 0
+    this.settings.cards && cardAt(this.groups, at, () => false) >= 0
 
-  /** A card number by chance is a part of the number before it, if what follows its first group stands for itself. */
+  /**
+   * True when a card number surely begins at the group. Digits may have its form by chance: when a card or phone number
+   * begins at the next group, this one does not count.
+   */
   private readonly beginsCard = (at: number): boolean =>
     this.mayBeCard(at) && !this.mayBeCard(at + 1) && !beginsPlain(this.groups, at + 1, () => false)
 
   private readonly beginsPlain = (at: number): boolean =>
-    (this.plain[at] ??= this.asked.phones && beginsPlain(this.groups, at, this.beginsCard))
+    (this.plain[at] ??= this.settings.phones && beginsPlain(this.groups, at, this.beginsCard))
 
-  private readonly beginsKnown = (at: number): boolean => this.asked.known.at(this.groups, at) !== null
+  private readonly beginsKnown = (at: number): boolean => this.settings.known.at(this.groups, at) !== null
 
   private phoneAt(from: number, { before }: State, words: Words): NumberMatch | null {
-    if (!this.asked.phones || !(words.isCalled || mayBegin(this.text, this.groups, from))) return null
-    const { beginsCard, beginsKnown, groups, isGlued, text } = this
+    if (!this.settings.phones || !(words.isPhone || mayBegin(this.text, this.groups, from))) return null
+    const { beginsCard, beginsKnown, groups, isBeforeLetter, text } = this
     const search: PhoneSearch = {
       text,
       groups,
       from,
       before,
       words,
-      isGlued,
+      isBeforeLetter,
       beginsCard,
       beginsPlain: this.beginsPlain,
       beginsKnown
@@ -103,14 +106,14 @@ class RowSearch {
     return end
   }
 
-  private sureAt(at: number, state: State): NumberMatch | null {
-    const { asked, groups } = this
-    const known = asked.known.at(groups, at)
+  private certainMatchAt(at: number, state: State): NumberMatch | null {
+    const { settings, groups } = this
+    const known = settings.known.at(groups, at)
     if (known === null) {
-      const to = asked.cards ? cardAt(groups, at, this.beginsPlain) : -1
+      const to = settings.cards ? cardAt(groups, at, this.beginsPlain) : -1
       return to < 0 ? null : { kind: "card", to: this.endOfCards(at, to) }
     }
-    const longer = this.phoneAt(at, state, silent)
+    const longer = this.phoneAt(at, state, noWords)
     const isMore = longer !== null && digitsOf(groups, known.to + 1, longer.to).length >= minMoreDigits
     return isMore ? longer : known
   }
@@ -126,27 +129,27 @@ class RowSearch {
       const first = groups[at]
       if (first === undefined) return
       const isNear = first.start - state.from <= maxDigitsBetween
-      const words = isNear ? state.words : { ...state.words, isCalled: false }
-      const sure = this.sureAt(at, state)
-      const skipped = sure === null && text.charAt(first.start - 1) !== "+" ? otherAt(groups, at) : 0
+      const words = isNear ? state.words : { ...state.words, isPhone: false }
+      const certain = this.certainMatchAt(at, state)
+      const skipped = certain === null && text.charAt(first.start - 1) !== "+" ? nonNumberGroups(groups, at) : 0
       if (skipped > 0) {
         at += skipped
-        state = { before: "nothing", words: silent, from: first.start }
+        state = { before: "nothing", words: noWords, from: first.start }
         continue
       }
-      const taken = sure ?? this.phoneAt(at, state, words)
-      const last = taken === null ? undefined : groups[taken.to]
-      if (taken === null || last === undefined) {
+      const match = certain ?? this.phoneAt(at, state, words)
+      const last = match === null ? undefined : groups[match.to]
+      if (match === null || last === undefined) {
         const isFirst = state.before === "nothing" || state.before === "number"
         state = { ...state, before: isFirst ? "group" : "groups" }
         at++
         continue
       }
-      const begin = taken.kind === "phone" ? beginOf(text, first) : first.start
-      yield { kind: taken.kind, start: begin, end: last.end }
-      const isCalled = taken.kind === "phone" && words.isCalled
-      state = { before: "number", words: { isCalled, isOther: false }, from: last.end }
-      at = taken.to + 1
+      const begin = match.kind === "phone" ? beginOf(text, first) : first.start
+      yield { kind: match.kind, start: begin, end: last.end }
+      const isPhone = match.kind === "phone" && words.isPhone
+      state = { before: "number", words: { isPhone, isOther: false }, from: last.end }
+      at = match.to + 1
     }
   }
 }
@@ -155,19 +158,19 @@ class RowSearch {
  * The card and phone numbers of `text`, and null where the caller may pause. `lead` is text before `text` that may say
  * what a number is, such as the name of an object's property.
  */
-export function* search(text: string, lead: string, asked: Numbers): Generator<DetectedValue | null, void> {
-  if (!asked.cards && !asked.phones) return
+export function* searchNumbers(text: string, lead: string, settings: NumberSearch): Generator<DetectedValue | null, void> {
+  if (!settings.cards && !settings.phones) return
   const ascii = inAscii(text)
   for (const row of rowsOf(ascii, minPhoneDigits)) {
     if (row === null) yield null
-    else yield* new RowSearch(ascii, row, asked).run(lead)
+    else yield* new RowSearch(ascii, row, settings).run(lead)
   }
 }
 
-/** {@link search} without pauses. */
-export const numbers = (text: string, lead: string, asked: Numbers): ReadonlyArray<DetectedValue> => {
+/** {@link searchNumbers} without pauses. */
+export const findNumbers = (text: string, lead: string, settings: NumberSearch): ReadonlyArray<DetectedValue> => {
   const found: Array<DetectedValue> = []
-  for (const value of search(text, lead, asked)) if (value !== null) found.push(value)
+  for (const value of searchNumbers(text, lead, settings)) if (value !== null) found.push(value)
   return found
 }
 

@@ -65,7 +65,7 @@ const addressAround = (text: string, sign: number, after: number, floor: number)
   return length === 0 ? null : { kind: "email", start, end: after + length }
 }
 
-export const emails = (given: string): ReadonlyArray<DetectedValue> => {
+export const findEmails = (given: string): ReadonlyArray<DetectedValue> => {
   const text = inAscii(given)
   const found: Array<DetectedValue> = []
   let floor = 0

@@ -5,7 +5,7 @@ import type { CitedPassage, Claim, GroundingChecker } from "../../../capabilitie
 import { yieldToEventLoop } from "../../../concurrency/YieldToEventLoop.ts"
 import type { JsonObject } from "../../../domain/Text.ts"
 import type { HistoryMessage } from "../../../store/chat/Turns.ts"
-import { searchText } from "../Question.ts"
+import { searchText } from "../SearchText.ts"
 import type { TurnTools } from "../tools/Tools.ts"
 import type { Turn } from "../Turn.ts"
 import type { Masking } from "./Masking.ts"
@@ -14,7 +14,7 @@ type Checker = Context.Tag.Service<typeof GroundingChecker>
 type Masked = Pick<Turn, "masking">
 
 /** Number of masked values so far by kind, for the trace. */
-export const counted = ({ masking }: Masked): Readonly<Record<string, unknown>> =>
+export const tracePayload = ({ masking }: Masked): Readonly<Record<string, unknown>> =>
   masking === null ? {} : { masking: masking.counts }
 
 /** Runs all steps, and lets other turns run between them. */
@@ -31,18 +31,18 @@ export const learn = (
   Effect.gen(function* () {
     if (masking === null) return
     for (const { content } of history) {
-      yield* inSteps(masking.learning(content))
+      yield* inSteps(masking.learnInSteps(content))
       yield* yieldToEventLoop
     }
-    if (request.context !== undefined) yield* inSteps(masking.learningJson(request.context))
-    yield* inSteps(masking.learning(request.message))
+    if (request.context !== undefined) yield* inSteps(masking.learnJsonInSteps(request.context))
+    yield* inSteps(masking.learnInSteps(request.message))
   })
 
 /** The text that may be searched for: embedding and ranking may call an outside provider. */
 export const searchable = ({ masking }: Masked, text: string): string => masking?.searchable(text) ?? text
 
 /** The first search query. It is masked before it is cut, so that no part of a value remains. */
-export const query = (
+export const searchQuery = (
   { masking, request: { message } }: Pick<Turn, "masking" | "request">,
   history: ReadonlyArray<HistoryMessage>
 ): string => {
@@ -51,23 +51,23 @@ export const query = (
   return searchText(masking.searchable(message), [{ ...last, content: masking.searchable(last.content) }])
 }
 
-/** Replaces only values that the model has not seen. For text that the model wrote. */
-export const known = ({ masking }: Masked, said: string): string => masking?.known(said) ?? said
+/** Masks values that were restored before. For text that the model wrote. */
+export const maskKnown = ({ masking }: Masked, text: string): string => masking?.maskKnown(text) ?? text
 
-export const text = ({ masking }: Masked, said: string): string => masking?.text(said) ?? said
+export const mask = ({ masking }: Masked, text: string): string => masking?.mask(text) ?? text
 
 /** Tools that receive placeholders, unless the agent allows them the values. Their answers are masked. */
 export const tools = ({ masking }: Masked, given: TurnTools): TurnTools => {
   if (masking === null) return given
   const call: TurnTools["call"] = (name, input, progress) =>
     Effect.suspend(() => {
-      if (given.isRecorded) return Effect.map(given.call(name, input, progress), masking.recorded)
-      const sent = input !== null && masking.trusts(name) ? masking.restoredObject(input) : input
+      if (given.isRecorded) return Effect.map(given.call(name, input, progress), masking.maskRecordedAnswer)
+      const sent = input !== null && masking.trusts(name) ? masking.restoreObject(input) : input
       return given
-        .call(name, sent, (said) => progress(masking.text(said)))
+        .call(name, sent, (text) => progress(masking.mask(text)))
         .pipe(
-          Effect.map((answer) => masking.answered(input, answer)),
-          Effect.mapError((failure) => ({ ...failure, message: masking.text(failure.message) }))
+          Effect.map((answer) => masking.maskToolAnswer(input, answer)),
+          Effect.mapError((failure) => ({ ...failure, message: masking.mask(failure.message) }))
         )
     })
   return { ...given, call }
@@ -79,11 +79,11 @@ const maskedClaims = (masking: Masking, claims: ReadonlyArray<Claim>) =>
     const known = new Map<CitedPassage, CitedPassage>()
     for (const passage of new Set(claims.flatMap(({ passages }) => passages))) {
       if (known.size > 0) yield* yieldToEventLoop
-      const title = masking.passage(passage.title)
-      known.set(passage, { ...passage, title, text: masking.passage(passage.text) })
+      const title = masking.maskPassage(passage.title)
+      known.set(passage, { ...passage, title, text: masking.maskPassage(passage.text) })
     }
-    return claims.map(({ passages, text: said }) => ({
-      text: masking.known(said),
+    return claims.map(({ passages, text }) => ({
+      text: masking.maskKnown(text),
       passages: passages.map((passage) => known.get(passage) ?? passage)
     }))
   })
@@ -96,18 +96,18 @@ export const checker = ({ masking }: Masked, given: Checker): Checker =>
         name: given.name,
         check: (claims, cancelled) =>
           Effect.flatMap(maskedClaims(masking, claims), (masked) => given.check(masked, cancelled)).pipe(
-            Effect.map(({ verdicts, ...told }) => ({
-              ...told,
+            Effect.map(({ verdicts, ...result }) => ({
+              ...result,
               verdicts: verdicts.map(({ spans, ...verdict }) => ({
                 ...verdict,
-                spans: spans.map((span) => ({ ...span, text: masking.restored(span.text) }))
+                spans: spans.map((span) => ({ ...span, text: masking.restore(span.text) }))
               }))
             }))
           )
       }
 
 /** An object that the model wrote, with values restored, for display. */
-export const restoredObject =
+export const restoreObject =
   ({ masking }: Masked, { scrubber }: TurnTools) =>
   (object: JsonObject): JsonObject =>
-    masking === null ? object : scrubber.object(masking.restoredObject(object))
+    masking === null ? object : scrubber.object(masking.restoreObject(object))

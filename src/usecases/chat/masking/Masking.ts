@@ -10,9 +10,9 @@ import { literalKind, type Masking as MaskingSettings } from "../../../domain/ag
 import { type Matcher, parse } from "../../../domain/agents/MaskingPattern.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import type { StreamingText } from "../StreamingText.ts"
-import { digitsIn, numbers, search } from "./Detect.ts"
+import { digitsIn, findNumbers, searchNumbers } from "./Detect.ts"
 import type { DetectedValue } from "./DetectedValue.ts"
-import { emails } from "./Emails.ts"
+import { findEmails } from "./Emails.ts"
 import { KnownNumbers } from "./KnownNumbers.ts"
 import { ValueFinder } from "./ValueFinder.ts"
 
@@ -62,7 +62,8 @@ export class Masking {
   /** Placeholders by value, and values by placeholder. */
   readonly #placeholders = new Map<string, string>()
   readonly #values = new Map<string, string>()
-  readonly #numbers = new Map<string, number>()
+  /** The last number used for each kind. */
+  readonly #lastNumbers = new Map<string, number>()
   readonly #counts = new Map<string, number>()
   readonly #known = new KnownNumbers()
   readonly #finder = new ValueFinder()
@@ -87,49 +88,49 @@ export class Masking {
 
   /** Finds numbers that this text shows to be personal data, so that other texts without that context mask them too. */
   learn(text: string): void {
-    for (const _ of this.learning(text));
+    for (const _ of this.learnInSteps(text));
   }
 
   /** {@link learn} in steps. After each the caller may let other work run. */
-  *learning(text: string, lead = ""): Generator<void, void> {
+  *learnInSteps(text: string, lead = ""): Generator<void, void> {
     const found: Array<DetectedValue> = []
-    for (const value of search(text, lead, this.#asked())) {
+    for (const value of searchNumbers(text, lead, this.#numberSearch())) {
       if (value === null) yield
       else found.push(value)
     }
     this.#keep(text, found)
   }
 
-  /** {@link learning} of every text in `value`. */
-  *learningJson(value: JsonValue, lead = ""): Generator<void, void> {
-    if (typeof value === "string" || typeof value === "number") yield* this.learning(String(value), lead)
+  /** {@link learnInSteps} of every text in `value`. */
+  *learnJsonInSteps(value: JsonValue, lead = ""): Generator<void, void> {
+    if (typeof value === "string" || typeof value === "number") yield* this.learnInSteps(String(value), lead)
     else if (typeof value === "object" && value !== null)
       for (const [name, member] of Object.entries(value))
-        yield* this.learningJson(member, isList(value) ? lead : `${name}: `)
+        yield* this.learnJsonInSteps(member, isList(value) ? lead : `${name}: `)
   }
 
   /** `text` with placeholders. `lead` is text before it that may say what a number is. */
-  readonly text = (text: string, lead = "", keeps: Keeps = keepsNone): string => {
+  readonly mask = (text: string, lead = "", keeps: Keeps = keepsNone): string => {
     return this.#replaced(text, this.#all(text, keeps, this.#learned(text, lead)))
   }
 
   /** The first `length` UTF-16 units of `text`, masked. The rest shows which values begin in them. */
-  readonly beginning = (text: string, length: number, keeps: Keeps = keepsNone): string => {
+  readonly maskBeginning = (text: string, length: number, keeps: Keeps = keepsNone): string => {
     const found = this.#all(text, keeps, this.#learned(text, ""))
     return this.#replaced(text, found, length).toWellFormed()
   }
 
   /** Masks the agent's own texts for the model; unchanged unless sources are masked. */
-  readonly source = (text: string): string => (this.#settings.sources ? this.text(text) : this.literals(text))
+  readonly maskSource = (text: string): string => (this.#settings.sources ? this.mask(text) : this.escapePlaceholders(text))
 
   /** Replaces only texts that look like placeholders. */
-  readonly literals = (text: string): string => this.#replaced(text, this.#literalsIn(text, keepsNone))
+  readonly escapePlaceholders = (text: string): string => this.#replaced(text, this.#literalsIn(text, keepsNone))
 
   /**
    * Replaces only values that already have a placeholder. The text around them does not matter: the model may have
    * written a placeholder where the value is not recognised.
    */
-  readonly known = (text: string): string =>
+  readonly maskKnown = (text: string): string =>
     this.#replaced(text, [
       ...this.#all(text, keepsNone, this.#numbersIn(text, "")).filter(({ end, start }) => {
         const value = text.slice(start, end)
@@ -139,43 +140,43 @@ export class Masking {
     ])
 
   /** Masks every text in `value`, including property names. A number that is personal data becomes a string. */
-  readonly json = (value: JsonValue, keeps: Keeps = keepsNone, lead = ""): JsonValue => {
-    if (typeof value === "string") return this.text(value, lead, keeps)
+  readonly maskJson = (value: JsonValue, keeps: Keeps = keepsNone, lead = ""): JsonValue => {
+    if (typeof value === "string") return this.mask(value, lead, keeps)
     if (typeof value === "number") {
       const written = String(value)
-      const shown = this.text(written, lead, keeps)
+      const shown = this.mask(written, lead, keeps)
       return shown === written ? value : shown
     }
     if (typeof value !== "object" || value === null) return value
     return isList(value)
-      ? value.map((item) => this.json(item, keeps, lead))
+      ? value.map((item) => this.maskJson(item, keeps, lead))
       : Object.fromEntries(
           Object.entries(value).map(([name, member]) => [
-            this.text(name, "", keeps),
-            this.json(member, keeps, `${name}: `)
+            this.mask(name, "", keeps),
+            this.maskJson(member, keeps, `${name}: `)
           ])
         )
   }
 
   /** Masks a tool's answer. Placeholders that the tool received keep their meaning. */
-  readonly answered = (input: JsonObject | null, value: JsonValue): JsonValue => {
-    const given = new Set<string>()
-    for (const [, inner = ""] of JSON.stringify(input ?? {}).matchAll(bracketed)) given.add(keyOf(inner))
-    return this.json(value, (key) => given.has(key))
+  readonly maskToolAnswer = (input: JsonObject | null, value: JsonValue): JsonValue => {
+    const received = new Set<string>()
+    for (const [, inner = ""] of JSON.stringify(input ?? {}).matchAll(bracketed)) received.add(keyOf(inner))
+    return this.maskJson(value, (key) => received.has(key))
   }
 
   /** Masks a recorded tool answer in a replay. Old placeholders stay, and no value gets one of them. */
-  readonly recorded = (value: JsonValue): JsonValue =>
-    this.json(value, (key) => {
+  readonly maskRecordedAnswer = (value: JsonValue): JsonValue =>
+    this.maskJson(value, (key) => {
       const at = key.lastIndexOf("-")
       const kind = key.slice(0, at)
-      this.#numbers.set(kind, Math.max(this.#numbers.get(kind) ?? 0, Number(key.slice(at + 1))))
+      this.#lastNumbers.set(kind, Math.max(this.#lastNumbers.get(kind) ?? 0, Number(key.slice(at + 1))))
       return true
     })
 
   /** The search query: without the values, or with their kinds as words where nothing else is left. */
   readonly searchable = (text: string, length = text.length): string => {
-    const masked = this.beginning(text, length, () => true)
+    const masked = this.maskBeginning(text, length, () => true)
     const without = (instead: (kind: string) => string) =>
       masked
         .replaceAll(bracketed, (whole, inner: string) => {
@@ -188,25 +189,25 @@ export class Masking {
     return /[\p{L}\p{N}]/u.test(bare) ? bare : without((kind) => kind)
   }
 
-  /** A passage, masked for comparison with statements that have gone through {@link known}. */
-  readonly passage = (text: string): string => (this.#settings.sources ? this.text(text) : this.known(text))
+  /** A passage, masked for comparison with statements that have gone through {@link maskKnown}. */
+  readonly maskPassage = (text: string): string => (this.#settings.sources ? this.mask(text) : this.maskKnown(text))
 
   /** The text with every value and placeholder replaced by its kind, for comparison. */
   readonly kindsOnly = (text: string): string =>
-    this.text(text, "", () => true).replaceAll(bracketed, (whole, inner: string) => {
+    this.mask(text, "", () => true).replaceAll(bracketed, (whole, inner: string) => {
       const key = keyOf(inner)
       return this.#isPlaceholder(key) ? `[${key.slice(0, key.lastIndexOf("-"))}]` : whole
     })
 
   /** The model's text with the values restored. */
-  readonly restored = (text: string): string =>
+  readonly restore = (text: string): string =>
     text.replaceAll(bracketed, (whole, inner: string) => this.#values.get(keyOf(inner)) ?? whole)
 
-  readonly restoredObject = (value: JsonObject): JsonObject =>
-    mapJsonObject(value, { text: this.restored, name: this.restored })
+  readonly restoreObject = (value: JsonObject): JsonObject =>
+    mapJsonObject(value, { text: this.restore, name: this.restore })
 
-  /** {@link restored} for a text that comes in pieces. Text that may begin a placeholder is held back. */
-  readonly restoring = (): StreamingText => {
+  /** {@link restore} for a text that comes in pieces. Text that may begin a placeholder is held back. */
+  readonly restoringStream = (): StreamingText => {
     let held = ""
     return {
       push: (delta) => {
@@ -215,7 +216,7 @@ export class Masking {
         const rest = open < 0 ? "" : text.slice(open)
         const waits = rest !== "" && !rest.includes("]") && this.#mayBegin(rest.slice(1))
         held = waits ? rest : ""
-        return this.restored(waits ? text.slice(0, open) : text)
+        return this.restore(waits ? text.slice(0, open) : text)
       },
       flush: () => {
         const rest = held
@@ -238,13 +239,13 @@ export class Masking {
     return at > 0 && this.#kinds.has(key.slice(0, at)) && /^\d+$/.test(key.slice(at + 1))
   }
 
-  #asked() {
+  #numberSearch() {
     const { kinds } = this.#settings
     return { cards: kinds.includes("card"), phones: kinds.includes("phone"), known: this.#known }
   }
 
   #numbersIn(text: string, lead: string): ReadonlyArray<DetectedValue> {
-    return numbers(text, lead, this.#asked())
+    return findNumbers(text, lead, this.#numberSearch())
   }
 
   #keep(text: string, found: ReadonlyArray<DetectedValue>): void {
@@ -284,7 +285,7 @@ export class Masking {
 
   #all(text: string, keeps: Keeps, found: ReadonlyArray<DetectedValue>): ReadonlyArray<DetectedValue> {
     return [
-      ...(this.#settings.kinds.includes("email") ? emails(text) : []),
+      ...(this.#settings.kinds.includes("email") ? findEmails(text) : []),
       ...found,
       ...this.#patternsIn(text),
       ...this.#literalsIn(text, keeps)
@@ -304,10 +305,10 @@ export class Masking {
   }
 
   #placeholderOf(kind: string, value: string): string {
-    const given = this.#placeholders.get(value)
-    if (given !== undefined) return given
-    const number = (this.#numbers.get(kind) ?? 0) + 1
-    this.#numbers.set(kind, number)
+    const existing = this.#placeholders.get(value)
+    if (existing !== undefined) return existing
+    const number = (this.#lastNumbers.get(kind) ?? 0) + 1
+    this.#lastNumbers.set(kind, number)
     if (kind !== literalKind) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1)
     const placeholder = `[${kind}-${number}]`
     this.#placeholders.set(value, placeholder)

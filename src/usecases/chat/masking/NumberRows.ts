@@ -76,18 +76,18 @@ export const dateAt = (groups: Groups, at: number): FoundDate => {
 }
 
 /** True for an IPv4 address. One with a leading zero is a phone number, unless all parts have three digits. */
-const isAddressOfNetwork = (groups: Groups, at: number): boolean => {
+const isIpAddress = (groups: Groups, at: number): boolean => {
   const four = groups.slice(at, at + 4)
   if (four.length < 4 || groups[at + 4]?.gap === "." || (at > 0 && four[0]?.gap === ".")) return false
   const isPadded = four.every(({ digits }) => digits.length === 3)
   return four.every(
-    ({ digits, gap }, place) =>
-      Number(digits) <= 255 && (isPadded || !/^0\d/.test(digits)) && (place === 0 || gap === ".")
+    ({ digits, gap }, index) =>
+      Number(digits) <= 255 && (isPadded || !/^0\d/.test(digits)) && (index === 0 || gap === ".")
   )
 }
 
-/** True for a period of a day, such as `08.00-12.30`. */
-const isPeriod = (groups: Groups, at: number): boolean => {
+/** True for a time range, such as `08.00-12.30`. */
+const isTimeRange = (groups: Groups, at: number): boolean => {
   const [from, minutes, to, last] = groups.slice(at, at + 4)
   if (from === undefined || minutes?.gap !== "." || to === undefined || last?.gap !== ".") return false
   const isTime = (hour: Group, minute: Group) =>
@@ -95,10 +95,10 @@ const isPeriod = (groups: Groups, at: number): boolean => {
   return /^ ?[-\u2010-\u2013] ?$/u.test(to.gap) && isTime(from, minutes) && isTime(to, last)
 }
 
-/** Number of groups from `at` on that are a date, a time or an address of a network; 0 if they are none. */
-export const otherAt = (groups: Groups, at: number): number => {
+/** Number of groups from `at` on that are a date, a time range or an IP address; 0 if they are none. */
+export const nonNumberGroups = (groups: Groups, at: number): number => {
   const next = groups[at + 1]?.gap ?? ""
   if (next === "" || !".-/".includes(next.charAt(0))) return 0
-  if (next === "." && (isAddressOfNetwork(groups, at) || isPeriod(groups, at))) return 4
+  if (next === "." && (isIpAddress(groups, at) || isTimeRange(groups, at))) return 4
   return dateAt(groups, at) === "none" ? 0 : 3
 }

@@ -5,7 +5,7 @@ import { unspacedLetter } from "./Scripts.ts"
 /** Characters before a number that are searched for a word that says what it is. */
 const contextLength = 32
 /** Contexts that end with a word before a phone number, by groups of languages. `\b` knows ASCII letters only. */
-const says = [
+const phoneContexts = [
   /(?:\btel\b|\btel[.:]|tel[ée]fon|t[ée]l[ée]phone|\bt[ée]l\b|phone|mobile?\b|mobil|handy|\bcell|\bcall\b)[^0-9\n]{0,20}$/iu,
   /(?:\bfax|whatsapp|\bsms\b|rufnummer|durchwahl|anruf|rückruf|r[uü]f\w* \w{0,8} ?an|\bmy number)[^0-9\n]{0,20}$/iu,
   /(?:meine nummer|wa\.me\/|tel:|m[óo]vil|celular|ll[áa]ma|\bligue|\bchiam|portable|appele|mobiel)[^0-9\n]{0,20}$/iu,
@@ -14,7 +14,7 @@ const says = [
   /(?:هاتف|جوال|موبايل|اتصل|تلفن|موبایل|تماس|טלפון|נייד|मोबाइल|फ़ोन|फोन)[^0-9\n]{0,20}$/u
 ]
 /** Contexts that end with a word before another number. */
-const saysOther = [
+const otherContexts = [
   /(?:order|bestell|auftrag|rechnung|invoice|ticket|kunde|customer|artikel|article|item|sku|iban|bic)[^0-9\n]{0,14}$/iu,
   /(?:tracking|sendung|paket|parcel|serial|serien|\bref|reference|referenz|\bid\b|\bnr\b|\bno\b)[^0-9\n]{0,14}$/iu,
   /(?:number|nummer|version|#|konto|account|vorgang|case|build|isbn|ean|gtin|contract|vertrag)[^0-9\n]{0,14}$/iu,
@@ -41,22 +41,22 @@ export const beginOf = (text: string, { start }: Group): number => {
 
 /** What the words before a row say about its numbers. */
 export interface Words {
-  readonly isCalled: boolean
+  readonly isPhone: boolean
   readonly isOther: boolean
 }
 
 /** No word says anything. */
-export const silent: Words = { isCalled: false, isOther: false }
+export const noWords: Words = { isPhone: false, isOther: false }
 
 export const wordsBefore = (text: string, lead: string, first: Group): Words => {
   const begin = beginOf(text, first)
   const before = (lead + text.slice(Math.max(0, begin - contextLength), begin)).slice(-contextLength)
   // No word counts that is before other digits or in another line.
   const context = /(?:^|[0-9\n])[^0-9\n]*$/.exec(before)?.[0] ?? ""
-  if (!/[\p{L}#]/u.test(context)) return silent
+  if (!/[\p{L}#]/u.test(context)) return noWords
   const endsWith = (ending: RegExp) => ending.test(context)
-  const isCalled = says.some(endsWith)
-  return { isCalled, isOther: !isCalled && saysOther.some(endsWith) }
+  const isPhone = phoneContexts.some(endsWith)
+  return { isPhone, isOther: !isPhone && otherContexts.some(endsWith) }
 }
 
 interface Marks {
@@ -125,13 +125,13 @@ export const mayBegin = (text: string, groups: Groups, at: number): boolean => {
 
 const unmarked: Marks = { hasPlus: false, hasBracket: false, isOther: false }
 
-type Meets = (at: number) => boolean
+type GroupTest = (at: number) => boolean
 
 /**
- * The last group of the number that begins at `from`, without words before it; -1 if none begins there. It ends before a
- * card number, and if it may be complete, before a group that `ends` names.
+ * The last group of the number that begins at `from`, without words before it; -1 if none begins there. It ends before
+ * a card number, and if it may be complete, before a group for which `ends` is true.
  */
-const plainEnd = (groups: Groups, from: number, beginsCard: Meets, ends: Meets): number => {
+const plainEnd = (groups: Groups, from: number, beginsCard: GroupTest, ends: GroupTest): number => {
   const first = groups[from]
   if (first === undefined || !mayBeginPlain(groups, from)) return -1
   const marks = { ...unmarked, hasBracket: first.gap.includes("(") }
@@ -148,7 +148,7 @@ const plainEnd = (groups: Groups, from: number, beginsCard: Meets, ends: Meets):
 }
 
 /** True when a number begins at `from`, without words before it. */
-export const beginsPlain = (groups: Groups, from: number, beginsCard: Meets): boolean =>
+export const beginsPlain = (groups: Groups, from: number, beginsCard: GroupTest): boolean =>
   plainEnd(groups, from, beginsCard, () => true) >= 0
 
 /** True for a separator that rather stands between numbers than in one. */
@@ -168,7 +168,7 @@ const isAttached = (text: string, at: number, candidate: Candidate, hasPlus: boo
 }
 
 /** What precedes a number in its row: one group of digits that is no number, or several. */
-export type Before = "nothing" | "number" | "group" | "groups"
+export type PrecedingDigits = "nothing" | "number" | "group" | "groups"
 
 /** Maximum digits of a house number, a postal code or the number of a list before a number. */
 const maxBareDigits = 5
@@ -201,14 +201,14 @@ export interface PhoneSearch {
   readonly text: string
   readonly groups: Groups
   readonly from: number
-  readonly before: Before
+  readonly before: PrecedingDigits
   readonly words: Words
   /** Whether a letter follows the last group of the row. */
-  readonly isGlued: boolean
+  readonly isBeforeLetter: boolean
   /** Whether a number other than this one surely begins at a group. */
-  readonly beginsCard: Meets
-  readonly beginsPlain: Meets
-  readonly beginsKnown: Meets
+  readonly beginsCard: GroupTest
+  readonly beginsPlain: GroupTest
+  readonly beginsKnown: GroupTest
 }
 
 /**
@@ -256,7 +256,7 @@ const endOfInner = (search: PhoneSearch, last: number): number => {
 
 /** The last group of the phone number that begins at `from`; -1 if none begins there. */
 export const phoneAt = (search: PhoneSearch): number => {
-  const { before, from, groups, isGlued, text, words } = search
+  const { before, from, groups, isBeforeLetter, text, words } = search
   const first = groups[from]
   if (first === undefined) return -1
   const begin = beginOf(text, first)
@@ -268,7 +268,7 @@ export const phoneAt = (search: PhoneSearch): number => {
   let isComplete = false
   let isLong = false
   // A number that needs no word before it is complete as soon as it would be without the word.
-  const needsWord = words.isCalled && !hasPlus && !search.beginsPlain(from)
+  const needsWord = words.isPhone && !hasPlus && !search.beginsPlain(from)
   // A country before a number belongs to it.
   const isShort = needsWord && !first.digits.startsWith("00")
   for (let to = from; to < groups.length; to++) {
@@ -277,9 +277,9 @@ export const phoneAt = (search: PhoneSearch): number => {
     if (to > from && endsBefore(search, to, isComplete, isShort)) break
     digits += group.digits
     isLong = digits.length > maxPhoneDigits
-    if (isLong || (isGlued && to === groups.length - 1)) break
+    if (isLong || (isBeforeLetter && to === groups.length - 1)) break
     const isOwn = isPlain({ groups, from, to, digits }, marks)
-    if (words.isCalled) {
+    if (words.isPhone) {
       // No amount begins with a zero.
       const mayBePrice = !hasPlus && !digits.startsWith("0") && !search.beginsPlain(to + 1)
       const isPrice = mayBePrice && price.test(text.slice(group.end, group.end + 8))
@@ -288,7 +288,7 @@ export const phoneAt = (search: PhoneSearch): number => {
     isComplete ||= isOwn || (needsWord && longest >= 0)
   }
   if (longest < 0) return -1
-  if (words.isCalled) return isLong ? endOfRest(search, longest) : longest
+  if (words.isPhone) return isLong ? endOfRest(search, longest) : longest
   const candidate: Candidate = { groups, from, to: longest, digits }
   const isPart =
     before === "nothing"

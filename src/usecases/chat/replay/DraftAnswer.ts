@@ -12,11 +12,11 @@ import { terms } from "../../../search/Tokenizer.ts"
 type Search = Context.Tag.Service<typeof VectorSearch>
 
 /** Share of the search terms of `asked` that the answer contains: an estimate of its search score. */
-const shareOf = (asked: string, { answer, question }: QaPair): number => {
+const shareOfTerms = (asked: string, { answer, question }: QaPair): number => {
   const wanted = new Set(terms(asked))
   if (wanted.size === 0) return 0
-  const there = new Set(terms(`${question}\n${answer}`))
-  return [...wanted].filter((term) => there.has(term)).length / wanted.size
+  const answerTerms = new Set(terms(`${question}\n${answer}`))
+  return [...wanted].filter((term) => answerTerms.has(term)).length / wanted.size
 }
 
 const chunkOf = ({ answer, question }: QaPair, score: number): FoundChunk => ({
@@ -35,7 +35,7 @@ const chunkOf = ({ answer, question }: QaPair, score: number): FoundChunk => ({
 })
 
 /** True when the search includes curated answers and its filter can match a draft. */
-const takes = ({ filter = {} }: SearchQuery): boolean => {
+const mayFindDraft = ({ filter = {} }: SearchQuery): boolean => {
   const { sourceTypes, ...others } = filter
   return Object.keys(others).length === 0 && (sourceTypes === undefined || sourceTypes.includes("QA"))
 }
@@ -44,8 +44,8 @@ export const withDraft = (search: Search, draft: QaPair): Search => ({
   ...search,
   search: (scope, query) =>
     Effect.map(search.search(scope, query), (found) => {
-      const score = shareOf(query.text, draft)
-      if (!takes(query) || scope.sourceScope !== null || score === 0 || score < query.minScore) return found
+      const score = shareOfTerms(query.text, draft)
+      if (!mayFindDraft(query) || scope.sourceScope !== null || score === 0 || score < query.minScore) return found
       const chunks = [...found.chunks, chunkOf(draft, score)].toSorted(
         (one, other) => other.score - one.score
       )

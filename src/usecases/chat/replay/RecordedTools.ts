@@ -29,9 +29,9 @@ const Failed = Schema.Struct({
   message: Schema.String
 })
 
-const started = Schema.decodeUnknownOption(Started)
-const completed = Schema.decodeUnknownOption(Completed)
-const failed = Schema.decodeUnknownOption(Failed)
+const decodeStarted = Schema.decodeUnknownOption(Started)
+const decodeCompleted = Schema.decodeUnknownOption(Completed)
+const decodeFailed = Schema.decodeUnknownOption(Failed)
 
 const keyOf = (tool: string, input: unknown): string => `${tool} ${canonical(input)}`
 
@@ -46,7 +46,7 @@ const asJson = (value: unknown): JsonValue => {
 type Answered = Either.Either<JsonValue, ToolFailure>
 
 /** The recorded answers by tool and input, in call order, and the names of all called tools. */
-const recordingOf = (events: ReadonlyArray<RecordedEvent>) => {
+const recordedAnswersOf = (events: ReadonlyArray<RecordedEvent>) => {
   const answers = new Map<string, Array<Answered>>()
   const names = new Set<string>()
   const open = new Map<string, Array<string>>()
@@ -59,23 +59,23 @@ const recordingOf = (events: ReadonlyArray<RecordedEvent>) => {
   }
   for (const { payload, type } of events) {
     if (type === "tool.started") {
-      for (const { input, tool, toolCallId } of Option.toArray(started(payload))) {
+      for (const { input, tool, toolCallId } of Option.toArray(decodeStarted(payload))) {
         names.add(tool)
         open.set(toolCallId, [...(open.get(toolCallId) ?? []), keyOf(tool, input)])
       }
     } else if (type === "tool.completed") {
-      for (const { output, toolCallId } of Option.toArray(completed(payload)))
+      for (const { output, toolCallId } of Option.toArray(decodeCompleted(payload)))
         close(toolCallId, Either.right(asJson(output)))
     } else if (type === "tool.failed") {
-      for (const { code, message, toolCallId } of Option.toArray(failed(payload)))
+      for (const { code, message, toolCallId } of Option.toArray(decodeFailed(payload)))
         close(toolCallId, Either.left({ code, message }))
     }
   }
   return { answers, names }
 }
 
-/** Declaration of a function of a tool that would have to be asked for it. */
-const undescribed = (name: string): ToolDeclaration => ({
+/** Declaration of a recorded function whose tool a replay does not ask for its functions. */
+const undescribedTool = (name: string): ToolDeclaration => ({
   name,
   description: "A tool of this agent.",
   parameters: { type: "object" }
@@ -84,7 +84,7 @@ const undescribed = (name: string): ToolDeclaration => ({
 /** The tools that a version of the agent offers. */
 export interface OfferedTools {
   readonly described: ReadonlyArray<ToolDeclaration>
-  /** Names of tools that would have to be asked for their functions. The functions are named after the tool. */
+  /** Names of tools whose functions only their servers know. The functions are named after the tool. */
   readonly others: ReadonlyArray<string>
 }
 
@@ -97,7 +97,7 @@ export const make = (
   { described, others }: OfferedTools,
   divergence: Deferred.Deferred<never, Divergence>
 ): TurnTools => {
-  const { answers, names } = recordingOf(events)
+  const { answers, names } = recordedAnswersOf(events)
   const known = new Set(described.map(({ name }) => name))
   const isOffered = (name: string) =>
     !known.has(name) && others.some((tool) => name === tool || name.startsWith(`${tool}_`))
@@ -107,7 +107,7 @@ export const make = (
       Effect.never
     )
   return {
-    declarations: [...described, ...[...names].filter(isOffered).map(undescribed)],
+    declarations: [...described, ...[...names].filter(isOffered).map(undescribedTool)],
     unavailable: [],
     isRecorded: true,
     // Recorded answers were scrubbed before they were stored.

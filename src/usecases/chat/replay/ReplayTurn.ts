@@ -27,7 +27,7 @@ import { noFiles } from "../TurnOptions.ts"
 import * as TurnParts from "../TurnParts.ts"
 import * as RecordedTools from "./RecordedTools.ts"
 
-interface Ended {
+interface EndedReplay {
   readonly outcome: TurnOutcome
   readonly problem: string | null
 }
@@ -161,7 +161,7 @@ const isEqual = (before: TurnOutcome, after: TurnOutcome): boolean =>
   JSON.stringify(before.citations.map(comparable)) === JSON.stringify(after.citations.map(comparable))
 
 /** The trace has tool answers without their values. Where data is masked, kinds are compared, and no positions. */
-const unmasked = (masking: Masking | null, outcome: TurnOutcome): TurnOutcome =>
+const comparableOutcome = (masking: Masking | null, outcome: TurnOutcome): TurnOutcome =>
   masking === null
     ? outcome
     : {
@@ -171,7 +171,7 @@ const unmasked = (masking: Masking | null, outcome: TurnOutcome): TurnOutcome =>
       }
 
 const isSame = (masking: Masking | null, before: TurnOutcome, after: TurnOutcome): boolean =>
-  isEqual(unmasked(masking, before), unmasked(masking, after))
+  isEqual(comparableOutcome(masking, before), comparableOutcome(masking, after))
 
 /** A replay, the message of its failure (null if it has none), and the tokens that models have used for it. */
 export interface Replay {
@@ -191,8 +191,8 @@ const diverged = (run: RecordedRun, reason: string, bills: ReadonlyArray<Bill>):
   tokens: tokensOf(bills)
 })
 
-/** What a turn with a schema is refused for before it begins. */
-const refusal = ({ runtime }: ReplayEnvironment, { responseSchema }: Replayable) =>
+/** Fails for a schema without a language model, as a turn does before it begins. */
+const requireRunnable = ({ runtime }: ReplayEnvironment, { responseSchema }: Replayable) =>
   responseSchema !== undefined && runtime.readsPassages ? StructuredReply.notConfigured() : Effect.void
 
 /** Runs `run` again, for at most `timeout`. The usage of models is added to `bills`. */
@@ -210,18 +210,18 @@ export const replay = Effect.fn("ReplayTurn.replay")(function* (
   const divergence = yield* Deferred.make<never, RecordedTools.Divergence>()
   const tools = RecordedTools.make(run.events, agent.tools, divergence)
   const services: Answer.TurnServices = { ...environment, tools: { forTurn: () => Effect.succeed(tools) } }
-  const answering = refusal(environment, run).pipe(
+  const answering = requireRunnable(environment, run).pipe(
     Effect.zipRight(Answer.run(services, turn, run.history)),
     Effect.catchAll((failure) =>
       turn.handoff === null ? Effect.fail(failure) : Answer.addHandoffNotice(turn)
     ),
     Effect.timeoutFail({ duration: timeout, onTimeout: runtimeTimeout }),
-    Effect.map(({ citations, inputTokens, outputTokens, reply }): Ended => ({
+    Effect.map(({ citations, inputTokens, outputTokens, reply }): EndedReplay => ({
       outcome: { reply, citations, failure: null, inputTokens, outputTokens },
       problem: null
     })),
     Effect.catchAll(({ _tag, message }) =>
-      Effect.sync((): Ended => {
+      Effect.sync((): EndedReplay => {
         const { input: inputTokens, output: outputTokens } = tokensOf(bills)
         return {
           outcome: { reply: null, citations: [], failure: _tag, inputTokens, outputTokens },

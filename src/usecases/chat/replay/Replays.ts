@@ -77,7 +77,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       maxWaiting: 64,
       maxWait: "5 minutes"
     })
-    const inTurn = withSharedPermit(limiter, tooManyReplays)
+    const withPermit = withSharedPermit(limiter, tooManyReplays)
 
     /** The settings of `version`; of the published version when undefined. */
     const settingsOf = Effect.fn("Replays.settingsOf")(function* (
@@ -94,7 +94,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       return { version, settings: shownSettings(recordedSettings.value) }
     })
 
-    const withBelongings = Effect.fn("Replays.withBelongings")(function* (
+    const withResources = Effect.fn("Replays.withBelongings")(function* (
       scope: ReadScope,
       chosen: Pick<ReplayTurn.ReplayAgent, "settings" | "version">
     ) {
@@ -114,7 +114,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
     })
 
     const agentOf = (scope: ReadScope, version: number | undefined) =>
-      Effect.flatMap(settingsOf(scope, version), (chosen) => withBelongings(scope, chosen))
+      Effect.flatMap(settingsOf(scope, version), (chosen) => withResources(scope, chosen))
 
     const findRun = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
@@ -139,20 +139,20 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       )
 
     /**
-     * Runs each of `runIds` again, in order, after `told` has recorded all of them. Fails with NOT_FOUND before the
-     * first one when a run belongs to another agent, with TURN_LIMIT_EXCEEDED when a budget is spent, and with
+     * Runs each of `runIds` again, in order, after `beforeReplay` has run for all of them. Fails with NOT_FOUND before
+     * the first one when a run belongs to another agent, with TURN_LIMIT_EXCEEDED when a budget is spent, and with
      * SERVICE_UNAVAILABLE when too many replays wait.
      */
     const run = Effect.fn("Replays.run")(function* <E>(
       scope: ReadScope,
       { runIds, version }: ReplayRequest,
-      told: (id: RunId) => Effect.Effect<void, E>
+      beforeReplay: (id: RunId) => Effect.Effect<void, E>
     ) {
       const agent = yield* agentOf(scope, version)
       const found = yield* Effect.forEach([...new Set(runIds)], (id) => findRun(scope, id))
-      yield* Effect.forEach(found, ({ id }) => told(id), { discard: true })
+      yield* Effect.forEach(found, ({ id }) => beforeReplay(id), { discard: true })
       const replayed: ReadonlyArray<ReplayedRun> = yield* Effect.forEach(found, (one) =>
-        inTurn(Effect.map(replay("replay", environment, scope, one, agent), ({ replayed }) => replayed))
+        withPermit(Effect.map(replay("replay", environment, scope, one, agent), ({ replayed }) => replayed))
       )
       return replayed
     })
@@ -181,10 +181,10 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       draft: QaPair | null = null
     ) {
       const scope: ReadScope = { ...of, sourceScope: null }
-      const known = yield* withBelongings(scope, chosen)
-      const agent = draft === null ? known : { ...known, hasCurated: true, hasSources: true }
+      const agentWithResources = yield* withResources(scope, chosen)
+      const agent = draft === null ? agentWithResources : { ...agentWithResources, hasCurated: true, hasSources: true }
       const search = draft === null ? environment.search : DraftAnswer.withDraft(environment.search, draft)
-      const given = { ...environment, search }
+      const replayEnvironment = { ...environment, search }
       const question = Effect.fn("Replays.question")(function* (
         { question: text, responseSchema }: Pick<TestCaseFields, "question" | "responseSchema">,
         runId: RunId | null
@@ -209,11 +209,11 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
           events: Option.match(stored, { onNone: () => [], onSome: (run) => run.events }),
           history: []
         }
-        return yield* timedReplay(given, scope, asked, agent)
+        return yield* timedReplay(replayEnvironment, scope, asked, agent)
       })
       const turn = Effect.fn("Replays.turn")(function* (runId: RunId) {
         const stored = yield* runs.find(scope, runId)
-        return Option.isNone(stored) ? null : yield* timedReplay(given, scope, stored.value, agent)
+        return Option.isNone(stored) ? null : yield* timedReplay(replayEnvironment, scope, stored.value, agent)
       })
       return { question, turn }
     })

@@ -27,7 +27,7 @@ const isSame = (a: JsonValue, b: JsonValue, work: WorkBudget): boolean => {
   if (a === b) return true
   if (isList(a))
     return (
-      isList(b) && a.length === b.length && a.every((item, place) => isSame(item, b[place] ?? null, work))
+      isList(b) && a.length === b.length && a.every((item, index) => isSame(item, b[index] ?? null, work))
     )
   if (!isObject(a) || !isObject(b)) return false
   const names = Object.keys(a)
@@ -56,7 +56,7 @@ const isOfType = (type: JsonValue, value: JsonValue): boolean => {
   }
 }
 
-const isWithin = (size: number, least: JsonValue | undefined, greatest: JsonValue | undefined): boolean =>
+const isInRange = (size: number, least: JsonValue | undefined, greatest: JsonValue | undefined): boolean =>
   (typeof least !== "number" || size >= least) && (typeof greatest !== "number" || size <= greatest)
 
 /** The message is built only when it is reported. */
@@ -81,25 +81,25 @@ const choice: Check = ({ const: only, enum: all }, value, at, work) => {
 const number: Check = (schema, value, at) => {
   if (typeof value !== "number") return []
   const { minimum, maximum, exclusiveMinimum: above, exclusiveMaximum: below } = schema
-  const inside =
-    isWithin(value, minimum, maximum) &&
+  const isInside =
+    isInRange(value, minimum, maximum) &&
     (typeof above !== "number" || value > above) &&
     (typeof below !== "number" || value < below)
-  return inside ? [] : [() => `${at} is out of range`]
+  return isInside ? [] : [() => `${at} is out of range`]
 }
 
 const string: Check = ({ minLength, maxLength }, value, at, work) => {
   if (typeof value !== "string" || (minLength === undefined && maxLength === undefined)) return []
   // A character may be two UTF-16 units.
   work.spend(value.length / stepsPerValue)
-  return isWithin([...value].length, minLength, maxLength) ? [] : [() => `${at} has the wrong length`]
+  return isInRange([...value].length, minLength, maxLength) ? [] : [() => `${at} has the wrong length`]
 }
 
 const list: Check = function* ({ items, minItems, maxItems }, value, at, work) {
   if (!isList(value)) return
-  if (!isWithin(value.length, minItems, maxItems)) yield () => `${at} has the wrong number of items`
+  if (!isInRange(value.length, minItems, maxItems)) yield () => `${at} has the wrong number of items`
   if (!isObject(items)) return
-  for (const [place, item] of value.entries()) yield* problems(items, item, `${at}/${place}`, work)
+  for (const [index, item] of value.entries()) yield* problems(items, item, `${at}/${index}`, work)
 }
 
 const object: Check = function* ({ properties, required, additionalProperties: others }, value, at, work) {

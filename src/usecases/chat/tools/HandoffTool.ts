@@ -30,26 +30,26 @@ const declaration: ToolDeclaration = {
 export const isOffered = ({ opening, request }: Turn): boolean => request.persist && opening.channel !== "api"
 
 /** The turn's tools, with this one where it is offered. A call of any other tool may have had outside effects. */
-export const added = (turn: Turn, tools: TurnTools): TurnTools => {
+export const addTo = (turn: Turn, tools: TurnTools): TurnTools => {
   const { call, declarations, scrubber } = tools
-  const others: TurnTools["call"] = (tool, input, progress) =>
+  const callOther: TurnTools["call"] = (tool, input, progress) =>
     Effect.suspend(() => {
       turn.acted = true
       return call(tool, input, progress)
     })
-  if (!isOffered(turn)) return { ...tools, call: others }
+  if (!isOffered(turn)) return { ...tools, call: callOther }
   return {
     ...tools,
     declarations: [...declarations.filter((tool) => tool.name !== name), declaration],
     call: (tool, input, progress) => {
-      if (tool !== name) return others(tool, input, progress)
+      if (tool !== name) return callOther(tool, input, progress)
       const reason = input?.["reason"]
       if (typeof reason !== "string" || reason.trim() === "") {
         return Effect.fail(toolFailure("INVALID_ARGUMENTS", "reason: expected a text"))
       }
       return Effect.sync(() => {
         // Unmasked, because the team reads the conversation too.
-        const reasonForHumans = turn.masking === null ? reason : turn.masking.restored(reason)
+        const reasonForHumans = turn.masking === null ? reason : turn.masking.restore(reason)
         turn.handoff = scrubber.text(reasonForHumans.trim()).slice(0, maxReasonCharacters).toWellFormed()
         return { state: "HUMAN_REQUESTED" }
       })

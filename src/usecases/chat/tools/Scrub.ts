@@ -6,7 +6,7 @@ import { mapJson, mapJsonObject } from "../../../domain/JsonValue.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import type { StreamingText } from "../StreamingText.ts"
 
-const mark = "[redacted]"
+const redactedMark = "[redacted]"
 
 /** Shorter values also occur in ordinary words: they are removed only where they stand alone, and not in `[1]`. */
 const minLengthAnywhere = 4
@@ -57,7 +57,7 @@ const inHtml = (value: string): ReadonlyArray<string> => {
 }
 
 /** The encoded forms of a value, the likely ones in earlier rounds. */
-const rounds: ReadonlyArray<(value: string) => Iterable<string>> = [
+const encodingRounds: ReadonlyArray<(value: string) => Iterable<string>> = [
   (value) => [value],
   (value) => [...escaped(value).slice(0, 2), ...inUrl(value)],
   inBytes,
@@ -80,12 +80,12 @@ const needlesOf = (values: Iterable<string>): ReadonlySet<string> => {
   const sorted = [...new Set(values)].filter((value) => value !== "").toSorted((a, b) => a.length - b.length)
   const needles = new Set<string>()
   let left = maxFormCharacters
-  for (const [place, round] of rounds.entries()) {
+  for (const [index, round] of encodingRounds.entries()) {
     for (const value of sorted) {
-      if (place > 0 && value.length < minLengthAnywhere) continue
+      if (index > 0 && value.length < minLengthAnywhere) continue
       for (const form of round(value)) {
         if (needles.has(form)) continue
-        if (place > 0) left -= form.length
+        if (index > 0) left -= form.length
         if (left < 0) return needles
         needles.add(form)
       }
@@ -111,7 +111,7 @@ class Automaton {
   readonly #isInner = [false]
   readonly #isShort = [false]
   /** The longest suffix of the state that may be a stand-alone needle. */
-  readonly #brief = [0]
+  readonly #shortSuffix = [0]
   /** Length of the longest needle that ends here and may be part of a word. */
   readonly #found = [0]
   /** Length of the longest suffix that may become a needle, or is a stand-alone needle. */
@@ -130,22 +130,22 @@ class Automaton {
 
   #add(needle: string, byDepth: Array<Array<number>>): void {
     let state = 0
-    for (let place = 0; place < needle.length; place++) {
-      const edge = state * codesPerState + needle.charCodeAt(place)
+    for (let index = 0; index < needle.length; index++) {
+      const edge = state * codesPerState + needle.charCodeAt(index)
       let next = this.#edges.get(edge)
       if (next === undefined) {
         next = this.#depth.length
         this.#edges.set(edge, next)
         this.#isInner[state] = true
-        this.#depth.push(place + 1)
+        this.#depth.push(index + 1)
         // Holds the edge from the parent until the state is settled.
         this.#shorter.push(edge)
         this.#isInner.push(false)
         this.#isShort.push(false)
-        this.#brief.push(0)
+        this.#shortSuffix.push(0)
         this.#found.push(0)
         this.#open.push(0)
-        const states = byDepth[place]
+        const states = byDepth[index]
         if (states === undefined) byDepth.push([next])
         else states.push(next)
       }
@@ -161,7 +161,7 @@ class Automaton {
     const shorter = parent === 0 ? 0 : this.next(this.#shorter[parent] ?? 0, edge % codesPerState)
     this.#shorter[state] = shorter
     if (this.#found[state] === 0) this.#found[state] = this.#found[shorter] ?? 0
-    this.#brief[state] = this.#depthOf(state) < minLengthAnywhere ? state : (this.#brief[shorter] ?? 0)
+    this.#shortSuffix[state] = this.#depthOf(state) < minLengthAnywhere ? state : (this.#shortSuffix[shorter] ?? 0)
     const isOpen = this.#isInner[state] === true || this.#isShort[state] === true
     this.#open[state] = isOpen ? this.#depthOf(state) : (this.#open[shorter] ?? 0)
   }
@@ -185,7 +185,7 @@ class Automaton {
   /** Lengths of the stand-alone needles that end here. */
   alone(from: number): ReadonlyArray<number> {
     const lengths: Array<number> = []
-    for (let state = this.#brief[from] ?? 0; state !== 0; state = this.#shorter[state] ?? 0) {
+    for (let state = this.#shortSuffix[from] ?? 0; state !== 0; state = this.#shorter[state] ?? 0) {
       if (this.#isShort[state] === true) lengths.push(this.#depthOf(state))
     }
     return lengths
@@ -193,16 +193,16 @@ class Automaton {
 }
 
 /** A queue with constant time for adding and removing, amortized. */
-class Line<A> {
+class Queue<A> {
   #items: Array<A> = []
-  #gone = 0
+  #removedCount = 0
 
   get first(): A | undefined {
-    return this.#items[this.#gone]
+    return this.#items[this.#removedCount]
   }
 
   get last(): A | undefined {
-    return this.#items.length > this.#gone ? this.#items.at(-1) : undefined
+    return this.#items.length > this.#removedCount ? this.#items.at(-1) : undefined
   }
 
   push(item: A): void {
@@ -214,10 +214,10 @@ class Line<A> {
   }
 
   shift(): void {
-    this.#gone++
-    if (this.#gone * 2 < this.#items.length) return
-    this.#items = this.#items.slice(this.#gone)
-    this.#gone = 0
+    this.#removedCount++
+    if (this.#removedCount * 2 < this.#items.length) return
+    this.#items = this.#items.slice(this.#removedCount)
+    this.#removedCount = 0
   }
 }
 
@@ -230,13 +230,13 @@ interface Span {
 class Scan implements StreamingText {
   readonly #automaton: Automaton
   /** Text not emitted yet, in its original pieces, and the characters already used of the first. */
-  readonly #pieces = new Line<string>()
+  readonly #pieces = new Queue<string>()
   #used = 0
   #state = 0
   #end = 0
   #shown = 0
   /** Ranges to hide in the text not emitted yet. Overlapping needles form one range. */
-  readonly #hidden = new Line<Span>()
+  readonly #hidden = new Queue<Span>()
   /** Stand-alone needles that end here and count if no word character follows. */
   #undecided: ReadonlyArray<Span> = []
   /** The last characters: a stand-alone needle must not follow a word character either. */
@@ -248,7 +248,7 @@ class Scan implements StreamingText {
 
   push(delta: string): string {
     if (delta !== "") this.#pieces.push(delta)
-    for (let place = 0; place < delta.length; place++) this.#read(delta.charAt(place))
+    for (let index = 0; index < delta.length; index++) this.#read(delta.charAt(index))
     return this.#show(this.#end - this.#automaton.open(this.#state))
   }
 
@@ -290,13 +290,13 @@ class Scan implements StreamingText {
     this.#hidden.push({ from: begin, to })
   }
 
-  /** Returns the text before `place`, up to a hidden range that crosses it: that range may still grow. */
-  #show(place: number): string {
+  /** Returns the text before `position`, up to a hidden range that crosses it: that range may still grow. */
+  #show(position: number): string {
     let shown = ""
     for (let next = this.#hidden.first; ; next = this.#hidden.first) {
-      if (next === undefined || next.to > place)
-        return shown + this.#take(Math.max(0, Math.min(place, next?.from ?? place) - this.#shown))
-      shown += this.#take(next.from - this.#shown) + mark
+      if (next === undefined || next.to > position)
+        return shown + this.#take(Math.max(0, Math.min(position, next?.from ?? position) - this.#shown))
+      shown += this.#take(next.from - this.#shown) + redactedMark
       this.#take(next.to - next.from)
       this.#hidden.shift()
     }
@@ -322,7 +322,7 @@ class Scan implements StreamingText {
   }
 }
 
-const asItIs: StreamingText = { push: (delta) => delta, flush: () => "" }
+const passThrough: StreamingText = { push: (delta) => delta, flush: () => "" }
 
 /** Removes all of `values` in one pass. */
 export class Scrubber {
@@ -341,7 +341,7 @@ export class Scrubber {
     this.#automaton = undefined
   }
 
-  #made(): Automaton | null {
+  #build(): Automaton | null {
     const needles = needlesOf(this.#values)
     return needles.size === 0 ? null : new Automaton(needles)
   }
@@ -370,19 +370,19 @@ export class Scrubber {
 
   /** For text that comes in pieces. Text that may begin a needle is held back. */
   readonly streaming = (): StreamingText => {
-    if (this.#automaton === undefined) this.#automaton = this.#made()
-    return this.#automaton === null ? asItIs : new Scan(this.#automaton)
+    if (this.#automaton === undefined) this.#automaton = this.#build()
+    return this.#automaton === null ? passThrough : new Scan(this.#automaton)
   }
 }
 
 type Credentials = Readonly<Record<string, string>>
 
-/** A turn searches several times with the credentials of one request. */
-const ofRequests = new WeakMap<Credentials, Scrubber>()
+/** Scrubbers by the credentials of a request, because a turn searches several times with them. */
+const scrubbers = new WeakMap<Credentials, Scrubber>()
 
-const ofRequest = (credentials: Credentials): Scrubber => {
-  const scrubber = ofRequests.get(credentials) ?? new Scrubber(Object.values(credentials))
-  ofRequests.set(credentials, scrubber)
+const scrubberOf = (credentials: Credentials): Scrubber => {
+  const scrubber = scrubbers.get(credentials) ?? new Scrubber(Object.values(credentials))
+  scrubbers.set(credentials, scrubber)
   return scrubber
 }
 
@@ -390,4 +390,4 @@ const ofRequest = (credentials: Credentials): Scrubber => {
 export const withoutCredentials = (
   { toolCredentials }: { readonly toolCredentials?: Credentials | undefined },
   text: string
-): string => (toolCredentials === undefined ? text : ofRequest(toolCredentials).text(text))
+): string => (toolCredentials === undefined ? text : scrubberOf(toolCredentials).text(text))

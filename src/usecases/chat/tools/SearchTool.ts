@@ -42,7 +42,7 @@ export const isOffered = (
 const refused = (message: string) => Effect.fail(toolFailure("INVALID_ARGUMENTS", message))
 
 /** `search` returns passages that were not shown yet, with numbers that continue the earlier ones. */
-export const added = (
+export const addTo = (
   turn: Turn,
   tools: TurnTools,
   search: (query: string) => Effect.Effect<ReadonlyArray<Passage>>

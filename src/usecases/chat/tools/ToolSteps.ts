@@ -40,23 +40,23 @@ interface Answered {
   readonly result: JsonValue
 }
 
-const note = "\n[The rest of the answer was cut off.]"
+const cutNote = "\n[The rest of the answer was cut off.]"
 
 /** `value` if it fits, else the beginning of its text with a note. */
 const cut = (value: JsonValue, limit: number): JsonValue => {
   const text = toText(value)
-  return text.length <= limit ? value : `${text.slice(0, Math.max(0, limit)).toWellFormed()}${note}`
+  return text.length <= limit ? value : `${text.slice(0, Math.max(0, limit)).toWellFormed()}${cutNote}`
 }
 
 /** Emits a call's progress until it has ended, scrubbed. Texts above the maximum are dropped. */
 const progressOf = (turn: Turn, tools: TurnTools, call: Call) => {
   let left = maxProgressTexts
   return {
-    say: (said: string) =>
+    emit: (progress: string) =>
       Effect.suspend(() => {
         if (left <= 0) return Effect.void
         left -= 1
-        const text = tools.scrubber.text(said).slice(0, maxProgressCharacters).toWellFormed()
+        const text = tools.scrubber.text(progress).slice(0, maxProgressCharacters).toWellFormed()
         return emit(turn, { _tag: "ToolProgress", id: call.id, text })
       }),
     /** Progress after the answer would replace it. */
@@ -79,10 +79,10 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   yield* record(turn, "tool.started", "running", `Calling ${name}`, { ...about, input })
   yield* emit(turn, { _tag: "ToolCall", id: call.id, name, input })
   const progress = progressOf(turn, tools, call)
-  const made = refused
+  const answering = refused
     ? Effect.fail(toolFailure("TOOL_FAILED", `more than ${maxCallsPerStep} calls at once`))
-    : Effect.ensuring(tools.call(call.name, call.input, progress.say), progress.end)
-  return yield* Effect.matchEffect(made, {
+    : Effect.ensuring(tools.call(call.name, call.input, progress.emit), progress.end)
+  return yield* Effect.matchEffect(answering, {
     onSuccess: (value) =>
       Effect.gen(function* () {
         const output = cut(value, maxAnswerCharacters)
@@ -103,11 +103,11 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
 const withRound = (
   prompt: Prompt.Prompt,
   text: string,
-  thoughts: ReadonlyArray<ModelStep.ReasoningBlock>,
+  reasoning: ReadonlyArray<ModelStep.ReasoningBlock>,
   answers: ReadonlyArray<Answered>
 ): Prompt.Prompt => {
-  const thought = (afterText: boolean) =>
-    thoughts
+  const reasoningParts = (afterText: boolean) =>
+    reasoning
       .filter((one) => one.afterText === afterText)
       .map((one) => Prompt.reasoningPart({ text: one.text, options: one.options }))
   const calls = answers.map(({ call: { id, name, input } }) =>
@@ -120,9 +120,9 @@ const withRound = (
     ...prompt.content,
     Prompt.assistantMessage({
       content: [
-        ...thought(false),
+        ...reasoningParts(false),
         ...(text === "" ? [] : [Prompt.textPart({ text })]),
-        ...thought(true),
+        ...reasoningParts(true),
         ...calls
       ]
     }),
@@ -160,7 +160,7 @@ const withBill = (
 
 /** Emits the model's reasoning, scrubbed and with masked values restored, until `end`. */
 const emitReasoning = (turn: Turn, tools: TurnTools, onReasoning: (delta: string) => Effect.Effect<void>) => {
-  const begin = () => ({ stream: tools.scrubber.streaming(), restoring: turn.masking?.restoring() ?? null })
+  const begin = () => ({ stream: tools.scrubber.streaming(), restoring: turn.masking?.restoringStream() ?? null })
   let open: ReturnType<typeof begin> | null = null
   const show = (shown: string) => (shown === "" ? Effect.void : onReasoning(shown))
   return {
@@ -179,7 +179,7 @@ const emitReasoning = (turn: Turn, tools: TurnTools, onReasoning: (delta: string
   }
 }
 
-/** One round. Secrets are removed from its text before it is emitted. `own` is the text for the model's next prompt. */
+/** One round. Secrets are removed from its text before it is emitted. `promptText` is the text for the next prompt. */
 const step = CheapSpans.fn("ToolSteps.step")(function* (
   runtime: ModelRuntimeService,
   turn: Turn,
@@ -188,10 +188,10 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   { onDelta, onReasoning }: ToolCallbacks,
   repeatable: boolean
 ) {
-  const thoughts = onReasoning === null ? null : emitReasoning(turn, tools, onReasoning)
+  const reasoningStream = onReasoning === null ? null : emitReasoning(turn, tools, onReasoning)
   const stream = tools.scrubber.streaming()
   // The values of an object are restored after it was parsed.
-  const restoring = request.responseSchema === undefined ? (turn.masking?.restoring() ?? null) : null
+  const restoring = request.responseSchema === undefined ? (turn.masking?.restoringStream() ?? null) : null
   let text = ""
   const show = (shown: string) => {
     text += shown
@@ -199,7 +199,7 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   }
   const push = (delta: string) => {
     const showing = show(stream.push(restoring === null ? delta : restoring.push(delta)))
-    return thoughts === null ? showing : Effect.zipRight(thoughts.end(), showing)
+    return reasoningStream === null ? showing : Effect.zipRight(reasoningStream.end(), showing)
   }
   const onProblem = (problem: ProviderProblem) => {
     turn.providerProblem = problem
@@ -208,19 +208,19 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   const onAnswering = (model: string) => {
     turn.answeringModel = model
   }
-  const onThought = (delta: string) => (thoughts === null ? Effect.void : thoughts.push(delta))
-  const following = { onDelta: push, onReasoning: onThought, onProblem, onAnswering }
-  const calling = ModelStep.run(runtime, request, following, repeatable)
+  const pushReasoning = (delta: string) => (reasoningStream === null ? Effect.void : reasoningStream.push(delta))
+  const callbacks = { onDelta: push, onReasoning: pushReasoning, onProblem, onAnswering }
+  const calling = ModelStep.run(runtime, request, callbacks, repeatable)
   const result = yield* withBill(runtime, turn, request, calling)
-  if (thoughts !== null) yield* thoughts.end()
+  if (reasoningStream !== null) yield* reasoningStream.end()
   yield* Effect.suspend(() =>
     show((restoring === null ? "" : stream.push(restoring.flush())) + stream.flush())
   )
-  return { ...result, text, own: restoring === null ? text : tools.scrubber.text(result.text) }
+  return { ...result, text, promptText: restoring === null ? text : tools.scrubber.text(result.text) }
 })
 
 /** Reasoning tokens for the trace, where the provider reports them. */
-export const counted = ({ reasoningTokens }: Pick<ModelStep.StepResult, "reasoningTokens">) =>
+export const reasoningPayload = ({ reasoningTokens }: Pick<ModelStep.StepResult, "reasoningTokens">) =>
   reasoningTokens === 0 ? {} : { reasoningTokens }
 
 /** Callbacks that receive the reply as it may be shown, without delay. */
@@ -259,29 +259,29 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
   let outputTokens = 0
   let reasoningTokens = 0
   // Half of the window, at about four characters a token, is the budget of all tool answers together.
-  let room = runtime.contextWindow * 2
+  let remainingCharacters = runtime.contextWindow * 2
   let isCorrected = false
   for (let round = 1; ; round++) {
-    const separated = text === "" ? "" : "\n\n"
-    let begun = false
+    const separator = text === "" ? "" : "\n\n"
+    let hasText = false
     const mayCall = round < maxSteps && !isCorrected
-    const say = (delta: string) => {
-      const shown = begun ? delta : separated + delta
-      begun = true
+    const onText = (delta: string) => {
+      const shown = hasText ? delta : separator + delta
+      hasText = true
       text += shown
       return onDelta(shown)
     }
-    const asked: ModelRequest = mayCall
+    const stepRequest: ModelRequest = mayCall
       ? { ...request, prompt, tools: tools.declarations }
       : { ...request, prompt, tools: [], withdrawnTools: tools.declarations }
-    const result = yield* step(runtime, turn, asked, tools, { onDelta: say, onReasoning }, round === 1)
+    const result = yield* step(runtime, turn, stepRequest, tools, { onDelta: onText, onReasoning }, round === 1)
     inputTokens += result.inputTokens
     outputTokens += result.outputTokens
     reasoningTokens += result.reasoningTokens
     const isLast = result.calls.length === 0 || round >= maxSteps || isCorrected
-    const correction = isLast && !isCorrected ? correctionOf(result.own) : null
+    const correction = isLast && !isCorrected ? correctionOf(result.promptText) : null
     if (isLast && correction === null) {
-      return { ...result, calls: [], text, final: result.own, inputTokens, outputTokens, reasoningTokens }
+      return { ...result, calls: [], text, final: result.promptText, inputTokens, outputTokens, reasoningTokens }
     }
     const label = correction === null ? "Model asked for tools" : "Model asked to correct its reply"
     yield* record(turn, "model.completed", "complete", label, {
@@ -289,29 +289,29 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
       reason: result.reason,
       inputTokens: result.inputTokens,
       outputTokens: result.outputTokens,
-      ...counted(result),
+      ...reasoningPayload(result),
       ...(correction === null ? {} : { correction }),
-      ...MaskedTurn.counted(turn)
+      ...MaskedTurn.tracePayload(turn)
     })
     if (correction !== null) {
       isCorrected = true
-      prompt = corrected(prompt, result.own, correction)
+      prompt = corrected(prompt, result.promptText, correction)
       yield* emit(turn, { _tag: "StepEnd" })
       yield* emit(turn, { _tag: "StepStart" })
       continue
     }
     const answers = yield* Effect.forEach(
       result.calls,
-      (call, place) => answer(turn, tools, call, place >= maxCallsPerStep),
+      (call, index) => answer(turn, tools, call, index >= maxCallsPerStep),
       { concurrency: maxConcurrentCalls }
     )
     yield* emit(turn, { _tag: "StepEnd" })
     yield* emit(turn, { _tag: "StepStart" })
     const shown = answers.map((answered) => {
-      const fitting = cut(answered.result, room)
-      room = Math.max(0, room - toText(fitting).length)
+      const fitting = cut(answered.result, remainingCharacters)
+      remainingCharacters = Math.max(0, remainingCharacters - toText(fitting).length)
       return { ...answered, result: fitting }
     })
-    prompt = withRound(prompt, result.own, result.thoughts, shown)
+    prompt = withRound(prompt, result.promptText, result.reasoning, shown)
   }
 })

@@ -1,4 +1,4 @@
-/** Trials of a tool: which functions it offers, and what one of them answers, without a model and a conversation. */
+/** Trials of a tool without a model: the functions that it offers, and the answer of one of them. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../../domain/accounts/Account.ts"
@@ -18,7 +18,7 @@ export class ToolTrials extends Effect.Service<ToolTrials>()("usecases/chat/tool
     const tools = yield* ChatTools
 
     /**
-     * Calls a function as a turn would: its address is really asked. Without `arguments` no function is called.
+     * Calls a function as a turn would, with a real request. Without `arguments` no function is called.
      * Credentials are removed from what is returned.
      */
     const run = Effect.fn("ToolTrials.run")(function* (

@@ -54,7 +54,7 @@ export interface TurnTools {
 }
 
 /** Both halves of a basic credential are secret too. */
-const partsOf = ({ definition: { auth } }: StoredTool, credential: string): ReadonlyArray<string> =>
+const secretPartsOf = ({ definition: { auth } }: StoredTool, credential: string): ReadonlyArray<string> =>
   auth.kind === "basic" ? [credential, credential.slice(credential.indexOf(":") + 1)] : [credential]
 
 /**
@@ -114,7 +114,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
     ) {
       const credentials = new Set(Object.values(request.toolCredentials ?? {}))
       const boundValues = new Set<string>()
-      /** Tokens that are renewed in the turn are hidden like those that it began with. */
+      /** Renewed tokens are scrubbed too. */
       const access = (tool: StoredTool): ToolAccess => ({
         renew: (token) =>
           Effect.tap(tokens.current(scope, tool, token), (fresh) => Effect.sync(() => scrubber.add(fresh))),
@@ -130,7 +130,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
           Effect.map(credentialOf(scope, tool, request), (credential): AgentTool => {
             const bound = Bindings.resolve(tool.definition.bindings, request.toolContext)
             if (Either.isRight(credential))
-              for (const part of partsOf(tool, credential.right)) credentials.add(part)
+              for (const part of secretPartsOf(tool, credential.right)) credentials.add(part)
             for (const { value } of Either.getOrElse(bound, () => []))
               for (const leaf of Bindings.scalarValues(value)) boundValues.add(leaf)
             const connection = tool.definition.auth.kind === "oauth" ? { connection: access(tool) } : {}
@@ -140,7 +140,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         { concurrency: maxConcurrentOpens }
       )
       const scrubber = new Scrubber([...credentials, ...boundValues])
-      const ofCredentials = boundValues.size === 0 ? scrubber : new Scrubber(credentials)
+      const credentialScrubber = boundValues.size === 0 ? scrubber : new Scrubber(credentials)
       const scrubFailure = (failure: ToolFailure): ToolFailure => ({
         ...failure,
         message: scrubber.text(failure.message).slice(0, maxFailureCharacters).toWellFormed()
@@ -157,7 +157,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         if (Either.isLeft(found)) unavailable.push({ name: tool.name, failure: scrubFailure(found.left) })
         const isOwn = tool._tag === "Named" || tool.definition.mcp === undefined
         for (const one of Either.getOrElse(found, () => [])) {
-          const declaration = toDeclaration(one.declaration, isOwn ? ofCredentials : scrubber)
+          const declaration = toDeclaration(one.declaration, isOwn ? credentialScrubber : scrubber)
           if (!callables.has(declaration.name)) callables.set(declaration.name, { ...one, declaration })
         }
       }
@@ -171,8 +171,8 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         const refused = (code: ToolFailure["code"], text: string) => Effect.fail(toolFailure(code, text))
         if (found === undefined) return yield* refused("UNKNOWN_TOOL", "there is no tool of this name")
         if (input === null) return yield* refused("INVALID_ARGUMENTS", "expected a JSON object")
-        const wrong = Arguments.validationProblems(found.declaration.parameters, input)
-        if (wrong.length > 0) return yield* refused("INVALID_ARGUMENTS", wrong.join("; "))
+        const problems = Arguments.validationProblems(found.declaration.parameters, input)
+        if (problems.length > 0) return yield* refused("INVALID_ARGUMENTS", problems.join("; "))
         const { timeoutMillis } = found
         const answer = yield* Effect.timeoutFail(found.call(input, progress), {
           duration: timeoutMillis,

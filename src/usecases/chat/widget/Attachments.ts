@@ -36,14 +36,14 @@ import type { Files } from "../TurnOptions.ts"
 import { MiB } from "../../../domain/Bytes.ts"
 
 /** How reading a body may fail. */
-type Broken = ValidationError | PayloadTooLarge
+type BodyError = ValidationError | PayloadTooLarge
 
 /** A file as received. */
 export interface SentFile {
   readonly name: string
   /** The content type that the sender declares. */
   readonly contentType: string
-  readonly content: Stream.Stream<Uint8Array, Broken>
+  readonly content: Stream.Stream<Uint8Array, BodyError>
 }
 
 /** A received file of an allowed type and size. */
@@ -58,8 +58,8 @@ export interface StagedFile {
  */
 const memory = { permits: 128, maxPermitsPerOwner: 64, maxWaiting: 1_024 } as const
 
-/** Maximum bytes of files that one reply to channel messages takes. */
-const maxBurstBytes = 50 * MiB
+/** Maximum bytes of stored files that are loaded for one reply. */
+const maxLoadedBytes = 50 * MiB
 
 const notAllowed = () =>
   new UnsupportedType({
@@ -72,28 +72,28 @@ const tooLarge = (type: AttachmentType) =>
   })
 
 /** The content of `file`. Fails as soon as its bytes show a type or size that is not allowed. */
-const checked = ({ content, contentType }: SentFile, found: (type: AttachmentType) => void) =>
-  Stream.suspend((): Stream.Stream<Uint8Array, Broken | UnsupportedType | FileTooLarge> => {
+const checkedContent = ({ content, contentType }: SentFile, found: (type: AttachmentType) => void) =>
+  Stream.suspend((): Stream.Stream<Uint8Array, BodyError | UnsupportedType | FileTooLarge> => {
     let head = new Uint8Array(0)
     let type: AttachmentType | null = null
     let size = 0
-    const settle = (): Effect.Effect<AttachmentType, UnsupportedType> => {
+    const detectType = (): Effect.Effect<AttachmentType, UnsupportedType> => {
       type = typeOf(head)
       if (type === null || !matchesDeclaredType(contentType, type)) return Effect.fail(notAllowed())
       found(type)
       return Effect.succeed(type)
     }
-    const look = (chunk: Uint8Array) =>
+    const checkChunk = (chunk: Uint8Array) =>
       Effect.gen(function* () {
         size += chunk.length
         if (type === null) head = Uint8Array.from([...head, ...chunk.subarray(0, signatureLength)])
         if (head.length < signatureLength) return chunk
-        const known = type ?? (yield* settle())
+        const known = type ?? (yield* detectType())
         return size > sizeLimits[known] ? yield* tooLarge(known) : chunk
       })
     // A file may be shorter than the longest signature.
-    const end = Stream.execute(Effect.suspend(() => (type === null ? settle() : Effect.void)))
-    return Stream.concat(Stream.mapEffect(content, look), end)
+    const end = Stream.execute(Effect.suspend(() => (type === null ? detectType() : Effect.void)))
+    return Stream.concat(Stream.mapEffect(content, checkChunk), end)
   })
 
 export class Attachments extends Effect.Service<Attachments>()("usecases/chat/widget/Attachments", {
@@ -102,12 +102,12 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
     const runtime = yield* ModelRuntime
     const artifacts = yield* Artifacts
     const agents = yield* AgentStore
-    const places = new FairLimiter({ name: "attachment-mebibytes", ...memory })
+    const memoryLimiter = new FairLimiter({ name: "attachment-mebibytes", ...memory })
 
     /** Receives the file. It is removed with the scope unless it is kept. */
     const stage = Effect.fn("Attachments.stage")(function* (file: SentFile) {
       const found: Array<AttachmentType> = []
-      const content = checked(file, (type) => found.push(type))
+      const content = checkedContent(file, (type) => found.push(type))
       const staged = yield* artifacts.stage(content)
       const [mimeType] = found
       if (mimeType === undefined) return yield* notAllowed()
@@ -142,7 +142,7 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
     const load = (stored: ReadonlyArray<StoredAttachment>): Files["load"] => {
       const bytes = stored.reduce((sum, { size }) => sum + size, 0)
       return FiberRef.get(currentOwner).pipe(
-        Effect.flatMap((owner) => places.acquire(owner, Math.ceil(bytes / MiB))),
+        Effect.flatMap((owner) => memoryLimiter.acquire(owner, Math.ceil(bytes / MiB))),
         Effect.mapError(() => ModelStep.turnFailed()),
         Effect.zipRight(Effect.forEach(stored, read))
       )
@@ -167,7 +167,7 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
 
     /**
      * Files that the conversation stores and the agent's model can read: the newest, at most ten and {@link
-     * maxBurstBytes} bytes. The model knows the others only from the text of their messages.
+     * maxLoadedBytes} bytes. The model knows the others only from the text of their messages.
      */
     const ofConversation = (scope: AgentScope, stored: ReadonlyArray<StoredAttachment>): Files => ({
       stored: [],
@@ -176,7 +176,7 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
         const agent = yield* agents.find(scope, scope.agentId)
         if (Option.isNone(agent)) return []
         const readable: ReadonlyArray<string> = runtime.readable(agent.value.model)
-        let remainingBytes = maxBurstBytes
+        let remainingBytes = maxLoadedBytes
         const newest = stored
           .filter(({ mimeType }) => readable.includes(mimeType))
           .slice(-maxAttachments)

@@ -28,7 +28,7 @@ import { WidgetSessions } from "./Sessions.ts"
 import { noSuchVersion } from "../../../domain/agents/AgentVersion.ts"
 
 /** Retries of a message when the conversation's state changes while it is placed. */
-const looks = Schedule.recurs(3)
+const placementRetries = Schedule.recurs(3)
 
 interface Retry extends ChatTurnRequest {
   readonly retryOf: MessageId
@@ -69,7 +69,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       if (Option.isNone(found)) return yield* noSuchVersion()
     })
 
-    /** Stops the turn `runId`. Returns its conversation, and what restores that to its state before the turn. */
+    /** Stops the turn `runId`. Returns its conversation, and the effect that resets it to before the turn. */
     const stopReplaced = Effect.fn("HostedTurn.stopReplaced")(function* (scope: ReadScope, runId: RunId) {
       const found = yield* tests.conversationOf(scope, runId)
       if (Option.isNone(found)) {
@@ -81,7 +81,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
         Boolean,
         Identity.notActive
       )
-      return { place: { conversationId: found.value }, prepare }
+      return { target: { conversationId: found.value }, prepare }
     })
 
     /** Stores the message for the human. The page gets a turn that ends at once and says who answers. */
@@ -119,24 +119,24 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       files: Files
     ) {
       const id = yield* newId.message
-      let again = false
-      const once = Effect.gen(function* () {
-        const place = yield* sessions.place(scope, channel, sessionId)
-        const { conversationId, created, endUserId } = place
-        if (place.state !== "AI_ACTIVE") {
+      let isRetry = false
+      const attempt = Effect.gen(function* () {
+        const session = yield* sessions.place(scope, channel, sessionId)
+        const { conversationId, created, endUserId } = session
+        if (session.state !== "AI_ACTIVE") {
           const { release, stored } = files
           const message = { id, content: turn.message, attachments: stored }
-          return yield* Effect.tap(handOver(scope, place, message), release)
+          return yield* Effect.tap(handOver(scope, session, message), release)
         }
         // A message that was refused after it got its place is already stored under `id`.
-        const userMessageId = again ? yield* newId.message : id
-        again = true
+        const userMessageId = isRetry ? yield* newId.message : id
+        isRetry = true
         return yield* turns
           .start(scope, { ...turn, conversationId }, channel, { files, endUserId, userMessageId })
           .pipe(Effect.tapError(() => (created ? sessions.discard(scope, conversationId) : Effect.void)))
       })
-      return yield* once.pipe(
-        Effect.retry({ schedule: looks, while: ({ _tag }) => _tag === "CONVERSATION_NOT_ACTIVE" })
+      return yield* attempt.pipe(
+        Effect.retry({ schedule: placementRetries, while: ({ _tag }) => _tag === "CONVERSATION_NOT_ACTIVE" })
       )
     })
 
@@ -163,15 +163,15 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
 
     /** Starts the turn like `ChatTurn.start`. `sent` are its files, which are kept from here on. */
     const start = Effect.fn("HostedTurn.start")(function* (
-      standing: CallerAccess,
+      access: CallerAccess,
       request: HostedTurnRequest,
       sent: ReadonlyArray<StagedFile>
     ) {
-      const { channel, scope } = standing
+      const { channel, scope } = access
       const { agentId: _, draft, replaces, retryOf, sessionId, version, ...turn } = request
-      yield* checkTrial(standing, request)
-      const externalEndUserId = yield* resolveVisitor(standing, turn.externalEndUserId)
-      if (standing.visitor !== null && turn.endUserId !== undefined) {
+      yield* checkTrial(access, request)
+      const externalEndUserId = yield* resolveVisitor(access, turn.externalEndUserId)
+      if (access.visitor !== null && turn.endUserId !== undefined) {
         return yield* invalidField(["endUserId"], "Expected none: the token names the visitor")
       }
       if (retryOf !== undefined && sessionId !== undefined) {
@@ -185,14 +185,14 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
         ...(draft === undefined ? {} : { draft }),
         ...(replaced === undefined ? {} : { prepare: replaced.prepare })
       }
-      const begun =
+      const starting =
         sessionId === undefined
           ? turns.start(
               scope,
               {
                 ...turn,
                 ...(externalEndUserId === undefined ? {} : { externalEndUserId }),
-                ...replaced?.place
+                ...replaced?.target
               },
               channel,
               { files, ...trial }
@@ -200,7 +200,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
           : turn.persist
             ? inSession(scope, channel, sessionId, turn, files)
             : startUnstored(scope, channel, sessionId, turn, files)
-      return yield* Effect.onError(begun, () => files.release)
+      return yield* Effect.onError(starting, () => files.release)
     })
 
     return { start } as const

@@ -13,9 +13,9 @@ import { WidgetSessionStore } from "../../../store/chat/WidgetSessions.ts"
 const hashOf = (id: SessionId): Uint8Array => createHash("sha256").update(id).digest()
 
 /** 256 random bits: knowing the id proves the session's person. */
-const freshId = Effect.sync(() => SessionId.make(`ses_${randomBytes(32).toString("base64url")}`))
+const newSessionId = Effect.sync(() => SessionId.make(`ses_${randomBytes(32).toString("base64url")}`))
 
-const unknown = () => new NotFound({ message: "There is no such session. Begin one with init." })
+const noSuchSession = () => new NotFound({ message: "There is no such session. Begin one with init." })
 
 export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/chat/widget/Sessions", {
   effect: Effect.gen(function* () {
@@ -24,7 +24,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
     /** The session. Its conversation is null when its last message was written under another scope. */
     const find = Effect.fn("WidgetSessions.find")(function* (scope: ReadScope, sessionId: SessionId) {
       const found = yield* store.find(scope, hashOf(sessionId))
-      if (Option.isNone(found)) return yield* unknown()
+      if (Option.isNone(found)) return yield* noSuchSession()
       const session: Session = { sessionId, ...found.value }
       return session
     })
@@ -39,7 +39,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
       externalId: ExternalEndUserId
     ) {
       const outcome = yield* store.identify(scope, hashOf(sessionId), externalId, yield* newId.endUser)
-      if (outcome === "missing") return yield* unknown()
+      if (outcome === "missing") return yield* noSuchSession()
       if (outcome === "other") {
         return yield* new Conflict({
           message: "The session belongs to another external end user. Begin a new one."
@@ -53,7 +53,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
       scope: ReadScope,
       externalId: ExternalEndUserId | null
     ) {
-      const sessionId = yield* freshId
+      const sessionId = yield* newSessionId
       const row = yield* store.insert(scope, hashOf(sessionId), {
         endUserId: yield* newId.endUser,
         externalId
@@ -86,7 +86,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
       sessionId: SessionId
     ) {
       const found = yield* store.place(scope, hashOf(sessionId), { id: yield* newId.conversation, channel })
-      if (Option.isNone(found)) return yield* unknown()
+      if (Option.isNone(found)) return yield* noSuchSession()
       return found.value
     })
 

@@ -49,8 +49,8 @@ export class VisitorTokens extends Effect.Service<VisitorTokens>()("usecases/cha
       const { agentId, keyId, tenantId } = key
       const sourceScope = intersectScopes(key.sourceScope, asked)
       const expires = (yield* Clock.currentTimeMillis) + expiresIn * 1_000
-      const who = { tenantId, agentId, keyId, externalEndUserId: externalEndUserId ?? null }
-      const grant: Grant = { ...who, sourceScope, expires }
+      const owner = { tenantId, agentId, keyId, externalEndUserId: externalEndUserId ?? null }
+      const grant: Grant = { ...owner, sourceScope, expires }
       const visitorToken = yield* box.sign("visitor", write(grant))
       return { visitorToken, expiresAt: DateTime.unsafeMake(expires), sourceScope }
     })

@@ -23,19 +23,19 @@ import { RealtimeFeed } from "../../conversations/RealtimeFeed.ts"
 import type { CallerAccess } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
-const prefix = "sha256:"
+const refPrefix = "sha256:"
 
 /** The path of the file below `{app_url}`. It is useless without a session. */
 const mediaOf = ({ artifact, mimeType, name }: StoredAttachment): Media => ({
   type: mimeType.startsWith("image/") ? "image" : "file",
-  url: `/api/sdk/attachments/${artifact.slice(prefix.length)}`,
+  url: `/api/sdk/attachments/${artifact.slice(refPrefix.length)}`,
   name,
   mimeType
 })
 
-const refOf = (id: string) => Schema.decodeUnknownOption(ArtifactRef)(prefix + id)
+const refOf = (id: string) => Schema.decodeUnknownOption(ArtifactRef)(refPrefix + id)
 
-interface HandoffWish {
+interface HandoffRequest {
   readonly reason?: string | undefined
   /** Language of the page. */
   readonly language?: string | undefined
@@ -50,14 +50,14 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     const conversations = yield* ConversationStore
     const messages = yield* WidgetMessageStore
     const artifacts = yield* ArtifactStore
-    const access = yield* RealtimeAccess
+    const realtimeAccess = yield* RealtimeAccess
     const handoffs = yield* Handoff
     const feed = yield* RealtimeFeed
     const { realtimeUrl } = yield* TurnSettings
 
     /** Only an existing conversation gets a token. */
     const realtime = ({ by, scope }: Pick<CallerAccess, "by" | "scope">, id: ConversationId | null) =>
-      id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : access.issue(scope, id, by)
+      id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : realtimeAccess.issue(scope, id, by)
 
     /** Initial data of a page: the named session, else a new one. */
     const init = Effect.fn("WidgetChat.init")(function* (
@@ -104,7 +104,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       return {
         rows: rows.map(({ attachments, position: _, ...message }) => ({
           ...message,
-          // A model that hands over without text gets the same sentence, so the author is irrelevant.
+          // The notice is the same sentence, whether the service or the agent hands over.
           notice:
             message.role === "assistant" && Notices.isHandoffNotice(message.content) ? ("handoff" as const) : null,
           media: attachments.map(mediaOf)
@@ -130,7 +130,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     const handoff = Effect.fn("WidgetChat.handoff")(function* (
       caller: CallerAccess,
       sessionId: SessionId,
-      { language, reason = "The person asked for a human." }: HandoffWish
+      { language, reason = "The person asked for a human." }: HandoffRequest
     ) {
       const { channel, scope } = caller
       const { conversationId } = yield* sessions.place(scope, channel, sessionId)

@@ -17,7 +17,7 @@ const decode = Schema.decode(Schema.parseJson(Schema.Array(Schema.NullOr(Schema.
 const encode = (values: ReadonlyArray<string | null>): string =>
   `[${values.map((value) => JSON.stringify(value)).join(", ")}]`
 
-/** Rows as they pass on, and the number of secrets that could not be opened: these are left as they are. */
+/** The resealed rows, and the number of secrets that could not be opened: these are left as they are. */
 export interface Resealed {
   readonly rows: ReadonlyArray<string>
   readonly unreadable: number
@@ -47,8 +47,8 @@ export const reseal = (
     : Effect.forEach(rows, (row) =>
         Effect.gen(function* () {
           const values = yield* Effect.orDie(decode(row))
-          const changed = yield* Effect.forEach(values, (value, place) =>
-            resealValue(from, to, sealed[place] ?? null, value)
+          const changed = yield* Effect.forEach(values, (value, index) =>
+            resealValue(from, to, sealed[index] ?? null, value)
           )
           return {
             row: encode(changed.map(({ value }) => value)),

@@ -1,8 +1,10 @@
 /**
- * Admits requests and jobs of tenants that are served here. Those of a tenant that pauses wait. Callers of a tenant that
- * is away get its address. Each process holds the moves of its installation in memory, and is notified of changes.
+ * Admits requests and jobs of tenants that are served here. They wait while a move pauses the tenant. Callers of a
+ * tenant that is served elsewhere get its address. Each process holds the moves of its installation in memory, and is
+ * notified of changes.
  *
- * The database refuses writes of such a tenant by itself, so a process that is notified late loses nothing.
+ * The database itself refuses writes of a tenant that is not served here, so a process that is notified late loses
+ * nothing.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -21,7 +23,7 @@ import { pollInterval, TenantMoves } from "./TenantMoves.ts"
 const maxWait = Duration.seconds(5)
 /** How late the end of a hold may be noticed. */
 const heldPollInterval = Duration.millis(100)
-/** For callers of a tenant that is away: somebody has to give them the other address. */
+/** For callers of a tenant that is served elsewhere. They need the other address first. */
 const retryAfterSeconds = 60
 
 type Moves = ReadonlyMap<TenantId, Move>
@@ -34,21 +36,21 @@ export const tenantPaused = new ServiceUnavailable({
 /** For callers of a tenant that arrives here. It may be served at any moment. */
 const arrivingRetryAfterSeconds = 1
 
-const away = (message: string, servedAt: string | null, seconds = retryAfterSeconds) =>
+const notServedHere = (message: string, servedAt: string | null, seconds = retryAfterSeconds) =>
   new ServiceUnavailable({
     message,
     details: { retryAfterSeconds: seconds, ...(servedAt === null ? {} : { servedAt }) }
   })
 
-const elsewhere = ({ handovers, role, servedAt }: Move) => {
-  if (servedAt === null) return away("This account is being imported. Try again later.", null)
+const refusalFor = ({ handovers, role, servedAt }: Move) => {
+  if (servedAt === null) return notServedHere("This account is being imported. Try again later.", null)
   return role === "destination" && handovers === 0
-    ? away(
+    ? notServedHere(
         `This account is being moved here, and is served at ${servedAt} until then.`,
         servedAt,
         arrivingRetryAfterSeconds
       )
-    : away(`This account is served at ${servedAt} now.`, servedAt)
+    : notServedHere(`This account is served at ${servedAt} now.`, servedAt)
 }
 
 const isHeld = ({ state }: Move) => state !== "serving" && state !== "away"
@@ -59,59 +61,59 @@ export class TenantGate extends Effect.Service<TenantGate>()("usecases/operation
   scoped: Effect.gen(function* () {
     const store = yield* MoveStore
     const moves = yield* TenantMoves
-    const known = yield* SubscriptionRef.make<Moves>(new Map())
+    const movesRef = yield* SubscriptionRef.make<Moves>(new Map())
     // Read with every request.
     let current: Moves = new Map()
-    // One read at a time: an earlier one never replaces a later one.
-    const alone = yield* Effect.makeSemaphore(1)
+    // One read at a time, so that an earlier one never replaces a later one.
+    const oneAtATime = yield* Effect.makeSemaphore(1)
 
-    const read = Effect.gen(function* () {
+    const readMoves = Effect.gen(function* () {
       const found = yield* store.all
       if (found.length === 0 && current.size === 0) return
       current = new Map(found.map((move) => [move.tenantId, move]))
-      yield* SubscriptionRef.set(known, current)
+      yield* SubscriptionRef.set(movesRef, current)
     })
 
-    const look = read.pipe(
+    const refresh = readMoves.pipe(
       Effect.zipRight(Effect.suspend(() => (current.size === 0 ? Effect.void : moves.releaseExpired))),
       forEveryTenant("operator"),
-      alone.withPermits(1),
+      oneAtATime.withPermits(1),
       Effect.catchAllCause((cause) => Effect.logWarning("Moves of tenants could not be read", cause))
     )
-    yield* look
+    yield* refresh
     const pause = Effect.suspend(() =>
       Effect.sleep([...current.values()].some(isHeld) ? heldPollInterval : pollInterval)
     )
-    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(pause, look)))
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(pause, refresh)))
     yield* store.changed.pipe(
-      Stream.runForEach(() => look),
+      Stream.runForEach(() => refresh),
       Effect.retry(Schedule.spaced("1 second")),
       Effect.forkScoped
     )
 
-    const awaitPause = (tenantId: TenantId) =>
+    const awaitEndOfPause = (tenantId: TenantId) =>
       Effect.gen(function* () {
-        const settled = Stream.runHead(Stream.filter(known.changes, (all) => !isPausing(all.get(tenantId))))
+        const settled = Stream.runHead(Stream.filter(movesRef.changes, (all) => !isPausing(all.get(tenantId))))
         yield* Effect.ignore(Effect.timeout(settled, maxWait))
         const move = current.get(tenantId)
         if (isPausing(move)) return yield* tenantPaused
-        if (move?.state === "away") return yield* elsewhere(move)
+        if (move?.state === "away") return yield* refusalFor(move)
       })
 
     /** From here on the fiber works for the tenant. Fails when it is not served here. */
     const enter = (tenantId: TenantId): Effect.Effect<void, ServiceUnavailable> => {
       const move = current.get(tenantId)
-      const works = workFor(tenantId)
+      const useTenant = workFor(tenantId)
       return move === undefined || move.state === "serving" || move.state === "draining"
-        ? works
-        : Effect.zipRight(works, awaitPause(tenantId))
+        ? useTenant
+        : Effect.zipRight(useTenant, awaitEndOfPause(tenantId))
     }
 
     /** Returns when the tenant is served elsewhere. */
     const whenAway = (tenantId: TenantId) =>
-      Stream.runDrain(Stream.takeUntil(known.changes, (all) => all.get(tenantId)?.state === "away"))
+      Stream.runDrain(Stream.takeUntil(movesRef.changes, (all) => all.get(tenantId)?.state === "away"))
 
     /** `refresh` reads the moves at once, for a process that has changed one. */
-    return { enter, whenAway, refresh: look } as const
+    return { enter, whenAway, refresh } as const
   })
 }) {}

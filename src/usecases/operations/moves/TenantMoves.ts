@@ -1,6 +1,6 @@
 /**
- * One installation's side of moves of tenants: what a command asks of it that drives a move, or imports a tenant from an
- * archive. docs/design/placement.md has the states and the order of the requests.
+ * One installation's side of moves of tenants. Answers the requests of the command that drives a move, or that imports
+ * a tenant from an archive. docs/design/placement.md has the states and the order of the requests.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -23,11 +23,11 @@ import { TenantRows } from "./TenantRows.ts"
 export const pollInterval = Duration.seconds(1)
 
 /** True for values that do not fit their columns (class 22), or a constraint of the table (class 23). */
-const isUnfit = (sqlState: string | null) => /^2[23]/u.test(sqlState ?? "")
-const unfit = () => new ValidationError({ message: "The database does not take these values." })
+const isInvalidValue = (sqlState: string | null) => /^2[23]/u.test(sqlState ?? "")
+const invalidValues = () => new ValidationError({ message: "The database does not take these values." })
 
-/** False for errors that another try will not change: missing privileges, what the server does not support. */
-const mayHelp = (sqlState: string | null) => !/^(?:42|0A)/u.test(sqlState ?? "")
+/** False for errors that a retry does not change: missing privileges, unsupported features. */
+const isRetryable = (sqlState: string | null) => !/^(?:42|0A)/u.test(sqlState ?? "")
 
 export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operations/TenantMoves", {
   dependencies: [TenantRows.Default, HeldJobs.Default, MoveGuards.Default, MoveStore.Default],
@@ -40,7 +40,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     const leases = yield* ProcessLeases
     const audit = yield* AuditTrail
 
-    const stored = Effect.provideService(SqlClient.SqlClient, sql)
+    const withSql = Effect.provideService(SqlClient.SqlClient, sql)
 
     const nameOf = (tenantId: TenantId) =>
       sql<{ readonly name: string }>`select name from tenants where id = ${tenantId}`.pipe(
@@ -52,7 +52,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       Effect.gen(function* () {
         const all = yield* rows.tables
         return {
-          migrations: yield* Effect.orDie(stored(Tables.migrationsApplied)),
+          migrations: yield* Effect.orDie(withSql(Tables.migrationsApplied)),
           tables: all.map(({ columns, table, types }) => ({ table, columns, types })),
           name: yield* nameOf(tenantId),
           move: Option.getOrNull(yield* moves.find(tenantId))
@@ -61,10 +61,10 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
 
     /** Begins a move, or continues it. Both sides note who drives it before anything is copied. */
     const begin = Effect.fn("TenantMoves.begin")(function* (tenantId: TenantId, request: Wire.Begin) {
-      const known = yield* moves.find(tenantId)
+      const existing = yield* moves.find(tenantId)
       const isThere = (yield* nameOf(tenantId)) !== null
-      if (Option.isNone(known) && request.role === "origin" && !isThere) return yield* noSuch("tenant")
-      if (Option.isNone(known) && request.role === "destination" && isThere)
+      if (Option.isNone(existing) && request.role === "origin" && !isThere) return yield* noSuch("tenant")
+      if (Option.isNone(existing) && request.role === "destination" && isThere)
         return yield* new Conflict({ message: "The destination has a tenant with this id already." })
       if (!(yield* moves.begin(tenantId, request)))
         return yield* new Conflict({
@@ -73,7 +73,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       yield* guards.install(tenantId).pipe(
         Effect.tapErrorCause((cause) => Effect.logWarning("A move could not prepare a table", cause)),
         Effect.mapError((error) =>
-          mayHelp(sqlStateOf(error))
+          isRetryable(sqlStateOf(error))
             ? new ServiceUnavailable({
                 message:
                   "The triggers of a move could not be created: a long transaction holds one of the tables."
@@ -129,7 +129,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       )
 
     const fence = (tenantId: TenantId, { awaitsTurns, driver, millis }: Wire.Fence) =>
-      // Jobs that were queued by transactions that had begun before the pause.
+      // Also takes jobs from transactions that had begun before the pause.
       Effect.map(
         moves.fence(tenantId, driver, millis, { awaitsTurns, beforeCommit: jobs.take(tenantId, { running: true }) }),
         (changed) => ({
@@ -148,7 +148,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
           Effect.map((changed) => ({ changed }))
         )
 
-    /** Jobs that have arrived go into the queue with it. */
+    /** Serves the tenant here, and queues the jobs that have arrived. */
     const serve = (tenantId: TenantId, { driver, handovers }: Wire.Serve) =>
       requeueAfter(tenantId, moves.serve(tenantId, driver, handovers))
 
@@ -183,7 +183,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     const writeEvents = (tenantId: TenantId, { driver, events }: Wire.WriteEvents) =>
       requireDriver(tenantId, driver, Effect.as(jobs.storeEvents(events), {}))
 
-    /** Removes some events and rows, and at last what is left of the jobs, of a tenant that is not served here. */
+    /** Removes some events and rows of a tenant that is not served here, and at the end its remaining jobs. */
     const removeSome = (tenantId: TenantId, { driver }: Wire.RemoveSome) =>
       Effect.gen(function* () {
         const removed = yield* rows.whileAway(tenantId, driver, jobs.removeEvents(tenantId))
@@ -196,13 +196,13 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     const forget = (tenantId: TenantId, { driver }: Wire.Forget) =>
       Effect.gen(function* () {
         const move = yield* moves.find(tenantId)
-        // An earlier request has ended it, and its answer was lost.
+        // An earlier request has ended the move, and its answer was lost.
         if (Option.isNone(move)) return { changed: true }
         const isServed = move.value.state === "serving"
-        // Rows of a tenant that is served elsewhere would be served again.
+        // Otherwise rows of a tenant that is served elsewhere would be served here again.
         if (!isServed && (yield* nameOf(tenantId)) !== null)
           return yield* new Conflict({ message: "The move of the tenant is not over here." })
-        // It fails and waits then, which the triggers notice that are removed below.
+        // A running job fails and is then held, by the triggers that are removed below.
         if (!isServed && (yield* jobs.countRunning(tenantId)) > 0) return { changed: false }
         return yield* requireDriver(
           tenantId,
@@ -217,8 +217,8 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       })
 
     /**
-     * The audit entry of an answered request, where the tenant is served: the trail moves with it. A change of sides
-     * cannot be taken back for it, so a failure is only logged.
+     * Writes the audit entry of an answered request where the tenant is served, because its trail moves with it. A
+     * failure is only logged: the move cannot be undone.
      */
     const record = Effect.fn("TenantMoves.record")(function* (
       tenantId: TenantId,
@@ -234,10 +234,10 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       const isAway = Option.exists(now, ({ state }) => state !== "serving")
       if (isAway || (yield* nameOf(tenantId)) === null) return
       const by = { tenantId, actor: { type: "operator", id: "operator" }, requestId } as const
-      const noted = (action: string) => Effect.ignore(audit.record(by, action, tenantId))
-      if (_tag === "Begin" && Option.isNone(before)) yield* noted("tenant.begin_move")
-      if (_tag === "Serve") yield* isImport ? noted("tenant.import") : noted("tenant.move")
-      if (_tag === "Forget" && !isImport) yield* noted("tenant.end_move")
+      const recordAction = (action: string) => Effect.ignore(audit.record(by, action, tenantId))
+      if (_tag === "Begin" && Option.isNone(before)) yield* recordAction("tenant.begin_move")
+      if (_tag === "Serve") yield* isImport ? recordAction("tenant.import") : recordAction("tenant.move")
+      if (_tag === "Forget" && !isImport) yield* recordAction("tenant.end_move")
     })
 
     const answer = Effect.fn("TenantMoves.ask")(function* (tenantId: TenantId, request: Wire.MoveRequest) {
@@ -318,7 +318,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       }).pipe(
         // Rows, keys and jobs are texts of the other side's database. This side's database is what checks them.
         Effect.catchSomeDefect((defect) =>
-          isUnfit(sqlStateOf(defect)) ? Option.some(unfit()) : Option.none()
+          isInvalidValue(sqlStateOf(defect)) ? Option.some(invalidValues()) : Option.none()
         ),
         forEveryTenant("archive")
       )

@@ -32,15 +32,15 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
     const moves = yield* MoveStore
     const departures = yield* Departures
     const arrivals = yield* Arrivals
-    const kept = yield* ArrivedOriginals
+    const arrivedOriginals = yield* ArrivedOriginals
     const artifacts = yield* Artifacts
     const claims = yield* ArtifactRows
     const store = yield* ArtifactStore
     const box = yield* SecretBox
 
-    const stored = Effect.provideService(SqlClient.SqlClient, sql)
-    /** The tables change with migrations alone, and those need another process. */
-    const tables = yield* Effect.cached(stored(Effect.orDie(Tables.ofTenants)))
+    const withSql = Effect.provideService(SqlClient.SqlClient, sql)
+    /** Cached, because tables change only by migrations, which run in another process. */
+    const tables = yield* Effect.cached(withSql(Effect.orDie(Tables.ofTenants)))
 
     const tableOf = (name: string) =>
       Effect.flatMap(tables, (all) => {
@@ -141,7 +141,7 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
       if (refOf(bytes) !== expected)
         return yield* new Conflict({ message: "These are not the bytes of the original." })
       const { claim, ref } = yield* artifacts.keep(bytes)
-      yield* kept.keep(tenantId, ref)
+      yield* arrivedOriginals.keep(tenantId, ref)
       yield* claims.releaseClaim(claim)
       return { ref }
     })
@@ -159,10 +159,10 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
     })
 
     const refs = (tenantId: TenantId, { after }: Wire.Originals) =>
-      Effect.map(Effect.orDie(stored(refsAfter(tenantId, after))), (found) => ({ refs: found }))
+      Effect.map(Effect.orDie(withSql(refsAfter(tenantId, after))), (found) => ({ refs: found }))
 
     const missing = (tenantId: TenantId, { refs: given }: Wire.MissingOriginals) =>
-      Effect.map(kept.missing(tenantId, given), (found) => ({ refs: found }))
+      Effect.map(arrivedOriginals.missing(tenantId, given), (found) => ({ refs: found }))
 
     const filledTables = (tenantId: TenantId) =>
       Effect.gen(function* () {
@@ -215,7 +215,7 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
       removeSome,
       getOriginal,
       putOriginal,
-      release: kept.release
+      release: arrivedOriginals.release
     } as const
   })
 }) {}

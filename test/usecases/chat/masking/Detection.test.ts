@@ -25,10 +25,10 @@ describe("The detection of personal data", () => {
     for (const example of examples) {
       const plain = example.replaceAll(labels, "$2")
       const masked = masking()
-      const sent = masked.text(plain)
+      const sent = masked.mask(plain)
       const wanted = [...example.matchAll(labels)].map(([, kind, value]) => `${kind} ${value}`)
       const got = [...sent.matchAll(/\[(email|phone|card)-\d+\]/g)].map(
-        ([placeholder, kind]) => `${kind} ${masked.restored(placeholder)}`
+        ([placeholder, kind]) => `${kind} ${masked.restore(placeholder)}`
       )
       if (wanted.join() !== got.join()) misses.push(`${plain} → ${sent}`)
       for (const kind of ["email", "phone", "card"]) {
@@ -119,10 +119,10 @@ describe("The detection of personal data", () => {
     ([words, ascii, first]) => {
       const other = ascii.replaceAll(/\d/g, (each) => String.fromCharCode(first + Number(each)))
       const masked = masking()
-      const sent = masked.text(`${words}${other}です`)
+      const sent = masked.mask(`${words}${other}です`)
       expect(sent).toMatch(/^[^\d]*\[(?:phone|card)-1\]です$/u)
-      expect(masked.restored(sent)).toBe(`${words}${other}です`)
-      expect(masked.known(ascii)).not.toMatch(/\d{4}/u)
+      expect(masked.restore(sent)).toBe(`${words}${other}です`)
+      expect(masked.maskKnown(ascii)).not.toMatch(/\d{4}/u)
     }
   )
 
@@ -143,12 +143,12 @@ describe("The detection of personal data", () => {
       }, "Hallo")
       const values = parts.flatMap(([, value]) => (isWord(value) ? [] : [value]))
       const masked = masking()
-      const sent = masked.text(said)
+      const sent = masked.mask(said)
       for (const value of values) expect([said, sent, sent.includes(value)]).toEqual([said, sent, false])
       // No group of a number stays either. Short digits are glue.
       const left = sent.replaceAll(/\[(?:email|phone|card)-\d+\]/g, "").match(/\d{3,}|@/g)
       expect([said, sent, left]).toEqual([said, sent, null])
-      expect(masked.restored(sent)).toBe(said)
+      expect(masked.restore(sent)).toBe(said)
     },
     // About one text in 100,000 leaves digits: a part of two numbers together passes the checksum of cards by chance.
     { fastCheck: { numRuns: 3_000, seed: 1 } }
@@ -174,8 +174,8 @@ describe("The detection of personal data", () => {
     ]
     for (const unit of hostile) {
       const made = (length: number) => unit.repeat(Math.ceil(length / unit.length))
-      const characters = counting(() => masking(everything).text(made(4_000)))
-      const more = counting(() => masking(everything).text(made(16_000)))
+      const characters = counting(() => masking(everything).mask(made(4_000)))
+      const more = counting(() => masking(everything).mask(made(16_000)))
       expect({ unit, isLinear: more / Math.max(1, characters) < 5 }).toEqual({ unit, isLinear: true })
     }
   })
@@ -186,7 +186,7 @@ describe("Learning from a long text", () => {
     for (const unit of ["1 ", "12.", "0171 2345678, ", "a1", "tel 123456 "]) {
       const said = unit.repeat(Math.ceil(200_000 / unit.length))
       const masked = masking()
-      const steps = masked.learning(said)
+      const steps = masked.learnInSteps(said)
       let most = 0
       let count = 0
       for (let isDone = false; !isDone; count++)
@@ -206,18 +206,18 @@ describe("Learning from a long text", () => {
     const said = `${"1 ".repeat(5_000)}Telefon 1234567, ${"0171 2345678, ".repeat(2_000)}`
     for (const read of [
       (masked: Masking) => masked.learn(said),
-      (masked: Masking) => [...masked.learning(said)],
-      (masked: Masking) => [...masked.learningJson({ said: [said] })]
+      (masked: Masking) => [...masked.learnInSteps(said)],
+      (masked: Masking) => [...masked.learnJsonInSteps({ said: [said] })]
     ]) {
       const masked = masking()
       read(masked)
-      expect(masked.text("I wrote 1234567 down")).toBe("I wrote [phone-1] down")
+      expect(masked.mask("I wrote 1234567 down")).toBe("I wrote [phone-1] down")
     }
   })
 
   it("reads no character of an address repeatedly", () => {
     const said = "%40".repeat(10_000)
-    expect(counting(() => masking().text(said))).toBeLessThan(20 * said.length)
+    expect(counting(() => masking().mask(said))).toBeLessThan(20 * said.length)
   })
 })
 

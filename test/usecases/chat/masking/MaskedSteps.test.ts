@@ -70,7 +70,7 @@ describe("Masking in a turn", () => {
     Effect.gen(function* () {
       for (const sources of [false, true]) {
         const masking = new Masking(Schema.decodeUnknownSync(MaskingInput)({ sources }))
-        masking.text(address)
+        masking.mask(address)
         const passages = [1, 2].map((index) => ({ index, title: "Who", text: `${address}. ${index}` }))
         const claims = [1, 2, 3].map(() => ({ text: `An ${address}-Adresse`, passages }))
         const seen: Array<Claim> = []

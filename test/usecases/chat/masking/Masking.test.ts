@@ -47,10 +47,10 @@ describe("Masking", () => {
     [text, text, FastCheck.array(FastCheck.nat(9))],
     ([earlier, said, cuts]) => {
       const masked = masking(everything)
-      masked.text(earlier)
-      const sent = masked.text(said)
-      expect(masked.restored(sent)).toBe(said)
-      const stream = masked.restoring()
+      masked.mask(earlier)
+      const sent = masked.mask(said)
+      expect(masked.restore(sent)).toBe(said)
+      const stream = masked.restoringStream()
       let shown = ""
       let place = 0
       for (const cut of cuts) {
@@ -65,16 +65,16 @@ describe("Masking", () => {
 
   it.prop("of model output gives the same result in chunks and as a whole", [text, text], ([earlier, said]) => {
     const masked = masking(everything)
-    masked.text(earlier)
-    const stream = masked.restoring()
+    masked.mask(earlier)
+    const stream = masked.restoringStream()
     let shown = ""
     for (const character of said.split("")) shown += stream.push(character)
-    expect(shown + stream.flush()).toBe(masked.restored(said))
+    expect(shown + stream.flush()).toBe(masked.restore(said))
   })
 
   it("gives the same value the same placeholder, and others to others", () => {
     const masked = masking(everything)
-    expect(masked.text("anna@example.com, ben@example.com and anna@example.com; KD-123456")).toBe(
+    expect(masked.mask("anna@example.com, ben@example.com and anna@example.com; KD-123456")).toBe(
       "[email-1], [email-2] and [email-1]; [customer-1]"
     )
     expect(masked.counts).toEqual({ email: 2, customer: 1 })
@@ -82,24 +82,24 @@ describe("Masking", () => {
 
   it("restores a placeholder with another case, other spaces and dashes", () => {
     const masked = masking()
-    masked.text("anna@example.com")
+    masked.mask("anna@example.com")
     for (const written of ["[email-1]", "[Email-1]", "[EMAIL_1]", "[ email 1 ]", "[email–1]", "[email - 1]"])
-      expect(masked.restored(`To ${written}.`)).toBe("To anna@example.com.")
+      expect(masked.restore(`To ${written}.`)).toBe("To anna@example.com.")
     for (const other of ["[email-2]", "email-1", "[e-mail-1]", "[1]", "[email-11]"])
-      expect(masked.restored(other)).toBe(other)
+      expect(masked.restore(other)).toBe(other)
   })
 
   it("reveals nothing to a customer who writes a placeholder", () => {
     const masked = masking()
-    expect(masked.text("anna@example.com")).toBe("[email-1]")
-    const forged = masked.text("Repeat [email-1] and [EMAIL 1]!")
+    expect(masked.mask("anna@example.com")).toBe("[email-1]")
+    const forged = masked.mask("Repeat [email-1] and [EMAIL 1]!")
     expect(forged).toBe("Repeat [text-1] and [text-2]!")
-    expect(masked.restored(forged)).toBe("Repeat [email-1] and [EMAIL 1]!")
+    expect(masked.restore(forged)).toBe("Repeat [email-1] and [EMAIL 1]!")
     expect(masked.counts).toEqual({ email: 1 })
   })
 
   it("delays only text that may become a placeholder, and only briefly", () => {
-    const stream = masking(everything).restoring()
+    const stream = masking(everything).restoringStream()
     expect(stream.push("Hello [")).toBe("Hello ")
     expect(stream.push("e")).toBe("")
     expect(stream.push("nd")).toBe("[end")
@@ -112,19 +112,19 @@ describe("Masking", () => {
 
   it("leaves no part of a value when two kinds overlap", () => {
     const masked = masking({ patterns: [{ name: "member", pattern: "[a-z]{4}@exam" }] })
-    expect(masked.text("anna@example.com")).toBe("[email-1]")
+    expect(masked.mask("anna@example.com")).toBe("[email-1]")
   })
 
   it("masks a number in other texts once one text has identified it", () => {
     const masked = masking()
     masked.learn("Telefon 1234567")
-    expect(masked.text("I wrote 1234567 and 123 4567 down")).toBe("I wrote [phone-1] and [phone-2] down")
-    expect(masking().text("I wrote 1234567 down")).toBe("I wrote 1234567 down")
+    expect(masked.mask("I wrote 1234567 and 123 4567 down")).toBe("I wrote [phone-1] and [phone-2] down")
+    expect(masking().mask("I wrote 1234567 down")).toBe("I wrote 1234567 down")
   })
 
   it("finds its values at any position in model output, with any surrounding text", () => {
     const masked = masking(everything)
-    masked.text("bob@example.com, 0171 2345678, 4111 1111 1111 1111, KD-123456 and [email-7]")
+    masked.mask("bob@example.com, 0171 2345678, 4111 1111 1111 1111, KD-123456 and [email-7]")
     for (const written of [
       "Write to [email-1]-Adresse [1].",
       "We wrote to [email-1]...and wait",
@@ -136,8 +136,8 @@ describe("Masking", () => {
       "ab[customer-1]c",
       "[email-1][email-1][phone-1][card-1]"
     ])
-      expect(masked.known(masked.restored(written))).toBe(written)
-    expect(masked.known("anna@example.com, 0171 2345679 and 01712345678")).toBe(
+      expect(masked.maskKnown(masked.restore(written))).toBe(written)
+    expect(masked.maskKnown("anna@example.com, 0171 2345679 and 01712345678")).toBe(
       "anna@example.com, 0171 2345679 and [phone-2]"
     )
     expect(masked.counts).toEqual({ email: 1, phone: 2, card: 1, customer: 1 })
@@ -145,8 +145,8 @@ describe("Masking", () => {
 
   it("finds the longer of two values with the same beginning", () => {
     const masked = masking({ patterns: [{ name: "code", pattern: "AB\\d{1,8}" }] })
-    masked.text("AB1 AB12 AB1234 AB9")
-    expect(masked.known("xAB1x xAB12x xAB123x xAB1234x xAB12345x xAB2x")).toBe(
+    masked.mask("AB1 AB12 AB1234 AB9")
+    expect(masked.maskKnown("xAB1x xAB12x xAB123x xAB1234x xAB12345x xAB2x")).toBe(
       "x[code-1]x x[code-2]x x[code-2]3x x[code-3]x x[code-3]5x xAB2x"
     )
   })
@@ -156,13 +156,13 @@ describe("Masking", () => {
     [text, text, text],
     ([said, before, after]) => {
       const masked = masking(everything)
-      masked.text(said)
-      masked.text("bob@example.com 0171 2345678 4111 1111 1111 1111")
+      masked.mask(said)
+      masked.mask("bob@example.com 0171 2345678 4111 1111 1111 1111")
       for (const placeholder of ["[email-", "[phone-", "[card-"])
         for (let number = 1; number < 4; number++) {
-          const value = masked.restored(`${placeholder}${number}]`)
+          const value = masked.restore(`${placeholder}${number}]`)
           if (value.startsWith("[")) continue
-          expect(masked.known(before + value + after)).not.toContain(value)
+          expect(masked.maskKnown(before + value + after)).not.toContain(value)
         }
     }
   )
@@ -175,13 +175,13 @@ describe("Masking", () => {
     ] as const) {
       const said = `Mine is ${value}, thanks`
       for (let length = 0; length <= said.length; length++)
-        expect(masking(everything).beginning(said, length)).toBe(
+        expect(masking(everything).maskBeginning(said, length)).toBe(
           length <= 8
             ? said.slice(0, length)
             : `Mine is ${shown}${said.slice(8 + value.length, Math.max(length, 8 + value.length))}`
         )
     }
-    expect(masking().beginning("a\u{1F600}", 2)).toBe("a\uFFFD")
+    expect(masking().maskBeginning("a\u{1F600}", 2)).toBe("a\uFFFD")
   })
 
   it("masks texts, names and numbers of JSON, also numbers that their names identify", () => {
@@ -192,14 +192,14 @@ describe("Masking", () => {
       orderId: "1234567890",
       nested: { phone: 5551234567 }
     }
-    const sent = masked.json(value)
+    const sent = masked.maskJson(value)
     expect(sent).toEqual({
       "[email-1]": ["[card-1]", 7, true, null],
       phoneNumber: "[phone-1]",
       orderId: "1234567890",
       nested: { phone: "[phone-2]" }
     })
-    expect(masked.restoredObject(sent as JsonObject)).toEqual({
+    expect(masked.restoreObject(sent as JsonObject)).toEqual({
       ...value,
       "anna@example.com": ["4111111111111111", 7, true, null],
       nested: { phone: "5551234567" }

@@ -10,8 +10,8 @@ import * as SearchTool from "../../../../src/usecases/chat/tools/SearchTool.ts"
 const none = { declarations: [], call: () => Effect.die("no other tool") } as never
 const turnOf = (admission: object) => ({ admission, opening: { runId: "run_1" }, masking: null }) as never
 
-const called = (search: Parameters<typeof SearchTool.added>[2], input: JsonObject | null) =>
-  SearchTool.added(turnOf({ maxSearches: 1 }), none, search).call("search_sources", input, () => Effect.void)
+const called = (search: Parameters<typeof SearchTool.addTo>[2], input: JsonObject | null) =>
+  SearchTool.addTo(turnOf({ maxSearches: 1 }), none, search).call("search_sources", input, () => Effect.void)
 
 it.effect("A search that takes longer than ten seconds is ended, and the model is informed", () =>
   Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { searchText } from "../../../src/usecases/chat/Question.ts"
+import { searchText } from "../../../src/usecases/chat/SearchText.ts"
 
 const history = [
   { role: "user", content: "How long is the warranty of the blue bicycle?" },

@@ -25,35 +25,35 @@ interface Position {
 }
 
 /** Pieces of text are merged into blocks, so that the bound holds for any number of pieces. */
-export class Replay {
+export class PartBuffer {
   private parts: Array<TurnPart> = []
   private text = 0
   private end: Exit.Exit<void, Failure> | null = null
   private readonly waiting = new Set<() => void>()
-  private over = false
+  private isDropped = false
   /** Number of changes so far. */
   private changes = 0
 
-  /** False once the turn has emitted more than is kept. Its parts can then not be replayed. */
-  get whole(): boolean {
-    return !this.over
+  /** False once the turn has emitted more than is kept: the buffer was then dropped. */
+  get isComplete(): boolean {
+    return !this.isDropped
   }
 
   append(part: TurnPart): void {
-    if (this.over) return
+    if (this.isDropped) return
     const last = this.parts.at(-1)
     if (part._tag === "TextDelta") this.text += part.delta.length
     if (part._tag === "TextDelta" && last?._tag === "TextDelta" && last.delta.length < blockLength) {
       this.parts[this.parts.length - 1] = { _tag: "TextDelta", delta: last.delta + part.delta }
     } else this.parts.push(part)
     if (this.text > maxCharacters || this.parts.length > maxParts) {
-      this.over = true
+      this.isDropped = true
       this.parts = []
     }
     this.wake()
   }
 
-  /** Ends the replay: no more parts come. */
+  /** Ends the buffer: no more parts come. */
   close(exit: Exit.Exit<void, Failure>): void {
     this.end = exit
     this.wake()
@@ -65,7 +65,7 @@ export class Replay {
     this.waiting.clear()
   }
 
-  /** Waits until there are more changes than `seen`. The fiber may have yielded since it looked. */
+  /** Waits until there are more changes than `seen`. The buffer may have changed since the caller read it. */
   private readonly changedSince = (seen: number) =>
     Effect.async<void>((resume) => {
       const once = () => resume(Effect.void)
@@ -75,7 +75,7 @@ export class Replay {
     })
 
   /** Parts after the position, and the reader's next position. */
-  private since({ parts, characters }: Position): readonly [ReadonlyArray<TurnPart>, Position] {
+  private partsAfter({ parts, characters }: Position): readonly [ReadonlyArray<TurnPart>, Position] {
     const [first, ...rest] = this.parts.slice(parts)
     if (first === undefined) return [[], { parts, characters }]
     const cut = first._tag === "TextDelta" ? { ...first, delta: first.delta.slice(characters) } : first
@@ -91,17 +91,17 @@ export class Replay {
     position: Position
   ): Effect.Effect<readonly [Chunk.Chunk<TurnPart>, Option.Option<Position>], Failure> {
     return Effect.suspend(() => {
-      const [fresh, reached] = this.since(position)
+      const [fresh, reached] = this.partsAfter(position)
       if (fresh.length > 0) return Effect.succeed([Chunk.fromIterable(fresh), Option.some(reached)] as const)
-      // A reader that fell behind a dropped buffer ends here, and reads the rest from storage once the turn is settled.
-      if (this.end !== null || this.over) {
+      // When the buffer was dropped, the reader ends here, and reads the rest from storage once the turn is settled.
+      if (this.end !== null || this.isDropped) {
         return Effect.as(this.end ?? Exit.void, [Chunk.empty<TurnPart>(), Option.none<Position>()] as const)
       }
       return Effect.zipRight(this.changedSince(this.changes), this.next(position))
     })
   }
 
-  /** All parts from the first one until the end of the turn, or until the turn is no longer {@link whole}. */
+  /** All parts from the first one until the end of the turn, or until the buffer is no longer {@link isComplete}. */
   get stream(): Stream.Stream<TurnPart, Failure> {
     return Stream.paginateChunkEffect({ parts: 0, characters: 0 }, (position: Position) =>
       this.next(position)
@@ -112,10 +112,10 @@ export class Replay {
 type Parts = Stream.Stream<TurnPart, Failure>
 
 /**
- * What the reader already has: characters of text, and parts by kind. A turn may have several steps, and its stored form
- * has one: of the steps, only the open one counts.
+ * What the reader already has: characters of text, and parts by kind. A turn may have several steps, and its stored
+ * form has one: of the steps, only the open one counts.
  */
-class Had {
+class ReceivedParts {
   #text = 0
   readonly #counts = new Map<TurnPart["_tag"], number>()
 
@@ -127,7 +127,7 @@ class Had {
   }
 
   /** The rest of `part`, or none if the reader has all of it. */
-  readonly after = (part: TurnPart): Option.Option<TurnPart> => {
+  readonly remainderOf = (part: TurnPart): Option.Option<TurnPart> => {
     if (part._tag !== "TextDelta") {
       const count = this.#counts.get(part._tag) ?? 0
       this.#counts.set(part._tag, count - 1)
@@ -139,12 +139,12 @@ class Had {
   }
 }
 
-/** The parts of `replay`. Where the replay could not keep the whole turn, the remaining parts come from `rest`. */
-export const completed = (replay: Replay, rest: Parts): Parts =>
+/** The parts of `buffer`. If it could not keep the whole turn, the remaining parts come from `rest`. */
+export const streamWithRest = (buffer: PartBuffer, rest: Parts): Parts =>
   Stream.suspend(() => {
-    const had = new Had()
+    const received = new ReceivedParts()
     return Stream.concat(
-      Stream.tap(replay.stream, (part) => Effect.sync(() => had.add(part))),
-      Stream.suspend(() => (replay.whole ? Stream.empty : Stream.filterMap(rest, had.after)))
+      Stream.tap(buffer.stream, (part) => Effect.sync(() => received.add(part))),
+      Stream.suspend(() => (buffer.isComplete ? Stream.empty : Stream.filterMap(rest, received.remainderOf)))
     )
   })

@@ -12,12 +12,12 @@ const maxCharacters = 100
 
 type Language = "en" | "de" | "other"
 
-const german = /(?:^|\s)(?:der|die|das|und|ist|nicht|sie|wir|ein|eine|mit|für|von|auf|werden)(?=[\s,.])/giu
+const germanWords = /(?:^|\s)(?:der|die|das|und|ist|nicht|sie|wir|ein|eine|mit|für|von|auf|werden)(?=[\s,.])/giu
 
 const languageOf = ({ beginning, english, heading }: Heading): Language => {
   // The index treats short texts of other languages as English.
   const text = `${heading} ${beginning}`
-  if ((text.match(german)?.length ?? 0) >= 3) return "de"
+  if ((text.match(germanWords)?.length ?? 0) >= 3) return "de"
   return english ? "en" : "other"
 }
 
@@ -31,13 +31,13 @@ const displayedHeading = (heading: string): string =>
     .trim()
 
 /** Headings that most sites have ("Home", "Contact"). They say nothing about this site. */
-const boilerplate =
+const commonHeadings =
   /^(?:home|start|menu|navigation|contents?|table of contents|overview|introduction|summary|imprint|legal notice|terms.*|privacy.*|cookies?.*|footer|links?|more|see also|search|untitled|index|readme|impressum|datenschutz.*|agb|inhalt|inhaltsverzeichnis|übersicht|einleitung|startseite|suche|mehr|welcome.*|willkommen.*)$/iu
 
 const isUsable = (text: string) =>
   text.length >= minCharacters &&
   text.length <= maxCharacters &&
-  !boilerplate.test(text) &&
+  !commonHeadings.test(text) &&
   !/https?:|\/\/|[{}<>=|\\]|\.\w{2,4}$/u.test(text) &&
   /\p{L}{3}/u.test(text)
 
@@ -50,14 +50,14 @@ const nounVerbs =
   /^(?:book|build|change|contact|exchange|open|order|pay|register|request|reset|return|run|sign|start|test|track|try|update|upgrade|upload|use)\s(?:an?|the|your|our|my|this|these|that|those|it|us|all|any|several|multiple|another|in|on|off|out|up|for|to|with|without|from|by|via|again|online|now)(?=\s|$)/iu
 
 /** Documents that are named like instructions: "Install guide". */
-const documents =
+const documentWords =
   /\s(?:commands?|examples?|form|guides?|instructions|limits?|notes|options|page|policy|scripts?|settings|steps)$/iu
 
-/** A heading with these words is not a question of the visitor's even after {@link asVisitor}. */
-const addressed = /(?<!\p{L})(?:you|yours|yourself|we|ours|ourselves)(?!\p{L})/iu
+/** Words that address the reader or name the site. {@link fromVisitorsView} cannot replace them. */
+const readerOrSite = /(?<!\p{L})(?:you|yours|yourself|we|ours|ourselves)(?!\p{L})/iu
 
 /** The site's words for itself and for the visitor, as the visitor says them. */
-const asVisitor = (text: string) =>
+const fromVisitorsView = (text: string) =>
   text.replace(/(?<!\p{L})(?:your|our|us)(?!\p{L})/giu, (word) =>
     word.toLowerCase() === "your" ? "my" : word.toLowerCase() === "our" ? "your" : "you"
   )
@@ -70,24 +70,24 @@ interface Candidate {
   readonly question: string
 }
 
-/** Right for any heading: its grammar is not known. */
-const aboutEnglish = (text: string): Candidate => ({
+/** A question that fits any heading, whatever its grammar. */
+const englishTopic = (text: string): Candidate => ({
   rank: 2,
   question: `What should I know about “${text}”?`
 })
 
-const ofEnglish = (text: string): Candidate => {
+const englishCandidate = (text: string): Candidate => {
   if (/^how (?:do|does|can|is|are)\s/iu.test(text)) return { rank: 1, question: `${text}?` }
-  if (addressed.test(text)) return aboutEnglish(text)
-  const [, way] = /^how to (.+)$/iu.exec(text) ?? []
-  if (way !== undefined) return { rank: 1, question: `How do I ${asVisitor(way)}?` }
+  if (readerOrSite.test(text)) return englishTopic(text)
+  const [, instruction] = /^how to (.+)$/iu.exec(text) ?? []
+  if (instruction !== undefined) return { rank: 1, question: `How do I ${fromVisitorsView(instruction)}?` }
   const isInstruction = instructionVerbs.test(text) || nounVerbs.test(text)
   // An instruction of two words may be a noun: "Install guide".
-  if (!isInstruction || (/^\S+\s\S+$/u.test(text) && documents.test(text))) return aboutEnglish(text)
-  return { rank: 1, question: `How do I ${asVisitor(uncapitalized(text))}?` }
+  if (!isInstruction || (/^\S+\s\S+$/u.test(text) && documentWords.test(text))) return englishTopic(text)
+  return { rank: 1, question: `How do I ${fromVisitorsView(uncapitalized(text))}?` }
 }
 
-const ofGerman = (text: string): Candidate => {
+const germanCandidate = (text: string): Candidate => {
   if (/^(?:wie|so)\s\p{Ll}/iu.test(text)) {
     return { rank: 1, question: /^wie\s/iu.test(text) ? `${text}?` : `Wie geht das: ${text}?` }
   }
@@ -100,22 +100,22 @@ const ofGerman = (text: string): Candidate => {
 const lowerArticle = (text: string) =>
   /^(?:Ein|Eine|Einen|Der|Die|Das|Den|Mein|Meine|Meinen)\s/u.test(text) ? uncapitalized(text) : text
 
-const ofHeading = (heading: Heading): Candidate | null => {
+const candidateOf = (heading: Heading): Candidate | null => {
   const text = [displayedHeading(heading.heading), displayedHeading(heading.title)].find(isUsable)
   if (text === undefined) return null
   if (text.endsWith("?")) return { rank: 0, question: text }
   const language = languageOf(heading)
   if (language === "other") return { rank: 2, question: text }
-  return language === "en" ? ofEnglish(text) : ofGerman(text)
+  return language === "en" ? englishCandidate(text) : germanCandidate(text)
 }
 
 /**
  * At most three questions: first headings that are questions, then instructions, then topics. One per page while there
  * are enough pages.
  */
-export const questionsOf = (headings: ReadonlyArray<Heading>): ReadonlyArray<string> => {
+export const suggestedQuestions = (headings: ReadonlyArray<Heading>): ReadonlyArray<string> => {
   const found = headings.flatMap((heading) => {
-    const candidate = ofHeading(heading)
+    const candidate = candidateOf(heading)
     return candidate === null ? [] : [{ ...candidate, title: heading.title }]
   })
   const ranked = found.toSorted((one, other) => one.rank - other.rank)

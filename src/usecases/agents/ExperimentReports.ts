@@ -1,4 +1,4 @@
-/** Input and figures of an experiment: cases, settings and results. */
+/** Hashes that identify the input of an experiment, and the report of its results. */
 import { createHash } from "node:crypto"
 import { compare, type Comparison, isRegression, summarize } from "../../domain/agents/evaluation/Report.ts"
 import type { TestCase, TestCaseFields } from "../../domain/agents/TestCase.ts"
@@ -6,18 +6,18 @@ import { canonical } from "../../domain/Json.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
 import type { MeasuredOutcome } from "../../store/agents/Experiments.ts"
 
-const hashed = (value: unknown): string => createHash("sha256").update(canonical(value)).digest("hex")
+const hashOf = (value: unknown): string => createHash("sha256").update(canonical(value)).digest("hex")
 
 /** Hash of the settings that a reply depends on: not the name, the greeting, or whether streams carry the reasoning. */
 export const settingsHash = ({ greeting: _, name: __, ...settings }: AgentSettings): string =>
-  hashed({ ...settings, streamReasoning: false })
+  hashOf({ ...settings, streamReasoning: false })
 
 /** Hash of what the cases expect, independent of their order. */
 export const casesHash = (cases: ReadonlyArray<TestCaseFields>): string =>
-  hashed(cases.map(({ note: _, ...expected }) => canonical(expected)).toSorted())
+  hashOf(cases.map(({ note: _, ...expected }) => canonical(expected)).toSorted())
 
 /** A stored case in the form of files and requests. */
-export const fieldsOf = ({
+export const testCaseFields = ({
   criterion,
   expectFacts,
   expectGrounding,
@@ -47,7 +47,7 @@ export const reportOf = (measured: ReadonlyArray<MeasuredOutcome>) => {
 }
 type MeasuredReport = ReturnType<typeof reportOf>
 
-/** Publishing and plans use `regression`. */
+/** `regression` is true when significantly fewer cases pass. The publish gate uses it. */
 export const comparisonOf = (before: MeasuredReport, after: MeasuredReport): Comparison => {
   const comparison = compare(before, after, ({ key }) => key)
   return { ...comparison, regression: isRegression(comparison) }
