@@ -253,7 +253,7 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "http/Sse.ts": ["body", "wantsHeartbeatParts"],
   "http/realtime/RealtimeSocket.ts": ["untraced"],
   "http/system/Metrics.ts": ["exposition"],
-  "readers/Glob.ts": ["matchesGlob", "selector"],
+  "readers/Glob.ts": ["matchesGlob"],
   "readers/SitemapXml.ts": ["parseSitemap"],
   "search/Packer.ts": ["packMarkdown"],
   "store/Database.ts": ["layerMemory"],

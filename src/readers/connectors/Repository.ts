@@ -11,7 +11,7 @@ import { urlOf } from "../../domain/Address.ts"
 import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { Text, trimmed } from "../../domain/Text.ts"
-import { compile, fits } from "../Glob.ts"
+import { compilePattern, matchesPattern } from "../Glob.ts"
 import { request, requestJson } from "./Requests.ts"
 import { makeTar } from "./Tar.ts"
 import { MiB } from "../../domain/Bytes.ts"
@@ -194,8 +194,8 @@ const markdown = /\.(?:md|mdx|markdown)$/iu
 
 const selectorOf = ({ exclude = [], include = [] }: Settings) => {
   const budget = new WorkBudget()
-  const [taken, left] = [include, exclude].map((globs) => globs.map((glob) => compile(glob, "?")))
-  const isIn = (globs: typeof taken, path: string) => globs?.some((glob) => fits(glob, path, budget)) === true
+  const [taken, left] = [include, exclude].map((globs) => globs.map((glob) => compilePattern(glob, "?")))
+  const isIn = (globs: typeof taken, path: string) => globs?.some((glob) => matchesPattern(glob, path, budget)) === true
   return (path: string) =>
     markdown.test(path) && (include.length === 0 || isIn(taken, path)) && !isIn(left, path)
 }
