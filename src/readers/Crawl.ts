@@ -67,7 +67,7 @@ const makeCrawl = ({ visits, plan, reasonOf, budget, detector, options }: Run, f
     Effect.gen(function* () {
       const found: Array<Address> = []
       for (const url of links) {
-        if (budget.isDue) yield* budget.rest
+        if (budget.isYieldDue) yield* budget.yieldIfDue
         if (!detector.markSeen(url)) continue
         const address: Address = { url, depth, parent }
         const reason = reasonOf(url).reason ?? (depth > plan.maxDepth ? "beyond_max_depth" : null)

@@ -119,7 +119,7 @@ const pagesOf = (
     ) =>
       Effect.gen(function* () {
         for (const url of urls) {
-          if (budget.isDue) yield* budget.rest
+          if (budget.isYieldDue) yield* budget.yieldIfDue
           if (seen.markSeen(url)) offer({ url, depth: 0, parent, listedAt: listedAt(url) })
         }
       })

@@ -6,7 +6,7 @@ import { types } from "node:util"
 import { engineOf, messageOf, openGlite, type EngineOpening } from "../store/database/Engine.ts"
 import type { ThreadMessage } from "../store/database/EngineThread.ts"
 
-const say = (word: ThreadMessage) => parentPort?.postMessage(word)
+const post = (message: ThreadMessage) => parentPort?.postMessage(message)
 
 const opening: EngineOpening = workerData
 const opened = openGlite(opening)
@@ -15,14 +15,14 @@ opened.then(
   (db) => {
     const { ask, isOver } = engineOf(db, () => undefined)
     const failed = (error: unknown) =>
-      say(isOver() ? { _tag: "Ended" } : { _tag: "Failed", message: messageOf(error) })
+      post(isOver() ? { _tag: "Ended" } : { _tag: "Failed", message: messageOf(error) })
     parentPort?.on("message", (message: unknown) => {
       if (types.isUint8Array(message))
         ask(message).then((answer) => parentPort?.postMessage(answer, [answer.buffer]), failed)
       // Data that can no longer be written is recovered when the directory is opened next.
-      else void (isOver() ? Promise.resolve() : db.close()).finally(() => say({ _tag: "Ended" }))
+      else void (isOver() ? Promise.resolve() : db.close()).finally(() => post({ _tag: "Ended" }))
     })
-    say({ _tag: "Opened" })
+    post({ _tag: "Opened" })
   },
-  (error: unknown) => say({ _tag: "Refused", message: messageOf(error) })
+  (error: unknown) => post({ _tag: "Refused", message: messageOf(error) })
 )

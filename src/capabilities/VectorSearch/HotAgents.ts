@@ -47,12 +47,12 @@ export const makeHotAgents = ({ forget, holds, remember }: Memory, { largest, of
     const agents = new LruCache<SearchCount>()
 
     const seenOf = (agentId: AgentId, now: number): SearchCount => {
-      const before = agents.use(agentId)
+      const before = agents.get(agentId)
       if (before !== undefined && now - before.since < periodMs) return before
       const { after = 0, reading = false } = before ?? {}
       const seen = { since: now, count: 0, reading, after }
-      agents.put(agentId, seen)
-      agents.keep(maxAgents)
+      agents.set(agentId, seen)
+      agents.trim(maxAgents)
       return seen
     }
 
@@ -64,7 +64,7 @@ export const makeHotAgents = ({ forget, holds, remember }: Memory, { largest, of
         Effect.zipRight(monotonicMillis),
         Effect.tap((now) =>
           Effect.sync(() => {
-            const latest = agents.use(agent.agentId) ?? seen
+            const latest = agents.get(agent.agentId) ?? seen
             latest.reading = false
             latest.after = now + readIntervalMs
           })

@@ -176,13 +176,13 @@ export const makeAgents = (
     const source = { rows, dimensionsOf, wordsFirstAbove }
 
     const hold = (agentId: AgentId): AgentMemory => {
-      const held = all.use(agentId) ?? {
+      const held = all.get(agentId) ?? {
         index: null,
         underway: null,
         reading: null,
         vectors: null
       }
-      all.put(agentId, held)
+      all.set(agentId, held)
       return held
     }
 
@@ -203,7 +203,7 @@ export const makeAgents = (
               Effect.sync(() => {
                 index.loading = false
                 if (held.index === index) held.vectors = null
-                all.fit(maxBytes, cost)
+                all.trimToCost(maxBytes, cost)
               })
             ),
             Effect.withSpan("VectorSearch.readVectors", { attributes: { agentId: agent.agentId } }),
@@ -223,7 +223,7 @@ export const makeAgents = (
         Effect.ensuring(
           Effect.sync(() => {
             held.underway = null
-            all.fit(maxBytes, cost)
+            all.trimToCost(maxBytes, cost)
           })
         ),
         Effect.withSpan("VectorSearch.catchUp", { attributes: { agentId: agent.agentId } })
@@ -280,12 +280,12 @@ export const makeAgents = (
 
     return {
       hold,
-      held: (agentId) => all.use(agentId),
-      forget: (agentId) => all.drop(agentId),
+      held: (agentId) => all.get(agentId),
+      forget: (agentId) => all.delete(agentId),
       refresh,
       addVectors,
       read,
       readWhole,
-      bytes: () => all.sum(cost)
+      bytes: () => all.totalCost(cost)
     }
   })

@@ -32,8 +32,8 @@ export const makeQueryVectors = () => {
       ),
       Effect.map(roundVector),
       Effect.tap((vector) => {
-        known.put(key, vector)
-        known.keep(maxCachedQueries)
+        known.set(key, vector)
+        known.trim(maxCachedQueries)
       }),
       Effect.asSome,
       Effect.catchAll(({ message }) =>
@@ -48,7 +48,7 @@ export const makeQueryVectors = () => {
     Effect.suspend(() => {
       const normal = text.normalize("NFC").trim().replace(/\s+/g, " ")
       const key = `${embedder.profile} ${normal}`
-      const vector = known.use(key)
+      const vector = known.get(key)
       return vector === undefined ? embed(embedder, normal, key) : Effect.succeedSome(vector)
     })
 }

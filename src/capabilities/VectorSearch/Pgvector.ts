@@ -109,17 +109,17 @@ const make = (options: PgvectorOptions) =>
             where e.tenant_id = ${tenantId} and e.agent_id = ${agentId} and e.encoding < 2) as waiting,
           vector_index_name(agent_id, coalesce(profile, ${profile})) as index,
           version::float8 as version,
-          case when version = ${compared.use(agentId)?.version ?? -1}::bigint then null
+          case when version = ${compared.get(agentId)?.version ?? -1}::bigint then null
             else (select count(*)::int ${stored}) end as "vectorCount",
           ${counts(sql, { agentId, tenantId }, terms)} as counts
         from agent_stats s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}`.pipe(
         Effect.map(([row]) => row ?? noAgent),
         Effect.tap(({ profile: its, vectorCount, vectors, version }) =>
           Effect.sync(() => {
-            if (!vectors || its !== profile) compared.drop(agentId)
+            if (!vectors || its !== profile) compared.delete(agentId)
             else if (vectorCount !== null) {
-              compared.put(agentId, { version, vectorCount })
-              compared.keep(maxRememberedAgents)
+              compared.set(agentId, { version, vectorCount })
+              compared.trim(maxRememberedAgents)
             }
           })
         )
@@ -165,7 +165,7 @@ const make = (options: PgvectorOptions) =>
       // Run concurrently if the agent had vectors the last time, because it most likely still has.
       const about = supportsLanguageOf(embedder, text)
       const [agent, early] =
-        about && compared.use(scope.agentId) !== undefined
+        about && compared.get(scope.agentId) !== undefined
           ? yield* Effect.all([asked, queryVector(embedder, text)], { concurrency: 2 })
           : [yield* asked, null]
       if (agent.chunks === 0) return none
@@ -182,7 +182,7 @@ const make = (options: PgvectorOptions) =>
           ? Effect.succeed(early)
           : queryVector(comparable, text)
       const weighed = yield* weights.weigh(scope, agent, words, agent.counts)
-      const vectorCount = agent.vectorCount ?? compared.use(scope.agentId)?.vectorCount ?? 0
+      const vectorCount = agent.vectorCount ?? compared.get(scope.agentId)?.vectorCount ?? 0
       const { chunks } = yield* runChecked(scope, {
         terms: weighed,
         chunks: agent.chunks,

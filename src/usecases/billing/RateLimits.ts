@@ -89,18 +89,18 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
       const name = key.allowedOrigins.length === 0 ? key.keyId : `${key.keyId}@${address}`
       const place = `${name} ${limit.requests} ${limit.window}`
       const now = yield* monotonicMillis
-      const until = refused.use(place) ?? 0
+      const until = refused.get(place) ?? 0
       if (until > now) {
         yield* Metric.increment(refusals)
         return view(limit, { granted: false, remaining: 0, reset: until - now })
       }
-      refused.drop(place)
+      refused.delete(place)
       const taken = yield* count(name, limit, now)
       if (taken === null) return null
       if (!taken.granted) {
         yield* Metric.increment(refusals)
-        refused.put(place, now + taken.reset)
-        refused.keep(maxRememberedRefusals)
+        refused.set(place, now + taken.reset)
+        refused.trim(maxRememberedRefusals)
       }
       return view(limit, taken)
     })

@@ -175,9 +175,9 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     ) {
       const now = yield* monotonicMillis
       const key = `${by} ${conversationId}`
-      if (now - (writers.use(key) ?? -Infinity) < Duration.toMillis(writingInterval)) return
-      writers.put(key, now)
-      writers.keep(maxWriting)
+      if (now - (writers.get(key) ?? -Infinity) < Duration.toMillis(writingInterval)) return
+      writers.set(key, now)
+      writers.trim(maxWriting)
       yield* realtime.publish({ _tag: "Typing", conversationId, by })
     })
 

@@ -77,7 +77,7 @@ const judgeUrls = Effect.fn("Crawls.judgeUrls")(function* (
   }
   const lines: Array<DryRunLine> = []
   for (const url of urls) {
-    if (budget.isDue) yield* budget.rest
+    if (budget.isYieldDue) yield* budget.yieldIfDue
     lines.push(lineOf(url))
   }
   const dryRun: DryRun = {
@@ -111,7 +111,7 @@ const judgeEntries = Effect.fn("Crawls.judgeEntries")(function* (
   const verdict = makeUrlFilter(patterns, budget)
   const lines: Array<DryRunLine> = []
   for (const entry of entries) {
-    if (budget.isDue) yield* budget.rest
+    if (budget.isYieldDue) yield* budget.yieldIfDue
     lines.push({
       url: entry.url,
       included: entry.outcome === "indexed",
