@@ -270,7 +270,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         rows,
         vectors,
         isCut: read.length > maxTurns,
-        all: inOrder(yield* inSlices(QuestionGroups.grouped(asked)))
+        all: inOrder(yield* inSlices(QuestionGroups.groupQuestions(asked)))
       }
     })
 
