@@ -236,7 +236,7 @@ const checks = ["test", "bench", "scripts"].flatMap((folder) =>
 
 /** Exported for the tests of one part alone. */
 const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
-  "app/config/SecretFiles.ts": ["inFiles"],
+  "app/config/SecretFiles.ts": ["secretVariables"],
   "app/config/UnknownVariables.ts": ["unknownVariables"],
   "app/cli/Doctor.ts": ["examine"],
   "app/cli/MaskArguments.ts": ["maskArguments"],
