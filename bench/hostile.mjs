@@ -59,7 +59,7 @@ const start = async (dataDir) => {
   return { child, url, apiKey }
 }
 
-/** Asks `/healthz` every 20 ms in a thread of its own until it is told to stop; milliseconds of each answer. */
+/** Asks `/healthz` every 20 ms in its own thread until `stop`; milliseconds of each answer. */
 const askHealth = (url) => {
   const worker = new Worker(
     `const { parentPort, workerData } = require("node:worker_threads")

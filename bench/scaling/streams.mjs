@@ -1,7 +1,7 @@
 /**
  * Streams that are open at once, over several processes on one PostgreSQL and one Redis: 10,000 by default. A paced model
- * keeps each open until all of them are, then all end. It tells the memory and the CPU of a stream, when its first token
- * came, and fails if one of them failed or its turn was not stored. `tokens` is measured apart, with fewer streams of two
+ * keeps each open until all of them are, then all end. It measures the memory and the CPU of a stream and the time to
+ * its first token, and fails if one of them failed or its turn was not stored. `tokens` is measured separately, with fewer streams of two
  * lengths: the CPU of one more token. All of it shares this machine, model and clients too. Linux only.
  *
  *   node bench/scaling/streams.mjs [--processes 5] [--streams 10000] [--out bench/streams.json]

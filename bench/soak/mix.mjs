@@ -97,7 +97,7 @@ const kinds = (world) => {
   ]
 }
 
-/** Asks until told to stop; `{stop, requests, errors, kinds}`, whose `stop` waits for what is under way. */
+/** Sends requests until `stop`, which waits for the running ones. Returns `{stop, seen}`. */
 export const startMix = (world) => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 64 })
   const seen = { requests: 0, errors: 0, kinds: {} }

@@ -3,7 +3,7 @@
  * benchmarks, and for vectors like those of a real model. The former are sums of 21 nearly independent directions in 64
  * dimensions, all of the same weight. They have no clusters, so the nearest of a question are hardly nearer than others.
  * The latter are vectors of documentation by the built-in model, each moved by the difference of two that are near each
- * other; the questions are passages that were kept apart.
+ * other; the questions are passages that were left out.
  */
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"

@@ -202,11 +202,11 @@ export class FairLimiter {
     for (;;) {
       const isWithinCap = this.#isWithinCap(owner, amount)
       if (isWithinCap && this.#limits.permits - this.#held >= amount) return true
-      const mine = this.#accounts.get(owner)
+      const ownAccount = this.#accounts.get(owner)
       const heaviest = isWithinCap ? this.#heaviest.top : undefined
       const others =
-        heaviest !== undefined && heaviest.held > (mine?.held ?? 0) + amount ? heaviest : undefined
-      const own = mine !== undefined && mine.heaviestPart > mine.heldBy(part) + amount ? mine : undefined
+        heaviest !== undefined && heaviest.held > (ownAccount?.held ?? 0) + amount ? heaviest : undefined
+      const own = ownAccount !== undefined && ownAccount.heaviestPart > ownAccount.heldBy(part) + amount ? ownAccount : undefined
       const oldest = (others ?? own)?.oldest
       if (oldest === undefined) return false
       this.#revoke(oldest)

@@ -63,18 +63,18 @@ export const matchesPattern = (
   const states = new Uint32Array(words)
   states[0] = 1
   let at = 0
-  for (let alive = 1; at < text.length && alive !== 0; at++) {
+  for (let anyState = 1; at < text.length && anyState !== 0; at++) {
     if (endsInStar && has(states, last)) break
     const from = offsets.get(text.charAt(at)) ?? 0
     let carry = 0
-    alive = 0
+    anyState = 0
     for (let word = 0; word < words; word++) {
       const before = states[word] ?? 0
       const moved = before & (transitions[from + word] ?? 0)
       const after = (moved << 1) | carry | (before & (stars[word] ?? 0))
       carry = moved >>> 31
       states[word] = after
-      alive |= after
+      anyState |= after
     }
   }
   budget.spend(at * words)

@@ -150,8 +150,8 @@ class Outline {
   }
 
   #endPart(): void {
-    const lost = this.#emptyHeadings.filter(({ heading }) => !this.#path.includes(heading))
-    const carried = lost.map(({ line }) => paragraph(line))
+    const droppedHeadings = this.#emptyHeadings.filter(({ heading }) => !this.#path.includes(heading))
+    const carried = droppedHeadings.map(({ line }) => paragraph(line))
     this.sections.push({
       heading: this.#heading,
       blocks: [...carried, ...this.#blocks],

@@ -67,7 +67,7 @@ const isSameAddress = (one: string | null, other: string) =>
 /**
  * Fails unless these are the two sides of one move. If only one side has the move, the other one has not begun it yet or has
  * ended it already. The addresses are compared, because a third installation has no move either, and would otherwise be
- * told to serve a tenant that it does not have.
+ * ordered to serve a tenant that it does not have.
  */
 const checkSameMove = ({ destinationAt, originAt }: Installations, { destination, origin }: InstallationFacts) => {
   if (origin.move !== null && destination.move !== null)
@@ -119,7 +119,7 @@ const beginMove = (installations: Installations, { destination: destinationFacts
 
 type MoveState = Effect.Effect.Success<ReturnType<typeof beginMove>>
 
-/** If both sides are away, the decision was made, and the side that is to serve has not been told. Tells it. */
+/** If both sides have the state `away`, the decision was made, but the side that is to serve does not know it. Informs it. */
 const finishDecision = ({ atDestination, atOrigin, toOrigin, driver, toDestination }: MoveState) =>
   Effect.gen(function* () {
     if (atOrigin.state !== "away" || atDestination.state !== "away") return
