@@ -57,9 +57,9 @@ export const makeDuplicateDetector = () => {
   const remember = (document: DocumentDigest): void => {
     const numbered = { document, number: documentCount++ }
     for (const part of partKeysOf(document.fingerprint)) {
-      const others = byPart.get(part)
-      if (others === undefined) byPart.set(part, [numbered])
-      else if (others.length < maxComparedPerPart) others.push(numbered)
+      const candidates = byPart.get(part)
+      if (candidates === undefined) byPart.set(part, [numbered])
+      else if (candidates.length < maxComparedPerPart) candidates.push(numbered)
     }
   }
   /** The first document that is nearly equal. */

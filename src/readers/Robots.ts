@@ -86,8 +86,8 @@ export const parseRobots = (text: string): Robots => {
 
 /** The groups of the agent, else those for `*`. Several groups with one name are combined. */
 const groupsFor = ({ groups }: Robots, agent: string): ReadonlyArray<Group> => {
-  const own = groups.filter(({ agents }) => agents.includes(agent.toLowerCase()))
-  return own.length > 0 ? own : groups.filter(({ agents }) => agents.includes("*"))
+  const groupsOfAgent = groups.filter(({ agents }) => agents.includes(agent.toLowerCase()))
+  return groupsOfAgent.length > 0 ? groupsOfAgent : groups.filter(({ agents }) => agents.includes("*"))
 }
 
 const matchesRule = (path: string, rule: Rule, budget: WorkBudget): boolean =>

@@ -71,7 +71,7 @@ const emptyResult: Settled = { document: null, links: [] }
 
 /** Settles the visits of one run. */
 export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }: VisitsOptions) => {
-  const kept = new Set<string>()
+  const keptUris = new Set<string>()
   const recorded = new Set<string>()
 
   const record = (
@@ -184,7 +184,7 @@ export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }:
 
   const keep = (uri: string) =>
     Effect.suspend(() => {
-      kept.add(uri)
+      keptUris.add(uri)
       return journal.keep(uri)
     })
 
@@ -243,7 +243,7 @@ export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }:
         yield* record(address, "failed", entry)
         return { document: null, links }
       }
-      kept.add(known.uri)
+      keptUris.add(known.uri)
       yield* journal.keepUnread(known.uri)
       yield* record(address, "failed", { ...entry, target: known.uri }, pageStateOf(known))
       return { document: null, links }
@@ -270,7 +270,7 @@ export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }:
       if (!mayRedirectTo(known.url))
         return yield* settle(address, yield* tryPage(sites, address.url, { mayRedirectTo }), isStart)
       // If the repeated document has changed or was removed, this page may be the only one with the content.
-      if (known.repeats !== null && !kept.has(known.uri)) {
+      if (known.repeats !== null && !keptUris.has(known.uri)) {
         return yield* settle(address, yield* tryPage(sites, address.url, { mayRedirectTo }), isStart)
       }
       return yield* settleKnown(address, known, reason, isStart)

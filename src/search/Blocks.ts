@@ -118,9 +118,9 @@ class Outline {
   endBlock(): void {
     const text = this.#lines.join("\n")
     if (text.trim() !== "") {
-      const shown = this.#kind === "prose" ? text.trim() : text
+      const lineText = this.#kind === "prose" ? text.trim() : text
       if (this.#blocks.length >= maxBlocks * (this.#continues ? 2 : 1)) this.#endPart()
-      this.#blocks.push({ kind: this.#kind, text: shown, items: this.#offsets(), continues: this.#continues })
+      this.#blocks.push({ kind: this.#kind, text: lineText, items: this.#offsets(), continues: this.#continues })
     }
     this.#lines = []
     this.#items = []

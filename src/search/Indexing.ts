@@ -21,8 +21,8 @@ export const indexChunk = (
   chunk: { readonly title: string; readonly heading: string; readonly content: string },
   english: boolean
 ): ChunkIndex => {
-  const own = isEnglish(`${chunk.heading}\n${chunk.content}`) ?? english
-  return { ...indexRow({ ...chunk, english: own }), english: own }
+  const isChunkEnglish = isEnglish(`${chunk.heading}\n${chunk.content}`) ?? english
+  return { ...indexRow({ ...chunk, english: isChunkEnglish }), english: isChunkEnglish }
 }
 
 /**

@@ -33,13 +33,13 @@ const secretsFor = (settings: Settings, { keys, secret: included }: Manifest.Hea
     const stored = ArchivedStore.isEmbedded(settings)
       ? yield* DataDirectory.secrets.read(settings.dataDir)
       : Option.none()
-    const own = Option.map(stored, ({ secret }) => secret)
+    const storedSecret = Option.map(stored, ({ secret }) => secret)
     const includedSecret =
-      ArchivedStore.isEmbedded(settings) && settings.secrets.length === 0 && Option.isNone(own)
+      ArchivedStore.isEmbedded(settings) && settings.secrets.length === 0 && Option.isNone(storedSecret)
         ? Option.fromNullable(included)
         : Option.none()
-    const given = settings.secrets.length > 0 ? settings.secrets : Option.toArray(own)
-    const ids = [...given, ...Option.toArray(includedSecret)].map(keyIdOf)
+    const secrets = settings.secrets.length > 0 ? settings.secrets : Option.toArray(storedSecret)
+    const ids = [...secrets, ...Option.toArray(includedSecret)].map(keyIdOf)
     // Values that were not resealed since the last rotation need the earlier secrets.
     if (!keys.every((id) => ids.includes(id))) return yield* ArchivedStore.wrongSecret(settings)
     return Option.map(includedSecret, (secret) => ({
@@ -61,10 +61,10 @@ const refuseNonEmpty = Effect.gen(function* () {
 /** Before the migrations: those of this version must not be applied to the database of another one by mistake. */
 const refuseTenants = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [known] = yield* sql<{
-    readonly there: boolean
-  }>`select to_regclass('tenants') is not null as there`
-  if (known?.there !== true) return
+  const [table] = yield* sql<{
+    readonly exists: boolean
+  }>`select to_regclass('tenants') is not null as exists`
+  if (table?.exists !== true) return
   const [row] = yield* sql<{ readonly some: boolean }>`select exists (select from tenants) as some`
   if (row?.some === true) return yield* notEmpty(["tenants"])
 })
@@ -91,17 +91,17 @@ const verifyRows = (table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
 
 const importRows = (folder: string, { parts, tables }: Manifest.Manifest) =>
   Effect.gen(function* () {
-    const known = yield* Tables.tables
-    const matched = yield* Effect.forEach(tables, (shape) => Tables.matching(known, shape))
+    const allTables = yield* Tables.tables
+    const matched = yield* Effect.forEach(tables, (shape) => Tables.matching(allTables, shape))
     let rows = 0
     for (const table of matched) {
-      const own = parts.filter((part) => part.table === table.table)
-      yield* Effect.forEach(own, (part) => importPart(folder, table, part), { discard: true })
-      const count = yield* verifyRows(table, own)
+      const partsOfTable = parts.filter((part) => part.table === table.table)
+      yield* Effect.forEach(partsOfTable, (part) => importPart(folder, table, part), { discard: true })
+      const count = yield* verifyRows(table, partsOfTable)
       yield* ArchivedStore.reportCount(table.table, count)
       rows += count
     }
-    yield* Rows.raiseSequences(known)
+    yield* Rows.raiseSequences(allTables)
     return rows
   })
 

@@ -57,10 +57,10 @@ const makePlan = ({ finished, rowsPerPart: rows, tables, tenantId }: Work) =>
     const next = Effect.gen(function* () {
       const table = tables[place]
       if (table === undefined) return null
-      const known = finished.get(Manifest.partKey({ table: table.table, after }))
+      const finishedPart = finished.get(Manifest.partKey({ table: table.table, after }))
       const rest: Rows.Range = { tenantId, after, upTo: null }
-      const upTo = known === undefined ? yield* Rows.boundary(table, rest, rows) : known.upTo
-      const planned: PlannedPart = { table, range: { ...rest, upTo }, finished: known }
+      const upTo = finishedPart === undefined ? yield* Rows.boundary(table, rest, rows) : finishedPart.upTo
+      const planned: PlannedPart = { table, range: { ...rest, upTo }, finished: finishedPart }
       after = upTo
       if (upTo === null) place += 1
       return planned

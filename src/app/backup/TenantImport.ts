@@ -78,8 +78,8 @@ const checkSecrets = (
 
 const matchTables = ({ tables }: Manifest.Manifest) =>
   Effect.gen(function* () {
-    const known = yield* Tables.ofTenants
-    return yield* Effect.forEach(tables, (shape) => Tables.matching(known, shape))
+    const tenantTables = yield* Tables.ofTenants
+    return yield* Effect.forEach(tables, (shape) => Tables.matching(tenantTables, shape))
   })
 
 const sendOriginals = (side: Side, folder: string) =>

@@ -122,17 +122,17 @@ const askToConfirm = Effect.gen(function* () {
 /** Shows the plan, asks for confirmation, and applies exactly that plan. */
 const applyPlan = Effect.fn("Configuration.carryOut")(function* (
   { allowRegression, json, yes, ...flags }: DestroyFlags & GateFlags,
-  wanted: { readonly config: unknown; readonly destroy?: true }
+  wantedState: { readonly config: unknown; readonly destroy?: true }
 ) {
-  const planned = yield* send(flags, { ...wanted, dryRun: true })
+  const planned = yield* send(flags, { ...wantedState, dryRun: true })
   if (planned.changes.length === 0) {
     yield* show(planned, [], json)
     return planned
   }
   const gates =
-    wanted.destroy === true
+    wantedState.destroy === true
       ? []
-      : yield* Gates.measure(flags, wanted.config, planned, allowRegression === true)
+      : yield* Gates.measure(flags, wantedState.config, planned, allowRegression === true)
   if (allowRegression !== true && gates.some(Gates.isWorse)) {
     yield* show(planned, gates, json)
     yield* Gates.failIfWorse(gates)
@@ -143,7 +143,7 @@ const applyPlan = Effect.fn("Configuration.carryOut")(function* (
     yield* askToConfirm
   }
   const force = allowRegression === true ? { force: true } : {}
-  const done = yield* send(flags, { ...wanted, ...force, revision: planned.revision })
+  const done = yield* send(flags, { ...wantedState, ...force, revision: planned.revision })
   yield* show(done, gates, json)
   yield* Output.note(`Applied: ${summary(done)}`)
   return done
@@ -210,8 +210,8 @@ const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
 
 const apply = (file: string, { prune, wait, ...flags }: ApplyFlags) =>
   Effect.gen(function* () {
-    const wanted = { config: yield* load(file), prune: prune === true }
-    const done = yield* applyPlan(flags, wanted)
+    const wantedState = { config: yield* load(file), prune: prune === true }
+    const done = yield* applyPlan(flags, wantedState)
     if (wait === true) yield* waitForSources(flags, done)
   })
 

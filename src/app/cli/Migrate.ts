@@ -83,8 +83,8 @@ const workTexts = {
 const lockLine = ({ blocks, lock, rows, seconds, table, work }: PlannedLock) => {
   const size = rows === null ? "rows not counted yet" : `about ${Math.round(rows)} rows`
   const time = seconds === null ? "time unknown" : seconds < 1 ? "at once" : `roughly ${seconds} s`
-  const held = lock === null ? "lock unknown" : `${lock} lock (blocks ${blocks})`
-  return `    ${table ?? ""}, ${size}: ${held}, ${workTexts[work]}, ${time}`
+  const lockText = lock === null ? "lock unknown" : `${lock} lock (blocks ${blocks})`
+  return `    ${table ?? ""}, ${size}: ${lockText}, ${workTexts[work]}, ${time}`
 }
 
 const fileLines = ({ file, statements, transaction }: PlannedFile) =>

@@ -74,8 +74,8 @@ const parseCommand = (argv: ReadonlyArray<string>) =>
       chosen = task
     })
     // Without a command, print the help.
-    const given = argv.length > 2 ? argv : [...argv, "--help"]
-    return Effect.try({ try: () => void program.parse(given), catch: (cause) => cause }).pipe(
+    const programArguments = argv.length > 2 ? argv : [...argv, "--help"]
+    return Effect.try({ try: () => void program.parse(programArguments), catch: (cause) => cause }).pipe(
       Effect.catchAll((cause) => {
         if (!(cause instanceof CommanderError)) return Effect.die(cause)
         return cause.exitCode === 0 ? Effect.void : new InvalidArguments()

@@ -73,13 +73,13 @@ const storedOrGenerated = (dataDir: string, mayGenerate: boolean) =>
     const found = yield* storedSecrets(dataDir)
     if (Option.isSome(found)) return found.value
     if (!mayGenerate) return yield* unusable(dataDir, "is missing")
-    const made = generated()
-    yield* DataDirectory.secrets.write(dataDir, made)
-    return made
+    const created = generated()
+    yield* DataDirectory.secrets.write(dataDir, created)
+    return created
   })
 
-const isKnownSecret = (known: ReadonlyArray<string>, secret: Redacted.Redacted) =>
-  known.length === 0 || known.includes(keyIdOf(secret))
+const isKnownSecret = (knownKeyIds: ReadonlyArray<string>, secret: Redacted.Redacted) =>
+  knownKeyIds.length === 0 || knownKeyIds.includes(keyIdOf(secret))
 
 /** The database is opened first, because that locks the data directory. */
 export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =>
@@ -87,9 +87,9 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
     Secrets,
     Effect.gen(function* () {
       yield* SqlClient.SqlClient
-      const known = yield* MasterKeys.knownIds
+      const knownKeyIds = yield* MasterKeys.knownIds
       const [current, ...previous] = secrets
-      if (current !== undefined && !secrets.some((secret) => isKnownSecret(known, secret))) {
+      if (current !== undefined && !secrets.some((secret) => isKnownSecret(knownKeyIds, secret))) {
         return yield* new MasterSecretError({
           message:
             "SPOKE_SECRET is not the master secret that the database was written under. Set it, or SPOKE_SECRET_PREVIOUS, to " +
@@ -101,7 +101,7 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
       if (database !== null && current !== undefined)
         return { masters: yield* mastersOf(current), operatorToken }
       const ownSecrets = yield* storedOrGenerated(dataDir, current !== undefined || !(yield* MasterKeys.isUsed))
-      if (current === undefined && !isKnownSecret(known, ownSecrets.secret))
+      if (current === undefined && !isKnownSecret(knownKeyIds, ownSecrets.secret))
         return yield* unusable(dataDir, "belongs to another database")
       return {
         masters: yield* mastersOf(current ?? ownSecrets.secret),

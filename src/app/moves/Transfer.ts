@@ -180,12 +180,12 @@ const copyTable = (transfer: Transfer, table: string, arrived: Arrived, locks: L
     let count = 0
     const plan = Effect.gen(function* () {
       for (let after: Wire.RowKey | null = null; ;) {
-        const known = arrived.get(partKey({ table, after }))
+        const transferred = arrived.get(partKey({ table, after }))
         const upTo: Wire.RowKey | null =
-          known === undefined
+          transferred === undefined
             ? (yield* from.ask(new Wire.Split({ table, after, rows: rowsPerPart }))).upTo
-            : known.upTo
-        if (known === undefined) yield* Queue.offer(waiting, { table, after, upTo })
+            : transferred.upTo
+        if (transferred === undefined) yield* Queue.offer(waiting, { table, after, upTo })
         if (upTo === null) break
         after = upTo
       }

@@ -113,8 +113,8 @@ const withoutFailureMessages = Layer.scopedDiscard(
       Tracer.make({
         context: (run, fiber) => inner.context(run, fiber),
         span: (...given) => {
-          const made = inner.span(...given)
-          const span = given[0] === SqlSpans.librarySpanName ? SqlSpans.withStatementName(made) : made
+          const created = inner.span(...given)
+          const span = given[0] === SqlSpans.librarySpanName ? SqlSpans.withStatementName(created) : created
           const { end } = span
           return Object.assign(span, {
             end: (at: bigint, exit: Exit.Exit<unknown, unknown>) =>

@@ -111,10 +111,10 @@ const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
           text += `</${name}>`
           return
         }
-        const known = fields[field]
+        const entryField = fields[field]
         const value = text.trim()
         if (field === "link" && value !== "" && entry.link === "") entry.link = value
-        if (known !== undefined && entry[known] === "") entry[known] = value
+        if (entryField !== undefined && entry[entryField] === "") entry[entryField] = value
         field = undefined
         return
       }

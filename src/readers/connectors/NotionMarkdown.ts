@@ -91,10 +91,10 @@ export const markdownOfBlocks = (blocks: ReadonlyArray<Block>): string => {
   let text = ""
   let before = ""
   for (const block of blocks) {
-    const own = blockText(block)
+    const ownText = blockText(block)
     const children = block.type === "table" ? "" : markdownOfBlocks(block.children)
     const isList = lists.has(block.type)
-    const markdown = [own, isList ? indented(children) : children]
+    const markdown = [ownText, isList ? indented(children) : children]
       .filter((part) => part !== "")
       .join(isList ? "\n" : "\n\n")
     if (markdown === "") continue

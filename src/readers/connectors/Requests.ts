@@ -48,8 +48,8 @@ const isLimit = ({ headers, status }: OutboundResponse) =>
 
 /** The pause that a service asks for: `retry-after`, else the Unix time at which its rate limit is reset. */
 const pauseOf = ({ headers, status }: OutboundResponse, now: number): Option.Option<Duration.Duration> => {
-  const asked = retryAfter(headers, now)
-  if (Option.isSome(asked) || (status !== 403 && status !== 429)) return asked
+  const requestedDelay = retryAfter(headers, now)
+  if (Option.isSome(requestedDelay) || (status !== 403 && status !== 429)) return requestedDelay
   const reset = (headers["x-ratelimit-reset"] ?? headers["ratelimit-reset"] ?? "").trim()
   return /^\d{9,11}$/u.test(reset)
     ? Option.some(Duration.millis(Math.max(0, Number(reset) * 1_000 - now)))

@@ -75,20 +75,20 @@ export const makeTar = ({ file, wants }: TarVisitor) => {
   return (chunk: Uint8Array): boolean => {
     for (let at = 0; at < chunk.length;) {
       if (body !== undefined) {
-        const taken = chunk.subarray(at, at + body.size - body.at)
-        body.bytes?.set(taken, body.at)
-        body.at += taken.length
-        at += taken.length
+        const part = chunk.subarray(at, at + body.size - body.at)
+        body.bytes?.set(part, body.at)
+        body.at += part.length
+        at += part.length
         if (body.at === body.size) endBody()
       } else if (padding > 0) {
         const skipped = Math.min(padding, chunk.length - at)
         padding -= skipped
         at += skipped
       } else {
-        const taken = chunk.subarray(at, at + blockBytes - filled)
-        header.set(taken, filled)
-        filled += taken.length
-        at += taken.length
+        const part = chunk.subarray(at, at + blockBytes - filled)
+        header.set(part, filled)
+        filled += part.length
+        at += part.length
         if (filled === blockBytes && !beginBody()) return false
       }
     }

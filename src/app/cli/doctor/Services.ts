@@ -140,11 +140,11 @@ export const checkProviders = ({ fallbackModels, model, providers }: Settings) =
     // The default provider is checked with the model.
     [...providers].filter(([name]) => name !== model?.provider),
     ([name, provider]) => {
-      const own = [model?.chatModel ?? "", ...fallbackModels].filter((one) => one.startsWith(`${name}/`))
+      const modelsOfProvider = [model?.chatModel ?? "", ...fallbackModels].filter((one) => one.startsWith(`${name}/`))
       return checkProvider(
         name,
         provider,
-        own.map((one) => one.slice(name.length + 1))
+        modelsOfProvider.map((one) => one.slice(name.length + 1))
       )
     },
     { concurrency: 4 }
