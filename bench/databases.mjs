@@ -112,8 +112,8 @@ const startSystem = async (binaries, port, extra) => {
 }
 
 /**
- * `{url, pid, version, vector, database, stop}`, or undefined if no PostgreSQL is installed. `vector`: it has the extension. `extra`
- * settings, as `name=value`, are added to those of all benchmarks.
+ * `{url, pid, version, vector, database, stop}`, or undefined if no PostgreSQL is installed. `vector`: it has the
+ * extension. `extra` settings, as `name=value`, are added to those of all benchmarks.
  */
 export const startPostgres = async (extra = []) => {
   const binaries = findPostgres()

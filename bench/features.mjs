@@ -1,10 +1,11 @@
 /**
  * Measures what features cost a turn: row level security, one webhook that gets an event of every turn, and both. Four
- * services on one PostgreSQL answer the same questions alternately in one run, on agents of 1,000 chunks. Versions, kept
- * evidence and grounding are part of every turn. The services have the role `api`, so the delivery of events, which is
- * the work of workers, is measured separately: one worker sends what the turns left. The record is bench/features.json: CPU of
- * the service and of the database for each turn, the median of the ratios of each round, and the 95 % confidence
- * interval of the ratio of all CPU. `--other` measures the build of another checkout beside them, with the same schema.
+ * services on one PostgreSQL answer the same questions alternately in one run, on agents of 1,000 chunks. Versions,
+ * kept evidence and grounding are part of every turn. The services have the role `api`, so the delivery of events,
+ * which is the work of workers, is measured separately: one worker sends what the turns left. The record is
+ * bench/features.json: CPU of the service and of the database for each turn, the median of the ratios of each round,
+ * and the 95 % confidence interval of the ratio of all CPU. `--other` measures the build of another checkout beside
+ * them, with the same schema.
  *
  *   npm run bench -- --only features
  *   node bench/features.mjs --rounds 40 --seconds 2

@@ -60,8 +60,8 @@ const request = ({ body, end, first, headers, method = "POST", signed, url }, ag
 
 /**
  * Every client sends its next request when the last one is answered: for `seconds`, or `each` times. `database` is the
- * process whose share is measured separately. Clients start evenly within the first `spread` milliseconds: else clients whose
- * answers take equally long would send all their requests at the same moment.
+ * process whose share is measured separately. Clients start evenly within the first `spread` milliseconds: else clients
+ * whose answers take equally long would send all their requests at the same moment.
  */
 export const load = async (target, { clients, database, each, seconds, spread = 0, timeout = 120_000 }) => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: clients })

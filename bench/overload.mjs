@@ -1,9 +1,10 @@
 /**
- * More clients than a server can answer, on PostgreSQL and Redis with the settings as they are: who is answered, what the
- * others get and how soon, and how health checks are answered meanwhile. `node bench/overload.mjs` prints a line for each load and
- * fails when a request got no answer or an unexpected one, or when a health check took a second. `--seconds=60`,
- * `--clients=1000,2000`, `--only=REGEXP`, `--embedded`; `--hammer`: clients that come back after 50 ms, whatever they are
- * told. On a machine that others use too, new connections wait to be accepted, and figures are the machine's. Linux only.
+ * More clients than a server can answer, on PostgreSQL and Redis with the settings as they are: who is answered, what
+ * the others get and how soon, and how health checks are answered meanwhile. `node bench/overload.mjs` prints a line
+ * for each load and fails when a request got no answer or an unexpected one, or when a health check took a second.
+ * `--seconds=60`, `--clients=1000,2000`, `--only=REGEXP`, `--embedded`; `--hammer`: clients that come back after 50 ms,
+ * whatever they are told. On a machine that others use too, new connections wait to be accepted, and figures are the
+ * machine's. Linux only.
  */
 import * as http from "node:http"
 import { parseArgs } from "node:util"

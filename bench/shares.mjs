@@ -1,11 +1,11 @@
 /**
- * What one hostile caller costs others: at each limit that callers share, one of them takes as much as it can get, while
- * others, of another tenant and from other addresses, go on with their work. On PostgreSQL and Redis, or the embedded
- * database with `--embedded`. `npm run bench:shares` writes bench/shares.json and fails where one of the others was refused;
- * `--seconds=20` for each attack, `--only=REGEXP`, `--out=FILE`. All of them share this machine, the hostile caller too, so
- * part of what the others lose is processor time that any other process would take as well. To distinguish the two, each attack is
- * made a second time, on a server of its own beside this one: `ratio` compares with calm, just before and just after, `shareRatio`
- * with that. Linux only.
+ * What one hostile caller costs others: at each limit that callers share, one of them takes as much as it can get,
+ * while others, of another tenant and from other addresses, go on with their work. On PostgreSQL and Redis, or the
+ * embedded database with `--embedded`. `npm run bench:shares` writes bench/shares.json and fails where one of the
+ * others was refused; `--seconds=20` for each attack, `--only=REGEXP`, `--out=FILE`. All of them share this machine,
+ * the hostile caller too, so part of what the others lose is processor time that any other process would take as well.
+ * To distinguish the two, each attack is made a second time, on a server of its own beside this one: `ratio` compares
+ * with calm, just before and just after, `shareRatio` with that. Linux only.
  */
 import * as fs from "node:fs"
 import * as http from "node:http"

@@ -163,8 +163,8 @@ const settings = (model, variables) => ({
 })
 
 /**
- * Starts Spoke on its embedded database, with an agent for each number of `passages`, and the settings `agent`. The service is stopped
- * while they are written.
+ * Starts Spoke on its embedded database, with an agent for each number of `passages`, and the settings `agent`. The
+ * service is stopped while they are written.
  */
 export const embeddedSpoke = async (model, passages, { agent, variables, ...options } = {}) => {
   const serviceSettings = settings(model, variables)

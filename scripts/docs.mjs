@@ -148,7 +148,7 @@ ${readers}
 `
 }
 
-/** The name of the dashboard's file in `outDir`, which the documentation shares. The dashboard has been built before. */
+/** The name of a file in `outDir` that the dashboard's build has written, and that the documentation shares. */
 const shared = (outDir, pattern) => {
   const found = Fs.readdirSync(outDir).filter((name) => pattern.test(name))
   if (found.length !== 1) throw new Error(`${found.length} files of the dashboard are named ${pattern}.`)

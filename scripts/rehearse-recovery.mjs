@@ -1,7 +1,7 @@
 /**
- * Rehearses the recovery of docs/backup.md with its own PostgreSQL server, on the loopback address and in a folder that is
- * removed at the end: recovery to a point in time from a base backup and archived log, and failover to a standby. It ends with 1
- * where a row is missing or one too many is there.
+ * Rehearses the recovery of docs/backup.md with its own PostgreSQL server, on the loopback address and in a folder that
+ * is removed at the end: recovery to a point in time from a base backup and archived log, and failover to a standby. It
+ * ends with 1 where a row is missing or one too many is there.
  *
  *   node scripts/rehearse-recovery.mjs [folder of initdb and postgres]
  */

@@ -82,8 +82,9 @@ const statements = {
 }
 
 /**
- * `conversations` of `turns` turns each, of the last `days` days, oldest first, for each of the `owners` in turn. `run(text, values)`
- * is one connection. Without `searchable` the index of words, which takes longer than all rows, is left out. Each run has four events and six passages, each tenant 1,000 texts of passages.
+ * `conversations` of `turns` turns each, of the last `days` days, oldest first, for each of the `owners` in turn.
+ * `run(text, values)` is one connection. Without `searchable` the index of words, which takes longer than all rows, is
+ * left out. Each run has four events and six passages, each tenant 1,000 texts of passages.
  */
 export const fillTurns = async (
   run,

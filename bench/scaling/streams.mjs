@@ -1,8 +1,9 @@
 /**
- * Streams that are open at once, over several processes on one PostgreSQL and one Redis: 10,000 by default. A paced model
- * keeps each open until all of them are, then all end. It measures the memory and the CPU of a stream and the time to
- * its first token, and fails if one of them failed or its turn was not stored. `tokens` is measured separately, with fewer streams of two
- * lengths: the CPU of one more token. All of it shares this machine, model and clients too. Linux only.
+ * Streams that are open at once, over several processes on one PostgreSQL and one Redis: 10,000 by default. A paced
+ * model keeps each open until all of them are, then all end. It measures the memory and the CPU of a stream and the
+ * time to its first token, and fails if one of them failed or its turn was not stored. `tokens` is measured separately,
+ * with fewer streams of two lengths: the CPU of one more token. All of it shares this machine, model and clients too.
+ * Linux only.
  *
  *   node bench/scaling/streams.mjs [--processes 5] [--streams 10000] [--out bench/streams.json]
  *   node bench/scaling/streams.mjs --quick          two processes, 100 streams, not recorded

@@ -1,6 +1,7 @@
 /**
- * One hostile caller, in its own thread. From one address and with one tenant's key it uses as much of one limit as it can, and
- * retries when it is refused. `workerData` is `{attack, world}`. It posts `placed`, and at the end `ended` with its counts.
+ * One hostile caller, in its own thread. From one address and with one tenant's key it uses as much of one limit as it
+ * can, and retries when it is refused. `workerData` is `{attack, world}`. It posts `placed`, and at the end `ended`
+ * with its counts.
  */
 import * as http from "node:http"
 import { connect } from "node:net"

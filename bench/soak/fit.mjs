@@ -31,7 +31,7 @@ export const trends = (samples) => {
   )
 }
 
-/** What a soak must not pass. Growth by the hour is checked in soaks of at least ten minutes: shorter ones still warm up. */
+/** The limits of a soak. Growth by the hour is checked after at least ten minutes: shorter soaks still warm up. */
 export const bounds = {
   heapMiBPerHour: 12,
   fdsPerHour: 6,

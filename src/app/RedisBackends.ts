@@ -59,7 +59,7 @@ export const connect = (url: Redacted.Redacted) =>
       Effect.sync(() => {
         const opened = open(library, url)
         let isLost = false
-        // One log line when the connection is lost and one when it is back. The error may contain an address and is not logged.
+        // One log line at the loss and one at the return. The error is not logged: it may contain an address.
         opened.on("error", () => {
           if (!isLost) runFork(Effect.logWarning("Redis cannot be reached; trying again"))
           isLost = true

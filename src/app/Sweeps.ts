@@ -23,8 +23,8 @@ const pauseWithMoreToDo = Duration.seconds(2)
 const idlePause = Duration.minutes(1)
 
 /**
- * Repeats `round`, which returns whether there is more to do. Then the next one follows soon, else after `pause`. A failure
- * is logged, and counts as nothing to do.
+ * Repeats `round`, which returns whether there is more to do. Then the next one follows soon, else after `pause`. A
+ * failure is logged, and counts as nothing to do.
  */
 const repeatRounds = <E, R>(name: string, pause: Duration.Duration, round: Effect.Effect<boolean, E, R>) =>
   round.pipe(

@@ -1,7 +1,7 @@
 /**
- * Batches requests of the same kind. A request that arrives while no batch runs starts one at once. Requests that arrive
- * while a batch runs are sent together at the end of the current iteration of the event loop, so that batching adds no
- * delay. Effect's `RequestResolver.dataLoader` would delay every request by its window, also a single one.
+ * Batches requests of the same kind. A request that arrives while no batch runs starts one at once. Requests that
+ * arrive while a batch runs are sent together at the end of the current iteration of the event loop, so that batching
+ * adds no delay. Effect's `RequestResolver.dataLoader` would delay every request by its window, also a single one.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

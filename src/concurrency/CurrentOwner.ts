@@ -1,6 +1,6 @@
 /**
- * The owner that a fiber works for: a tenant, or the client's network while the tenant is not known. Shared limits divide
- * their permits between owners. Forked fibers have the same owner.
+ * The owner that a fiber works for: a tenant, or the client's network while the tenant is not known. Shared limits
+ * divide their permits between owners. Forked fibers have the same owner.
  */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
@@ -21,8 +21,8 @@ export const workFor = (owner: string): Effect.Effect<void> => FiberRef.set(curr
 export const withOwner = (owner: string) => Effect.locally(currentOwner, owner)
 
 /**
- * {@link FairLimiter.withPermit} for the owner of the fiber. Fails with `onFull` if there is neither a permit nor a place in
- * the queue.
+ * {@link FairLimiter.withPermit} for the owner of the fiber. Fails with `onFull` if there is neither a permit nor a
+ * place in the queue.
  */
 export const withSharedPermit =
   <E2>(limiter: FairLimiter, onFull: () => E2) =>

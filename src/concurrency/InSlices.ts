@@ -5,7 +5,7 @@ import { yieldToEventLoop } from "./YieldToEventLoop.ts"
 /** Milliseconds that steps run between two yields. */
 const sliceMillis = 5
 
-/** Runs `steps` to their end. Yields to the event loop every few milliseconds, so that requests are served meanwhile. */
+/** Runs `steps` to their end, and yields to the event loop every few milliseconds, so that requests are served. */
 export const inSlices = <A>(steps: Generator<unknown, A>): Effect.Effect<A> =>
   Effect.gen(function* () {
     let begun = yield* monotonicMillis

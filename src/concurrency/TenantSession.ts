@@ -1,7 +1,7 @@
 /**
- * The tenant whose rows a statement may see, for row level security (docs/design/tenancy.md). With it, a statement runs as a
- * role that the policies bind, with its tenant in `spoke.tenant`; without a tenant it sees no row. Work on every tenant is
- * declared with one of the names below, and runs as the role of the connection, the owner of the tables.
+ * The tenant whose rows a statement may see, for row level security (docs/design/tenancy.md). With it, a statement runs
+ * as a role that the policies bind, with its tenant in `spoke.tenant`; without a tenant it sees no row. Work on every
+ * tenant is declared with one of the names below, and runs as the role of the connection, the owner of the tables.
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -60,8 +60,8 @@ const isTenant = (value: unknown): value is string =>
   typeof value === "string" && value.startsWith("ten_") && value.length <= 100
 
 /**
- * The tenant of a statement: that of the fiber, which the caller's key or session determines; else, in a job or a sweep, the
- * first tenant id among the values of the statement. Empty: none.
+ * The tenant of a statement: that of the fiber, which the caller's key or session determines; else, in a job or a
+ * sweep, the first tenant id among the values of the statement. Empty: none.
  */
 export const sessionOf = (
   fiber: Fiber.RuntimeFiber<unknown, unknown>,

@@ -29,8 +29,8 @@ export class WorkBudget {
   }
 
   /**
-   * True when {@link yieldIfDue} would yield. Long loops check this first, because running an effect for each iteration costs
-   * more than the iteration.
+   * True when {@link yieldIfDue} would yield. Long loops check this first, because running an effect for each iteration
+   * costs more than the iteration.
    */
   get isYieldDue(): boolean {
     return this.#sinceYield >= stepsPerYield

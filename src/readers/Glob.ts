@@ -144,8 +144,8 @@ const stepsPerCharacter = 512
 const stepsPerUrl = 1_000
 
 /**
- * Makes a function that decides for a URL. Exclude patterns take precedence; without include patterns everything else is
- * included. All URLs of a request or a crawl share one `budget`.
+ * Makes a function that decides for a URL. Exclude patterns take precedence; without include patterns everything else
+ * is included. All URLs of a request or a crawl share one `budget`.
  */
 export const makeUrlFilter = (
   { includePatterns = [], excludePatterns = [] }: Patterns,

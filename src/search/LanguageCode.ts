@@ -25,8 +25,8 @@ const sampleLength = 500
 const latinWord = /[\p{Script=Latin}\p{M}]+/gu
 
 /**
- * Letters that occur in only one language of a script, and scripts that are used for mostly one language. The first match
- * counts, so the letters of a language come before its script.
+ * Letters that occur in only one language of a script, and scripts that are used for mostly one language. The first
+ * match counts, so the letters of a language come before its script.
  */
 const scripts: ReadonlyArray<readonly [RegExp, string]> = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}]/u, "ja"],

@@ -104,8 +104,8 @@ const isSameServer = (one: string, other: string): boolean =>
 
 /**
  * The server's address and a secret for it. Defaults come from the data directory, where the first start stores them:
- * `stored` reads the secret there. The stored secret is only used for the stored address, and never sent to another server.
- * Fails with the message `unknown` when the address or the secret is missing.
+ * `stored` reads the secret there. The stored secret is only used for the stored address, and never sent to another
+ * server. Fails with the message `unknown` when the address or the secret is missing.
  */
 const serverOf = <E extends { readonly message: string }, R>(
   given: string | undefined,

@@ -63,8 +63,8 @@ export interface Gate {
 export const isWorse = ({ regression }: Gate): boolean => regression
 
 /**
- * True for fields that replies depend on. The name, the greeting, whether streams carry the reasoning, and parts other than
- * settings do not affect them.
+ * True for fields that replies depend on. The name, the greeting, whether streams carry the reasoning, and parts other
+ * than settings do not affect them.
  */
 const affectsReplies = ({ field }: AgentChange["fields"][number]) =>
   /^(?:instructions|model|tools|masking|retrieval\.|grounding\.|style\.)/u.test(field)

@@ -31,7 +31,7 @@ interface Flags {
   readonly json?: true | undefined
 }
 
-/** Changes of vector tables that only the owner of the tables may make. Workers make them, too, if they are the owner. */
+/** Changes of vector tables that only the tables' owner may make. Workers make them, too, if they are the owner. */
 const updateVectorTables = Effect.gen(function* () {
   yield* Effect.flatMap(VectorCopiesStore, ({ remove }) => remove)
   const { tend } = yield* VectorIndexStore

@@ -116,7 +116,7 @@ export const cutOver = (transfer: Transfer, { keepTurns, maxPause }: CutOverOpti
       const outcome = yield* attempt(transfer, maxPause, isLast && !keepTurns).pipe(
         // Otherwise the tenant would be served again only when the hold ends by itself.
         Effect.onError(() =>
-          // Finalizers cannot be interrupted, so without this the time-out would wait for an origin that does not answer.
+          // Finalizers cannot be interrupted: without this, the time-out would wait for an origin that is unreachable.
           Effect.interruptible(from.ask(new Wire.Release({ driver }))).pipe(
             Effect.timeout(releaseTimeout),
             Effect.ignore

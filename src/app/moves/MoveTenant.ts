@@ -1,6 +1,6 @@
 /**
- * Drives the move of a tenant. The state of the move is stored in the two installations only, so the command may end at any
- * time and be run again. docs/design/placement.md describes the states.
+ * Drives the move of a tenant. The state of the move is stored in the two installations only, so the command may end at
+ * any time and be run again. docs/design/placement.md describes the states.
  */
 import { randomBytes } from "node:crypto"
 import * as Duration from "effect/Duration"
@@ -65,9 +65,9 @@ const isSameAddress = (one: string | null, other: string) =>
   one !== null && serverAddress(one) === serverAddress(other)
 
 /**
- * Fails unless these are the two sides of one move. If only one side has the move, the other one has not begun it yet or has
- * ended it already. The addresses are compared, because a third installation has no move either, and would otherwise be
- * ordered to serve a tenant that it does not have.
+ * Fails unless these are the two sides of one move. If only one side has the move, the other one has not begun it yet
+ * or has ended it already. The addresses are compared, because a third installation has no move either, and would
+ * otherwise be ordered to serve a tenant that it does not have.
  */
 const checkSameMove = ({ destinationAt, originAt }: Installations, { destination, origin }: InstallationFacts) => {
   if (origin.move !== null && destination.move !== null)
@@ -119,7 +119,7 @@ const beginMove = (installations: Installations, { destination: destinationFacts
 
 type MoveState = Effect.Effect.Success<ReturnType<typeof beginMove>>
 
-/** If both sides have the state `away`, the decision was made, but the side that is to serve does not know it. Informs it. */
+/** When both sides are `away`, the decision was made, but the side that is to serve was not informed. Informs it. */
 const finishDecision = ({ atDestination, atOrigin, toOrigin, driver, toDestination }: MoveState) =>
   Effect.gen(function* () {
     if (atOrigin.state !== "away" || atDestination.state !== "away") return

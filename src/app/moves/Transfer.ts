@@ -13,7 +13,7 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { MoveFailed, type Side } from "./Side.ts"
 
-/** Rows of a part. With smaller parts fewer rows are repeated after an interruption; larger ones need fewer requests. */
+/** Rows of a part. Smaller parts repeat fewer rows after an interruption; larger ones need fewer requests. */
 const rowsPerPart = 20_000
 /** Keys of rows that are compared at a time. */
 const rowsPerSample = 1_000

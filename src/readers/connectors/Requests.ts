@@ -11,7 +11,7 @@ import { HostLimiter } from "../HostLimiter.ts"
 import { MiB } from "../../domain/Bytes.ts"
 import { fetchError } from "../Fetch.ts"
 
-/** Maximum attempts of one request, including the first. After the last one the step fails, and the job repeats it later. */
+/** Maximum attempts of one request, including the first. Then the step fails, and the job repeats it later. */
 const maxTries = 5
 const firstPause = Duration.seconds(1)
 /** Upper bound of the pause that a service may ask for. */
@@ -100,7 +100,7 @@ const sendOnce = (given: ConnectorRequest) =>
     return isAnswer ? response : yield* refusal(given, response, yield* Clock.currentTimeMillis)
   })
 
-/** A response with 2xx, or one of `acceptedStatuses`. Waits and retries when the service is overloaded or not available. */
+/** A response with 2xx, or one of `acceptedStatuses`. Waits and retries if the service is overloaded or unavailable. */
 export const request = (given: ConnectorRequest): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> => {
   const attempt = (tries: number): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> =>
     Effect.catchIf(
