@@ -121,7 +121,7 @@ const sendTurn = (url, { conversationId, key, question }, place) =>
     request.end(body)
   })
 
-/** Sends turns at fixed times until `stop`, whether or not earlier ones have ended. `to()` is the next one's address. */
+/** Sends turns at fixed times until `stop`, also while earlier ones run. `to()` is the next one's address. */
 const load = (to) => {
   const turns = []
   let isOver = false

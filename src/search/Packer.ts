@@ -74,7 +74,7 @@ const frameOf = ({ kind, text }: Block): Frame => {
   if (fence !== undefined) return { head: `${first}\n`, tail: `\n${fence}` }
   const [tags] = /^ {0,3}<pre[^<>]*>(?:<code[^<>]*>)?/i.exec(first) ?? []
   if (tags !== undefined) return { head: tags, tail: "</pre>" }
-  return kind === "table" && isTableRule(second) ? { head: `${first}\n${second}\n`, tail: "" } : noFrame
+  return kind === "table" && isDelimiterRow(second) ? { head: `${first}\n${second}\n`, tail: "" } : noFrame
 }
 
 /** {@link cuts} of a block, each with the block's {@link Frame}. */
