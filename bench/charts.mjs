@@ -4,7 +4,7 @@ const width = 720
 const left = 190
 const right = 110
 
-const escaped = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;")
+const escapeXml = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;")
 
 const style = `<style>
   text { font: 13px system-ui, sans-serif; fill: #1f2328 }
@@ -23,32 +23,32 @@ const style = `<style>
 </style>`
 
 const svg = (title, height, content) =>
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title).replaceAll('"', "&quot;")}">
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escapeXml(title).replaceAll('"', "&quot;")}">
 ${style}
-<text class="title" x="0" y="18">${escaped(title)}</text>
+<text class="title" x="0" y="18">${escapeXml(title)}</text>
 ${content.join("\n")}
 </svg>
 `
 
-const shown = (value) =>
+const formatNumber = (value) =>
   value >= 100 ? Math.round(value).toLocaleString("en-US") : String(Number(value.toPrecision(3)))
 
 /** Bars in groups: `[{group, bars: [{kind, name, value, note}]}]`; all on one scale, or each group on its own. */
-export const bars = (title, groups, { unit = "", own = false } = {}) => {
+export const bars = (title, groups, { unit = "", ownScale = false } = {}) => {
   const content = []
-  const all = Math.max(...groups.flatMap(({ bars: some }) => some.map(({ value }) => value)))
+  const max = Math.max(...groups.flatMap(({ bars: some }) => some.map(({ value }) => value)))
   let y = 34
   for (const { bars: some, group } of groups) {
-    const scale = (own ? Math.max(...some.map(({ value }) => value)) : all) || 1
-    content.push(`<text class="faint" x="0" y="${y + 12}">${escaped(group)}</text>`)
+    const scale = (ownScale ? Math.max(...some.map(({ value }) => value)) : max) || 1
+    content.push(`<text class="faint" x="0" y="${y + 12}">${escapeXml(group)}</text>`)
     y += 20
     for (const { kind, name, note, value } of some) {
       const length = Math.max(1, ((width - left - right) * value) / scale).toFixed(1)
-      const text = `${shown(value)}${unit}${note === undefined ? "" : ` (${note})`}`
+      const text = `${formatNumber(value)}${unit}${note === undefined ? "" : ` (${note})`}`
       content.push(
-        `<text x="12" y="${y + 12}">${escaped(name)}</text>`,
+        `<text x="12" y="${y + 12}">${escapeXml(name)}</text>`,
         `<rect class="${kind}" x="${left}" y="${y + 1}" width="${length}" height="14" rx="2" stroke="none"/>`,
-        `<text x="${(left + Number(length) + 6).toFixed(1)}" y="${y + 12}">${escaped(text)}</text>`
+        `<text x="${(left + Number(length) + 6).toFixed(1)}" y="${y + 12}">${escapeXml(text)}</text>`
       )
       y += 20
     }
@@ -74,30 +74,30 @@ export const lines = (title, series, { unit = "", across = "" } = {}) => {
     const at = y(10 ** power).toFixed(1)
     content.push(
       `<line class="axis" x1="${box.left}" x2="${box.right}" y1="${at}" y2="${at}"/>`,
-      `<text class="faint" x="${box.left - 8}" y="${Number(at) + 4}" text-anchor="end">${shown(10 ** power)}${unit}</text>`
+      `<text class="faint" x="${box.left - 8}" y="${Number(at) + 4}" text-anchor="end">${formatNumber(10 ** power)}${unit}</text>`
     )
   }
   for (const value of new Set(points.map(([at]) => at))) {
     content.push(
-      `<text class="faint" x="${x(value).toFixed(1)}" y="${box.bottom + 18}" text-anchor="middle">${shown(value)}</text>`
+      `<text class="faint" x="${x(value).toFixed(1)}" y="${box.bottom + 18}" text-anchor="middle">${formatNumber(value)}</text>`
     )
   }
-  content.push(`<text class="faint" x="${box.left}" y="${box.bottom + 36}">${escaped(across)}</text>`)
+  content.push(`<text class="faint" x="${box.left}" y="${box.bottom + 36}">${escapeXml(across)}</text>`)
   // Labels are next to the ends of the lines, without overlap.
-  let free = -Infinity
-  const ended = series.toSorted((a, b) => y(a.points.at(-1)[1]) - y(b.points.at(-1)[1]))
-  for (const { dashed, kind, name, points: some } of ended) {
+  let nextLabelY = -Infinity
+  const byLastValue = series.toSorted((a, b) => y(a.points.at(-1)[1]) - y(b.points.at(-1)[1]))
+  for (const { dashed, kind, name, points: some } of byLastValue) {
     const path = some.map(([px, py]) => `${x(px).toFixed(1)},${y(py).toFixed(1)}`).join(" ")
     const last = some.at(-1)[1]
     const dash = dashed ? ' stroke-dasharray="5 4"' : ""
-    free = Math.max(free + 18, y(last))
+    nextLabelY = Math.max(nextLabelY + 18, y(last))
     content.push(
       `<polyline class="${kind} line" points="${path}"${dash}/>`,
       ...some.map(
         ([px, py]) => `<circle class="${kind}" cx="${x(px).toFixed(1)}" cy="${y(py).toFixed(1)}" r="3"/>`
       ),
-      `<line class="${kind} line" x1="${box.right + 12}" x2="${box.right + 34}" y1="${free.toFixed(1)}" y2="${free.toFixed(1)}"${dash}/>`,
-      `<text x="${box.right + 40}" y="${(free + 4).toFixed(1)}">${escaped(name)}: ${shown(last)}${unit}</text>`
+      `<line class="${kind} line" x1="${box.right + 12}" x2="${box.right + 34}" y1="${nextLabelY.toFixed(1)}" y2="${nextLabelY.toFixed(1)}"${dash}/>`,
+      `<text x="${box.right + 40}" y="${(nextLabelY + 4).toFixed(1)}">${escapeXml(name)}: ${formatNumber(last)}${unit}</text>`
     )
   }
   return svg(title, height, content)

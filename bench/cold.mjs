@@ -6,7 +6,7 @@
  */
 import { parseArgs } from "node:util"
 import { startPostgres } from "./databases.mjs"
-import { quantile, rounded, startScript, startSpoke } from "./machine.mjs"
+import { pause, quantile, rounded, startScript, startSpoke } from "./machine.mjs"
 import { embeddedSpoke, keyHeader, serverSpoke } from "./spoke.mjs"
 
 const { values } = parseArgs({
@@ -21,10 +21,9 @@ const { values } = parseArgs({
 const { agents, chunks, rate, seconds } = Object.fromEntries(
   Object.entries(values).map(([name, value]) => [name, Number(value)])
 )
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 const ask = async (url, agent, place) => {
-  const from = performance.now()
+  const started = performance.now()
   const answer = await fetch(`${url}/v1/retrieve`, {
     method: "POST",
     headers: { ...keyHeader(agent), "content-type": "application/json" },
@@ -32,28 +31,28 @@ const ask = async (url, agent, place) => {
   })
   const { data } = await answer.json()
   if (data?.chunks.length !== 5) throw new Error(`A search was answered ${answer.status}.`)
-  return performance.now() - from
+  return performance.now() - started
 }
 
 /** Round-robin over the agents. */
-const searches = async (url, known) => {
-  const asked = []
+const searches = async (url, searchedAgents) => {
+  const pending = []
   for (let place = 0; place < rate * seconds; place++) {
-    asked.push(ask(url, known[place % known.length], place))
+    pending.push(ask(url, searchedAgents[place % searchedAgents.length], place))
     await pause(1_000 / rate)
   }
-  return await Promise.all(asked)
+  return await Promise.all(pending)
 }
 
-const readiness = async (url) => {
-  const from = performance.now()
+const timeToReady = async (url) => {
+  const started = performance.now()
   for (;;) {
-    if ((await fetch(`${url}/readyz`)).status === 200) return performance.now() - from
+    if ((await fetch(`${url}/readyz`)).status === 200) return performance.now() - started
     await pause(50)
   }
 }
 
-const told = (name, times) => {
+const printTimes = (name, times) => {
   const at = (share) => rounded(quantile(times, share))
   process.stdout.write(`${name}: p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, longest ${at(1)} ms\n`)
   return quantile(times, 0.5)
@@ -69,10 +68,10 @@ const first = values.server
 await first.stop()
 
 const spoke = await startSpoke(first.variables)
-const [times, ready] = await Promise.all([searches(spoke.url, first.agents), readiness(spoke.url)])
-const cold = told("Cold", times)
+const [times, ready] = await Promise.all([searches(spoke.url, first.agents), timeToReady(spoke.url)])
+const cold = printTimes("Cold", times)
 process.stdout.write(`/readyz is 200 after ${rounded(ready)} ms\n`)
-const warm = told("Warm", await searches(spoke.url, first.agents))
+const warm = printTimes("Warm", await searches(spoke.url, first.agents))
 process.stdout.write(`Cold is ${rounded(cold / warm)} times warm\n`)
 await spoke.stop()
 await model.stop()

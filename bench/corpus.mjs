@@ -63,7 +63,7 @@ export const question = (number, passages) => {
 }
 
 /** One of some 40,000 words, some of them common, as in a language. */
-const rarely = (next) => {
+const pickRareWord = (next) => {
   const place = Math.floor(next() ** 2 * vocabulary.length ** 2)
   return vocabulary[place % vocabulary.length] + vocabulary[Math.floor(place / vocabulary.length)]
 }
@@ -74,7 +74,7 @@ export const halves = 1_000
 /** Ten words; the first halves come first. */
 export const half = (place) => {
   const next = random(place + 1)
-  return Array.from({ length: 10 }, () => rarely(next)).join(" ")
+  return Array.from({ length: 10 }, () => pickRareWord(next)).join(" ")
 }
 
 /** A short passage. A million different ones can be generated (see growth.mjs). */
@@ -84,7 +84,7 @@ export const line = (number) =>
 /** A question about `line`s. */
 export const lineQuestion = (number, lines) => {
   const next = random(number + 99_999)
-  const about = Math.floor(next() * lines)
-  const words = line(about).split(" ")
-  return `${rarely(next)} case${number} ${pick(next, words)} ${pick(next, words)} ${pick(next, words)}`
+  const lineNumber = Math.floor(next() * lines)
+  const words = line(lineNumber).split(" ")
+  return `${pickRareWord(next)} case${number} ${pick(next, words)} ${pick(next, words)} ${pick(next, words)}`
 }

@@ -1,5 +1,5 @@
 /**
- * Servers of a benchmark, each private and on a free port: PostgreSQL with pgvector where there is one, and Redis. The
+ * Servers of a benchmark, each private and on a free port: PostgreSQL, with pgvector if it is installed, and Redis. The
  * extension comes with the system's PostgreSQL, or from the Debian that `.ci/pgvector` has unpacked (root only).
  */
 import { execFileSync } from "node:child_process"
@@ -24,8 +24,8 @@ const hasVector = (binaries) => {
   return version !== undefined && fs.existsSync(`/usr/share/postgresql/${version}/extension/vector.control`)
 }
 
-/** The server with the extension, else any. */
-const installed = () => {
+/** A PostgreSQL with the extension, else any. */
+const findPostgres = () => {
   const found = folders().filter((folder) =>
     ["initdb", "postgres"].every((name) => fs.existsSync(path.join(folder, name)))
   )
@@ -33,7 +33,7 @@ const installed = () => {
 }
 
 /** PostgreSQL refuses to run as root. */
-const account = () => {
+const postgresUser = () => {
   if (process.getuid() !== 0) return {}
   const [, , uid, gid] = fs
     .readFileSync("/etc/passwd", "utf8")
@@ -43,7 +43,7 @@ const account = () => {
   return { uid: Number(uid), gid: Number(gid) }
 }
 
-const settings = (port, more) =>
+const settings = (port, extra) =>
   [
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
@@ -53,11 +53,11 @@ const settings = (port, more) =>
     "maintenance_work_mem=1GB",
     "max_wal_size=8GB",
     "log_min_messages=panic",
-    ...more
+    ...extra
   ].flatMap((setting) => ["-c", setting])
 
-/** The server does not say when it listens, so it is polled. */
-const announced = (command) => `( until ${command}; do sleep 0.1; done; echo listening on postgres ) & `
+/** A shell command that prints `listening` once `command` succeeds: the server itself does not say when it listens. */
+const announceWhen = (command) => `( until ${command}; do sleep 0.1; done; echo listening on postgres ) & `
 
 const unpacked = path.join(
   process.env["SPOKE_CI_CACHE"] ??
@@ -66,7 +66,7 @@ const unpacked = path.join(
   "spoke-ci/trixie-pgvector"
 )
 
-const fromUnpacked = async (port, more) => {
+const startUnpacked = async (port, extra) => {
   // It has its own mount and process namespaces, which end with it.
   const data = `/srv/bench-${process.pid}`
   const script = `
@@ -74,8 +74,8 @@ const fromUnpacked = async (port, more) => {
     inside() { chroot "$root" /usr/bin/env -i LC_ALL=C PATH=/usr/lib/postgresql/17/bin:/usr/bin:/bin setpriv --reuid=postgres --regid=postgres --clear-groups "$@"; }
     mkdir -p "$root${data}" && chroot "$root" chown postgres:postgres ${data}
     inside initdb -D ${data} -U postgres -A trust -E UTF8 --no-sync >/dev/null
-    ${announced(`inside pg_isready -q -h 127.0.0.1 -p ${port}`)}
-    inside postgres -D ${data} ${settings(port, more).join(" ")}`
+    ${announceWhen(`inside pg_isready -q -h 127.0.0.1 -p ${port}`)}
+    inside postgres -D ${data} ${settings(port, extra).join(" ")}`
   process.on("exit", () => fs.rmSync(path.join(unpacked, data), { recursive: true, force: true }))
   return start(
     "unshare",
@@ -84,10 +84,10 @@ const fromUnpacked = async (port, more) => {
   )
 }
 
-const fromSystem = async (binaries, port, more) => {
+const startSystem = async (binaries, port, extra) => {
   const folder = temporaryFolder()
   const data = path.join(folder, "data")
-  const owner = account()
+  const owner = postgresUser()
   if (owner.uid !== undefined) fs.chownSync(folder, owner.uid, owner.gid)
   const options = { ...owner, cwd: folder, env: { LC_ALL: "C", TZ: "UTC" } }
   execFileSync(
@@ -98,12 +98,12 @@ const fromSystem = async (binaries, port, more) => {
       stdio: "ignore"
     }
   )
-  const ready = announced(`"$0/pg_isready" -q -h 127.0.0.1 -p ${port}`)
+  const ready = announceWhen(`"$0/pg_isready" -q -h 127.0.0.1 -p ${port}`)
   const run =
     owner.uid === undefined ? "" : `setpriv --reuid=${owner.uid} --regid=${owner.gid} --clear-groups `
   return start(
     "bash",
-    ["-c", `${ready} exec ${run}"$0/postgres" -D "$1" "\${@:2}"`, binaries, data, ...settings(port, more)],
+    ["-c", `${ready} exec ${run}"$0/postgres" -D "$1" "\${@:2}"`, binaries, data, ...settings(port, extra)],
     {
       LC_ALL: "C",
       TZ: "UTC"
@@ -112,16 +112,16 @@ const fromSystem = async (binaries, port, more) => {
 }
 
 /**
- * `{url, pid, version, vector, database, stop}`, or undefined where no PostgreSQL is; `vector`: it has the extension. `more`
- * settings, as `name=value`, are added to those of all benchmarks.
+ * `{url, pid, version, vector, database, stop}`, or undefined if no PostgreSQL is installed. `vector`: it has the
+ * extension. `extra` settings, as `name=value`, are added to those of all benchmarks.
  */
-export const startPostgres = async (more = []) => {
-  const binaries = installed()
+export const startPostgres = async (extra = []) => {
+  const binaries = findPostgres()
   const system = binaries !== undefined && hasVector(binaries)
   const port = await freePort()
-  const other = !system && process.getuid() === 0 && fs.existsSync(path.join(unpacked, "unpacked"))
-  if (!other && binaries === undefined) return undefined
-  const server = other ? await fromUnpacked(port, more) : await fromSystem(binaries, port, more)
+  const useUnpacked = !system && process.getuid() === 0 && fs.existsSync(path.join(unpacked, "unpacked"))
+  if (!useUnpacked && binaries === undefined) return undefined
+  const server = useUnpacked ? await startUnpacked(port, extra) : await startSystem(binaries, port, extra)
   const address = (name) => `postgres://postgres@127.0.0.1:${port}/${name}`
   const { rows } = await query(
     address("postgres"),
@@ -129,7 +129,7 @@ export const startPostgres = async (more = []) => {
   )
   return {
     ...server,
-    stop: () => server.stop(other ? "SIGKILL" : "SIGINT"),
+    stop: () => server.stop(useUnpacked ? "SIGKILL" : "SIGINT"),
     version: rows[0].version.split(" ")[0],
     vector: rows[0].vector,
     /** The address of an empty database of this name. */

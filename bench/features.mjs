@@ -1,10 +1,11 @@
 /**
  * Measures what features cost a turn: row level security, one webhook that gets an event of every turn, and both. Four
- * services on one PostgreSQL answer the same questions alternately in one run, on agents of 1,000 chunks. Versions, kept
- * evidence and grounding are part of every turn. The services have the role `api`, so the delivery of events, which is
- * the work of workers, is measured apart: one worker sends what the turns left. The record is bench/features.json: CPU of
- * the service and of the database for each turn, the median of the ratios of each round, and the 95 % confidence
- * interval of the ratio of all CPU. `--other` measures the build of another checkout beside them, with the same schema.
+ * services on one PostgreSQL answer the same questions alternately in one run, on agents of 1,000 chunks. Versions,
+ * kept evidence and grounding are part of every turn. The services have the role `api`, so the delivery of events,
+ * which is the work of workers, is measured separately: one worker sends what the turns left. The record is
+ * bench/features.json: CPU of the service and of the database for each turn, the median of the ratios of each round,
+ * and the 95 % confidence interval of the ratio of all CPU. `--other` measures the build of another checkout beside
+ * them, with the same schema.
  *
  *   npm run bench -- --only features
  *   node bench/features.mjs --rounds 40 --seconds 2
@@ -49,7 +50,7 @@ const receiver = http.createServer((request, response) => {
 await new Promise((resolve) => receiver.listen(0, "127.0.0.1", resolve))
 
 /** A service that answers. With `webhook`, its tenant gets an event of each turn. */
-const started = async ({ folder, variables = {}, webhook = false }) => {
+const startAnswering = async ({ folder, variables = {}, webhook = false }) => {
   const options = { args: ["--role", "api"], folder, variables }
   const spoke = await serverSpoke(model, { postgres }, [passages], options)
   if (webhook) {
@@ -63,11 +64,11 @@ const started = async ({ folder, variables = {}, webhook = false }) => {
 }
 const isolated = { SPOKE_TENANT_ROLE: role }
 const services = {
-  plain: await started({}),
-  isolation: await started({ variables: isolated }),
-  webhook: await started({ webhook: true }),
-  both: await started({ variables: isolated, webhook: true }),
-  ...(values.other !== undefined && { other: await started({ folder: path.resolve(values.other) }) })
+  plain: await startAnswering({}),
+  isolation: await startAnswering({ variables: isolated }),
+  webhook: await startAnswering({ webhook: true }),
+  both: await startAnswering({ variables: isolated, webhook: true }),
+  ...(values.other !== undefined && { other: await startAnswering({ folder: path.resolve(values.other) }) })
 }
 const targets = Object.fromEntries(
   Object.entries(services).map(([name, spoke]) => [
@@ -82,7 +83,7 @@ const targets = Object.fromEntries(
 )
 
 for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 250 })
-// Plans are made for tables with rows, as some minutes after a first start.
+// So that the database plans for tables with rows, as it does some minutes after a first start.
 for (const { databaseUrl } of Object.values(services))
   await withServer(databaseUrl, (run) => run("vacuum analyze"))
 const record = { ...machine(), postgres: postgres.version, rounds, seconds, passages, turns: [] }
@@ -114,14 +115,14 @@ for (const clients of quick ? [4] : [1, 16]) {
 
 /** CPU of a worker, and of the database meanwhile, for each event that it sends. */
 const delivery = await withServer(services.webhook.databaseUrl, async (run) => {
-  const waiting = async () =>
+  const countPending = async () =>
     Number(
       (await run("select count(*) as found from webhook_deliveries where status = 'pending'")).rows[0].found
     )
-  const events = await waiting()
+  const events = await countPending()
   const worker = await startSpoke(services.webhook.variables, ["--role", "worker"])
   const before = { own: cpuOf(worker.pid), database: cpuOf(postgres.pid) }
-  await until("The events of the turns", 600_000, async () => ((await waiting()) === 0 ? true : undefined))
+  await until("The events of the turns", 600_000, async () => ((await countPending()) === 0 ? true : undefined))
   const share = (now, then) => rounded(((now - then) * 1_000) / events)
   const found = {
     events,

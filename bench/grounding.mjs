@@ -8,12 +8,12 @@ import { importProgram } from "./program.mjs"
 
 const { cpuOf, read, run } = await importProgram("grounding/Evaluate.ts")
 
-const judges = ["words", "overlap60", "overlap80", "wordsInLong", "overlap80InLong"]
-const told = (title, { missed, ...result }) => {
+const checkers = ["words", "overlap60", "overlap80", "wordsInLong", "overlap80InLong"]
+const printFigures = (title, { missed, ...result }) => {
   console.log(`${title}: ${result.pairs} pairs; the share of each kind that is taken for unsupported`)
   console.table(
     Object.fromEntries(
-      judges.map((judge) => {
+      checkers.map((judge) => {
         const { byKind, ...figures } = result[judge]
         return [judge, { ...figures, ...byKind }]
       })
@@ -24,12 +24,12 @@ const told = (title, { missed, ...result }) => {
   return result
 }
 
-const own = path.join(import.meta.dirname, "grounding/pairs.jsonl")
+const developmentPairs = path.join(import.meta.dirname, "grounding/pairs.jsonl")
 const heldOut = path.join(import.meta.dirname, "grounding/heldout.jsonl")
 const result = {
-  ...told("The rules were made by", run(own)),
-  heldOut: told("Held out", run(heldOut)),
-  cpuMsPerStatement: cpuOf([...read(own), ...read(heldOut)], 20)
+  ...printFigures("The rules were made by", run(developmentPairs)),
+  heldOut: printFigures("Held out", run(heldOut)),
+  cpuMsPerStatement: cpuOf([...read(developmentPairs), ...read(heldOut)], 20)
 }
 fs.writeFileSync(path.join(import.meta.dirname, "grounding.json"), `${JSON.stringify(result, null, 2)}\n`)
 console.log(`${result.cpuMsPerStatement} ms of CPU a statement`)

@@ -5,7 +5,7 @@
 import { half, halves, line } from "./corpus.mjs"
 import { until } from "./machine.mjs"
 import { sumOf } from "./model.mjs"
-import { indexing } from "./spoke.mjs"
+import { loadIndexRow } from "./spoke.mjs"
 
 /** Rows per statement. */
 const batch = 50_000
@@ -13,7 +13,7 @@ const perDocument = 10
 
 const literal = (vector) => `[${vector.join(",")}]`
 
-const template = async (run, size, indexRow) => {
+const createHalves = async (run, size, indexRow) => {
   await run(`create temp table halves (
     place int primary key, content text not null, tsv tsvector not null, length int not null, sum vector(${size}) not null)`)
   const rows = Array.from({ length: 2 * halves }, (_, place) => {
@@ -29,7 +29,7 @@ const template = async (run, size, indexRow) => {
 }
 
 /** The vector of chunk `n`, from the sums of its halves `a` and `b`. */
-const ofHalves = "l2_normalize(a.sum + b.sum)"
+const sumOfHalves = "l2_normalize(a.sum + b.sum)"
 
 /** Titles have three times the weight of text, as in the service. */
 const statements = (embedding) => ({
@@ -57,7 +57,7 @@ const statements = (embedding) => ({
 })
 
 /** Indexes of words, which are faster to rebuild than to maintain. */
-const slow = async (run) =>
+const textIndexes = async (run) =>
   (
     await run(
       `select indexname as name, indexdef as definition from pg_indexes
@@ -66,7 +66,7 @@ const slow = async (run) =>
   ).rows
 
 /** The number of occurrences of each word; positions do not matter. */
-const counted = async (run, tsv) =>
+const wordCounts = async (run, tsv) =>
   (
     await run(
       "select string_agg(lexeme || ' ' || cardinality(positions), ',' order by lexeme collate \"C\") as words from unnest($1::tsvector)",
@@ -85,13 +85,13 @@ const verify = async (run, indexRow, number) => {
   const same =
     content === line(number) &&
     length === expected.length &&
-    (await counted(run, tsv)) === (await counted(run, expected.tsv))
+    (await wordCounts(run, tsv)) === (await wordCounts(run, expected.tsv))
   if (!same) throw new Error(`Chunk ${number} is not what ingestion makes of its text.`)
 }
 
 /** The index of the agent's vectors, which a worker builds: seconds until it is there. */
-const indexed = async (run, agentId) => {
-  const begun = performance.now()
+const waitForIndex = async (run, agentId) => {
+  const started = performance.now()
   await until("The index of the vectors", 3_600_000, async () => {
     const { rows } = await run(
       `select from pg_index i join pg_class c on c.oid = i.indexrelid
@@ -100,7 +100,7 @@ const indexed = async (run, agentId) => {
     )
     return rows.length > 0 ? true : undefined
   })
-  return (performance.now() - begun) / 1_000
+  return (performance.now() - started) / 1_000
 }
 
 /**
@@ -108,17 +108,17 @@ const indexed = async (run, agentId) => {
  * chunk `n`. Waits for the index of an agent that is large, and returns how many seconds that took.
  */
 export const grow = async (run, { agentId, tenantId }, count, options) => {
-  const { embedding = ofHalves, first, profile, size } = options
-  const indexRow = await indexing()
+  const { embedding = sumOfHalves, first, profile, size } = options
+  const indexRow = await loadIndexRow()
   const sourceId = `src_${String(first).padStart(26, "0")}`
   // As long as the agent counts as empty, no worker builds its index.
   await run("update agent_stats set chunk_count = 0 where agent_id = $1", [agentId])
-  const { rows: former } = await run(
+  const { rows: oldIndexes } = await run(
     "select indexname as name from pg_indexes where starts_with(indexname, 'vectors_of_' || $1)",
     [agentId]
   )
-  for (const { name } of former) await run(`drop index concurrently if exists "${name}"`)
-  const indexes = await slow(run)
+  for (const { name } of oldIndexes) await run(`drop index concurrently if exists "${name}"`)
+  const indexes = await textIndexes(run)
   await run("set session_replication_role = replica")
   await run("set maintenance_work_mem = '2GB'")
   for (const { name } of indexes) await run(`drop index ${name}`)
@@ -127,7 +127,7 @@ export const grow = async (run, { agentId, tenantId }, count, options) => {
     values ($1, $2, $3, 'URL', 'Help', 'READY', '{"url": "https://help.example.com/", "autoSync": false}', 1, now())`,
     [sourceId, tenantId, agentId]
   )
-  await template(run, size, indexRow)
+  await createHalves(run, size, indexRow)
   const { chunks, documents } = statements(embedding)
   for (let from = first; from < first + count; from += batch) {
     const values = [agentId, sourceId, from, Math.min(from + batch, first + count)]
@@ -149,5 +149,5 @@ export const grow = async (run, { agentId, tenantId }, count, options) => {
   const { rows } = await run("select chunk_count::int as chunks from agent_stats where agent_id = $1", [
     agentId
   ])
-  return rows[0].chunks > 20_000 ? indexed(run, agentId) : 0
+  return rows[0].chunks > 20_000 ? waitForIndex(run, agentId) : 0
 }

@@ -59,7 +59,7 @@ const start = async (dataDir) => {
   return { child, url, apiKey }
 }
 
-/** Asks `/healthz` every 20 ms in a thread of its own until it is told to stop; milliseconds of each answer. */
+/** Asks `/healthz` every 20 ms in its own thread until `stop`; milliseconds of each answer. */
 const askHealth = (url) => {
   const worker = new Worker(
     `const { parentPort, workerData } = require("node:worker_threads")
@@ -93,7 +93,7 @@ const statusOf = (pid, field) =>
     ) / 1024
   )
 /** Resets `VmHWM`, the maximum memory. */
-const forgetPeak = (pid) => fs.writeFileSync(`/proc/${pid}/clear_refs`, "5")
+const resetPeak = (pid) => fs.writeFileSync(`/proc/${pid}/clear_refs`, "5")
 
 /** The server's own figures of the last five seconds, in milliseconds. */
 const delays = async (url) => {
@@ -120,7 +120,7 @@ const upload = async ({ url, apiKey }, { name, file }) => {
   return (await answer.json()).data.ingestionJob.id
 }
 
-const finished = async ({ url, apiKey }, id) => {
+const waitForJob = async ({ url, apiKey }, id) => {
   for (;;) {
     const answer = await fetch(`${url}/v1/ingestion-jobs/${id}`, { headers: { "x-api-key": apiKey } })
     const { status, error } = (await answer.json()).data
@@ -144,12 +144,12 @@ try {
     const before = statusOf(pid, "VmRSS")
     const stopHealth = askHealth(server.url)
     const windows = []
-    const watching = setInterval(() => void delays(server.url).then((window) => windows.push(window)), 2_500)
+    const delayTimer = setInterval(() => void delays(server.url).then((window) => windows.push(window)), 2_500)
     const rows = []
     for (const file of files) {
-      forgetPeak(pid)
+      resetPeak(pid)
       const from = performance.now()
-      const { status, error } = await finished(server, await upload(server, file))
+      const { status, error } = await waitForJob(server, await upload(server, file))
       const seconds = Number(((performance.now() - from) / 1_000).toFixed(1))
       rows.push({
         file: file.name,
@@ -159,8 +159,8 @@ try {
       })
     }
     await pause(5_500)
-    clearInterval(watching)
-    const took = await stopHealth()
+    clearInterval(delayTimer)
+    const durations = await stopHealth()
     const report = {
       cores: os.cpus().length,
       node: process.version,
@@ -182,10 +182,10 @@ try {
         )
       },
       healthzMs: {
-        p50: quantile(took, 0.5),
-        p99: quantile(took, 0.99),
-        most: quantile(took, 1),
-        asked: took.length
+        p50: quantile(durations, 0.5),
+        p99: quantile(durations, 0.99),
+        most: quantile(durations, 1),
+        asked: durations.length
       },
       files: rows
     }

@@ -1,14 +1,14 @@
 /** Load on one service, and rounds that alternate between several. */
 import * as http from "node:http"
-import { cpuOf, median, quantile, rounded } from "./machine.mjs"
+import { cpuOf, median, pause, quantile, rounded } from "./machine.mjs"
 
 /** Number of requests, used to make all questions different. */
-let asked = 0
+let questionCount = 0
 
 /** One request: milliseconds to its first token and to its end, or why it failed. */
 const request = ({ body, end, first, headers, method = "POST", signed, url }, agent, timeout) =>
   new Promise((resolve) => {
-    const payload = typeof body === "function" ? body(asked++) : body
+    const payload = typeof body === "function" ? body(questionCount++) : body
     const start = performance.now()
     let firstAt
     let length = 0
@@ -58,31 +58,29 @@ const request = ({ body, end, first, headers, method = "POST", signed, url }, ag
     sent.end(payload)
   })
 
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
-
 /**
  * Every client sends its next request when the last one is answered: for `seconds`, or `each` times. `database` is the
- * process whose share is told apart. Clients come evenly within the first `spread` milliseconds: whose answers take as long
- * by themselves would all come at once for ever.
+ * process whose share is measured separately. Clients start evenly within the first `spread` milliseconds: else clients
+ * whose answers take equally long would send all their requests at the same moment.
  */
 export const load = async (target, { clients, database, each, seconds, spread = 0, timeout = 120_000 }) => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: clients })
   const before = { own: target.pid && cpuOf(target.pid), database: database && cpuOf(database) }
-  const begun = performance.now()
+  const started = performance.now()
   const results = []
   await Promise.all(
     Array.from({ length: clients }, async (_, client) => {
       if (spread > 0) await pause((client * spread) / clients)
       for (
         let turn = 0;
-        each === undefined ? performance.now() - begun < seconds * 1_000 : turn < each;
+        each === undefined ? performance.now() - started < seconds * 1_000 : turn < each;
         turn++
       ) {
         results.push(await request(target, agent, timeout))
       }
     })
   )
-  const elapsed = (performance.now() - begun) / 1_000
+  const elapsed = (performance.now() - started) / 1_000
   const after = { own: target.pid && cpuOf(target.pid), database: database && cpuOf(database) }
   agent.destroy()
   const good = results.filter(({ error }) => error === undefined)
@@ -108,8 +106,8 @@ export const load = async (target, { clients, database, each, seconds, spread = 
 
 const fields = ["perSecond", "cpuMs", "databaseCpuMs", "p50", "p99", "first", "first99"]
 
-/** Stops those processes, runs `work`, and lets them go on. */
-const without = async (pids, work) => {
+/** Runs `work` while the processes `pids` are stopped. */
+const whileStopped = async (pids, work) => {
   for (const pid of pids) process.kill(pid, "SIGSTOP")
   try {
     return await work()
@@ -133,7 +131,7 @@ export const alternate = async (targets, rounds, { alone = false, ...options }, 
       const others = alone
         ? Object.values(targets).flatMap(({ pid }) => (pid === target.pid ? [] : [pid]))
         : []
-      const result = await without(others, () => load(target, options))
+      const result = await whileStopped(others, () => load(target, options))
       seen[name].push(result)
       progress?.(
         `${name} ${options.clients} clients: ${rounded(result.perSecond)}/s, ${rounded(result.p50 ?? 0)} ms` +

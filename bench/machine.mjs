@@ -14,20 +14,20 @@ process.on("exit", () => {
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1))
 
 /** Variables of the environment that would affect the measurement. */
-const ours = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_|OTEL_)/
+const serviceVariables = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_|OTEL_)/
 
-/** As in our images and units (Dockerfile): docs/performance.md has what it saves. Every service under measurement has it. */
+/** As in our images and units (Dockerfile); docs/performance.md says what it saves. All measured services have it. */
 const nodeOptions = "--max-semi-space-size=64"
 
 /**
  * Starts a program that prints `listening on URL`, or a worker, which has no URL. Returns `{url, pid, stop, output}`;
  * `output` is the end of what it printed.
  */
-export const start = async (command, args, variables = {}, { within = 60_000 } = {}) => {
+export const start = async (command, args, variables = {}, { timeoutMs = 60_000 } = {}) => {
   const child = spawn(command, args, {
     cwd: root,
     env: {
-      ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
+      ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !serviceVariables.test(name))),
       ...variables,
       NODE_OPTIONS: [nodeOptions, variables.NODE_OPTIONS].filter(Boolean).join(" ")
     },
@@ -39,7 +39,7 @@ export const start = async (command, args, variables = {}, { within = 60_000 } =
   let output = ""
   const url = await new Promise((resolve, reject) => {
     const fail = (why) => reject(new Error(`${path.basename(args[0] ?? command)} ${why}: ${output}`))
-    const timer = setTimeout(() => fail("did not listen in time"), within)
+    const timer = setTimeout(() => fail("did not listen in time"), timeoutMs)
     const read = (chunk) => {
       // Only the beginning of the output, and its end after a failure, are needed.
       output = (output + chunk).slice(-20_000)
@@ -98,7 +98,7 @@ const stat = (pid) => {
 }
 
 /** A process and its descendants. */
-const tree = (pid) => {
+const withDescendants = (pid) => {
   const children = new Map()
   for (const name of fs.readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue
@@ -114,8 +114,8 @@ const tree = (pid) => {
   return found
 }
 
-const over = (pid, read) =>
-  tree(pid).reduce((sum, each) => {
+const sumOverTree = (pid, read) =>
+  withDescendants(pid).reduce((sum, each) => {
     try {
       return sum + read(each)
     } catch {
@@ -123,16 +123,16 @@ const over = (pid, read) =>
     }
   }, 0)
 
-/** Processor seconds that a process and its children have used, those that have ended included; ticks of 10 ms. */
+/** Processor seconds that a process and its children have used, ended children included, in ticks of 10 ms. */
 export const cpuOf = (pid) =>
-  over(pid, (each) => {
+  sumOverTree(pid, (each) => {
     const fields = stat(each)
     return [11, 12, 13, 14].reduce((sum, place) => sum + Number(fields[place]), 0) / 100
   })
 
 /** Resident memory of a process and its children, in MiB. */
 export const memoryOf = (pid) =>
-  over(pid, (each) => {
+  sumOverTree(pid, (each) => {
     const [, kilobytes] = /VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${each}/status`, "utf8")) ?? []
     return Number(kilobytes ?? 0) / 1_024
   })
@@ -164,13 +164,15 @@ export const quantile = (values, part) =>
 export const median = (values) => quantile(values, 0.5)
 export const rounded = (value, digits = 3) => (value === null ? null : Number(value.toPrecision(digits)))
 
-/** Polls until there is an answer. */
+export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
+
+/** Polls until `probe` returns a value, for at most `limit` milliseconds. */
 export const until = async (what, limit, probe, every = 50) => {
   const end = performance.now() + limit
   for (;;) {
     const found = await probe()
     if (found !== undefined) return found
     if (performance.now() > end) throw new Error(`${what} took too long`)
-    await new Promise((resolve) => setTimeout(resolve, every))
+    await pause(every)
   }
 }

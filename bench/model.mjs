@@ -4,7 +4,7 @@
  * by default. With `held` streams go on until `POST /release` with `{over}`: then they end one by one within so many
  * milliseconds. A streamed request that offers tools is answered with a call of the first one if its last message is a
  * user's and has the word "tool". With `alike` every text has the same vector, which costs nothing. `MODEL_KEEP_ALIVE` is how many
- * milliseconds a connection may rest. `node bench/model.mjs` serves on a free port and tells which.
+ * milliseconds a connection may be idle. `node bench/model.mjs` serves on a free port and prints it.
  */
 import * as http from "node:http"
 import * as path from "node:path"
@@ -23,18 +23,18 @@ const directions = new Map()
 /** The direction of a word: dense, and the same in every process. */
 const direction = (word, size) => {
   const key = `${size} ${word}`
-  const known = directions.get(key)
-  if (known !== undefined) return known
+  const cached = directions.get(key)
+  if (cached !== undefined) return cached
   let state = hash(word) | 1
-  const made = Float32Array.from({ length: size }, () => {
+  const values = Float32Array.from({ length: size }, () => {
     state ^= state << 13
     state ^= state >>> 17
     state ^= state << 5
     return state / 2_147_483_648
   })
   // Words that occur in only one text would fill the memory.
-  if (directions.size < 5_000) directions.set(key, made)
-  return made
+  if (directions.size < 5_000) directions.set(key, values)
+  return values
 }
 
 /** The directions of a text's words together. */
@@ -73,13 +73,13 @@ const words = "You find that in the settings of your account, where every change
 const token = (place) => words[place % words.length]
 const frames = words.map((content) => frame({ content }))
 const usage = (tokens) => ({ prompt_tokens: 900, completion_tokens: tokens, total_tokens: 900 + tokens })
-const end = (tokens) =>
+const endOfStream = (tokens) =>
   `${frame({}, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}${frame({}, { choices: [], usage: usage(tokens) })}data: [DONE]\n\n`
 
-/** When held streams began to end, and within how long all of them do. */
+/** When held streams began to end, and the milliseconds within which all of them end. */
 let release = { at: Number.POSITIVE_INFINITY, over: 0 }
 
-const streamed = (response, { first, gap, held = false, tokens }) => {
+const sendStream = (response, { first, gap, held = false, tokens }) => {
   const place = Math.random()
   const isHeld = () => held && performance.now() - release.at < place * release.over
   response.writeHead(200, { "content-type": "text/event-stream" })
@@ -90,7 +90,7 @@ const streamed = (response, { first, gap, held = false, tokens }) => {
     do response.write(frames[sent++ % frames.length])
     while (gap === 0 && sent < tokens)
     if (sent < tokens || isHeld()) setTimeout(next, gap)
-    else response.end(end(tokens))
+    else response.end(endOfStream(tokens))
   }
   if (first === 0) next()
   else setTimeout(next, first)
@@ -110,10 +110,10 @@ const wantsTool = ({ messages, tools }) => {
   return tools !== undefined && last.role === "user" && /\btool\b/.test(JSON.stringify(last.content))
 }
 
-const whole = (response, { first, gap, tokens }) => {
+const sendWhole = (response, { first, gap, tokens }) => {
   const content = Array.from({ length: tokens }, (_, place) => token(place)).join("")
   const answer = () =>
-    json(response, {
+    sendJson(response, {
       id: "chatcmpl-bench",
       object: "chat.completion",
       created: 1,
@@ -126,7 +126,7 @@ const whole = (response, { first, gap, tokens }) => {
   else setTimeout(answer, wait)
 }
 
-const json = (response, body) => {
+const sendJson = (response, body) => {
   const text = JSON.stringify(body)
   response.writeHead(200, {
     "content-type": "application/json",
@@ -135,32 +135,32 @@ const json = (response, body) => {
   response.end(text)
 }
 
-const same = new Map()
+const alikeBodies = new Map()
 
 /** Serialized once for each number of texts. */
-const alike = (response, count, size) => {
+const sendAlike = (response, count, size) => {
   const key = `${count} ${size}`
-  if (!same.has(key)) {
+  if (!alikeBodies.has(key)) {
     const embedding = numbers("the same", size)
     const data = Array.from({ length: count }, (_, index) => ({ object: "embedding", index, embedding }))
-    same.set(
+    alikeBodies.set(
       key,
       JSON.stringify({ object: "list", model: "bench", data, usage: { prompt_tokens: 8, total_tokens: 8 } })
     )
   }
   response.writeHead(200, { "content-type": "application/json" })
-  response.end(same.get(key))
+  response.end(alikeBodies.get(key))
 }
 
-/** As the provider answers for `encoding_format: "base64"`. */
-const encoded = (text, size) => Buffer.from(vectorOf(text, size).buffer).toString("base64")
+/** The provider's form for `encoding_format: "base64"`. */
+const base64Of = (text, size) => Buffer.from(vectorOf(text, size).buffer).toString("base64")
 
-const embedded = (response, { dimensions: size = dimensions, encoding_format, input, model }, pace) => {
+const sendEmbeddings = (response, { dimensions: size = dimensions, encoding_format, input, model }, pace) => {
   const texts = Array.isArray(input) ? input : [input]
-  if (pace.alike) return alike(response, texts.length, size)
-  const form = encoding_format === "base64" ? encoded : numbers
+  if (pace.alike) return sendAlike(response, texts.length, size)
+  const form = encoding_format === "base64" ? base64Of : numbers
   const data = texts.map((text, index) => ({ object: "embedding", index, embedding: form(text, size) }))
-  json(response, { object: "list", model, data, usage: { prompt_tokens: 8, total_tokens: 8 } })
+  sendJson(response, { object: "list", model, data, usage: { prompt_tokens: 8, total_tokens: 8 } })
 }
 
 const serve = () => {
@@ -170,17 +170,17 @@ const serve = () => {
     request.on("data", (chunk) => chunks.push(chunk))
     request.on("end", () => {
       const body = JSON.parse(Buffer.concat(chunks).toString() || "{}")
-      if (request.url.endsWith("/embeddings")) embedded(response, body, pace)
+      if (request.url.endsWith("/embeddings")) sendEmbeddings(response, body, pace)
       else if (request.url === "/pace") {
         pace = body
-        json(response, {})
+        sendJson(response, {})
       } else if (request.url === "/release") {
         release = { at: performance.now(), over: body.over }
-        json(response, {})
+        sendJson(response, {})
       } else if (!request.url.endsWith("/chat/completions")) response.writeHead(404).end()
       else if (body.stream && wantsTool(body)) streamToolCall(response, body.tools[0].function.name)
-      else if (body.stream) streamed(response, pace)
-      else whole(response, pace)
+      else if (body.stream) sendStream(response, pace)
+      else sendWhole(response, pace)
     })
   })
   server.keepAliveTimeout = Number(process.env["MODEL_KEEP_ALIVE"] ?? 60_000)

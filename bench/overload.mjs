@@ -1,15 +1,16 @@
 /**
- * More clients than a server can answer, on PostgreSQL and Redis with the settings as they are: who is answered, what the
- * others are told and how soon, and how health answers meanwhile. `node bench/overload.mjs` prints a line for each load and
- * fails when a request got no answer or an unexpected one, or when a health check took a second. `--seconds=60`,
- * `--clients=1000,2000`, `--only=REGEXP`, `--embedded`; `--hammer`: clients that come back after 50 ms, whatever they are
- * told. On a machine that others use too, new connections wait to be accepted, and figures are the machine's. Linux only.
+ * More clients than a server can answer, on PostgreSQL and Redis with the settings as they are: who is answered, what
+ * the others get and how soon, and how health checks are answered meanwhile. `node bench/overload.mjs` prints a line
+ * for each load and fails when a request got no answer or an unexpected one, or when a health check took a second.
+ * `--seconds=60`, `--clients=1000,2000`, `--only=REGEXP`, `--embedded`; `--hammer`: clients that come back after 50 ms,
+ * whatever they are told. On a machine that others use too, new connections wait to be accepted, and figures are the
+ * machine's. Linux only.
  */
 import * as http from "node:http"
 import { parseArgs } from "node:util"
 import { Worker } from "node:worker_threads"
 import { startPostgres, startRedis } from "./databases.mjs"
-import { cpuOf, memoryOf, quantile, rounded, startScript } from "./machine.mjs"
+import { cpuOf, memoryOf, pause, quantile, rounded, startScript } from "./machine.mjs"
 import { call, embeddedSpoke, searchable, serverSpoke } from "./spoke.mjs"
 
 const { values } = parseArgs({
@@ -22,14 +23,13 @@ const { values } = parseArgs({
   }
 })
 const seconds = Number(values.seconds)
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 /** Longer than the maximum waiting and processing time of a request. */
 const answerTimeoutMs = 120_000
 const good = new Set([200, 201])
 const refusals = new Set([429, 503])
 
-/** One request: `{kind, ms, again}`; `kind` is a status, or what went wrong. */
+/** One request: `{kind, ms, retryAfter}`; `kind` is a status, or what went wrong. */
 const ask = ({ agent, key, path, url }, count) =>
   new Promise((resolve) => {
     const payload = JSON.stringify({
@@ -56,10 +56,10 @@ const ask = ({ agent, key, path, url }, count) =>
         response.on("error", () => done("broken off"))
         response.on("end", () => {
           const { statusCode: status } = response
-          const again = Number(response.headers["retry-after"])
+          const retryAfter = Number(response.headers["retry-after"])
           if (refusals.has(status)) {
             const { code } = JSON.parse(text).error ?? {}
-            return done(again > 0 && code !== undefined ? status : `${status} without retry-after`, { again })
+            return done(retryAfter > 0 && code !== undefined ? status : `${status} without retry-after`, { retryAfter })
           }
           if (!good.has(status)) return done(`${status}`)
           const whole = path.endsWith("/stream")
@@ -107,31 +107,31 @@ const askHealth = (url) => {
     })
 }
 
-const press = async (spoke, { clients, keys, path }) => {
+const applyLoad = async (spoke, { clients, keys, path }) => {
   const stopHealth = askHealth(spoke.url)
   const agent = new http.Agent({ keepAlive: true, maxSockets: clients })
   const before = cpuOf(spoke.pid)
-  const begun = performance.now()
-  const over = () => performance.now() - begun > seconds * 1_000
+  const started = performance.now()
+  const isOver = () => performance.now() - started > seconds * 1_000
   const answers = []
   let count = 0
   let peakMiB = 0
-  const watching = setInterval(() => (peakMiB = Math.max(peakMiB, memoryOf(spoke.pid))), 500)
+  const memoryTimer = setInterval(() => (peakMiB = Math.max(peakMiB, memoryOf(spoke.pid))), 500)
   const client = async (place) => {
     // They start within a second.
     await pause((place / clients) * 1_000)
-    while (!over()) {
+    while (!isOver()) {
       const answer = await ask({ agent, key: keys[place % keys.length], path, url: spoke.url }, count++)
       answers.push(answer)
-      if (answer.again === undefined) continue
+      if (answer.retryAfter === undefined) continue
       // After `retry-after`, with jitter.
-      const away = values.hammer ? 50 : answer.again * 1_000 * (1 + Math.random())
-      await pause(Math.min(away, Math.max(0, seconds * 1_000 - (performance.now() - begun))))
+      const waitMs = values.hammer ? 50 : answer.retryAfter * 1_000 * (1 + Math.random())
+      await pause(Math.min(waitMs, Math.max(0, seconds * 1_000 - (performance.now() - started))))
     }
   }
   await Promise.all(Array.from({ length: clients }, (_, place) => client(place)))
-  const elapsed = (performance.now() - begun) / 1_000
-  clearInterval(watching)
+  const elapsed = (performance.now() - started) / 1_000
+  clearInterval(memoryTimer)
   agent.destroy()
   const health = await stopHealth()
   const kinds = {}
@@ -150,7 +150,7 @@ const press = async (spoke, { clients, keys, path }) => {
     perSecond: rounded(answered.length / elapsed),
     answeredMs: figures(answered),
     refusedMs: figures(refused),
-    again: [...new Set(answers.flatMap(({ again }) => again ?? []))].toSorted((a, b) => a - b).join(),
+    again: [...new Set(answers.flatMap(({ retryAfter }) => retryAfter ?? []))].toSorted((a, b) => a - b).join(),
     health: figures(health["/healthz"]),
     ready: figures(health["/readyz"]),
     healthAsked: health["/healthz"].length,
@@ -164,8 +164,8 @@ const model = await startScript("model.mjs")
 await call(`${model.url}/pace`, { method: "POST", body: { first: 200, gap: 20, tokens: 30 } }).catch(
   () => undefined
 )
-const many = 50
-const passages = Array.from({ length: many }, () => 50)
+const agentCount = 50
+const passages = Array.from({ length: agentCount }, () => 50)
 const postgres = values.embedded ? undefined : await startPostgres()
 const redis = values.embedded ? undefined : await startRedis()
 const spoke = values.embedded
@@ -184,7 +184,7 @@ const loads = ["/v1/chat", "/v1/chat/stream"].flatMap((path) =>
 )
 let failed = false
 for (const one of loads.filter(({ name }) => new RegExp(values.only, "u").test(name))) {
-  const result = await press(spoke, one)
+  const result = await applyLoad(spoke, one)
   process.stdout.write(`${JSON.stringify(result)}\n`)
   failed ||= result.wrong > 0 || !(Math.max(result.health[2], result.ready[2]) < 1_000)
   await pause(2_000)

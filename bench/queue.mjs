@@ -11,7 +11,7 @@ import * as path from "node:path"
 import { parseArgs } from "node:util"
 import { build } from "esbuild"
 import { query, startPostgres } from "./databases.mjs"
-import { cpuOf, machine, median, quantile, root, rounded, until } from "./machine.mjs"
+import { cpuOf, machine, median, pause, quantile, root, rounded, until } from "./machine.mjs"
 
 const { values } = parseArgs({
   options: {
@@ -77,10 +77,8 @@ const startProcess = async (url) => {
   }
 }
 
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
-
 /** Moves the waiting jobs to a queue without workers: the table stays large, and nothing is due. */
-const setAside = async (url) => {
+const setBacklogAside = async (url) => {
   await until("The end of the running jobs", 120_000, async () => {
     await query(
       url,
@@ -111,11 +109,11 @@ const measure = async (size) => {
   await producer.ask("fill", backlog)
   await query(url, "vacuum analyze queue_jobs")
   const workers = await Promise.all(Array.from({ length: size }, () => startProcess(url)))
-  const report = async () => {
+  const takeReports = async () => {
     const found = await Promise.all(workers.map(({ ask }) => ask("report")))
     return { starts: found.flatMap(({ starts }) => starts), waits: found.flatMap(({ waits }) => waits) }
   }
-  const used = async () => ({
+  const usage = async () => ({
     database: cpuOf(postgres.pid),
     workers: workers.reduce((sum, { pid }) => sum + cpuOf(pid), 0),
     transactions: Number(
@@ -124,14 +122,14 @@ const measure = async (size) => {
     )
   })
   /** CPU in seconds and transactions for each thousand jobs while `use` runs. */
-  const watch = async (use) => {
-    await report()
-    const before = await used()
+  const measureWhile = async (use) => {
+    await takeReports()
+    const before = await usage()
     const from = performance.timeOrigin + performance.now()
     await use()
     const to = performance.timeOrigin + performance.now()
-    const after = await used()
-    const { starts, waits } = await report()
+    const after = await usage()
+    const { starts, waits } = await takeReports()
     const jobs = starts.filter((at) => at <= to).length
     const each = (name) => ((after[name] - before[name]) * 1_000) / jobs
     return {
@@ -146,10 +144,10 @@ const measure = async (size) => {
   await Promise.all(workers.map(({ ask }) => ask("work")))
   // Warm-up before the measurement.
   await pause(2_000)
-  const loaded = await watch(() => pause(seconds * 1_000))
-  await setAside(url)
+  const loaded = await measureWhile(() => pause(seconds * 1_000))
+  await setBacklogAside(url)
   await pause(1_000)
-  const steady = await watch(async () => {
+  const steady = await measureWhile(async () => {
     await producer.ask("rate", perSecond * seconds)
     await pause(500)
   })

@@ -15,7 +15,7 @@ import { buildAll } from "../scripts/build.mjs"
 import { root, temporaryFolder, until } from "./machine.mjs"
 
 const ownFolder = (name) => path.join(root, "bench/retrieval", name)
-const own = ownFolder("questions")
+const ownQuestionsFolder = ownFolder("questions")
 
 const linesOf = (file) =>
   fs
@@ -26,17 +26,17 @@ const linesOf = (file) =>
 /** Questions on other subjects: those of the folder, or our own. */
 const offTopicOf = (folder) => {
   const file = path.join(folder, "off-topic.jsonl")
-  return linesOf(fs.existsSync(file) ? file : path.join(own, "off-topic.jsonl"))
+  return linesOf(fs.existsSync(file) ? file : path.join(ownQuestionsFolder, "off-topic.jsonl"))
 }
 
 /** Uploads `documents`, each as a source of its own, and waits for their vectors. */
-const learn = async (agent, documents) => {
-  const made = []
+const uploadDocuments = async (agent, documents) => {
+  const sourceIds = []
   for (const { fileName, name, text } of documents) {
     const file = new TextEncoder().encode(text)
-    made.push((await agent.sources.upload({ file, fileName, name })).source.id)
+    sourceIds.push((await agent.sources.upload({ file, fileName, name })).source.id)
   }
-  for (const id of made) {
+  for (const id of sourceIds) {
     await agent.sources.ready(id)
     await until("the vectors", 600_000, async () => {
       const { chunks, embedded } = await agent.sources.embedding(id)
@@ -52,7 +52,7 @@ const measure = async (documents, cases) => {
   try {
     const spoke = await createSpoke({ dataDir })
     const { id } = await spoke.agents.create({ name: "Replies" })
-    await learn(spoke.agent(id), documents)
+    await uploadDocuments(spoke.agent(id), documents)
     await spoke.close()
 
     const file = path.join(dataDir, "cases.jsonl")
@@ -89,7 +89,7 @@ const measure = async (documents, cases) => {
 }
 
 /** Passages with judged queries, as in bench/retrieval/questions. */
-const passages = async (folder) => {
+const measurePassages = async (folder) => {
   const documents = linesOf(path.join(folder, "corpus.jsonl")).map((line) => {
     const { _id: id, text, title } = JSON.parse(line)
     return { fileName: `${id}.md`, name: id, text: `# ${title}\n\n${text}\n` }
@@ -106,8 +106,8 @@ const passages = async (folder) => {
   return await measure(documents, [...questions, ...offTopicOf(folder)])
 }
 
-const ownQuestions = async () => {
-  const figures = { questions: await passages(own), languages: await passages(ownFolder("languages")) }
+const measureOwnQuestions = async () => {
+  const figures = { questions: await measurePassages(ownQuestionsFolder), languages: await measurePassages(ownFolder("languages")) }
   console.table(figures)
   fs.writeFileSync(path.join(root, "bench/replies.json"), `${JSON.stringify(figures, null, 2)}\n`)
 }
@@ -120,11 +120,11 @@ const markdownBelow = (folder) =>
     .filter((file) => !/[\\/](?:node_modules|\.git|changelog\.md)/.test(file))
     .toSorted()
 
-const documentation = async (folder, chosen) => {
+const measureDocumentation = async (folder, repositories) => {
   const all = linesOf(path.join(root, "bench/replies/documentation.jsonl")).map((line) => JSON.parse(line))
   const figures = {}
   for (const { below, repository } of new Map(all.map((one) => [one.repository, one])).values()) {
-    if (chosen.length > 0 && !chosen.includes(repository)) continue
+    if (repositories.length > 0 && !repositories.includes(repository)) continue
     const documents = markdownBelow(path.join(folder, repository, below)).map((file) => ({
       fileName: path.basename(file),
       name: path.relative(folder, file),
@@ -135,7 +135,7 @@ const documentation = async (folder, chosen) => {
       .map(({ expectFacts, expectSources, question }) =>
         JSON.stringify({ question, expectSources, expectFacts })
       )
-    figures[repository] = await measure(documents, [...cases, ...offTopicOf(own)])
+    figures[repository] = await measure(documents, [...cases, ...offTopicOf(ownQuestionsFolder)])
   }
   const sums = {}
   for (const row of Object.values(figures))
@@ -145,7 +145,7 @@ const documentation = async (folder, chosen) => {
 
 await buildAll()
 const [first, ...others] = process.argv.slice(2)
-if (first === undefined) await ownQuestions()
-else if (first === "documentation") await documentation(others[0] ?? ".", others.slice(1))
-else console.table(await passages(first))
+if (first === undefined) await measureOwnQuestions()
+else if (first === "documentation") await measureDocumentation(others[0] ?? ".", others.slice(1))
+else console.table(await measurePassages(first))
 process.exit(0)

@@ -30,13 +30,13 @@ const row = (group, read) => ({
   })
 })
 
-const some = (clients) => `${clients} client${clients === 1 ? "" : "s"}`
+const clientsLabel = (clients) => `${clients} client${clients === 1 ? "" : "s"}`
 
 const at = (rows, clients) => rows.find((each) => each.clients === clients)
 
 const chatCharts = (chat) => {
   const clients = chat.turns.map((each) => each.clients)
-  const cost = (rows, count) => row(some(count), (kind) => at(rows, count)?.[kind]?.cpuMs)
+  const cost = (rows, count) => row(clientsLabel(count), (kind) => at(rows, count)?.[kind]?.cpuMs)
   return {
     "chat-cpu": {
       text: "What a turn and a stream cost their process (the database's own share is in results.json)",
@@ -53,7 +53,7 @@ const chatCharts = (chat) => {
       text: "Turns a second by the number of clients",
       svg: bars(
         "Turns a second, model answers at once",
-        clients.map((count) => row(some(count), (kind) => at(chat.turns, count)[kind]?.perSecond)),
+        clients.map((count) => row(clientsLabel(count), (kind) => at(chat.turns, count)[kind]?.perSecond)),
         { unit: "/s" }
       )
     },
@@ -62,9 +62,9 @@ const chatCharts = (chat) => {
       svg: bars(
         "Added to the first token (the model's own: 200 ms), p50",
         chat.paced.map(({ addedToFirstTokenMs, clients: count }) =>
-          row(some(count), (kind) => addedToFirstTokenMs[kind])
+          row(clientsLabel(count), (kind) => addedToFirstTokenMs[kind])
         ),
-        { unit: " ms", own: true }
+        { unit: " ms", ownScale: true }
       )
     }
   }
@@ -107,7 +107,7 @@ const retrieveCharts = ({ growth, sideBySide }) => {
           row("Alone, p50 in ms", (kind) => at(sideBySide, 1)[kind]?.p50),
           row("16 clients, requests a second", (kind) => at(sideBySide, 16)[kind]?.perSecond)
         ],
-        { own: true }
+        { ownScale: true }
       )
     },
     "retrieve-growth": {
@@ -146,7 +146,7 @@ const webhookCharts = ({ accepted }) => ({
     svg: bars(
       "Webhooks accepted a second, each in its own rounds with the bare server",
       [...new Set(accepted.map(({ clients }) => clients))].map((clients) => ({
-        group: some(clients),
+        group: clientsLabel(clients),
         bars: accepted
           .filter((each) => each.clients === clients)
           .flatMap(({ bare, engine, ratio, spoke }) => [
@@ -170,7 +170,7 @@ const startCharts = (start) => ({
         row("MiB idle", (kind) => start[kind]?.memory?.idleMiB),
         row("MiB at most, under load", (kind) => start[kind]?.memory?.peakMiB)
       ],
-      { own: true }
+      { ownScale: true }
     )
   }
 })
@@ -296,7 +296,7 @@ export const report = ({ figures }, folder = docs) => {
     fs.writeFileSync(path.join(folder, `performance-${name}.svg`), svg)
   }
   const image = ([name, { text }]) => `![${text}](performance-${name}.svg)\n`
-  const shown = (prefix) =>
+  const chartsOf = (prefix) =>
     Object.entries(charts)
       .filter(([name]) => name.startsWith(prefix))
       .map(image)
@@ -308,13 +308,13 @@ export const report = ({ figures }, folder = docs) => {
     "",
     ...table(figures),
     "",
-    ...shown("chat"),
+    ...chartsOf("chat"),
     ...streamsAtOnce(figures.chat),
-    ...shown("retrieve"),
+    ...chartsOf("retrieve"),
     ...recall(figures.retrieve?.growth),
-    ...shown("ingestion"),
-    ...shown("webhooks"),
-    ...shown("start"),
+    ...chartsOf("ingestion"),
+    ...chartsOf("webhooks"),
+    ...chartsOf("start"),
     ...profiles(),
     end
   ].join("\n")

@@ -8,10 +8,10 @@ import * as path from "node:path"
 import { buildAll } from "../scripts/build.mjs"
 import { importProgram } from "./program.mjs"
 
-const own = path.join(import.meta.dirname, "retrieval/questions")
+const ownCollection = path.join(import.meta.dirname, "retrieval/questions")
 const results = path.join(import.meta.dirname, "retrieval.json")
 
-const [name = "questions", folder = own] = process.argv.slice(2)
+const [name = "questions", folder = ownCollection] = process.argv.slice(2)
 
 await buildAll()
 const { run } = await importProgram("retrieval/Evaluate.ts")

@@ -6,7 +6,7 @@
  *   npm run bench -- --only chat,retrieve --rounds 3
  *   npm run bench -- --largest 100000        how far the collection of chunks grows; 1,000,000 by default
  *   npm run bench -- --growth-seconds 1800   how long one size may take to be written; 240 by default, else it is smaller
- *   npm run bench -- --quick                 small, short and not recorded: whether everything runs
+ *   npm run bench -- --quick                 small, short and not recorded: to see whether everything runs
  *   npm run bench -- --only hostile          what hostile files cost (bench/hostile.mjs)
  *   npm run bench -- --only retrieval        how well retrieval finds (bench/retrieval.mjs)
  *   npm run bench -- --only features         what row level security and a webhook cost a turn (bench/features.mjs)
@@ -31,10 +31,10 @@ import { fillTables } from "./peers/tables.mjs"
 import { report } from "./report.mjs"
 import { embeddedSpoke, searchable, serverSpoke } from "./spoke.mjs"
 
-/** In this order; the last one stops what the others share. */
+/** In this order: the last one stops the services that the others share. */
 const figures = { chat, frameworks, retrieve, ingestion, webhooks, pages, start }
-/** Whole programs with records of their own; they run when they are named. */
-const apart = ["hostile", "retrieval", "features"]
+/** Separate programs with their own records. They run only if they are named. */
+const separatePrograms = ["hostile", "retrieval", "features"]
 
 const { values } = parseArgs({
   options: {
@@ -48,17 +48,17 @@ const { values } = parseArgs({
   }
 })
 const { quick } = values
-const asked = values.only?.split(",") ?? Object.keys(figures)
-const unknown = asked.filter((name) => !(name in figures) && !apart.includes(name))
+const requested = values.only?.split(",") ?? Object.keys(figures)
+const unknown = requested.filter((name) => !(name in figures) && !separatePrograms.includes(name))
 if (unknown.length > 0) {
   console.error(
-    `No such figure: ${unknown.join(", ")}. There are ${[...Object.keys(figures), ...apart].join(", ")}.`
+    `No such figure: ${unknown.join(", ")}. There are ${[...Object.keys(figures), ...separatePrograms].join(", ")}.`
   )
   process.exit(2)
 }
 
 const names = Object.keys(figures)
-  .filter((name) => asked.includes(name))
+  .filter((name) => requested.includes(name))
   .filter((name) => name !== "frameworks" || values.peers !== undefined)
 
 const begun = performance.now()
@@ -66,12 +66,12 @@ const progress = (text) =>
   console.error(`${String(Math.round((performance.now() - begun) / 1_000)).padStart(5)} s  ${text}`)
 
 /** Shared services are started when the first figure needs them. */
-const lazily = (make) => {
-  let made
-  return () => (made ??= make())
+const once = (make) => {
+  let value
+  return () => (value ??= make())
 }
 
-const databases = lazily(async () => {
+const databases = once(async () => {
   const postgres = await startPostgres()
   const redis = await startRedis()
   progress(
@@ -81,13 +81,13 @@ const databases = lazily(async () => {
   )
   return { postgres, redis }
 })
-const model = lazily(() => startScript("model.mjs"))
+const model = once(() => startScript("model.mjs"))
 
 /** The peers put five passages into the prompt, which are 900 tokens. The default of an agent is 6,000 tokens. */
 const agent = { grounding: { contextTokens: 1_000 } }
 
 /** Peers and Spoke with the same knowledge, running side by side. */
-const services = lazily(async () => {
+const services = once(async () => {
   const { passages } = world
   const { postgres, redis } = await databases()
   const stub = await model()
@@ -124,7 +124,7 @@ const world = {
   progress
 }
 
-for (const name of apart.filter((name) => asked.includes(name))) {
+for (const name of separatePrograms.filter((name) => requested.includes(name))) {
   progress(`${name} begins`)
   const { status } = spawnSync(process.execPath, [path.join(import.meta.dirname, `${name}.mjs`)], {
     stdio: "inherit"
@@ -136,11 +136,11 @@ if (names.length === 0) process.exit(0)
 const peers = ["bare", "handwritten", "langchain", "mastra"]
 
 /** Requests to Spoke that failed, anywhere in a result. */
-const failed = (value) => {
+const countErrors = (value) => {
   if (typeof value !== "object" || value === null || peers.includes(value.target)) return 0
   return Object.entries(value).reduce((sum, [key, inner]) => {
     if (peers.includes(key)) return sum
-    return sum + (key === "errors" && typeof inner === "number" ? inner : failed(inner))
+    return sum + (key === "errors" && typeof inner === "number" ? inner : countErrors(inner))
   }, 0)
 }
 
@@ -152,7 +152,7 @@ let errors = 0
 for (const name of names) {
   progress(`${name} begins`)
   const result = await figures[name](world)
-  errors += failed(result)
+  errors += countErrors(result)
   const { postgres, redis } = await databases()
   recorded.figures[name] = {
     ...machine(),

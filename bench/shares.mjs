@@ -1,11 +1,11 @@
 /**
- * What one hostile caller costs others: at each limit that callers share, one of them takes as much as it can get, while
- * others, of another tenant and from other addresses, go on with their work. On PostgreSQL and Redis, or the embedded
- * database with `--embedded`. `npm run bench:shares` writes bench/shares.json and fails where one of the others was refused;
- * `--seconds=20` for each attack, `--only=REGEXP`, `--out=FILE`. All of them share this machine, the hostile caller too, so
- * part of what the others lose is processor time that any other process would take as well. To tell the two apart, each attack is
- * made a second time, on a server of its own beside this one: `ratio` compares with calm, just before and just after, `shareRatio`
- * with that. Linux only.
+ * What one hostile caller costs others: at each limit that callers share, one of them takes as much as it can get,
+ * while others, of another tenant and from other addresses, go on with their work. On PostgreSQL and Redis, or the
+ * embedded database with `--embedded`. `npm run bench:shares` writes bench/shares.json and fails where one of the
+ * others was refused; `--seconds=20` for each attack, `--only=REGEXP`, `--out=FILE`. All of them share this machine,
+ * the hostile caller too, so part of what the others lose is processor time that any other process would take as well.
+ * To distinguish the two, each attack is made a second time, on a server of its own beside this one: `ratio` compares
+ * with calm, just before and just after, `shareRatio` with that. Linux only.
  */
 import * as fs from "node:fs"
 import * as http from "node:http"
@@ -15,7 +15,7 @@ import { Worker } from "node:worker_threads"
 import { startPostgres, startRedis } from "./databases.mjs"
 import { machine, quantile, root, rounded, startScript, watchMemory } from "./machine.mjs"
 import { attacks } from "./shares/attacks.mjs"
-import { settle, startOthers } from "./shares/others.mjs"
+import { createTenant, startOthers } from "./shares/others.mjs"
 import { appSecret, billingSecret, pause } from "./shares/world.mjs"
 import { startGraph } from "./soak/mix.mjs"
 import { call, embeddedSpoke, serverSpoke } from "./spoke.mjs"
@@ -61,14 +61,14 @@ const startAttack = async (attack, world) => {
   await message()
   return {
     stop: () => {
-      const told = message()
+      const outcome = message()
       worker.postMessage("stop")
-      return told
+      return outcome
     }
   }
 }
 
-const merged = (windows) => {
+const merge = (windows) => {
   const kinds = {}
   for (const window of windows)
     for (const [kind, { answered, failures }] of Object.entries(window)) {
@@ -119,18 +119,18 @@ const start = async () => {
   return serverSpoke(model, { postgres, redis: own }, [50], options)
 }
 const spoke = await start()
-const neighbour = await start()
+const otherServer = await start()
 /** The hostile caller's tenant at a server. */
 const hostileAt = async (server) => ({
-  ...(await settle(server, "hostile", "222", server.variables.SPOKE_OPERATOR_TOKEN)),
+  ...(await createTenant(server, "hostile", "222", server.variables.SPOKE_OPERATOR_TOKEN)),
   slowSite: slowSite.url
 })
 const others = {
-  ...(await settle(spoke, "others", "111", spoke.variables.SPOKE_OPERATOR_TOKEN)),
+  ...(await createTenant(spoke, "others", "111", spoke.variables.SPOKE_OPERATOR_TOKEN)),
   site: site.url
 }
 const hostile = await hostileAt(spoke)
-const elsewhere = await hostileAt(neighbour)
+const hostileElsewhere = await hostileAt(otherServer)
 
 /** Runs the other clients for a while. */
 const window = async (length) => {
@@ -153,15 +153,15 @@ for (const attack of attacks.filter((name) => new RegExp(values.only, "u").test(
   for (const [kind, all] of Object.entries(worked)) progress(`  ${kind}: ${JSON.stringify(figures(all))}`)
   // Waits until its work has ended.
   await pause(5_000)
-  const apart = await startAttack(attack, elsewhere)
+  const besideAttack = await startAttack(attack, hostileElsewhere)
   rows.at(-1).beside = await window(seconds)
-  await apart.stop()
+  await besideAttack.stop()
   await pause(5_000)
 }
 calm.push(await window(seconds / 2))
 
 /** What the others do without the attack: before and after it, because a machine is not as fast all the time. */
-const calmAt = (index) => merged([calm[index], calm[index + 1]])
+const calmAt = (index) => merge([calm[index], calm[index + 1]])
 const report = {
   measured: new Date().toISOString().slice(0, 10),
   machine: machine(),
@@ -199,7 +199,7 @@ const report = {
   })
 }
 await spoke.stop()
-await neighbour.stop()
+await otherServer.stop()
 slowSite.stop()
 graph.stop()
 for (const service of [model, site, ...redis, postgres]) await service?.stop()
@@ -215,8 +215,8 @@ for (const {
   const worst = Object.entries(kinds).map(
     ([kind, { p99Ms, ratio, shareRatio }]) => `${kind} ${p99Ms} (${ratio}×, ${shareRatio}×)`
   )
-  const told = `${refused} refused, all ${all.ratio}×, ${all.shareRatio}×, worst ${worstRatio}×, ${worstShareRatio}×, ${memoryMiB.peak} MiB`
-  progress(`${attack}: ${told}; ${worst.join(", ")}`)
+  const summary = `${refused} refused, all ${all.ratio}×, ${all.shareRatio}×, worst ${worstRatio}×, ${worstShareRatio}×, ${memoryMiB.peak} MiB`
+  progress(`${attack}: ${summary}; ${worst.join(", ")}`)
 }
 if (values.only === "" || values.out !== undefined) {
   const out = values.out ?? path.join(root, "bench/shares.json")

@@ -1,6 +1,6 @@
 /**
  * A site of as many pages as are asked for, for the figures of ingestion: `/sitemap-FIRST-COUNT.xml` lists the pages
- * `/p/FIRST` and on, of about 6,000 characters under four headings each. Serves on a free port and tells which.
+ * `/p/FIRST` and on, of about 6,000 characters under four headings each. Serves on a free port and prints it.
  */
 import * as http from "node:http"
 import { passage } from "./corpus.mjs"

@@ -10,8 +10,8 @@ import * as path from "node:path"
 import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
 import { query, startPostgres, startRedis } from "./databases.mjs"
-import { machine, root, startScript, temporaryFolder, until } from "./machine.mjs"
-import { bounds, complaints, thinned, trends } from "./soak/fit.mjs"
+import { machine, pause, root, startScript, temporaryFolder, until } from "./machine.mjs"
+import { bounds, violationsOf, thinOut, trends } from "./soak/fit.mjs"
 import { switchOn } from "./soak/features.mjs"
 import { appSecret, startGraph, startMix } from "./soak/mix.mjs"
 import { call, embeddedSpoke, owner, serverSpoke } from "./spoke.mjs"
@@ -21,12 +21,11 @@ const { values } = parseArgs({
 })
 const minutes = Number(values.minutes ?? process.env["SOAK_MINUTES"] ?? 30)
 const out = values.out ?? path.join(root, "bench/soak.json")
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 const progress = (text) => process.stderr.write(`${text}\n`)
 
 const mebibytes = (bytes) => Math.round((bytes / 2 ** 20) * 100) / 100
 
-/** The pool's connections open one by one as they are needed, up to a limit: they are told apart from all else. */
+/** The pool's connections open one by one as they are needed, up to a limit: they are counted separately. */
 const connectionsOf = async (databaseUrl) => {
   const { rows } = await query(
     databaseUrl,
@@ -64,14 +63,14 @@ const sampleOf = async ({ databaseUrl, pid, probe }, begun) => {
     rssMiB: mebibytes(found.rss),
     fds: descriptorsOf(pid) - connections,
     resources: resources - timers - connections,
-    // One a connection looks after its time at rest.
+    // Each connection has one, which limits its idle time.
     timers: timers - connections,
     ...(databaseUrl !== undefined && { connections })
   }
 }
 
 /** With nothing under way: connections at rest are closed on both sides, and turns of clients that left are over. */
-const atRest = async (spoke, begun) => {
+const sampleAtRest = async (spoke, begun) => {
   await pause(9_000)
   return sampleOf(spoke, begun)
 }
@@ -90,7 +89,7 @@ const soak = async (engine, spoke, world) => {
   await pause(Math.min(120, seconds / 4) * 1_000)
   await warming.stop()
   const begun = performance.now()
-  const before = await atRest(spoke, begun)
+  const before = await sampleAtRest(spoke, begun)
   const { seen, stop } = mix()
   const samples = []
   const every = Math.max(2, Math.min(15, seconds / 20)) * 1_000
@@ -102,7 +101,7 @@ const soak = async (engine, spoke, world) => {
       progress(`${engine} ${at} s: heap ${heapMiB}, resident ${rssMiB}, ${fds} descriptors`)
   }
   await stop()
-  const after = await atRest(spoke, begun)
+  const after = await sampleAtRest(spoke, begun)
   if (seen.errors > 0) progress(spoke.output())
   for (const [what, count] of Object.entries(warming.seen.kinds))
     progress(`${engine} warming: ${count} × ${what}`)
@@ -158,18 +157,18 @@ await Promise.all(Object.values(starts).map((spoke) => spoke.stop()))
 for (const graph of Object.values(graphs)) graph.stop()
 for (const service of [model, site, redis, postgres]) await service?.stop()
 
-const said = Object.entries(results).flatMap(([engine, result]) => complaints(engine, result))
+const violations = Object.entries(results).flatMap(([engine, result]) => violationsOf(engine, result))
 for (const engine of Object.keys(results)) {
   for (const [kind, count] of Object.entries(graphs[engine].received)) {
-    if (count === 0) said.push(`${engine}: no ${kind} were received`)
+    if (count === 0) violations.push(`${engine}: no ${kind} were received`)
   }
 }
-const written = {
+const record = {
   measured: new Date().toISOString().slice(0, 10),
   machine: machine(),
   minutes,
   bounds,
-  complaints: said,
+  complaints: violations,
   engines: Object.fromEntries(
     Object.entries(results).map(([engine, { errors, kinds, requests, rest, samples }]) => [
       engine,
@@ -180,13 +179,13 @@ const written = {
         received: graphs[engine].received,
         rest,
         trends: trends(samples),
-        samples: thinned(samples)
+        samples: thinOut(samples)
       }
     ])
   )
 }
-fs.writeFileSync(out, `${JSON.stringify(written, null, 2)}\n`)
-for (const [engine, { requests, errors, kinds, rest, trends: lines }] of Object.entries(written.engines))
+fs.writeFileSync(out, `${JSON.stringify(record, null, 2)}\n`)
+for (const [engine, { requests, errors, kinds, rest, trends: lines }] of Object.entries(record.engines))
   progress(JSON.stringify({ engine, requests, errors, kinds, rest, lines }))
-for (const sentence of said) progress(sentence)
-process.exitCode = said.length === 0 ? 0 : 1
+for (const sentence of violations) progress(sentence)
+process.exitCode = violations.length === 0 ? 0 : 1

@@ -14,7 +14,7 @@ const operatorToken = "operator-of-the-benchmark"
 export const owner = { email: "bench@example.com", password: "correct horse battery" }
 const secret = "a secret of the benchmark, thirty-two bytes"
 
-/** The stub as Spoke's provider. */
+/** Settings that make the stub Spoke's provider. */
 export const provider = (model) => ({
   OPENAI_API_KEY: "sk-bench",
   OPENAI_BASE_URL: `${model.url}/v1`,
@@ -34,19 +34,19 @@ export const call = async (url, { method = "GET", headers = {}, body } = {}) => 
 }
 
 /**
- * A tenant, its agents with `settings`, and a key for each. Every turn is shown passages: the scores of made-up texts are
- * low.
+ * A tenant, its agents with `settings`, and a key for each. Every turn gets passages, because
+ * the scores of made-up texts are low.
  */
-export const tenantOf = async (url, agents = 1, who = owner, settings = {}) => {
+export const tenantOf = async (url, agents = 1, tenantOwner = owner, settings = {}) => {
   const post = (place, body, headers) => call(`${url}${place}`, { method: "POST", body, headers })
   const { data } = await post(
     "/api/operator/tenants",
-    { name: "Bench", owner: who },
+    { name: "Bench", owner: tenantOwner },
     { authorization: `Bearer ${operatorToken}` }
   )
-  const { cookie } = await post("/api/auth/login", who, { "x-spoke-csrf": "1" })
+  const { cookie } = await post("/api/auth/login", tenantOwner, { "x-spoke-csrf": "1" })
   const session = { cookie, "x-spoke-csrf": "1" }
-  const made = []
+  const createdAgents = []
   for (let place = 0; place < agents; place++) {
     const { data: created } = await post(
       "/api/agents",
@@ -55,12 +55,12 @@ export const tenantOf = async (url, agents = 1, who = owner, settings = {}) => {
     )
     const agentId = created.agent.id
     const key = await post(`/api/agents/${agentId}/keys`, { name: "Bench", permissions: ["*"] }, session)
-    made.push({ tenantId: data.tenant.id, agentId, key: key.data.secret })
+    createdAgents.push({ tenantId: data.tenant.id, agentId, key: key.data.secret })
   }
-  return made
+  return createdAgents
 }
 
-/** A module of the service, as it is built. */
+/** Bundles and imports a module of the service. */
 export const moduleOf = async (entry) => {
   const file = path.join(root, `dist/bench-${path.basename(entry, ".ts")}.${process.pid}.mjs`)
   await build({
@@ -78,9 +78,9 @@ export const moduleOf = async (entry) => {
 }
 
 /** The terms of a chunk, with the service's own code. */
-export const indexing = async () => (await moduleOf("src/search/IndexRow.ts")).indexRow
+export const loadIndexRow = async () => (await moduleOf("src/search/IndexRow.ts")).indexRow
 
-const ids = (prefix, place) => `${prefix}_${String(place).padStart(26, "0")}`
+const idOf = (prefix, place) => `${prefix}_${String(place).padStart(26, "0")}`
 
 const inserts = {
   documents: `insert into documents (id, tenant_id, agent_id, source_id, generation, uri, title, content_hash)
@@ -101,15 +101,15 @@ const inserts = {
 const columns = (rows) => (rows[0] ?? []).map((_, place) => rows.map((row) => row[place]))
 
 /**
- * A source of as many passages as ingestion would have left it, vectors included; `run(text, values)` is the database.
- * Numbers begin at `first`, `text` makes the passages. `native`: vectors are in pgvector's column.
+ * Writes a source of so many passages as ingestion would, with vectors; `run(text, values)` queries the database.
+ * Numbers begin at `first`, and `text` returns the passage of a number. `native`: vectors are in pgvector's column.
  */
-export const know = async (run, { agentId, tenantId }, passages, options = {}) => {
+export const writeChunks = async (run, { agentId, tenantId }, passages, options = {}) => {
   const { first = 0, native = false, size = dimensions, text } = options
-  const indexRow = await indexing()
+  const indexRow = await loadIndexRow()
   const { encodeVector, vectorText } = await moduleOf("src/domain/knowledge/StoredVector.ts")
   const profile = `bench/${size}`
-  const sourceId = ids("src", first)
+  const sourceId = idOf("src", first)
   await run(
     `insert into sources (id, tenant_id, agent_id, type, name, status, config, live_generation, last_synced_at)
     values ($1, $2, $3, 'URL', 'Help', 'READY', '{"url": "https://help.example.com/", "autoSync": false}', 1, now())`,
@@ -126,11 +126,11 @@ export const know = async (run, { agentId, tenantId }, passages, options = {}) =
     for (const list of Object.values(rows)) list.length = 0
   }
   for (const { passages: texts, title, uri } of documents(passages, { first, text })) {
-    const document = ids("doc", number)
+    const document = idOf("doc", number)
     rows.documents.push([document, uri, title])
     for (const [ordinal, content] of texts.entries()) {
       const { length, tsv } = indexRow({ title, heading: "", content, english: true })
-      const id = ids("chk", number++)
+      const id = idOf("chk", number++)
       lengths += length
       rows.chunks.push([id, document, ordinal, content, tsv, length])
       const vector = vectorOf(content, size)
@@ -163,20 +163,20 @@ const settings = (model, variables) => ({
 })
 
 /**
- * On its embedded database, with an agent for each number of `passages`, and the settings `agent`. The service is stopped
- * while they are written.
+ * Starts Spoke on its embedded database, with an agent for each number of `passages`, and the settings `agent`. The
+ * service is stopped while they are written.
  */
 export const embeddedSpoke = async (model, passages, { agent, variables, ...options } = {}) => {
-  const all = settings(model, variables)
-  const first = await startSpoke(all)
+  const serviceSettings = settings(model, variables)
+  const first = await startSpoke(serviceSettings)
   const agents = await tenantOf(first.url, passages.length, owner, agent)
   await first.stop()
-  await withEmbedded(all, async (run) => {
+  await withEmbedded(serviceSettings, async (run) => {
     for (const [place, count] of passages.entries()) {
-      if (count > 0) await know(run, agents[place], count, { first: place * 100_000_000, ...options })
+      if (count > 0) await writeChunks(run, agents[place], count, { first: place * 100_000_000, ...options })
     }
   })
-  return { ...(await startSpoke(all)), ...agents[0], agents, variables: all }
+  return { ...(await startSpoke(serviceSettings)), ...agents[0], agents, variables: serviceSettings }
 }
 
 /** Works on the database of a service that has been stopped. */
@@ -201,7 +201,7 @@ export const withServer = async (url, use) => {
 }
 
 /**
- * Tells the planner of the rows that were written. An empty table is left as it is after a first start: analyzed, it would
+ * Updates the planner's statistics of the tables with rows. Empty tables are left out: after an analysis they would
  * have plans for no rows at all, which a connection keeps until the server analyzes the table by itself, a minute later.
  */
 const analyzeFilled = async (run) => {
@@ -211,7 +211,7 @@ const analyzeFilled = async (run) => {
   await run(`vacuum analyze ${rows.map(({ name }) => name).join(", ")}`)
 }
 
-/** On PostgreSQL and, where there is one, Redis, with an agent for each number of `passages`. */
+/** Starts Spoke on PostgreSQL and, if there is one, Redis, with an agent for each number of `passages`. */
 export const serverSpoke = async (
   model,
   { postgres, redis },
@@ -219,12 +219,12 @@ export const serverSpoke = async (
   { agent, args, folder, variables, ...options } = {}
 ) => {
   const url = await postgres.database(`spoke_${randomUUID().slice(0, 8)}`)
-  const all = settings(model, {
+  const serviceSettings = settings(model, {
     DATABASE_URL: url,
     ...(redis !== undefined && { REDIS_URL: redis.url }),
     ...variables
   })
-  const spoke = await startSpoke(all, args, folder)
+  const spoke = await startSpoke(serviceSettings, args, folder)
   const agents = await tenantOf(spoke.url, passages.length, owner, agent)
   await withServer(url, async (run) => {
     const { rows } = await run(
@@ -233,11 +233,11 @@ export const serverSpoke = async (
     const native = rows.length > 0
     if (native) await run("set session_replication_role = replica")
     for (const [place, count] of passages.entries()) {
-      if (count > 0) await know(run, agents[place], count, { first: place * 100_000_000, native, ...options })
+      if (count > 0) await writeChunks(run, agents[place], count, { first: place * 100_000_000, native, ...options })
     }
     await analyzeFilled(run)
   })
-  return { ...spoke, ...agents[0], agents, databaseUrl: url, variables: all }
+  return { ...spoke, ...agents[0], agents, databaseUrl: url, variables: serviceSettings }
 }
 
 export const keyHeader = ({ key }) => ({ "x-api-key": key })

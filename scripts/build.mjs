@@ -21,12 +21,12 @@ const manifest = JSON.parse(Fs.readFileSync(Path.join(root, "package.json"), "ut
 const peers = Object.keys(manifest.peerDependencies)
 
 /** Packages of Effect. Values of two copies of them cannot be mixed. */
-const effects = peers.filter((name) => name === "effect" || name.startsWith("@effect/"))
+const effectPackages = peers.filter((name) => name === "effect" || name.startsWith("@effect/"))
 
 /** Packages outside the bundle: dependencies, peers, and optional packages of other packages. */
 const external = [
   ...Object.keys(manifest.dependencies),
-  ...peers.filter((name) => !effects.includes(name)),
+  ...peers.filter((name) => !effectPackages.includes(name)),
   "@parcel/watcher",
   "bufferutil",
   "canvas",
@@ -35,7 +35,7 @@ const external = [
   "utf-8-validate"
 ]
 
-/** CommonJS packages in an ES module still call `require` for what node brings. */
+/** CommonJS packages in an ES module still call `require` for Node's own modules. */
 const banner = `import { createRequire as createRequireOfBundle } from "node:module"
 const require = createRequireOfBundle(import.meta.url)`
 
@@ -44,8 +44,8 @@ const assembler = fileURLToPath(new URL("wat.mjs", import.meta.url))
 const recorder = fileURLToPath(new URL("bundled.mjs", import.meta.url))
 
 /** Replaces linkedom's `css-select` with {@link selectors}. */
-const keptSelectors = {
-  name: "kept-selectors",
+const cachedSelectors = {
+  name: "cached-selectors",
   setup: ({ onResolve }) =>
     onResolve({ filter: /^css-select$/ }, ({ importer }) =>
       /[\\/]linkedom[\\/]/.test(importer) ? { path: selectors } : undefined
@@ -61,19 +61,19 @@ const filesBelow = (folder) =>
     : []
 
 /** `npm run build -- --maps` writes source maps for a debugger. The package has none. */
-const withMaps = process.argv.includes("--maps")
+const withSourceMaps = process.argv.includes("--maps")
 
 const inputHash = () => {
-  const hash = createHash("sha256").update(String(withMaps))
-  const own = [
+  const hash = createHash("sha256").update(String(withSourceMaps))
+  const tools = [
     fileURLToPath(import.meta.url),
     selectors,
     assembler,
     recorder,
     Path.join(root, "package-lock.json")
   ]
-  const programmed = filesBelow(source).filter((file) => !file.startsWith(ui))
-  for (const file of [...own, ...programmed]) {
+  const sources = filesBelow(source).filter((file) => !file.startsWith(ui))
+  for (const file of [...tools, ...sources]) {
     hash.update(`${Path.relative(root, file)}\n`).update(Fs.readFileSync(file))
   }
   return hash.digest("hex")
@@ -86,7 +86,7 @@ const programs = ["main.ts", "index.ts", "express.ts", "fastify.ts", "hono.ts", 
 )
 
 /** `spoke/effect`, which shares Effect's packages with the host. */
-const composed = [Path.join(source, "effect.ts")]
+const effectEntries = [Path.join(source, "effect.ts")]
 
 /** The client keeps its imports, so that the host's bundler can drop what it does not use. */
 const clients = ["client.ts", "client/Effect.ts"].map((name) => Path.join(source, name))
@@ -113,7 +113,7 @@ const bundle = async (entryPoints) => {
     bundle: true,
     format: "esm",
     target: "node20",
-    sourcemap: withMaps,
+    sourcemap: withSourceMaps,
     plugins: [watOfEsbuild],
     write: false,
     metafile: true,
@@ -125,14 +125,14 @@ const bundle = async (entryPoints) => {
     chunkNames: "chunk-[hash]",
     splitting: true,
     platform: "node",
-    plugins: [...common.plugins, keptSelectors],
+    plugins: [...common.plugins, cachedSelectors],
     banner: { js: banner },
     // A `require` of a missing package is in a try block of its caller.
     logOverride: { "require-resolve-not-external": "silent" }
   }
   const builds = [
     build({ ...forNode, entryPoints, external }),
-    build({ ...forNode, entryPoints: composed, external: [...external, ...effects] }),
+    build({ ...forNode, entryPoints: effectEntries, external: [...external, ...effectPackages] }),
     build({
       ...common,
       entryPoints: clients,
@@ -148,7 +148,7 @@ const bundle = async (entryPoints) => {
     root,
     built.flatMap(({ metafile }) => filesOfMetafile(metafile))
   )
-  // Chunks come before who imports them: an entry that is read while we write finds all it names.
+  // Chunks are written before the files that import them: an entry that is read meanwhile finds its imports.
   const written = outputFiles.toSorted(
     (a, b) => Number(b.path.includes("chunk-")) - Number(a.path.includes("chunk-"))
   )

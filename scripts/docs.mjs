@@ -10,7 +10,7 @@ import { filesOfMetafile } from "./bundled.mjs"
 import { root } from "./seed.mjs"
 
 const folder = Path.join(root, "docs")
-/** The start page: what to read, by reader. */
+/** The start page: it lists the guides by reader. */
 const start = "README"
 
 export const guideFiles = () =>
@@ -18,7 +18,7 @@ export const guideFiles = () =>
     .filter((name) => /\.(?:md|svg)$/.test(name))
     .map((name) => Path.join(folder, name))
 
-const escaped = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`)
+const escapeHtml = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`)
 
 /** The anchor of a heading, as Git hosts make it. */
 const anchorOf = (heading) =>
@@ -28,8 +28,8 @@ const anchorOf = (heading) =>
     .trim()
     .replace(/\s/gu, "-")
 
-/** The words of inline tokens, without marks. */
-const wordsOf = (token) =>
+/** The text of inline tokens, without formatting. */
+const plainText = (token) =>
   (token?.children ?? [])
     .filter(({ type }) => ["text", "code_inline", "softbreak"].includes(type))
     .map(({ content, type }) => (type === "softbreak" ? " " : content))
@@ -60,16 +60,16 @@ const guide = (name, pictures) => {
   const sections = []
   tokens.forEach((token, place) => {
     if (token.type === "heading_open") {
-      const heading = wordsOf(tokens[place + 1])
+      const heading = plainText(tokens[place + 1])
       const anchor = anchorOf(heading)
       token.attrSet("id", anchor)
       sections.push({ heading, anchor: sections.length === 0 ? "" : anchor, text: "" })
     }
     const section = sections.at(-1)
     if (section !== undefined && token.type === "inline" && tokens[place - 1]?.type !== "heading_open")
-      section.text += ` ${wordsOf(token)}`
+      section.text += ` ${plainText(token)}`
     if (section !== undefined && token.type === "fence") section.text += ` ${token.content}`
-    // An empty cell of the head is no header.
+    // An empty cell in a table's head is no header.
     if (token.type === "th_open" && tokens[place + 1].content === "")
       for (const cell of [token, tokens[place + 2]]) cell.tag = "td"
     if (token.type !== "inline") return
@@ -87,8 +87,8 @@ const guide = (name, pictures) => {
   })
   markdown.renderer.rules.table_open = () => '<div class="table" tabindex="0"><table>'
   markdown.renderer.rules.table_close = () => "</table></div>"
-  markdown.renderer.rules.fence = (all, place) =>
-    `<pre tabindex="0"><code>${escaped(all[place].content)}</code></pre>`
+  markdown.renderer.rules.fence = (fenceTokens, place) =>
+    `<pre tabindex="0"><code>${escapeHtml(fenceTokens[place].content)}</code></pre>`
   return {
     title: sections[0]?.heading ?? name,
     html: markdown.renderer.render(tokens, markdown.options, {}),
@@ -97,7 +97,7 @@ const guide = (name, pictures) => {
 }
 
 /** The guides by reader, as the start page lists them, each once for each reader. */
-const contents = (guides) =>
+const guidesByReader = (guides) =>
   Fs.readFileSync(Path.join(folder, `${start}.md`), "utf8")
     .split(/^## /m)
     .slice(1)
@@ -110,11 +110,11 @@ const contents = (guides) =>
 
 const page = ({ body, current, guides, mark, script, style, title }) => {
   const link = (href, text) =>
-    `<li><a href="${href}"${href === current ? ' aria-current="page"' : ""}>${escaped(text)}</a></li>`
-  const readers = contents(guides)
+    `<li><a href="${href}"${href === current ? ' aria-current="page"' : ""}>${escapeHtml(text)}</a></li>`
+  const readers = guidesByReader(guides)
     .map(
       ({ names, reader }) =>
-        `<h2>${escaped(reader)}</h2><ul>${names
+        `<h2>${escapeHtml(reader)}</h2><ul>${names
           .map((name) => link(`/docs/guide/${name}`, guides.get(name).title))
           .join("")}</ul>`
     )
@@ -125,7 +125,7 @@ const page = ({ body, current, guides, mark, script, style, title }) => {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${escaped(title)} · Spoke</title>
+<title>${escapeHtml(title)} · Spoke</title>
 <link rel="icon" href="/assets/${mark}">
 <link rel="stylesheet" href="/assets/${style}">
 <script src="/assets/${script}" defer></script>
@@ -148,7 +148,7 @@ ${readers}
 `
 }
 
-/** The name of a file of the dashboard in `outDir`, which has been written before: one file for both. */
+/** The name of a file in `outDir` that the dashboard's build has written, and that the documentation shares. */
 const shared = (outDir, pattern) => {
   const found = Fs.readdirSync(outDir).filter((name) => pattern.test(name))
   if (found.length !== 1) throw new Error(`${found.length} files of the dashboard are named ${pattern}.`)
@@ -184,7 +184,7 @@ export const buildDocs = async (outDir) => {
     metafile: true
   })
   const names = Object.keys(built.metafile.outputs).map((name) => Path.basename(name))
-  const written = (extension) => names.find((name) => name.endsWith(extension))
+  const fileNamed = (extension) => names.find((name) => name.endsWith(extension))
 
   const pictures = new Map(
     guideFiles()
@@ -204,7 +204,7 @@ export const buildDocs = async (outDir) => {
       .map((name) => [name, guide(name, pictures)])
   )
   const mark = shared(outDir, /^mark-.*\.svg$/)
-  const common = { guides, mark, script: written(".js"), style: written(".css") }
+  const common = { guides, mark, script: fileNamed(".js"), style: fileNamed(".css") }
   const write = (name, parts) => Fs.writeFileSync(Path.join(outDir, name), page({ ...common, ...parts }))
   for (const [name, { html, title }] of guides) {
     const current = name === start ? "/docs/guide" : `/docs/guide/${name}`

@@ -1,7 +1,7 @@
 /**
- * Names the images of deploy/images.env by digest. A tag may mean another image tomorrow; a digest never does.
+ * Names the images of deploy/images.env by digest. A tag can come to mean another image, a digest cannot.
  *
- *   node scripts/images.mjs pin              asks their registries, with skopeo, and writes the digests of today
+ *   node scripts/images.mjs pin              asks their registries, with skopeo, and writes the current digests
  *   node scripts/images.mjs check            fails if one has no digest
  *   node scripts/images.mjs build TAG        builds the image of a release: fails if a base image has no digest
  *
@@ -21,15 +21,15 @@ const { positionals, values } = parseArgs({
 const [command, tag] = positionals
 const text = Fs.readFileSync(values.file, "utf8")
 const images = Array.from(text.matchAll(/^([A-Z]+_IMAGE)=(\S+)$/gmu), ([, name, image]) => ({ name, image }))
-const base = ["NODE_IMAGE", "RUNTIME_IMAGE"]
+const baseNames = ["NODE_IMAGE", "RUNTIME_IMAGE"]
 
 const isPinned = ({ image }) => /@sha256:[0-9a-f]{64}$/u.test(image)
 
-/** Fails and names those of `some` that have no digest. */
-const check = (some) => {
-  const loose = some.filter((one) => !isPinned(one))
-  for (const { image, name } of loose) console.error(`${name} has no digest: ${image}`)
-  if (loose.length === 0) return
+/** Fails and names those of `selected` that have no digest. */
+const check = (selected) => {
+  const unpinned = selected.filter((image) => !isPinned(image))
+  for (const { image, name } of unpinned) console.error(`${name} has no digest: ${image}`)
+  if (unpinned.length === 0) return
   console.error("Run `node scripts/images.mjs pin` where the registries can be reached.")
   process.exit(1)
 }
@@ -55,11 +55,11 @@ const pin = () => {
 
 const build = () => {
   if (tag === undefined) throw new Error("Name the tag of the image.")
-  const own = images.filter(({ name }) => base.includes(name))
-  check(own)
-  const given = own.flatMap(({ image, name }) => ["--build-arg", `${name}=${image}`])
+  const baseImages = images.filter(({ name }) => baseNames.includes(name))
+  check(baseImages)
+  const buildArgs = baseImages.flatMap(({ image, name }) => ["--build-arg", `${name}=${image}`])
   const tool = process.env.CONTAINER_TOOL ?? "docker"
-  execFileSync(tool, ["build", ...given, "--tag", tag, root], { stdio: "inherit" })
+  execFileSync(tool, ["build", ...buildArgs, "--tag", tag, root], { stdio: "inherit" })
 }
 
 if (command === "pin") pin()

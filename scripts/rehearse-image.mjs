@@ -31,7 +31,7 @@ const root = Path.join(import.meta.dirname, "..")
 const folder = Path.resolve(values.folder ?? Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-image-")))
 const maxBytes = 250e6
 const began = performance.now()
-const say = (text) =>
+const log = (text) =>
   process.stdout.write(`${((performance.now() - began) / 1_000).toFixed(0).padStart(4)} s  ${text}\n`)
 
 const run = (command, args, options = {}) =>
@@ -45,7 +45,7 @@ const run = (command, args, options = {}) =>
 const storage = ["--root", Path.join(folder, "storage"), "--runroot", Path.join(folder, "run")]
 const buildah = (command, ...args) => run("buildah", [...storage, command, ...args])
 
-/** What the base image of C programs consists of. */
+/** The packages of the base image for C programs. */
 const runtimePackages = [
   "base-files",
   "ca-certificates",
@@ -72,7 +72,7 @@ const cached = (name, make) => {
   return path
 }
 
-/** Packages of this Debian, unpacked without running anything of them, with a record of each as dpkg would have it. */
+/** Packages of this Debian, unpacked without running anything of them, with a record of each as dpkg writes it. */
 const runtime = () =>
   cached("runtime", (rootfs) => {
     const debs = `${rootfs}.debs`
@@ -100,7 +100,7 @@ const runtime = () =>
     Fs.chmodSync(Path.join(rootfs, "tmp"), 0o1777)
   })
 
-/** A Debian with a shell, Node and npm, and this machine's way to the registry of npm. */
+/** A Debian with a shell, Node and npm, and this machine's settings for npm's registry. */
 const node = () =>
   cached("node", (rootfs) => {
     const sources = ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"].find(Fs.existsSync)
@@ -139,7 +139,7 @@ const node = () =>
 
 const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-/** Makes an image of one layer. */
+/** Creates an image of one layer. */
 const imageOf = (name, rootfs) => {
   const container = buildah("from", "scratch").trim()
   buildah("add", "--quiet", container, rootfs, "/")
@@ -159,7 +159,7 @@ const freePort = () =>
     })
   })
 
-const until = async (what, seconds, probe) => {
+const waitFor = async (what, seconds, probe) => {
   const end = performance.now() + seconds * 1_000
   for (;;) {
     const found = await probe().catch(() => undefined)
@@ -175,7 +175,7 @@ const filesBelow = (place) =>
     .map((entry) => Path.join(entry.parentPath, entry.name))
 
 /** Every installed package is in the bill of materials, and the other way round. */
-const compared = (mounted) => {
+const checkBillOfMaterials = (mounted) => {
   const read = (name) => JSON.parse(Fs.readFileSync(Path.join(mounted, "spoke", name), "utf8"))
   const bom = read("dist/sbom.cdx.json")
   const isBundled = ({ properties = [] }) => properties.some(({ name }) => name === "cdx:npm:package:bundled")
@@ -192,7 +192,7 @@ const compared = (mounted) => {
   if (unlisted.length + absent.length > 0)
     throw new Error(`Not in the bill of materials: ${unlisted.join()}. Not in the image: ${absent.join()}.`)
   const count = (start) => bom.components.filter(({ purl }) => purl.startsWith(start)).length
-  say(
+  log(
     `the bill of materials has ${count("pkg:npm/")} packages of npm, ${count("pkg:deb/")} of Debian and Node ${bom.components.find(({ name }) => name === "node").version}`
   )
 }
@@ -235,7 +235,7 @@ const documents = async () => {
 }
 
 /** Uses the service as its first users do. */
-const walk = async (ask, key) => {
+const useService = async (ask, key) => {
   const headers = { "x-api-key": key }
   const post = async (place, body) =>
     JSON.parse(
@@ -245,26 +245,26 @@ const walk = async (ask, key) => {
         body: JSON.stringify(body)
       })
     ).data
-  await until("The sample source", 60, async () => {
+  await waitFor("The sample source", 60, async () => {
     const { citations } = await post("/v1/chat", { message: "How do I add a source?" })
     return citations.length > 0 || undefined
   })
-  say("it answers from its own documentation")
+  log("it answers from its own documentation")
   for (const { bytes, name, says } of await documents()) {
     const form = new FormData()
     form.set("name", name)
     form.set("file", new Blob([bytes]), name)
     await ask("/v1/sources/upload", { method: "POST", headers, body: form })
-    await until(`Reading ${name}`, 180, async () => {
+    await waitFor(`Reading ${name}`, 180, async () => {
       const { chunks } = await post("/v1/retrieve", { query: says, topK: 20 })
       return chunks.some(({ text }) => text.includes(says)) || undefined
     })
-    say(`it has read ${name}`)
+    log(`it has read ${name}`)
   }
   for (const place of ["/metrics", "/widget.js", "/app/", "/docs", "/openapi.json"]) await ask(place)
 }
 
-/** Starts the image as it says, uses it, and ends it. */
+/** Starts the image with its own command, uses the service, and stops it. */
 const serve = async (container, mounted) => {
   const port = await freePort()
   const started = Date.now()
@@ -288,16 +288,16 @@ const serve = async (container, mounted) => {
     return text
   }
   try {
-    await until("The start", 120, async () => ((await ask("/readyz")) !== "" ? true : undefined))
-    say(`the server is ready, as user ${image.User}`)
-    const key = await until("The first key", 60, async () => /API key +(\S+)/u.exec(output)?.[1])
-    await walk(ask, key)
+    await waitFor("The start", 120, async () => ((await ask("/readyz")) !== "" ? true : undefined))
+    log(`the server is ready, as user ${image.User}`)
+    const key = await waitFor("The first key", 60, async () => /API key +(\S+)/u.exec(output)?.[1])
+    await useService(ask, key)
     const changed = filesBelow(mounted)
       .map((file) => file.slice(mounted.length))
       .filter((file) => !/^\/(?:data|tmp|proc|dev|sys|run|etc)\//u.test(file))
       .filter((file) => Fs.statSync(mounted + file).mtimeMs > started)
     if (changed.length > 0) throw new Error(`It writes outside of /data and /tmp: ${changed.join()}`)
-    say("it has written below /data and /tmp only")
+    log("it has written below /data and /tmp only")
   } catch (error) {
     process.kill(processOf(child.pid, command[0]), "SIGKILL")
     throw new Error(`${error.message}\n${output.slice(-3_000)}`)
@@ -305,17 +305,17 @@ const serve = async (container, mounted) => {
   process.kill(processOf(child.pid, command[0]), "SIGTERM")
   const [code] = await ended
   if (code !== 0) throw new Error(`It ended with ${code} on SIGTERM.\n${output.slice(-3_000)}`)
-  say("it has ended with 0 on SIGTERM")
+  log("it has ended with 0 on SIGTERM")
 }
 
 const build = (image) => {
   const runtimeImage = imageOf("localhost/runtime", runtime())
   const nodeImage = imageOf("localhost/node", node())
-  say("the base images are there: packages of Debian 12")
+  log("the base images are there: packages of Debian 12")
   const bases = [`RUNTIME_IMAGE=${runtimeImage}`, `NODE_IMAGE=${nodeImage}`]
   const given = bases.flatMap((one) => ["--build-arg", one])
   buildah("build", "--isolation", "chroot", "--layers=false", "--quiet", ...given, "--tag", image, root)
-  say("the image is built")
+  log("the image is built")
 }
 
 try {
@@ -325,15 +325,15 @@ try {
   const mounted = buildah("mount", container).trim()
   const bytes = bytesOf(mounted)
   const part = (name) => `${(bytesOf(Path.join(mounted, name)) / 1e6).toFixed(1)} MB ${name}`
-  say(
+  log(
     `it has ${(bytes / 1e6).toFixed(1)} MB: ${["usr/local/bin/node", "spoke/node_modules", "spoke/dist"].map(part).join(", ")}`
   )
   if (bytes > maxBytes) throw new Error(`${(bytes / 1e6).toFixed(1)} MB are more than ${maxBytes / 1e6} MB.`)
   for (const name of ["bin/sh", "usr/bin/apt-get", "usr/local/bin/npm"])
     if (Fs.existsSync(Path.join(mounted, name))) throw new Error(`The image has /${name}.`)
-  compared(mounted)
+  checkBillOfMaterials(mounted)
   await serve(container, mounted)
-  say("done")
+  log("done")
 } finally {
   if (!values.keep) {
     try {

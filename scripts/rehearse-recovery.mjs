@@ -1,7 +1,7 @@
 /**
- * Rehearses the recovery of docs/backup.md with a PostgreSQL server of its own, on the loopback address and in a folder that is
- * removed at the end: recovery to a point in time from a base backup and archived log, and failover to a standby. It ends with 1
- * where a row is missing or one too many is there.
+ * Rehearses the recovery of docs/backup.md with its own PostgreSQL server, on the loopback address and in a folder that
+ * is removed at the end: recovery to a point in time from a base backup and archived log, and failover to a standby. It
+ * ends with 1 where a row is missing or one too many is there.
  *
  *   node scripts/rehearse-recovery.mjs [folder of initdb and postgres]
  */
@@ -29,7 +29,7 @@ if (programs === undefined)
   throw new Error("No PostgreSQL was found: name the folder of initdb and postgres.")
 
 /** PostgreSQL refuses to run as root: another user runs it then. */
-const owner = () => {
+const postgresUser = () => {
   if (process.getuid?.() !== 0) return {}
   const [, , uid, gid] = (
     fs
@@ -43,15 +43,15 @@ const owner = () => {
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), "spoke-recovery-"))
 const archive = path.join(folder, "archive")
 fs.mkdirSync(archive)
-const account = owner()
+const account = postgresUser()
 if (account.uid !== undefined)
-  for (const one of [folder, archive]) fs.chownSync(one, account.uid, account.gid)
+  for (const place of [folder, archive]) fs.chownSync(place, account.uid, account.gid)
 const options = { ...account, cwd: folder, env: { LC_ALL: "C", TZ: "UTC" } }
 const tool = (name, args) =>
   promisify(execFile)(path.join(programs, name), args, { ...options, maxBuffer: 16_777_216 })
 
 const began = Date.now()
-const say = (text) => console.log(`${((Date.now() - began) / 1_000).toFixed(1).padStart(6)} s  ${text}`)
+const log = (text) => console.log(`${((Date.now() - began) / 1_000).toFixed(1).padStart(6)} s  ${text}`)
 
 const freePort = async () => {
   const probe = createServer().listen(0, "127.0.0.1")
@@ -72,13 +72,13 @@ const query = async (url, text, values) => {
   }
 }
 
-/** Polls until it is true, for at most a minute. */
-const until = async (what, ask) => {
+/** Polls until `ask` returns true, for at most a minute. */
+const waitUntil = async (what, ask) => {
   for (let tries = 0; tries < 600; tries++) {
     if (await ask().catch(() => false)) return
     await delay(100)
   }
-  throw new Error(`Waited in vain until ${what}.`)
+  throw new Error(`Waited a minute, but not yet: ${what}.`)
 }
 
 const running = new Set()
@@ -88,15 +88,15 @@ const start = async (data, settings = {}) => {
   const port = await freePort()
   const all = { port, listen_addresses: "127.0.0.1", unix_socket_directories: "", ...settings }
   const args = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`])
-  const log = fs.openSync(path.join(folder, `${path.basename(data)}.log`), "a")
+  const logFile = fs.openSync(path.join(folder, `${path.basename(data)}.log`), "a")
   const child = spawn(path.join(programs, "postgres"), ["-D", data, ...args], {
     ...options,
-    stdio: ["ignore", log, log]
+    stdio: ["ignore", logFile, logFile]
   })
   running.add(child)
   const ended = once(child, "exit").then(() => running.delete(child))
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`
-  await until(`${path.basename(data)} answers`, () => {
+  await waitUntil(`${path.basename(data)} answers`, () => {
     if (child.exitCode !== null)
       throw new Error(fs.readFileSync(path.join(folder, `${path.basename(data)}.log`), "utf8"))
     return query(url, "select 1").then(() => true)
@@ -109,7 +109,7 @@ const start = async (data, settings = {}) => {
       child.kill("SIGKILL")
       await ended
       // Its child processes end once they notice. Before that a new server would refuse to start.
-      await until("its processes have ended", async () => !fs.existsSync(`/proc/${child.pid}`))
+      await waitUntil("its processes have ended", async () => !fs.existsSync(`/proc/${child.pid}`))
       await delay(1_000)
     },
     stop: async () => {
@@ -134,10 +134,10 @@ const rowsOf = async (url) =>
     ).map(({ count, name }) => [name, count])
   )
 
-const expected = (found, wanted) => {
-  const [is, should] = [found, wanted].map((one) => JSON.stringify(Object.entries(one).toSorted()))
+const expectRows = (found, wanted) => {
+  const [is, should] = [found, wanted].map((rows) => JSON.stringify(Object.entries(rows).toSorted()))
   if (is !== should) throw new Error(`Rows are ${is}, not ${should}.`)
-  say(`rows are ${JSON.stringify(found)}, as they should be`)
+  log(`rows are ${JSON.stringify(found)}, as they should be`)
 }
 
 const recovery = async () => {
@@ -150,7 +150,7 @@ const recovery = async () => {
     archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f`
   })
   const { server_version: version } = (await query(primary.url, "show server_version"))[0]
-  say(`PostgreSQL ${version} archives its log`)
+  log(`PostgreSQL ${version} archives its log`)
   execFileSync(process.execPath, [path.join(root, "bin/spoke.mjs"), "migrate"], {
     env: {
       PATH: process.env.PATH,
@@ -159,7 +159,7 @@ const recovery = async () => {
     },
     stdio: ["ignore", "ignore", "inherit"]
   })
-  say("spoke migrate made the tables")
+  log("spoke migrate made the tables")
   await addRows(primary.url, "before", 10)
   const base = path.join(folder, "base")
   await tool("pg_basebackup", [
@@ -174,38 +174,38 @@ const recovery = async () => {
     "-c",
     "fast"
   ])
-  say("base backup taken, with 10 rows in it")
+  log("base backup taken, with 10 rows in it")
   await addRows(primary.url, "after", 10)
   await delay(1_100)
   const [{ moment }] = await query(primary.url, "select clock_timestamp()::text as moment")
   await delay(1_100)
-  say(`10 rows more; the moment to go back to is ${moment}`)
+  log(`10 rows more; the moment to go back to is ${moment}`)
   await addRows(primary.url, "mistake", 10)
   const [{ file }] = await query(primary.url, "select pg_walfile_name(pg_switch_wal()) as file")
-  await until("the log is archived", async () => fs.existsSync(path.join(archive, file)))
-  say(`10 rows that are the mistake; ${fs.readdirSync(archive).length} files of log are archived`)
+  await waitUntil("the log is archived", async () => fs.existsSync(path.join(archive, file)))
+  log(`10 rows that are the mistake; ${fs.readdirSync(archive).length} files of log are archived`)
   await primary.kill()
-  say("the server was killed with SIGKILL, and its data is given up")
+  log("the server was killed with SIGKILL, and its data is given up")
   fs.rmSync(data, { recursive: true, force: true })
-  const back = Date.now()
+  const recoveryStarted = Date.now()
   const restored = path.join(folder, "restored")
   execFileSync("cp", ["-a", base, restored])
   fs.writeFileSync(path.join(restored, "recovery.signal"), "", { mode: 0o600 })
   if (account.uid !== undefined)
     fs.chownSync(path.join(restored, "recovery.signal"), account.uid, account.gid)
-  const again = await start(restored, {
+  const recovered = await start(restored, {
     restore_command: `cp ${archive}/%f %p`,
     recovery_target_time: moment,
     recovery_target_action: "promote"
   })
-  await until("it takes writes", async () => {
-    const [{ recovering }] = await query(again.url, "select pg_is_in_recovery() as recovering")
+  await waitUntil("it takes writes", async () => {
+    const [{ recovering }] = await query(recovered.url, "select pg_is_in_recovery() as recovering")
     return !recovering
   })
-  say(`restored to that moment in ${((Date.now() - back) / 1_000).toFixed(1)} s, and it takes writes`)
-  expected(await rowsOf(again.url), { before: 10, after: 10 })
-  await addRows(again.url, "later", 1)
-  return again
+  log(`restored to that moment in ${((Date.now() - recoveryStarted) / 1_000).toFixed(1)} s, and it takes writes`)
+  expectRows(await rowsOf(recovered.url), { before: 10, after: 10 })
+  await addRows(recovered.url, "later", 1)
+  return recovered
 }
 
 /** Kills `primary` during writes and checks that the standby has all acknowledged rows. */
@@ -227,14 +227,14 @@ const failover = async (primary) => {
   const standby = await start(data, { cluster_name: "standby" })
   await query(primary.url, "alter system set synchronous_standby_names = 'standby'")
   await query(primary.url, "select pg_reload_conf()")
-  await until("the standby is synchronous", async () => {
+  await waitUntil("the standby is synchronous", async () => {
     const [row] = await query(primary.url, "select sync_state from pg_stat_replication")
     return row?.sync_state === "sync"
   })
-  say("a standby follows, and commits wait for it")
+  log("a standby follows, and commits wait for it")
   let acknowledged = 0
   let isOver = false
-  const writing = (async () => {
+  const writes = (async () => {
     while (!isOver) {
       await query(primary.url, "insert into tenants (id, name) values ($1, 'drill')", [
         `ten_drill_${acknowledged + 1}`
@@ -242,27 +242,27 @@ const failover = async (primary) => {
       acknowledged++
     }
   })().catch(() => {})
-  await until("rows are written", async () => acknowledged >= 50)
+  await waitUntil("rows are written", async () => acknowledged >= 50)
   await primary.kill()
   isOver = true
-  await writing
-  const lost = Date.now()
-  say(`the primary was killed with SIGKILL while it took writes, of which ${acknowledged} were acknowledged`)
+  await writes
+  const failoverStarted = Date.now()
+  log(`the primary was killed with SIGKILL while it took writes, of which ${acknowledged} were acknowledged`)
   await query(standby.url, "select pg_promote(true, 60)")
-  say(`the standby takes writes ${((Date.now() - lost) / 1_000).toFixed(1)} s later`)
+  log(`the standby takes writes ${((Date.now() - failoverStarted) / 1_000).toFixed(1)} s later`)
   const { drill = 0, ...others } = await rowsOf(standby.url)
   // One more row may have been written without an acknowledgement.
   if (drill < acknowledged || drill > acknowledged + 1)
     throw new Error(`${drill} rows are there, of ${acknowledged} that were acknowledged.`)
-  say(`all ${acknowledged} rows that were acknowledged are there`)
-  expected(others, { before: 10, after: 10, later: 1 })
+  log(`all ${acknowledged} rows that were acknowledged are there`)
+  expectRows(others, { before: 10, after: 10, later: 1 })
   await query(standby.url, "alter system reset synchronous_standby_names")
   await standby.stop()
 }
 
 try {
   await failover(await recovery())
-  say("done")
+  log("done")
 } finally {
   for (const child of running) child.kill("SIGKILL")
   await delay(500)

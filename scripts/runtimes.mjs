@@ -25,24 +25,24 @@ const programs = {
   }
 }
 
-for (const [name, { file, package: wanted }] of Object.entries(programs)) {
-  const own = Path.resolve(folder, "packages", name)
-  Fs.mkdirSync(own, { recursive: true })
-  Fs.writeFileSync(Path.join(own, "package.json"), "{}")
+for (const [name, { file, package: specifiers }] of Object.entries(programs)) {
+  const packageFolder = Path.resolve(folder, "packages", name)
+  Fs.mkdirSync(packageFolder, { recursive: true })
+  Fs.writeFileSync(Path.join(packageFolder, "package.json"), "{}")
   try {
     execFileSync(
       "npm",
-      ["install", "--prefer-offline", "--no-audit", "--no-fund", "--silent", ...[wanted].flat()],
+      ["install", "--prefer-offline", "--no-audit", "--no-fund", "--silent", ...[specifiers].flat()],
       {
-        cwd: own
+        cwd: packageFolder
       }
     )
   } catch {
-    console.error(`${name}: ${wanted} cannot be installed here`)
+    console.error(`${name}: ${specifiers} cannot be installed here`)
     continue
   }
   const link = Path.resolve(folder, name)
   Fs.rmSync(link, { force: true })
-  Fs.symlinkSync(Path.join(own, file), link)
+  Fs.symlinkSync(Path.join(packageFolder, file), link)
   console.log(`${name}: ${link}`)
 }

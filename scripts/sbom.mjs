@@ -41,20 +41,20 @@ const installedNames = (inImage) => [
 const closure = (bom, names) => {
   const needs = new Map(bom.dependencies.map(({ dependsOn = [], ref }) => [ref, dependsOn]))
   const nameOf = new Map(bom.components.map((component) => [component["bom-ref"], component.name]))
-  const open = (needs.get(bom.metadata.component["bom-ref"]) ?? []).filter((ref) =>
+  const pending = (needs.get(bom.metadata.component["bom-ref"]) ?? []).filter((ref) =>
     names.includes(nameOf.get(ref))
   )
-  const found = new Set(open)
-  for (const ref of open)
+  const found = new Set(pending)
+  for (const ref of pending)
     for (const next of needs.get(ref) ?? []) {
-      if (!found.has(next)) open.push(next)
+      if (!found.has(next)) pending.push(next)
       found.add(next)
     }
   return found
 }
 
 /** Components for the records of dpkg below `folder`: one file, or a file for each package (status.d). */
-const ofDebian = (folder) => {
+const debianComponents = (folder) => {
   const files = ["status", "status.d"]
     .map((name) => Path.join(folder, name))
     .filter((name) => Fs.existsSync(name))
@@ -92,7 +92,7 @@ const { positionals, values } = parseArgs({ allowPositionals: true, options: { i
 const inImage = values.image !== undefined
 const [file = Path.join(dist, "sbom.cdx.json")] = positionals
 
-const whole = JSON.parse(
+const allPackages = JSON.parse(
   execFileSync("npm", ["sbom", "--sbom-format=cyclonedx", "--package-lock-only"], {
     cwd: root,
     encoding: "utf8",
@@ -100,9 +100,9 @@ const whole = JSON.parse(
   })
 )
 const inBundle = bundled()
-const beside = closure(whole, installedNames(inImage))
-const shipped = whole.components
-  .filter((component) => inBundle.has(component["bom-ref"]) || beside.has(component["bom-ref"]))
+const installed = closure(allPackages, installedNames(inImage))
+const shipped = allPackages.components
+  .filter((component) => inBundle.has(component["bom-ref"]) || installed.has(component["bom-ref"]))
   .map((component) => ({
     ...component,
     // npm names a package by its alias, if it has one.
@@ -111,18 +111,18 @@ const shipped = whole.components
   }))
 const missing = [...inBundle].filter((ref) => !shipped.some((component) => component["bom-ref"] === ref))
 if (missing.length > 0) throw new Error(`npm does not know what is in the bundles: ${missing.join(", ")}`)
-const system = inImage ? [nodeComponent(), ...ofDebian(values.image)] : []
+const system = inImage ? [nodeComponent(), ...debianComponents(values.image)] : []
 if (inImage && system.length === 1) throw new Error(`No packages of the base image in ${values.image}.`)
 
-const { component } = whole.metadata
-const kept = new Set([component, ...shipped].map((one) => one["bom-ref"]))
-const dependencies = whole.dependencies
-  .filter(({ ref }) => kept.has(ref))
-  .map(({ dependsOn = [], ref }) => ({ ref, dependsOn: dependsOn.filter((one) => kept.has(one)) }))
+const { component } = allPackages.metadata
+const listed = new Set([component, ...shipped].map((one) => one["bom-ref"]))
+const dependencies = allPackages.dependencies
+  .filter(({ ref }) => listed.has(ref))
+  .map(({ dependsOn = [], ref }) => ({ ref, dependsOn: dependsOn.filter((one) => listed.has(one)) }))
 const bom = {
-  ...whole,
+  ...allPackages,
   metadata: {
-    ...whole.metadata,
+    ...allPackages.metadata,
     lifecycles: [{ phase: "build" }],
     component: { ...component, name: manifest.name, type: inImage ? "container" : "application" }
   },

@@ -31,9 +31,9 @@ export const seedHash = () => {
 /** Replaces a file atomically, so that a concurrent reader gets the old or the new one. */
 export const replaceFile = (path, contents) => {
   Fs.mkdirSync(Path.dirname(path), { recursive: true })
-  const fresh = `${path}.${process.pid}`
-  Fs.writeFileSync(fresh, contents)
-  Fs.renameSync(fresh, path)
+  const temporary = `${path}.${process.pid}`
+  Fs.writeFileSync(temporary, contents)
+  Fs.renameSync(temporary, path)
 }
 
 /** The path of the archive if it is up to date. */
@@ -51,11 +51,11 @@ export const ensureSeed = async () => {
   if (currentSeed() !== undefined) return
   const hash = seedHash()
   const { build } = await import("esbuild")
-  const maker = Path.join(dist, `seed-maker.${process.pid}.mjs`)
+  const seedProgram = Path.join(dist, `seed-maker.${process.pid}.mjs`)
   try {
     await build({
       entryPoints: [Path.join(root, "src/store/database/Seed.ts")],
-      outfile: maker,
+      outfile: seedProgram,
       bundle: true,
       platform: "node",
       format: "esm",
@@ -63,10 +63,10 @@ export const ensureSeed = async () => {
       packages: "external",
       logLevel: "error"
     })
-    const { seed } = await import(pathToFileURL(maker).href)
+    const { seed } = await import(pathToFileURL(seedProgram).href)
     replaceFile(Path.join(dist, "seed.tgz"), await seed(migrations))
     replaceFile(Path.join(dist, "seed.json"), JSON.stringify({ hash }))
   } finally {
-    Fs.rmSync(maker, { force: true })
+    Fs.rmSync(seedProgram, { force: true })
   }
 }

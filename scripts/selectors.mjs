@@ -5,53 +5,53 @@
  */
 import { compile as compileNew } from "css-select"
 
-/** Maximum number of cached selectors, because pages can contain their own. */
-const mostKept = 500
-const longestKept = 10_000
+/** Pages can contain selectors of their own. */
+const maxCached = 500
+const maxSelectorLength = 10_000
 
 /**
  * A selector compiled from a condition on an ancestor, or from most pseudo-classes, caches results for its document.
  * Selectors with neither depend only on the element that they are tested against.
  */
-const remembers = /[^\s>+~,][ \t\n\r\f]+[^\s>+~,]|:(?!not\()/
-/** One selector of a list. A comma in quotes is part of it. */
-const one = /(?:[^,"']|"[^"]*"|'[^']*')+/g
+const dependsOnDocument = /[^\s>+~,][ \t\n\r\f]+[^\s>+~,]|:(?!not\()/
+/** One selector of a comma-separated list. A comma in quotes is part of it. */
+const listEntry = /(?:[^,"']|"[^"]*"|'[^']*')+/g
 
-/** The cacheable selectors and the rest. Either may be empty. */
-const split = (selector) => {
-  if (!remembers.test(selector)) return { lasting: selector, rest: "" }
-  const parts = selector.match(one) ?? []
-  if (/[(\\]/.test(selector) || parts.join(",") !== selector) return { lasting: "", rest: selector }
+/** Divides a list into the cacheable selectors and the rest. Either may be empty. */
+const splitCacheable = (selector) => {
+  if (!dependsOnDocument.test(selector)) return { cacheable: selector, rest: "" }
+  const parts = selector.match(listEntry) ?? []
+  if (/[(\\]/.test(selector) || parts.join(",") !== selector) return { cacheable: "", rest: selector }
   return {
-    lasting: parts.filter((part) => !remembers.test(part)).join(","),
-    rest: parts.filter((part) => remembers.test(part)).join(",")
+    cacheable: parts.filter((part) => !dependsOnDocument.test(part)).join(","),
+    rest: parts.filter((part) => dependsOnDocument.test(part)).join(",")
   }
 }
 
-const kept = { html: new Map(), xml: new Map() }
+const cache = { html: new Map(), xml: new Map() }
 
-const keep = (selector, options) => {
-  const made = split(selector)
+const compileCacheable = (selector, options) => {
+  const parts = splitCacheable(selector)
   return {
-    ...made,
-    test: made.lasting === "" ? undefined : compileNew(made.lasting, options)
+    ...parts,
+    test: parts.cacheable === "" ? undefined : compileNew(parts.cacheable, options)
   }
 }
 
-/** As `compile` of css-select, for linkedom's calls. */
+/** Replaces `compile` of css-select for linkedom's calls. */
 export const compile = (selector, options) => {
-  if (options.context !== undefined || selector.length > longestKept) return compileNew(selector, options)
-  const known = options.xmlMode ? kept.xml : kept.html
-  let found = known.get(selector)
-  if (found === undefined) {
-    found = keep(selector, options)
-    if (known.size < mostKept) known.set(selector, found)
+  if (options.context !== undefined || selector.length > maxSelectorLength) return compileNew(selector, options)
+  const cached = options.xmlMode ? cache.xml : cache.html
+  let entry = cached.get(selector)
+  if (entry === undefined) {
+    entry = compileCacheable(selector, options)
+    if (cached.size < maxCached) cached.set(selector, entry)
   }
-  const { rest, test } = found
+  const { rest, test } = entry
   if (rest === "") return test
-  const fresh = compileNew(rest, options)
-  return test === undefined ? fresh : (element) => test(element) || fresh(element)
+  const testRest = compileNew(rest, options)
+  return test === undefined ? testRest : (element) => test(element) || testRest(element)
 }
 
-/** As `is` of css-select. */
+/** Replaces `is` of css-select. */
 export const is = (element, selector, options) => compile(selector, options)(element)

@@ -8,15 +8,15 @@ import { buildAll } from "./build.mjs"
 import { root } from "./seed.mjs"
 import { longFiles } from "./suites.mjs"
 
-const given = process.argv.slice(2).filter((argument) => argument !== "--all")
-const hasFiles = given.some((argument) => !argument.startsWith("-"))
+const vitestArguments = process.argv.slice(2).filter((argument) => argument !== "--all")
+const hasFiles = vitestArguments.some((argument) => !argument.startsWith("-"))
 const isShort = !hasFiles && !process.argv.includes("--all")
 const excluded = isShort ? longFiles().map((file) => `--exclude=${file}`) : []
 
 await buildAll()
 const vitest = spawn(
   process.execPath,
-  [Path.join(root, "node_modules/vitest/vitest.mjs"), "run", ...excluded, ...given],
+  [Path.join(root, "node_modules/vitest/vitest.mjs"), "run", ...excluded, ...vitestArguments],
   { cwd: root, stdio: "inherit" }
 )
 // The terminal's own interrupt reaches the child by itself.

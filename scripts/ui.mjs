@@ -51,7 +51,7 @@ export const isUiStale = () => {
  */
 const dashboard = async (outDir) => {
   const { build } = await import("vite")
-  const before = process.env.NODE_ENV
+  const nodeEnv = process.env.NODE_ENV
   process.env.NODE_ENV = "production"
   try {
     const built = await build({
@@ -61,8 +61,8 @@ const dashboard = async (outDir) => {
     })
     return filesOfRollup(built)
   } finally {
-    if (before === undefined) delete process.env.NODE_ENV
-    else process.env.NODE_ENV = before
+    if (nodeEnv === undefined) delete process.env.NODE_ENV
+    else process.env.NODE_ENV = nodeEnv
   }
 }
 
@@ -108,16 +108,16 @@ const compress = (folder) => {
 export const buildUi = async () => {
   if (!isUiStale()) return
   const hash = inputHash()
-  const fresh = `${target}.${process.pid}`
+  const tempFolder = `${target}.${process.pid}`
   try {
-    const files = [...(await dashboard(fresh)), ...(await widget(fresh)), ...(await buildDocs(fresh))]
-    compress(fresh)
+    const files = [...(await dashboard(tempFolder)), ...(await widget(tempFolder)), ...(await buildDocs(tempFolder))]
+    compress(tempFolder)
     // The old folder is removed only after the new one is complete.
     Fs.rmSync(target, { recursive: true, force: true })
-    Fs.renameSync(fresh, target)
+    Fs.renameSync(tempFolder, target)
     replaceFile(recordFile, JSON.stringify({ hash, packages: packagesOf(root, files) }))
   } finally {
-    Fs.rmSync(fresh, { recursive: true, force: true })
+    Fs.rmSync(tempFolder, { recursive: true, force: true })
   }
 }
 

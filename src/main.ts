@@ -4,11 +4,11 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { maskProcessTitle } from "./app/cli/Hidden.ts"
+import { maskProcessTitle } from "./app/cli/MaskArguments.ts"
 import { flushed, ignoreClosedOutput } from "./app/cli/Output.ts"
 import { program } from "./app/cli/Program.ts"
 import { exitCode, installSignalHandlers } from "./app/cli/Signals.ts"
-import { failureCode } from "./app/cli/Words.ts"
+import { failureCode } from "./app/cli/FailureMessage.ts"
 
 /**
  * Garbage is collected when the heap is twice its size after the last collection. By default V8 lets a small heap grow

@@ -236,13 +236,13 @@ const checks = ["test", "bench", "scripts"].flatMap((folder) =>
 
 /** Exported for the tests of one part alone. */
 const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
-  "app/config/SecretFiles.ts": ["inFiles"],
+  "app/config/SecretFiles.ts": ["secretVariables"],
   "app/config/UnknownVariables.ts": ["unknownVariables"],
   "app/cli/Doctor.ts": ["examine"],
-  "app/cli/Hidden.ts": ["maskArguments"],
-  "app/cli/doctor/Database.ts": ["clockOf"],
-  "app/cli/doctor/Files.ts": ["spaceOf"],
-  "app/cli/doctor/Services.ts": ["redisOf"],
+  "app/cli/MaskArguments.ts": ["maskArguments"],
+  "app/cli/doctor/Database.ts": ["clockFinding"],
+  "app/cli/doctor/Files.ts": ["diskFinding"],
+  "app/cli/doctor/Services.ts": ["redisFindings"],
   "domain/agents/evaluation/Judge.ts": ["containsFact", "isRefusal"],
   "store/channels/InboundEvents.ts": ["encodeEvent"],
   "capabilities/VectorSearch/PgvectorRecall.ts": ["recallMetric"],
@@ -253,7 +253,7 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "http/Sse.ts": ["body", "wantsHeartbeatParts"],
   "http/realtime/RealtimeSocket.ts": ["untraced"],
   "http/system/Metrics.ts": ["exposition"],
-  "readers/Glob.ts": ["matchesGlob", "selector"],
+  "readers/Glob.ts": ["matchesGlob"],
   "readers/SitemapXml.ts": ["parseSitemap"],
   "search/Packer.ts": ["packMarkdown"],
   "store/Database.ts": ["layerMemory"],

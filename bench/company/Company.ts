@@ -74,17 +74,17 @@ const random = (seed: number) => {
   }
 }
 
-const listed = (words: string): ReadonlyArray<string> => words.split(" ")
+const splitWords = (words: string): ReadonlyArray<string> => words.split(" ")
 
-const materials = listed(
+const materials = splitWords(
   "brass oak copper linen granite willow amber bamboo cobalt velvet marble walnut pewter cedar slate cotton bronze ivory birch enamel"
 )
-const things = listed(
+const things = splitWords(
   "kettle ladder lantern hammock teapot compass basket mirror clock stool candle bucket trolley umbrella flute chest saddle canoe pillow bellows"
 )
-const places = listed("Harbourgate Millfield Northquay Oldbridge Rookery Southwell Tanyard Westcliff")
-const months = listed("January February March April June July September October")
-const days = listed("Monday Tuesday Wednesday Thursday Friday Saturday")
+const places = splitWords("Harbourgate Millfield Northquay Oldbridge Rookery Southwell Tanyard Westcliff")
+const months = splitWords("January February March April June July September October")
+const days = splitWords("Monday Tuesday Wednesday Thursday Friday Saturday")
 
 interface Template {
   readonly question: (name: string) => string
@@ -124,9 +124,9 @@ const templates: ReadonlyArray<Template> = [
   }
 ]
 
-const denied = {
-  said: (name: string) => `The ${name} may stand outdoors in winter.`,
-  other: (name: string) => `The ${name} may not stand outdoors in winter.`
+const outdoorsRule = {
+  allowed: (name: string) => `The ${name} may stand outdoors in winter.`,
+  forbidden: (name: string) => `The ${name} may not stand outdoors in winter.`
 }
 
 const services = (
@@ -159,33 +159,33 @@ export const makeCompany = (size: CompanySize, seed = 20): Company => {
     if (found === undefined) throw new Error("Nothing to pick from.")
     return found
   }
-  const other = <A>(from: ReadonlyArray<A>, than: A): A => pick(from.filter((one) => one !== than))
+  const pickOther = <A>(from: ReadonlyArray<A>, than: A): A => pick(from.filter((one) => one !== than))
   const names = materials.flatMap((material) => things.map((thing) => `${material} ${thing}`))
-  const extra = size.contradictions + size.duplicates
-  const own = size.pages - extra
-  if (own > names.length || extra + size.stale * 2 > own) throw new Error("There are not enough things.")
+  const contradictingAndCopied = size.contradictions + size.duplicates
+  const productCount = size.pages - contradictingAndCopied
+  if (productCount > names.length || contradictingAndCopied + size.stale * 2 > productCount) throw new Error("There are not enough things.")
   const chosen = Array.from(
-    { length: own },
+    { length: productCount },
     () => names.splice(Math.floor(next() * names.length), 1)[0] ?? ""
   )
   const pages: Array<Page> = []
   const known: Array<Expected> = []
-  const asked: Array<string> = []
+  const productQuestions: Array<string> = []
   const facts = chosen.map((name) => templates.map(({ values }) => ({ name, value: pick(values) })))
   const textOf = (name: string, values: ReadonlyArray<string>) =>
     [
       ...templates.map(({ statement }, place) => statement(name, values[place] ?? "")),
-      denied.said(name),
+      outdoorsRule.allowed(name),
       `It is made at ${pick(places)} by people who know the ${name} well.`
     ].join(" ")
   // The last pages are old: first those that do not help, then those that do.
-  const firstOld = own - size.stale * 2
+  const firstOld = productCount - size.stale * 2
   for (const [place, name] of chosen.entries()) {
     const values = (facts[place] ?? []).map(({ value }) => value)
     const daysOld = place >= firstOld ? 300 + Math.floor(next() * 200) : Math.floor(next() * 60)
     pages.push({ name, text: `# ${name}\n\n${textOf(name, values)}`, daysOld })
     for (const [at, { question }] of templates.entries()) {
-      asked.push(question(name))
+      productQuestions.push(question(name))
       known.push({ question: question(name), fact: values[at] ?? "" })
     }
   }
@@ -195,7 +195,7 @@ export const makeCompany = (size: CompanySize, seed = 20): Company => {
     const template = templates[kind]
     const value = facts[place]?.[kind]?.value ?? ""
     const said =
-      template === undefined ? denied.other(name) : template.restated(name, other(template.values, value))
+      template === undefined ? outdoorsRule.forbidden(name) : template.restated(name, pickOther(template.values, value))
     const page = `${name} notes`
     pages.push({ name: page, text: `Notes of the shop floor at ${pick(places)}. ${said}`, daysOld: 10 })
     return [name, page] as const
@@ -220,8 +220,8 @@ export const makeCompany = (size: CompanySize, seed = 20): Company => {
   })
   if (gaps.length < size.gaps) throw new Error("There are not enough services.")
   const askings: Array<Asking> = []
-  const ofGaps = Math.max(size.gaps * 4, Math.floor(size.conversations * gapShare))
-  for (let count = 0; count < ofGaps; count++) {
+  const gapQuestionCount = Math.max(size.gaps * 4, Math.floor(size.conversations * gapShare))
+  for (let count = 0; count < gapQuestionCount; count++) {
     const gap = count % size.gaps
     const wordings = gaps[gap]?.wordings ?? []
     const question = wordings[Math.floor(count / size.gaps) % wordings.length] ?? ""
@@ -241,7 +241,7 @@ export const makeCompany = (size: CompanySize, seed = 20): Company => {
     // Few replies are rated, and thumbs-down have various reasons.
     const chance = next()
     askings.push({
-      question: pick(asked.slice(0, firstOld * templates.length)),
+      question: pick(productQuestions.slice(0, firstOld * templates.length)),
       person: `person-${askings.length}`,
       rating: chance < 0.02 ? -1 : chance < 0.1 ? 1 : null,
       gap: null
@@ -255,6 +255,6 @@ export const makeCompany = (size: CompanySize, seed = 20): Company => {
     duplicates,
     stale: oldPages.slice(0, size.stale),
     // About products that no other page mentions.
-    known: known.slice(extra * templates.length)
+    known: known.slice(contradictingAndCopied * templates.length)
   }
 }

@@ -38,7 +38,7 @@ export interface CompanyFigures {
 
 const round = (value: number) => Math.round(value * 1_000) / 1_000
 
-const foundOf = (planted: ReadonlyArray<string>, found: ReadonlyArray<string>): Found => {
+const compareFound = (planted: ReadonlyArray<string>, found: ReadonlyArray<string>): Found => {
   const wanted = new Set(planted)
   const all = new Set(found)
   const right = [...all].filter((one) => wanted.has(one)).length
@@ -52,18 +52,18 @@ const foundOf = (planted: ReadonlyArray<string>, found: ReadonlyArray<string>): 
 
 const pairOf = (names: ReadonlyArray<string>): string => names.toSorted().join(" + ")
 
-interface Listed {
+interface Finding {
   readonly kind: string
   readonly passages: ReadonlyArray<{ readonly sourceName: string }>
 }
 
-interface Grouped {
+interface QuestionGroup {
   readonly id: string
   readonly kinds: { readonly unanswered: number }
   readonly examples: ReadonlyArray<{ readonly runId: string }>
 }
 
-interface Resulted {
+interface CaseResult {
   readonly position: number
   readonly result: { readonly passed: boolean }
 }
@@ -71,8 +71,8 @@ interface Resulted {
 /** With the test embedder, or the given one. */
 export const run = async (
   size: CompanySize,
-  given: Layer.Layer<Embedder>,
-  tell: (line: string) => void = () => undefined
+  givenEmbedder: Layer.Layer<Embedder>,
+  log: (line: string) => void = () => undefined
 ): Promise<CompanyFigures> => {
   const company = makeCompany(size)
   const held: { sql: SqlClient.SqlClient | null } = { sql: null }
@@ -83,15 +83,15 @@ export const run = async (
       held.sql = yield* SqlClient.SqlClient
       return yield* Embedder
     })
-  ).pipe(Layer.provide(given))
+  ).pipe(Layer.provide(givenEmbedder))
   const hosted = await makeHosted(embedder)
   try {
     const { sql } = held
     if (sql === null) throw new Error("The database is not there.")
-    const inside = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
+    const runInDatabase = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
       Effect.runPromise(Effect.provideService(effect, SqlClient.SqlClient, sql))
     const agent = await hosted.agent()
-    tell(`${company.pages.length} pages`)
+    log(`${company.pages.length} pages`)
     const ids = await Promise.all(
       company.pages.map(async ({ name, text }) => {
         const config = { text }
@@ -106,23 +106,23 @@ export const run = async (
     )
     for (const id of ids) await agent.ready(id)
     for (const [place, { daysOld }] of company.pages.entries())
-      await inside(
+      await runInDatabase(
         sql`update documents set created_at = now() - make_interval(days => ${daysOld}::int) where source_id = ${ids[place] ?? ""}`
       )
 
-    tell(`${company.askings.length} conversations`)
+    log(`${company.askings.length} conversations`)
     /** A turn that each gap was asked about in. */
-    const inVain = new Map<number, string>()
+    const unansweredRuns = new Map<number, string>()
     const gapOf = new Map<string, number>()
     for (const { gap, person, question, rating } of company.askings) {
       const { runId } = await agent.chat(question, person)
-      if (gap !== null) inVain.set(gap, runId)
+      if (gap !== null) unansweredRuns.set(gap, runId)
       if (gap !== null) gapOf.set(runId, gap)
-      if (rating !== null) await inside(sql`update agent_runs set rating = ${rating} where id = ${runId}`)
+      if (rating !== null) await runInDatabase(sql`update agent_runs set rating = ${rating} where id = ${runId}`)
     }
 
-    tell("what no page answers")
-    const groups: Array<Grouped> = []
+    log("what no page answers")
+    const groups: Array<QuestionGroup> = []
     for (let cursor = ""; ;) {
       const page = await hosted.good("GET", `/api/insights?agentId=${agent.id}&limit=100${cursor}`)
       // The first report makes vectors for a bounded time; the next one goes on.
@@ -133,25 +133,25 @@ export const run = async (
     }
     const unanswered = groups.filter(({ kinds }) => kinds.unanswered > 0)
     /** The gap that all examples of a group ask about; a group that mixes gaps, or is of none, is found by mistake. */
-    const gapOfGroup = ({ examples, id }: Grouped): string => {
+    const gapOfGroup = ({ examples, id }: QuestionGroup): string => {
       const [gap, ...others] = new Set(examples.map(({ runId }) => gapOf.get(runId)))
       return gap === undefined || others.length > 0 ? `mistake ${id}` : `gap ${gap}`
     }
 
-    tell("what is wrong with the pages")
+    log("what is wrong with the pages")
     const findings = Findings.Default.pipe(
       Layer.provide(Layer.merge(FindingStore.Default, AgentStore.Default)),
       Layer.provide(Layer.succeed(SqlClient.SqlClient, sql))
     )
     const sweep = Effect.flatMap(Findings, (found) => found.sweep).pipe(Effect.provide(findings))
     // The server's own fiber may run at the same time.
-    const listed: Array<Listed> = []
+    const listed: Array<Finding> = []
     for (;;) {
-      await inside(sweep)
+      await runInDatabase(sweep)
       if ((await hosted.good("GET", `${agent.path}/findings`)).isComplete) break
     }
-    await inside(sql`update passage_scans set stale_at = null`)
-    while (await inside(sweep));
+    await runInDatabase(sql`update passage_scans set stale_at = null`)
+    while (await runInDatabase(sweep));
     for (let cursor = ""; ;) {
       const page = await hosted.good("GET", `${agent.path}/findings?limit=100${cursor}`)
       listed.push(...page.findings)
@@ -169,25 +169,25 @@ export const run = async (
       ),
       ...company.known.slice(0, 400).map(({ fact, question }) => ({ question, expectFacts: [fact] }))
     ]
-    const measured = async (baseline: string | null) => {
+    const runCases = async (baseline: string | null) => {
       const body = { cases, ...(baseline === null ? {} : { baseline }) }
       const { experiment } = await hosted.good("POST", `${agent.path}/experiments`, body)
       const { report } = await agent.ended(experiment.id)
       const passed = new Set<number>()
       for (let cursor = ""; ;) {
         const page = await hosted.good("GET", `/api/experiments/${experiment.id}/results?limit=100${cursor}`)
-        const results: ReadonlyArray<Resulted> = page.results
+        const results: ReadonlyArray<CaseResult> = page.results
         for (const { position, result } of results) if (result.passed) passed.add(position)
         if (page.nextCursor === null) break
         cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`
       }
       return { id: String(experiment.id), report, passed }
     }
-    tell("what was never asked, before")
-    const before = await measured(null)
-    tell("corrections")
+    log("what was never asked, before")
+    const before = await runCases(null)
+    log("corrections")
     for (const [gap, { answer }] of company.gaps.entries()) {
-      const runId = inVain.get(gap)
+      const runId = unansweredRuns.get(gap)
       if (runId === undefined) throw new Error("Nobody asked about a gap.")
       const { correction } = await hosted.good("POST", `${agent.path}/corrections`, {
         runIds: [runId],
@@ -196,8 +196,8 @@ export const run = async (
       const approved = await hosted.good("POST", `/api/corrections/${correction.id}/approve?force=true`)
       await agent.ready(approved.correction.sourceId)
     }
-    tell("what was never asked, after")
-    const after = await measured(before.id)
+    log("what was never asked, after")
+    const after = await runCases(before.id)
     const count = (passed: ReadonlySet<number>, of: (position: number) => boolean) =>
       [...passed].filter(of).length
     const heldCount = company.gaps.reduce((sum, { held: questions }) => sum + questions.length, 0)
@@ -206,11 +206,11 @@ export const run = async (
     return {
       pages: company.pages.length,
       conversations: company.askings.length,
-      contradictions: foundOf(company.contradictions.map(pairOf), pairsOf("contradiction")),
-      duplicates: foundOf(company.duplicates.map(pairOf), pairsOf("duplicate")),
-      stale: foundOf(company.stale, pairsOf("stale")),
+      contradictions: compareFound(company.contradictions.map(pairOf), pairsOf("contradiction")),
+      duplicates: compareFound(company.duplicates.map(pairOf), pairsOf("duplicate")),
+      stale: compareFound(company.stale, pairsOf("stale")),
       gaps: {
-        ...foundOf(
+        ...compareFound(
           company.gaps.map((_, place) => `gap ${place}`),
           unanswered.map(gapOfGroup)
         ),

@@ -3,5 +3,5 @@ import { layerUniversalSentenceEncoder } from "../../src/capabilities/Embedder/O
 import { wholeCompany } from "./Company.ts"
 import { type CompanyFigures, run } from "./Evaluate.ts"
 
-export const measure = (script: URL, tell: (line: string) => void): Promise<CompanyFigures> =>
-  run(wholeCompany, layerUniversalSentenceEncoder({ script }), tell)
+export const measure = (script: URL, log: (line: string) => void): Promise<CompanyFigures> =>
+  run(wholeCompany, layerUniversalSentenceEncoder({ script }), log)

@@ -9,7 +9,7 @@ import * as http from "node:http"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
 import { startPostgres } from "../databases.mjs"
-import { machine, quantile, root, rounded } from "../machine.mjs"
+import { machine, pause, quantile, root, rounded } from "../machine.mjs"
 import { call, keyHeader, serverSpoke, withServer } from "../spoke.mjs"
 
 const { values } = parseArgs({
@@ -22,7 +22,6 @@ const { values } = parseArgs({
 })
 const [events, rounds, seconds] = [values.events, values.rounds, values.seconds].map(Number)
 const progress = (text) => process.stderr.write(`${text}\n`)
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 /** Milliseconds between two turns of the measured tenant. */
 const paceMs = 100
 /** Time-out of a call to a receiver. */
@@ -30,9 +29,9 @@ const callTimeoutMs = 10_000
 
 /** `/dead/N` never answers. `/hook` accepts every event and records its time by run. */
 const arrivals = new Map()
-const dead = { calls: 0 }
+const deadReceivers = { calls: 0 }
 const receiver = http.createServer((request, response) => {
-  if (request.url.startsWith("/dead")) return dead.calls++
+  if (request.url.startsWith("/dead")) return deadReceivers.calls++
   let text = ""
   request.on("data", (chunk) => (text += chunk))
   request.on("end", () => {
@@ -81,7 +80,7 @@ await quiet.webhook("/hook", ["turn.settled"])
 /** Runs turns in sequence. Returns the latency of each turn, and of its event after the answer. */
 const window = async (length) => {
   const turns = []
-  const told = []
+  const awaited = []
   const end = performance.now() + length * 1_000
   while (performance.now() < end) {
     const begun = performance.now()
@@ -92,17 +91,17 @@ const window = async (length) => {
     })
     const answered = performance.now()
     turns.push(answered - begun)
-    told.push({ runId: data.runId, answered })
+    awaited.push({ runId: data.runId, answered })
     await pause(paceMs)
   }
-  const patience = performance.now() + 30_000
-  while (told.some(({ runId }) => !arrivals.has(runId)) && performance.now() < patience) await pause(20)
-  const missing = told.filter(({ runId }) => !arrivals.has(runId)).length
+  const deadline = performance.now() + 30_000
+  while (awaited.some(({ runId }) => !arrivals.has(runId)) && performance.now() < deadline) await pause(20)
+  const missing = awaited.filter(({ runId }) => !arrivals.has(runId)).length
   if (missing > 0) throw new Error(`${missing} events did not come.`)
-  return { turns, events: told.map(({ answered, runId }) => Math.max(0, arrivals.get(runId) - answered)) }
+  return { turns, events: awaited.map(({ answered, runId }) => Math.max(0, arrivals.get(runId) - answered)) }
 }
 
-/** Copies the deliveries of each webhook and their jobs `copies` times. */
+/** Copies the deliveries and the jobs of each webhook `copies` times. */
 const multiply = (ids, copies) =>
   withServer(spoke.databaseUrl, async (run) => {
     await run(
@@ -131,7 +130,7 @@ const cases = [
 ]
 
 let tenants = 0
-const besideDead = async ({ receivers, renewed }) => {
+const measureBesideDead = async ({ receivers, renewed }) => {
   const hostile = await tenant(`dead-${tenants++}`)
   const ids = []
   for (let place = 0; place < receivers; place++) {
@@ -139,42 +138,42 @@ const besideDead = async ({ receivers, renewed }) => {
     ids.push(data.webhook.id)
   }
   await hostile.trigger("gap.found")
-  dead.calls = 0
+  deadReceivers.calls = 0
   await multiply(ids, events / receivers - 1)
-  let ended = false
+  let isOver = false
   const renew = async () => {
-    for (; !ended; await pause(1_000)) for (const id of ids) await hostile.activate(id)
+    for (; !isOver; await pause(1_000)) for (const id of ids) await hostile.activate(id)
   }
-  const renewing = renewed ? renew() : undefined
+  const renewals = renewed ? renew() : undefined
   const found = await window(seconds)
-  ended = true
-  await renewing
-  const { calls } = dead
+  isOver = true
+  await renewals
+  const { calls } = deadReceivers
   for (const id of ids) await hostile.remove(id)
   return { ...found, calls }
 }
 
-const calm = { turns: [], events: [] }
+const undisturbed = { turns: [], events: [] }
 const loaded = new Map(cases.map(({ name }) => [name, { turns: [], events: [], calls: 0 }]))
 const add = (to, found) => {
   to.turns.push(...found.turns)
   to.events.push(...found.events)
 }
-const told = (name, { events: times, turns }) =>
+const printTimes = (name, { events: times, turns }) =>
   progress(
     `${name}: turn ${rounded(quantile(turns, 0.5))}, event ${rounded(quantile(times, 0.5))} ms; ` +
       `99 %: turn ${rounded(quantile(turns, 0.99))}, event ${rounded(quantile(times, 0.99))} ms`
   )
 await window(5)
 for (let round = 0; round < rounds; round++) {
-  for (const one of cases) {
+  for (const deadCase of cases) {
     const before = await window(seconds)
-    told("calm", before)
-    add(calm, before)
-    const found = await besideDead(one)
-    told(one.name, found)
-    add(loaded.get(one.name), found)
-    loaded.get(one.name).calls += found.calls
+    printTimes("calm", before)
+    add(undisturbed, before)
+    const found = await measureBesideDead(deadCase)
+    printTimes(deadCase.name, found)
+    add(loaded.get(deadCase.name), found)
+    loaded.get(deadCase.name).calls += found.calls
     // Calls under way have ended by then.
     await pause(callTimeoutMs)
   }
@@ -186,7 +185,7 @@ const figures = (times) => ({
   p99Ms: rounded(quantile(times, 0.99)),
   maxMs: rounded(Math.max(...times))
 })
-const compared = (times, before) => {
+const compareWith = (before, times) => {
   const [now, then] = [figures(times), figures(before)]
   return {
     ...now,
@@ -200,14 +199,14 @@ const report = {
   queued: events,
   seconds,
   rounds,
-  calm: { turn: figures(calm.turns), event: figures(calm.events) },
+  calm: { turn: figures(undisturbed.turns), event: figures(undisturbed.events) },
   dead: cases.map(({ name }) => {
     const found = loaded.get(name)
     return {
       case: name,
       calls: found.calls,
-      turn: compared(found.turns, calm.turns),
-      event: compared(found.events, calm.events)
+      turn: compareWith(undisturbed.turns, found.turns),
+      event: compareWith(undisturbed.events, found.events)
     }
   })
 }

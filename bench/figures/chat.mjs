@@ -11,22 +11,22 @@ import { call, keyHeader } from "../spoke.mjs"
 const paced = { first: 200, gap: 20, tokens: 50 }
 const atOnce = { first: 0, gap: 0, tokens: 50 }
 
-const marks = { first: '"text-delta"', end: "[DONE]" }
+const peerMarks = { first: '"text-delta"', end: "[DONE]" }
 
 /** Spoke's streams of turns that are not stored also end with [DONE]. */
-const stored = { first: '"text-delta"', end: '"data-done"' }
+const spokeMarks = { first: '"text-delta"', end: '"data-done"' }
 
-/** What asks Spoke and the services of `peers`, by name, for turns or streams. */
+/** The targets that ask Spoke and the services of `peers`, by name, for turns or streams. */
 export const turnTargets = ({ embedded, peers, server }, passages, stream) => {
   const body = (number) => JSON.stringify({ message: question(number, passages) })
   const route = stream ? "/chat/stream" : "/chat"
-  const peer = ({ pid, url }) => ({ url: `${url}${route}`, pid, body, ...(stream && marks) })
+  const peer = ({ pid, url }) => ({ url: `${url}${route}`, pid, body, ...(stream && peerMarks) })
   const spoke = (service) => ({
     url: `${service.url}/v1${route}`,
     pid: service.pid,
     headers: keyHeader(service),
     body,
-    ...(stream && stored)
+    ...(stream && spokeMarks)
   })
   return {
     ...Object.fromEntries(Object.entries(peers).map(([name, service]) => [name, peer(service)])),
@@ -37,21 +37,21 @@ export const turnTargets = ({ embedded, peers, server }, passages, stream) => {
 
 const perSecond = (result) => result.perSecond
 const first = (result) => result.first
-const own = ({ cpuMs }) => cpuMs
+const ownCpu = ({ cpuMs }) => cpuMs
 /** With the embedded database in Spoke's process, the peers' database is included as well. */
 const withDatabase = ({ cpuMs, databaseCpuMs }) => cpuMs + databaseCpuMs
 
-const against = ({ ratio, results }) => {
-  const compared = (engine, peer) => ({
+const ratiosOf = ({ ratio, results }) => {
+  const ratiosToPeer = (engine, peer) => ({
     perSecond: ratio(engine, peer, perSecond),
-    cpu: ratio(engine, peer, own, engine === "server" ? own : withDatabase),
+    cpu: ratio(engine, peer, ownCpu, engine === "server" ? ownCpu : withDatabase),
     ...(results[engine].first !== undefined && { first: ratio(engine, peer, first) })
   })
   const present = (names) => names.filter((name) => name in results)
   return Object.fromEntries(
     present(["server", "embedded"]).map((engine) => [
       engine,
-      Object.fromEntries(present(["handwritten", "bare"]).map((peer) => [peer, compared(engine, peer)]))
+      Object.fromEntries(present(["handwritten", "bare"]).map((peer) => [peer, ratiosToPeer(engine, peer)]))
     ])
   )
 }
@@ -71,7 +71,7 @@ export const chat = async (world) => {
     for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 400 })
     for (const clients of quick ? [16] : [1, 16, 64, 256]) {
       const run = await alternate(targets, rounds, { clients, seconds, database }, progress)
-      out[stream ? "streams" : "turns"].push({ clients, ...run.results, ratios: against(run) })
+      out[stream ? "streams" : "turns"].push({ clients, ...run.results, ratios: ratiosOf(run) })
     }
   }
 
@@ -92,7 +92,7 @@ export const chat = async (world) => {
     const added = Object.fromEntries(
       Object.entries(run.results).map(([name, result]) => [name, rounded(result.first - paced.first)])
     )
-    out.paced.push({ clients, ...run.results, addedToFirstTokenMs: added, ratios: against(run) })
+    out.paced.push({ clients, ...run.results, addedToFirstTokenMs: added, ratios: ratiosOf(run) })
   }
   for (const clients of quick ? [20] : [500, 1_000]) {
     for (const [name, target] of Object.entries(targets)) {

@@ -13,7 +13,7 @@ import { turnTargets } from "./chat.mjs"
 const storage = ["@hono/node-server", "hono", "pg"]
 
 /** By service, the packages that its code imports; the first one is named with its version. */
-const imported = {
+const importsOf = {
   handwritten: ["ai", "@ai-sdk/openai", ...storage],
   langchain: ["@langchain/core", "@langchain/openai", ...storage],
   mastra: ["@mastra/core", "ai", "@ai-sdk/openai", ...storage]
@@ -22,7 +22,7 @@ const imported = {
 const manifestOf = (folder) => JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8"))
 
 /** The folder of a package, as a module in `from` finds it. */
-const find = (name, from) => {
+const findPackage = (name, from) => {
   for (let folder = from; ; folder = path.dirname(folder)) {
     const found = path.join(folder, "node_modules", name)
     if (fs.existsSync(path.join(found, "package.json"))) return found
@@ -40,16 +40,16 @@ const bytesOf = (folder) =>
     }, 0)
 
 /** How many packages are installed for these, those that they need included, and their size. */
-const weight = (names, folders) => {
+const installedSize = (names, folders) => {
   const seen = new Set()
-  const waiting = names.map((name) => folders.map((folder) => find(name, folder)).find(Boolean))
-  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+  const pending = names.map((name) => folders.map((folder) => findPackage(name, folder)).find(Boolean))
+  for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
     if (seen.has(folder)) continue
     seen.add(folder)
     const { dependencies = {} } = manifestOf(folder)
-    waiting.push(
+    pending.push(
       ...Object.keys(dependencies)
-        .map((name) => find(name, folder))
+        .map((name) => findPackage(name, folder))
         .filter(Boolean)
     )
   }
@@ -65,16 +65,16 @@ const linesOf = (names) =>
   }, 0)
 
 const services = (folder) => {
-  const own = Object.fromEntries(
-    Object.entries(imported).map(([service, names]) => {
-      const { name, version } = manifestOf(find(names[0], service === "handwritten" ? root : folder))
+  const peerServices = Object.fromEntries(
+    Object.entries(importsOf).map(([service, names]) => {
+      const { name, version } = manifestOf(findPackage(names[0], service === "handwritten" ? root : folder))
       const files = service === "handwritten" ? [service] : [service, "framework"]
       const lines = linesOf([...files, "knowledge"])
-      return [service, { version: `${name} ${version}`, lines, ...weight(names, [folder, root]) }]
+      return [service, { version: `${name} ${version}`, lines, ...installedSize(names, [folder, root]) }]
     })
   )
   const { dependencies, name, version } = manifestOf(root)
-  return { ...own, spoke: { version: `${name} ${version}`, ...weight(Object.keys(dependencies), [root]) } }
+  return { ...peerServices, spoke: { version: `${name} ${version}`, ...installedSize(Object.keys(dependencies), [root]) } }
 }
 
 const clients = 16

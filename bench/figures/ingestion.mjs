@@ -7,13 +7,13 @@ import { cpuOf, median, rounded, startScript, until } from "../machine.mjs"
 import { call, embeddedSpoke, keyHeader } from "../spoke.mjs"
 
 /** Reads `count` pages: seconds to READY and to the last vector, and what the processor did. */
-const read = async (spoke, origin, first, count, database) => {
+const ingestWithSpoke = async (spoke, origin, first, count, database) => {
   const ask = (method, route, body) =>
     call(`${spoke.url}${route}`, { method, headers: keyHeader(spoke), body }).then(({ data }) => data)
   const before = [cpuOf(spoke.pid), database ? cpuOf(database) : 0]
-  const begun = performance.now()
-  const passed = () => ({
-    seconds: (performance.now() - begun) / 1_000,
+  const started = performance.now()
+  const elapsed = () => ({
+    seconds: (performance.now() - started) / 1_000,
     cpu: cpuOf(spoke.pid) - before[0],
     databaseCpu: database ? cpuOf(database) - before[1] : 0
   })
@@ -25,22 +25,22 @@ const read = async (spoke, origin, first, count, database) => {
   const ready = await until("Reading", 300_000, async () => {
     const { error, status } = await ask("GET", `/v1/sources/${source.id}`)
     if (status === "FAILED") throw new Error(error)
-    return status === "READY" ? passed() : undefined
+    return status === "READY" ? elapsed() : undefined
   })
   const chunks = await until("Embedding", 300_000, async () => {
     const state = await ask("GET", `/v1/sources/${source.id}/embedding`)
     return state.chunks > 0 && state.chunks === state.embedded ? state.chunks : undefined
   })
-  return { ready, whole: passed(), chunks }
+  return { ready, whole: elapsed(), chunks }
 }
 
-const byHand = async ({ pid, url }, origin, first, count, database) => {
+const ingestByHand = async ({ pid, url }, origin, first, count, database) => {
   const before = [cpuOf(pid), cpuOf(database)]
-  const begun = performance.now()
+  const started = performance.now()
   const pages = Array.from({ length: count }, (_, place) => `${origin}/p/${first + place}`)
   await call(`${url}/ingest`, { method: "POST", body: { pages } })
   return {
-    seconds: (performance.now() - begun) / 1_000,
+    seconds: (performance.now() - started) / 1_000,
     cpu: cpuOf(pid) - before[0],
     databaseCpu: cpuOf(database) - before[1]
   }
@@ -56,9 +56,9 @@ const summary = (results, count) => ({
 })
 
 /** With the embedding model that ships with Spoke. */
-const offline = async (origin, first, count, ownCpuPerChunk) => {
+const measureOffline = async (origin, first, count, ownCpuPerChunk) => {
   const spoke = await embeddedSpoke(undefined, [0])
-  const { chunks, whole } = await read(spoke, origin, first, count)
+  const { chunks, whole } = await ingestWithSpoke(spoke, origin, first, count)
   await spoke.stop()
   const perChunk = (whole.cpu * 1_000) / chunks
   return {
@@ -85,8 +85,8 @@ export const ingestion = async (world) => {
       if (service === undefined) continue
       const result =
         name === "handwritten"
-          ? await byHand(service, site.url, first, count, postgres.pid)
-          : await read(service, site.url, first, count, name === "server" ? postgres.pid : undefined)
+          ? await ingestByHand(service, site.url, first, count, postgres.pid)
+          : await ingestWithSpoke(service, site.url, first, count, name === "server" ? postgres.pid : undefined)
       first += count
       if (round < 0) continue
       seen[name].push(result)
@@ -96,7 +96,7 @@ export const ingestion = async (world) => {
   await call(`${model.url}/pace`, { method: "POST", body: { first: 0, gap: 0, tokens: 50 } })
   const ratio = (name, part) =>
     rounded(median(seen[name].map((result, round) => seen.handwritten[round].seconds / result[part].seconds)))
-  const engine = (name) => ({
+  const engineFigures = (name) => ({
     toReady: summary(
       seen[name].map(({ ready }) => ready),
       count
@@ -115,9 +115,9 @@ export const ingestion = async (world) => {
     documents: count,
     chunks,
     ...(seen.handwritten.length > 0 && { handwritten: summary(seen.handwritten, count) }),
-    ...(server && { server: engine("server") }),
-    embedded: engine("embedded"),
-    offline: await offline(site.url, first, quick ? 4 : 24, (whole.cpu * 1_000) / chunks)
+    ...(server && { server: engineFigures("server") }),
+    embedded: engineFigures("embedded"),
+    offline: await measureOffline(site.url, first, quick ? 4 : 24, (whole.cpu * 1_000) / chunks)
   }
   await site.stop()
   return out

@@ -7,7 +7,7 @@ import { median, rounded, startSpoke, watchMemory } from "../machine.mjs"
 import { embeddedSpoke, keyHeader, serverSpoke, withEmbedded, withServer } from "../spoke.mjs"
 
 /** Statements that fill the lists. Ids ascend, as those of the service do. */
-const fill = ({ agentId, tenantId }, messages, conversations) => [
+const fillStatements = ({ agentId, tenantId }, messages, conversations) => [
   // No list reads it, and it would take most of the time.
   "drop index messages_words",
   `insert into end_users (id, tenant_id) values ('usr_bench', '${tenantId}')`,
@@ -47,7 +47,7 @@ const page = async (url, headers) => {
 }
 
 /** To the end of a list by its cursors: how many rows, all different, and the address of its last page. */
-const walk = async (url, headers, list) => {
+const readAllPages = async (url, headers, list) => {
   const seen = new Set()
   let rows = 0
   let place = url
@@ -68,9 +68,9 @@ const compare = async (first, last, headers, rounds) => {
   const times = { first: [], last: [] }
   for (let round = -5; round < rounds; round++) {
     for (const [name, url] of Object.entries({ first, last })) {
-      const begun = performance.now()
+      const started = performance.now()
       await page(url, headers)
-      if (round >= 0) times[name].push(performance.now() - begun)
+      if (round >= 0) times[name].push(performance.now() - started)
     }
   }
   const [firstMs, lastMs] = [median(times.first), median(times.last)]
@@ -78,13 +78,13 @@ const compare = async (first, last, headers, rounds) => {
 }
 
 /** The whole conversation in one response: how long, how much, and what more memory the server needed for it. */
-const whole = async (url, headers, pid) => {
+const readWhole = async (url, headers, pid) => {
   const memory = watchMemory(pid)
   let bytes = 0
-  const begun = performance.now()
+  const started = performance.now()
   await get(url, headers, (chunk) => (bytes += chunk.length))
   return {
-    seconds: rounded((performance.now() - begun) / 1_000),
+    seconds: rounded((performance.now() - started) / 1_000),
     mebibytes: Math.round(bytes / 1_048_576),
     memoryMiB: Math.round(memory.end() - memory.before)
   }
@@ -99,12 +99,12 @@ const measure = async (spoke, sizes, { progress, quick }) => {
   }
   const out = {}
   for (const [list, url] of Object.entries(lists)) {
-    const { last, rows } = await walk(url, headers, list)
+    const { last, rows } = await readAllPages(url, headers, list)
     if (rows !== sizes[list]) throw new Error(`${rows} ${list} of ${sizes[list]} came.`)
     out[list] = { rows, ...(await compare(url, last, headers, quick ? 3 : 21)) }
     progress(`${rows} ${list}: the last page takes ${out[list].ratio} times the first`)
   }
-  return { ...out, whole: await whole(`${spoke.url}/v1/conversations/${id}`, headers, spoke.pid) }
+  return { ...out, whole: await readWhole(`${spoke.url}/v1/conversations/${id}`, headers, spoke.pid) }
 }
 
 export const pages = async (world) => {
@@ -116,8 +116,8 @@ export const pages = async (world) => {
     server: quick ? small : { messages: 3_000_000, conversations: 100_000 },
     embedded: quick ? small : { messages: 1_000_000, conversations: 100_000 }
   }
-  const write = async (run, made, sizes) => {
-    for (const statement of fill(made, sizes.messages, sizes.conversations)) await run(statement)
+  const write = async (run, service, sizes) => {
+    for (const statement of fillStatements(service, sizes.messages, sizes.conversations)) await run(statement)
     await run("vacuum analyze")
   }
   const out = {}
@@ -129,10 +129,10 @@ export const pages = async (world) => {
     await spoke.stop()
   }
   progress("embedded")
-  const made = await embeddedSpoke(stub, [0])
-  await made.stop()
-  await withEmbedded(made.variables, (run) => write(run, made, sizes.embedded))
-  const spoke = { ...made, ...(await startSpoke(made.variables)) }
+  const stopped = await embeddedSpoke(stub, [0])
+  await stopped.stop()
+  await withEmbedded(stopped.variables, (run) => write(run, stopped, sizes.embedded))
+  const spoke = { ...stopped, ...(await startSpoke(stopped.variables)) }
   out.embedded = await measure(spoke, sizes.embedded, world)
   await spoke.stop()
   return out

@@ -10,7 +10,7 @@ import { vectorOf } from "../model.mjs"
 import {
   embeddedSpoke,
   keyHeader,
-  know,
+  writeChunks,
   moduleOf,
   searchable,
   serverSpoke,
@@ -21,18 +21,18 @@ import {
 /** Vectors of the growing collection are short, or a million would take an hour to index. */
 const size = 64
 const small = 1_000
-const wanted = 10
+const nearestCount = 10
 
 const body = (ask, passages, topK) => (number) => JSON.stringify({ query: ask(number, passages), topK })
 
-const searched = (service, key, ask, passages, topK = 5) => ({
+const spokeTarget = (service, key, ask, passages, topK = 5) => ({
   url: `${service.url}/v1/retrieve`,
   pid: service.pid,
   headers: keyHeader({ key }),
   body: body(ask, passages, topK)
 })
 
-const plain = ({ pid, url }, ask, passages, topK = 5) => ({
+const peerTarget = ({ pid, url }, ask, passages, topK = 5) => ({
   url: `${url}/retrieve`,
   pid,
   body: body(ask, passages, topK)
@@ -55,15 +55,15 @@ const ratiosOf = ({ ratio, results }, read) =>
       ])
   )
 
-const side = async ({ passages, postgres, progress, quick, rounds, seconds, services }) => {
+const sideBySide = async ({ passages, postgres, progress, quick, rounds, seconds, services }) => {
   const { embedded, peers, server } = await services()
   const targets = {
     ...(peers && {
-      bare: plain(peers.bare, question, passages),
-      handwritten: plain(peers.handwritten, question, passages)
+      bare: peerTarget(peers.bare, question, passages),
+      handwritten: peerTarget(peers.handwritten, question, passages)
     }),
-    ...(server && { server: searched(server, server.key, question, passages) }),
-    embedded: searched(embedded, embedded.key, question, passages)
+    ...(server && { server: spokeTarget(server, server.key, question, passages) }),
+    embedded: spokeTarget(embedded, embedded.key, question, passages)
   }
   const database = postgres?.pid
   for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 5 : 50 })
@@ -109,7 +109,7 @@ const recallOf = async (run, { agentId, tenantId }, chunks, queries) => {
     )
     const found = new Set(near.map(({ id }) => id))
     const share = (count) => exact.slice(0, count).filter(({ id }) => found.has(id)).length / count
-    shares.ten += share(wanted) / queries
+    shares.ten += share(nearestCount) / queries
     shares.all += share(candidates) / queries
   }
   return { nearestTen: rounded(shares.ten), nearest80: rounded(shares.all) }
@@ -131,8 +131,8 @@ const view = (agentId) => `
 const measureSize = async (service, chunks, peers, { progress, rounds, seconds }) => {
   const [few, many] = service.agents
   const targets = {
-    small: searched(service, few.key, lineQuestion, small),
-    large: searched(service, many.key, lineQuestion, chunks),
+    small: spokeTarget(service, few.key, lineQuestion, small),
+    large: spokeTarget(service, many.key, lineQuestion, chunks),
     ...peers
   }
   for (const target of Object.values(targets)) await load(target, { clients: 1, each: 20 })
@@ -160,7 +160,7 @@ const growth = (sizes) =>
 const variables = { SPOKE_EMBEDDING_DIMENSIONS: String(size) }
 
 /** A constant load, which measures the noise of the machine. */
-const steadyOf = (bare, passages) => plain(bare, question, passages)
+const steadyOf = (bare, passages) => peerTarget(bare, question, passages)
 
 /** A size that is estimated to take longer than `maxGrowthSeconds` is made smaller, by steps of so many chunks. */
 const step = 50_000
@@ -180,30 +180,30 @@ const growServer = async (world, sizes) => {
     DATABASE_URL: `${service.databaseUrl}?options=${encodeURIComponent(bareOptions)}`
   })
   const out = []
-  let known = 0
+  let chunkCount = 0
   await withServer(service.databaseUrl, async (run) => {
     await run(view(many.agentId))
     let rate = 0
     for (const wantedSize of sizes) {
-      const maxChunks = rate === 0 ? wantedSize : known + Math.floor(maxGrowthSeconds / rate / step) * step
+      const maxChunks = rate === 0 ? wantedSize : chunkCount + Math.floor(maxGrowthSeconds / rate / step) * step
       const chunks = Math.min(wantedSize, maxChunks)
-      if (chunks <= known) break
-      const begun = performance.now()
-      const indexSeconds = await grow(run, many, chunks - known, {
-        first: 100_000_000 + known,
+      if (chunks <= chunkCount) break
+      const started = performance.now()
+      const indexSeconds = await grow(run, many, chunks - chunkCount, {
+        first: 100_000_000 + chunkCount,
         profile: `bench/${size}`,
         size
       })
-      const seconds = (performance.now() - begun) / 1_000
+      const seconds = (performance.now() - started) / 1_000
       progress(
         `${chunks} chunks written in ${Math.round(seconds)} s, ${Math.round(indexSeconds)} of them for the index`
       )
-      rate = (indexSlowdown * seconds) / (chunks - known)
-      known = chunks
+      rate = (indexSlowdown * seconds) / (chunks - chunkCount)
+      chunkCount = chunks
       const measured = await measureSize(
         service,
         chunks,
-        { bare: plain(bare, lineQuestion, chunks), steady: steadyOf(peers.bare, passages) },
+        { bare: peerTarget(bare, lineQuestion, chunks), steady: steadyOf(peers.bare, passages) },
         world
       )
       const recall = await recallOf(run, many, chunks, quick ? 5 : 40)
@@ -222,17 +222,17 @@ const growEmbedded = async (world, sizes) => {
   const stub = await model()
   let service = await embeddedSpoke(stub, [small, 0], { variables, size, text: line })
   const { agents } = service
-  const steady = peers ? steadyOf(peers.bare, passages) : searched(embedded, embedded.key, question, passages)
+  const steady = peers ? steadyOf(peers.bare, passages) : spokeTarget(embedded, embedded.key, question, passages)
   const out = []
-  let known = 0
+  let chunkCount = 0
   for (const chunks of sizes) {
     await service.stop()
-    const begun = performance.now()
+    const started = performance.now()
     await withEmbedded(service.variables, (run) =>
-      know(run, agents[1], chunks - known, { first: 100_000_000 + known, size, text: line })
+      writeChunks(run, agents[1], chunks - chunkCount, { first: 100_000_000 + chunkCount, size, text: line })
     )
-    progress(`${chunks} chunks written in ${Math.round((performance.now() - begun) / 1_000)} s`)
-    known = chunks
+    progress(`${chunks} chunks written in ${Math.round((performance.now() - started) / 1_000)} s`)
+    chunkCount = chunks
     service = { ...(await startSpoke(service.variables)), agents, variables: service.variables }
     const memory = watchMemory(service.pid)
     const first = performance.now()
@@ -249,7 +249,7 @@ const growEmbedded = async (world, sizes) => {
 export const retrieve = async (world) => {
   const { databases, largest, passages, progress, quick } = world
   const { postgres } = await databases()
-  const out = { passages, sideBySide: await side({ ...world, postgres }) }
+  const out = { passages, sideBySide: await sideBySide({ ...world, postgres }) }
   progress("growth")
   return {
     ...out,

@@ -4,12 +4,12 @@
  */
 import { question } from "../corpus.mjs"
 import { load } from "../load.mjs"
-import { cpuOf, median, rounded, startScript, startSpoke, until, watchMemory } from "../machine.mjs"
+import { cpuOf, median, pause, rounded, startScript, startSpoke, until, watchMemory } from "../machine.mjs"
 import { call, keyHeader } from "../spoke.mjs"
 
 /** Starts it and polls until it is ready: seconds, and processor seconds of its threads. */
-const timed = async (start, route) => {
-  const begun = performance.now()
+const timeStart = async (start, route) => {
+  const started = performance.now()
   const service = await start()
   await until(
     "The first 200",
@@ -23,7 +23,7 @@ const timed = async (start, route) => {
     },
     5
   )
-  return { service, seconds: (performance.now() - begun) / 1_000, cpuSeconds: cpuOf(service.pid) }
+  return { service, seconds: (performance.now() - started) / 1_000, cpuSeconds: cpuOf(service.pid) }
 }
 
 const summary = (all) => ({
@@ -31,15 +31,13 @@ const summary = (all) => ({
   cpuSeconds: rounded(median(all.map(({ cpuSeconds }) => cpuSeconds)))
 })
 
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
-
 /** Node.js gives the memory of the start back when a process allocates little, at the latest after 100 seconds. */
 const idleMs = 150_000
 
 /** Memory after `idleMs` without requests, and its maximum under load. */
-const memory = async (spoke, site, { passages, progress, quick, seconds }) => {
+const measureMemory = async (spoke, site, { passages, progress, quick, seconds }) => {
   await pause(quick ? 500 : idleMs)
-  const watched = watchMemory(spoke.pid)
+  const memory = watchMemory(spoke.pid)
   const headers = keyHeader(spoke)
   const body = (number) => JSON.stringify({ message: question(number, passages) })
   const target = {
@@ -63,7 +61,7 @@ const memory = async (spoke, site, { passages, progress, quick, seconds }) => {
     const { data: source } = await call(`${spoke.url}/v1/sources/${data.source.id}`, { headers })
     return source.status === "READY" ? true : undefined
   })
-  const out = { idleMiB: Math.round(watched.before), peakMiB: Math.round(watched.end()), errors }
+  const out = { idleMiB: Math.round(memory.before), peakMiB: Math.round(memory.end()), errors }
   progress(JSON.stringify(out))
   return out
 }
@@ -87,7 +85,7 @@ export const start = async (world) => {
   }
   for (let round = 0; round < (quick ? 1 : rounds + 2); round++) {
     for (const [name, [begin, route]] of Object.entries(starts)) {
-      const result = await timed(begin, route)
+      const result = await timeStart(begin, route)
       await result.service.stop(name === "bare" ? "SIGKILL" : "SIGTERM")
       out[name].push(result)
       progress(`${name}: ${rounded(result.seconds)} s, ${rounded(result.cpuSeconds)} CPU seconds`)
@@ -95,9 +93,9 @@ export const start = async (world) => {
   }
   const result = { database: postgres?.version, bare: summary(out.bare) }
   for (const [name, spoke] of Object.entries(spokes)) {
-    const again = { ...spoke, ...(await startSpoke(spoke.variables)) }
-    result[name] = { ...summary(out[name]), memory: await memory(again, site, world) }
-    await again.stop()
+    const restarted = { ...spoke, ...(await startSpoke(spoke.variables)) }
+    result[name] = { ...summary(out[name]), memory: await measureMemory(restarted, site, world) }
+    await restarted.stop()
   }
   await site.stop()
   return result

@@ -35,7 +35,7 @@ export const delivery = (number) => {
   })
 }
 
-const signed = (payload) => ({
+const signatureOf = (payload) => ({
   "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(payload).digest("hex")}`
 })
 
@@ -53,7 +53,7 @@ export const webhooks = async ({ databases, model, progress, quick, rounds, seco
       url: `${service.url}${route}`,
       pid: service.pid,
       body: delivery,
-      signed
+      signed: signatureOf
     })
     const targets = { bare: target(bare, "/webhook"), spoke: target(spoke, "/api/webhooks/whatsapp") }
     for (const each of Object.values(targets)) await load(each, { clients: 16, each: quick ? 5 : 100 })

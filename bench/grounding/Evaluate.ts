@@ -22,13 +22,13 @@ export interface Pair {
   readonly claim: string
 }
 
-const replaced = (text: string, [right, wrong]: Item["number"]): string => text.replace(right, () => wrong)
+const replaceFact = (text: string, [right, wrong]: Item["number"]): string => text.replace(right, () => wrong)
 
 /** Five pairs for each item; the unrelated claim is that of another item. */
 export const pairsOf = (items: ReadonlyArray<Item>): ReadonlyArray<Pair> =>
   items.flatMap(({ claim, name, negated, number, passage, title }, place) => {
     const other = items[(place + 17) % items.length]?.claim ?? ""
-    const claims = [claim, replaced(claim, number), replaced(claim, name), negated, other]
+    const claims = [claim, replaceFact(claim, number), replaceFact(claim, name), negated, other]
     return kinds.map((kind, at) => ({ kind, title, passage, claim: claims[at] ?? "" }))
   })
 
@@ -57,11 +57,11 @@ const tokens = (text: string): ReadonlyArray<string> =>
 
 /** Judges by the share of the claim's words that occur in the passage. */
 export const overlap =
-  (least: number): Judge =>
+  (minShare: number): Judge =>
   ({ claim, passage, title }) => {
     const known = new Set(tokens(`${title} ${passage}`))
-    const own = tokens(claim)
-    return own.filter((word) => known.has(word)).length < own.length * least
+    const claimWords = tokens(claim)
+    return claimWords.filter((word) => known.has(word)).length < claimWords.length * minShare
   }
 
 export interface Figures {
@@ -77,12 +77,12 @@ const rounded = (share: number) => Math.round(share * 1_000) / 1_000
 export const measure = (pairs: ReadonlyArray<Pair>, judge: Judge): Figures => {
   const flagged = pairs.filter(judge)
   const wrong = pairs.filter(({ kind }) => kind !== "supported")
-  const caught = flagged.filter(({ kind }) => kind !== "supported")
+  const trulyFlagged = flagged.filter(({ kind }) => kind !== "supported")
   const shareOf = (kind: string) =>
     flagged.filter((pair) => pair.kind === kind).length / pairs.filter((pair) => pair.kind === kind).length
   return {
-    precision: rounded(caught.length / Math.max(1, flagged.length)),
-    recall: rounded(caught.length / wrong.length),
+    precision: rounded(trulyFlagged.length / Math.max(1, flagged.length)),
+    recall: rounded(trulyFlagged.length / wrong.length),
     byKind: Object.fromEntries(kinds.map((kind) => [kind, rounded(shareOf(kind))]))
   }
 }
@@ -92,12 +92,12 @@ const inLongPassages = (pairs: ReadonlyArray<Pair>): ReadonlyArray<Pair> => {
   const passages = [...new Set(pairs.map(({ passage }) => passage))]
   return pairs.map((pair) => {
     const place = passages.indexOf(pair.passage)
-    const own = passages.slice(Math.max(0, place - 4), place + 5)
-    return { ...pair, passage: own.join("\n\n") }
+    const neighbours = passages.slice(Math.max(0, place - 4), place + 5)
+    return { ...pair, passage: neighbours.join("\n\n") }
   })
 }
 
-/** Milliseconds of CPU that a statement takes, each asked of a passage that has not been read before. */
+/** Milliseconds of CPU for each statement, when its passage has not been read before. */
 export const cpuOf = (pairs: ReadonlyArray<Pair>, rounds: number): number => {
   const long = inLongPassages(pairs)
   for (const pair of long) words(pair)

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { Embedder } from "../../src/capabilities/Embedder.ts"
 import { layerUniversalSentenceEncoder } from "../../src/capabilities/Embedder/Offline.ts"
 import { mayBeEnglish } from "../../src/search/Language.ts"
-import { type AskedQuestion, grouped } from "../../src/search/QuestionGroups.ts"
+import { type AskedQuestion, groupQuestions } from "../../src/search/QuestionGroups.ts"
 
 const Line = Schema.parseJson(Schema.Struct({ topic: Schema.NullOr(Schema.String), question: Schema.String }))
 type Line = typeof Line.Type
@@ -55,7 +55,7 @@ export const measure = (lines: ReadonlyArray<Line>, vectors: ReadonlyArray<Float
     vector: vectors[place] ?? null,
     value: line
   }))
-  const groups = finished(grouped(asked)).map(({ values }) => values)
+  const groups = finished(groupQuestions(asked)).map(({ values }) => values)
   const right = groups.reduce((sum, members) => sum + pairsIn(countBy(members)), 0)
   const precision = right / pairsIn(groups.map(({ length }) => length))
   const recall = right / pairsIn(countBy(lines))

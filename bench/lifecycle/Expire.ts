@@ -20,13 +20,13 @@ const program = Effect.gen(function* () {
   const limits = yield* RetentionLimits
   yield* sql`insert into tenant_retention (tenant_id) select id from tenants on conflict do nothing`
   if (by !== "weeks") yield* sql`update tenant_retention set runs = ${Number(days)}`
-  const begun = performance.now()
+  const started = performance.now()
   if (by === "weeks") yield* limits.sweepTraces
   const dropped = performance.now()
   while (yield* limits.sweepPassages) continue
   while (yield* limits.sweep) continue
-  const over = performance.now()
-  process.send?.({ dropMs: dropped - begun, deleteMs: over - dropped })
+  const deleted = performance.now()
+  process.send?.({ dropMs: dropped - started, deleteMs: deleted - dropped })
 })
 
 const stores = Layer.mergeAll(ExpiredRows.Default, RetentionStore.Default, UnusedPassages.Default)

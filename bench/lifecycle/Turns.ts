@@ -21,7 +21,7 @@ import { type Target, Turns } from "../../src/store/chat/Turns.ts"
 import { layerPostgres, migrate } from "../../src/store/Database.ts"
 import * as Fixtures from "../../test/Fixtures.ts"
 
-interface Order {
+interface Command {
   readonly name: "migrate" | "world" | "turns" | "rate" | "reads"
   /** Tenants of the world; turns of `turns` and `rate`; traces that `reads` reads. */
   readonly count: number
@@ -43,7 +43,7 @@ const word = () => randomBytes(6).toString("base64url")
 const words = (count: number) => Array.from({ length: count }, word).join(" ")
 const chunkTexts = Array.from({ length: texts }, () => words(70))
 
-const shownTo = (): ReadonlyArray<RunPassage> =>
+const randomPassages = (): ReadonlyArray<RunPassage> =>
   Array.from({ length: passages }, (_, place) => {
     const chunk = Math.floor(Math.random() * texts)
     return {
@@ -85,7 +85,7 @@ const program = Effect.gen(function* () {
   let last: { readonly scope: Scope; readonly runId: RunId } | undefined
   const reads: Array<number> = []
 
-  const timed = <A, E, R>(into: Array<number>, work: Effect.Effect<A, E, R>) =>
+  const measureInto = <A, E, R>(into: Array<number>, work: Effect.Effect<A, E, R>) =>
     Effect.suspend(() => {
       const start = performance.now()
       return Effect.tap(work, () => Effect.sync(() => into.push(performance.now() - start)))
@@ -109,7 +109,7 @@ const program = Effect.gen(function* () {
         startedLabel: "Started",
         timeout: "2 minutes"
       }
-      const { reserved } = yield* timed(begins, turns.begin(scope, opening))
+      const { reserved } = yield* measureInto(begins, turns.begin(scope, opening))
       if (!reserved) return yield* Effect.dieMessage("No turn was reserved.")
       const reply = { id: yield* newId.message, content: words(60), citations: [] }
       const settlement = {
@@ -118,10 +118,10 @@ const program = Effect.gen(function* () {
         inputTokens: 900,
         outputTokens: 90,
         reply,
-        passages: shownTo(),
+        passages: randomPassages(),
         events: eventsOf(runId, startedAt)
       }
-      const { _tag } = yield* timed(settles, turns.settle(scope, settlement))
+      const { _tag } = yield* measureInto(settles, turns.settle(scope, settlement))
       if (_tag !== "Written") return yield* Effect.dieMessage(_tag)
       last = { scope, runId }
     })
@@ -164,13 +164,13 @@ const program = Effect.gen(function* () {
       const { trace } = yield* AgentRunStore
       if (last === undefined) return yield* Effect.dieMessage("There was no turn.")
       const { runId, scope } = last
-      for (let n = 0; n < count; n++) yield* timed(reads, trace(scope, runId, { after: 0, limit: 100 }))
+      for (let n = 0; n < count; n++) yield* measureInto(reads, trace(scope, runId, { after: 0, limit: 100 }))
     })
 
-  const orders = yield* Queue.unbounded<Order>()
-  process.on("message", (order: Order) => orders.unsafeOffer(order))
+  const commands = yield* Queue.unbounded<Command>()
+  process.on("message", (command: Command) => commands.unsafeOffer(command))
   process.once("disconnect", () => process.exit(0))
-  const obey = ({ clients, count, name }: Order) => {
+  const execute = ({ clients, count, name }: Command) => {
     switch (name) {
       case "migrate":
         return migrate(migrations)
@@ -194,13 +194,13 @@ const program = Effect.gen(function* () {
     }
   }
   process.send?.({ ready: true })
-  yield* Queue.take(orders).pipe(
-    Effect.tap((order) =>
+  yield* Queue.take(commands).pipe(
+    Effect.tap((command) =>
       Effect.zipRight(
-        obey(order),
+        execute(command),
         Effect.sync(() =>
           process.send?.({
-            done: order.name,
+            done: command.name,
             begins: begins.splice(0),
             settles: settles.splice(0),
             reads: reads.splice(0),

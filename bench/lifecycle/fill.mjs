@@ -13,7 +13,7 @@ const functions = [
       || pg_temp.digit(ms, 5) || pg_temp.digit(ms, 4) || pg_temp.digit(ms, 3) || pg_temp.digit(ms, 2)
       || pg_temp.digit(ms, 1) || pg_temp.digit(ms, 0) || lpad(to_hex(number), 16, '0')
   $$`,
-  // Of a vocabulary of 4,096 words.
+  // From a vocabulary of 4,096 words.
   `create function pg_temp.words(seed bigint, count int) returns text language sql immutable as $$
     select string_agg(substr(md5((seed * 7919 + n * n) % 4096 || ' '), 1, 4 + n % 7), ' ') from generate_series(1, count) n
   $$`,
@@ -27,7 +27,7 @@ const functions = [
 ]
 
 /** Indexes that are faster to build again than to maintain. */
-const words = ["messages_words", "end_users_words"]
+const slowIndexes = ["messages_words", "end_users_words"]
 
 /**
  * The conversations $1 to $2 of $5, with number, owner, person, moment and text. The last one begins at $6, the first one $3
@@ -82,8 +82,9 @@ const statements = {
 }
 
 /**
- * `conversations` of `turns` turns each, of the last `days` days, oldest first, of the `owners` in turns. `run(text, values)`
- * is one connection. Without `searchable` the index of words, which takes longer than all rows, is left out. Each run has four events and six passages, each tenant 1,000 texts of passages.
+ * `conversations` of `turns` turns each, of the last `days` days, oldest first, for each of the `owners` in turn.
+ * `run(text, values)` is one connection. Without `searchable` the index of words, which takes longer than all rows, is
+ * left out. Each run has four events and six passages, each tenant 1,000 texts of passages.
  */
 export const fillTurns = async (
   run,
@@ -96,25 +97,25 @@ export const fillTurns = async (
     await run("insert into owners values ($1, $2, $3)", [place, tenantId, agentId])
   const { rows } = await run(
     "select indexname as name, indexdef as definition from pg_indexes where indexname = any($1)",
-    [words]
+    [slowIndexes]
   )
   for (const { name } of rows) await run(`drop index ${name}`)
   await run(`insert into passages (tenant_id, hash, source_name, title, heading, url, content)
     select o.tenant_id, sha256(lpad(t.place::text, 26, '0')::bytea), 'Handbook', 'Handbook', '', 'https://help.example.com/', passage
     from owners o, texts t where t.place < 1000 on conflict do nothing`)
-  // Ids are made of it in each statement.
+  // All statements make the same ids from it.
   const until = new Date().toISOString()
   for (let first = 1; first <= conversations; first += batch) {
     const last = Math.min(conversations, first + batch - 1)
-    const given = [first, last, days, turns, conversations, until]
-    for (const text of Object.values(statements)) await run(text, given)
+    const parameters = [first, last, days, turns, conversations, until]
+    for (const text of Object.values(statements)) await run(text, parameters)
   }
   if (searchable) for (const { definition } of rows) await run(definition)
   await run("drop table owners")
   await run("set session_replication_role = origin")
 }
 
-/** So many chunks with vectors of 384 dimensions, ten to a document, of one source of each owner. */
+/** Writes `chunks` chunks with vectors of 384 dimensions, ten in each document, in one source of each owner. */
 export const fillChunks = async (run, owners, chunks, batch = 20_000) => {
   await run("set session_replication_role = replica")
   const each = Math.ceil(chunks / owners.length / 10) * 10

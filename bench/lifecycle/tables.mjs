@@ -3,7 +3,7 @@
 const week = 7 * 86_400_000
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
-/** With which ids of that moment begin. */
+/** The beginning of ids of that moment. */
 const idAt = (prefix, millis) =>
   Array.from(
     { length: 10 },
@@ -34,11 +34,11 @@ const triggers = `
 
 /**
  * `weeks`: so many partitions of `column`, whose values are ids of the kind `prefix`; null makes a plain table. Unique keys
- * without the column are given up.
+ * without the column become plain indexes.
  */
 export const rebuild = async (run, { column, prefix, table, weeks }) => {
   const { rows: all } = await run(constraints, [table])
-  const { rows: own } = await run(indexes, [table])
+  const { rows: tableIndexes } = await run(indexes, [table])
   const { rows: hooks } = await run(triggers, [table])
   const others = all.filter(({ of }) => of !== table)
   for (const { name, of } of others) await run(`alter table ${of} drop constraint ${name}`)
@@ -48,18 +48,18 @@ export const rebuild = async (run, { column, prefix, table, weeks }) => {
   for (const text of weeks === null ? [] : partitions(table, prefix, weeks)) await run(text)
   await run(`insert into ${table} select * from rebuilt`)
   await run("drop table rebuilt cascade")
-  const possible = ({ definition, kind }) =>
+  const isAllowed = ({ definition, kind }) =>
     weeks === null || !"pu".includes(kind) || new RegExp(`\\b${column}\\b`, "u").test(definition)
   for (const kind of ["p", "u", "f", "c"])
     for (const each of all.filter(({ kind: found, of }) => of === table && found === kind)) {
-      if (possible(each)) await run(`alter table ${table} add ${each.definition}`)
+      if (isAllowed(each)) await run(`alter table ${table} add ${each.definition}`)
       else await run(`create index on ${table} ${each.definition.replace(/^\w+( KEY)? /u, "")}`)
     }
-  for (const { definition } of own) {
-    const plain = definition
+  for (const { definition } of tableIndexes) {
+    const indexStatement = definition
       .replace(/ INDEX \S+ ON (?:ONLY )?\S+ /u, ` INDEX ON ${table} `)
       .replace(weeks === null ? /^$/u : "CREATE UNIQUE INDEX", "CREATE INDEX")
-    await run(plain)
+    await run(indexStatement)
   }
   for (const { definition } of hooks) await run(definition)
   for (const { definition, of } of others) await run(`alter table ${of} add ${definition}`)

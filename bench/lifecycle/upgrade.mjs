@@ -18,7 +18,7 @@ import pg from "pg"
 import { buildAll } from "../../scripts/build.mjs"
 import { startPostgres } from "../databases.mjs"
 import { fillChunks, fillTurns } from "./fill.mjs"
-import { machine, quantile, root, rounded, startScript, startSpoke, temporaryFolder } from "../machine.mjs"
+import { machine, pause, quantile, root, rounded, startScript, startSpoke, temporaryFolder } from "../machine.mjs"
 import { call } from "../spoke.mjs"
 
 const { values } = parseArgs({
@@ -49,7 +49,7 @@ const dump = gunzipSync(fs.readFileSync(path.join(release, "database.sql.gz")))
 
 await buildAll()
 const model = await startScript("model.mjs")
-// As a fast model answers.
+// The pace of a fast model.
 await call(`${model.url}/pace`, { method: "POST", body: { first: 300, gap: 10, tokens: 50 } })
 const settings = {
   SPOKE_SECRET: world.secret,
@@ -91,13 +91,13 @@ const fill = async (run, { chunks, messages }) => {
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1_000 })
 
 /** One turn at `url`: when it began, its milliseconds and its status. */
-const turn = (url, { conversationId, key, question }, place) =>
+const sendTurn = (url, { conversationId, key, question }, place) =>
   new Promise((resolve) => {
     const begun = performance.now()
     const done = (status) => resolve({ begun, status, ms: performance.now() - begun })
     // A tenth of the turns continue a conversation of before.
-    const whose = place % 10 === 0 ? { conversationId } : { externalEndUserId: `live-${place % 100}` }
-    const body = JSON.stringify({ message: question, ...whose })
+    const speaker = place % 10 === 0 ? { conversationId } : { externalEndUserId: `live-${place % 100}` }
+    const body = JSON.stringify({ message: question, ...speaker })
     const request = http.request(
       `${url}/v1/chat`,
       {
@@ -121,23 +121,21 @@ const turn = (url, { conversationId, key, question }, place) =>
     request.end(body)
   })
 
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
-
-/** Turns at fixed times, whether or not earlier ones have ended, until `stop`. `to` is the service of the next one. */
+/** Sends turns at fixed times until `stop`, also while earlier ones run. `to()` is the next one's address. */
 const load = (to) => {
   const turns = []
-  let over = false
+  let isOver = false
   const begun = performance.now()
-  const sending = (async () => {
-    for (let place = 0; !over; place++) {
+  const sender = (async () => {
+    for (let place = 0; !isOver; place++) {
       await pause(Math.max(0, begun + (place * 1_000) / rate - performance.now()))
-      turns.push(turn(to(), world.clients[place % world.clients.length], place))
+      turns.push(sendTurn(to(), world.clients[place % world.clients.length], place))
     }
   })()
   return {
     stop: async () => {
-      over = true
-      await sending
+      isOver = true
+      await sender
       return Promise.all(turns)
     }
   }
@@ -166,7 +164,7 @@ const onServer = async () => {
   await client.connect()
   await client.query(dump)
   await client.query("set search_path = public")
-  await fill((text, given) => client.query(text, given), { chunks, messages })
+  await fill((text, parameters) => client.query(text, parameters), { chunks, messages })
   await client.query("vacuum analyze")
   const { rows } = await client.query(`select
     (select count(*) from messages)::int as messages, (select count(*) from chunks)::int as chunks,
@@ -177,16 +175,16 @@ const onServer = async () => {
   const before = await startSpoke(variables, [], old)
   let current = before
   for (let place = 0; place < 20; place++)
-    await turn(before.url, world.clients[place % world.clients.length], place)
+    await sendTurn(before.url, world.clients[place % world.clients.length], place)
   const running = load(() => current.url)
   await pause(seconds * 1_000)
-  const began = performance.now()
+  const upgradeStarted = performance.now()
   await client.query(
     "begin; select id from conversations limit 1; select id from messages limit 1; select run_id from agent_run_events limit 1; select run_id from run_passages limit 1; select id from agents limit 1"
   )
   const report = pause(seconds * 1_000).then(() => client.query("rollback"))
-  const after = await startSpoke(variables, [], root, { within: 600_000 })
-  // A load balancer sends nothing to it before.
+  const after = await startSpoke(variables, [], root, { timeoutMs: 600_000 })
+  // A load balancer sends nothing to it before it is ready.
   for (let tries = 0; !(await fetch(`${after.url}/readyz`)).ok; tries++) {
     if (tries === 600) throw new Error("The new version is not ready after a minute.")
     await pause(100)
@@ -196,10 +194,10 @@ const onServer = async () => {
   current = after
   await pause(1_000)
   await before.stop()
-  const switched = performance.now()
+  const oldStopped = performance.now()
   await pause(seconds * 1_000)
   const turns = await running.stop()
-  const within = (from, to) => summary(turns.filter(({ begun, ms }) => begun + ms > from && begun < to))
+  const summaryBetween = (from, to) => summary(turns.filter(({ begun, ms }) => begun + ms > from && begun < to))
   const { rows: kept } = await client.query(
     "select count(*)::int as messages from messages where conversation_id like 'cnv%'"
   )
@@ -210,43 +208,43 @@ const onServer = async () => {
     ...rows[0],
     rate,
     reportSeconds: seconds,
-    upgradeSeconds: rounded((ready - began) / 1_000),
+    upgradeSeconds: rounded((ready - upgradeStarted) / 1_000),
     keptMessages: kept[0].messages >= rows[0].messages,
-    before: within(0, began),
-    during: within(began, switched),
-    after: within(switched, Number.POSITIVE_INFINITY)
+    before: summaryBetween(0, upgradeStarted),
+    during: summaryBetween(upgradeStarted, oldStopped),
+    after: summaryBetween(oldStopped, Number.POSITIVE_INFINITY)
   }
 }
 
-/** The same in the embedded database: how long the first start of this version takes, to the next one. */
-const embedded = async () => {
+/** The same with the embedded database: seconds of the first start of this version, and of the next one. */
+const onEmbedded = async () => {
   const { PGlite } = await import("@electric-sql/pglite")
   const folder = dataFolder()
   const sizes = { messages: Math.ceil(messages / 10), chunks: Math.ceil(chunks / 10) }
   const database = await PGlite.create({ dataDir: path.join(folder, "database") })
   await database.exec(dump)
   await database.exec("set search_path = public")
-  await fill((text, given) => database.query(text, given), sizes)
+  await fill((text, parameters) => database.query(text, parameters), sizes)
   await database.exec("vacuum analyze")
   await database.close()
-  const started = async (folderOfVersion) => {
+  const measureStart = async (folderOfVersion) => {
     const begun = performance.now()
     const spoke = await startSpoke({ ...settings, SPOKE_DATA_DIR: folder }, [], folderOfVersion, {
-      within: 600_000
+      timeoutMs: 600_000
     })
-    const took = performance.now() - begun
+    const startMs = performance.now() - begun
     const turns = []
     for (let place = 0; place < 20; place++)
-      turns.push(await turn(spoke.url, world.clients[place % 2], place))
+      turns.push(await sendTurn(spoke.url, world.clients[place % 2], place))
     await spoke.stop()
-    return { seconds: rounded(took / 1_000), refused: summary(turns).refused }
+    return { seconds: rounded(startMs / 1_000), refused: summary(turns).refused }
   }
-  const release = await started(old)
-  const upgrade = await started(root)
-  return { ...sizes, release, upgrade, next: await started(root) }
+  const release = await measureStart(old)
+  const upgrade = await measureStart(root)
+  return { ...sizes, release, upgrade, next: await measureStart(root) }
 }
 
-const record = { ...machine(), server: await onServer(), embedded: await embedded() }
+const record = { ...machine(), server: await onServer(), embedded: await onEmbedded() }
 console.log(JSON.stringify(record, null, 2))
 if (!quick)
   fs.writeFileSync(path.join(import.meta.dirname, "../upgrade.json"), `${JSON.stringify(record, null, 2)}\n`)

@@ -19,7 +19,7 @@ import { parseArgs } from "node:util"
 import { build } from "esbuild"
 import pg from "pg"
 import { query, startPostgres } from "../databases.mjs"
-import { cpuOf, machine, median, quantile, root, rounded } from "../machine.mjs"
+import { cpuOf, machine, median, pause, quantile, root, rounded } from "../machine.mjs"
 import { fillTurns } from "./fill.mjs"
 import { rebuild } from "./tables.mjs"
 
@@ -56,8 +56,8 @@ const bundle = async (entry, folder = root) => {
       {
         name: "folder",
         setup: ({ onResolve }) =>
-          onResolve({ filter: /^\.\.\/\.\.\/(?:src|test)\// }, ({ importer, path: given }) =>
-            importer === "<stdin>" ? { path: path.join(folder, "bench/lifecycle", given) } : undefined
+          onResolve({ filter: /^\.\.\/\.\.\/(?:src|test)\// }, ({ importer, path: imported }) =>
+            importer === "<stdin>" ? { path: path.join(folder, "bench/lifecycle", imported) } : undefined
           )
       }
     ],
@@ -103,11 +103,11 @@ const startTurns = async (program, url, folder) => {
   }
 }
 
-const connected = async (url, use) => {
+const withClient = async (url, use) => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    return await use((text, given) => client.query(text, given))
+    return await use((text, parameters) => client.query(text, parameters))
   } finally {
     await client.end()
   }
@@ -136,9 +136,9 @@ const walOf = async (url) =>
     (await query(url, "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') as bytes")).rows[0].bytes
   )
 
-const turns = async () => {
+const measureTurns = async () => {
   const program = await bundle("Turns.ts")
-  const found = {}
+  const databases = {}
   const prepare = async (name, changes, source = program, folder = root) => {
     const url = await postgres.database(name.toLowerCase())
     const first = await startTurns(source, url, folder)
@@ -146,14 +146,14 @@ const turns = async () => {
     await first.ask("world", 20)
     await first.ask("turns", quick ? 100 : 3_000, clients)
     await first.stop()
-    await connected(url, async (run) => {
+    await withClient(url, async (run) => {
       for (const change of changes) await rebuild(run, change)
       await run("vacuum analyze")
     })
     const turns = await startTurns(source, url, folder)
     await turns.ask("world", 20)
     await turns.ask("turns", turnsPerRound, clients)
-    found[name] = { url, turns, begin: [], settle: [], read: [], cpu: [], wal: [] }
+    databases[name] = { url, turns, begin: [], settle: [], read: [], cpu: [], wal: [] }
     console.error(`prepared ${name}`)
   }
   for (const [name, changes] of Object.entries(variants)) await prepare(name, changes)
@@ -162,10 +162,10 @@ const turns = async () => {
     await prepare("before", [], await bundle("Turns.ts", folder), folder)
     await prepare("now", [])
   }
-  const names = Object.keys(found)
+  const names = Object.keys(databases)
   for (let round = 0; round < rounds; round++) {
     for (const place of names.keys()) {
-      const each = found[names[(place + round) % names.length]]
+      const each = databases[names[(place + round) % names.length]]
       const before = { cpu: cpuOf(postgres.pid), wal: await walOf(each.url) }
       const { begins, settles } = await each.turns.ask("turns", turnsPerRound, clients)
       each.begin.push(median(begins))
@@ -177,8 +177,8 @@ const turns = async () => {
     console.error(`round ${round + 1} of ${rounds}`)
   }
   const summary = (name, to) => {
-    const { begin, cpu, read, settle, wal } = found[name]
-    const ratio = (of) => rounded(median(found[name][of].map((value, round) => value / found[to][of][round])))
+    const { begin, cpu, read, settle, wal } = databases[name]
+    const ratio = (of) => rounded(median(databases[name][of].map((value, round) => value / databases[to][of][round])))
     return {
       beginMs: rounded(median(begin)),
       settleMs: rounded(median(settle)),
@@ -199,13 +199,13 @@ const turns = async () => {
     names.map((name) => [name, summary(name, name === "now" ? "before" : "plain")])
   )
   // How the rows of a turn were updated.
-  await new Promise((resolve) => setTimeout(resolve, 1_500))
-  const url = found["now"]?.url ?? found["weeks12"].url
+  await pause(1_500)
+  const url = databases["now"]?.url ?? databases["weeks12"].url
   const { rows } = await query(
     url,
     "select relname as name, n_tup_upd::int as updates, round(n_tup_hot_upd::numeric / n_tup_upd, 3)::float8 as hot from pg_stat_user_tables where n_tup_upd > 100 order by 1"
   )
-  for (const { turns } of Object.values(found)) await turns.stop()
+  for (const { turns } of Object.values(databases)) await turns.stop()
   return { ...record, updates: rows }
 }
 
@@ -213,42 +213,42 @@ const sizes = `
   select sum(pg_table_size(c.oid))::float8 as "tableBytes", sum(pg_indexes_size(c.oid))::float8 as "indexBytes"
   from pg_class c where c.relkind = 'r' and c.relname ~ '^(agent_run_events|run_passages|agent_runs)'`
 
-const times = ({ begins, settles }) => ({
+const timesOf = ({ begins, settles }) => ({
   turns: begins.length,
   begin: { p50: rounded(median(begins)), p99: rounded(quantile(begins, 0.99)) },
   settle: { p50: rounded(median(settles)), p99: rounded(quantile(settles, 0.99)) }
 })
 
-const expire = (program, url, by) =>
+const runExpire = (program, url, by) =>
   new Promise((resolve, reject) => {
     const child = fork(program, [url, "182", by], { stdio: ["ignore", "inherit", "inherit", "ipc"] })
-    let found
-    child.once("message", (message) => (found = message))
+    let result
+    child.once("message", (message) => (result = message))
     child.once("exit", (code) =>
-      code === 0 && found ? resolve(found) : reject(new Error("The deletion failed."))
+      code === 0 && result ? resolve(result) : reject(new Error("The deletion failed."))
     )
   })
 
 /** Half a year's runs are deleted while turns run, twenty a second. */
-const deleted = async (turnsProgram, expireProgram, url, by) => {
+const measureDeletion = async (turnsProgram, expireProgram, url, by) => {
   const process = await startTurns(turnsProgram, url, root)
   await process.ask("world", 20)
   await process.ask("turns", 200, clients)
   const quiet = await process.ask("rate", quick ? 20 : 400, perSecond)
-  return connected(url, async (run) => {
+  return withClient(url, async (run) => {
     const before = (await run(sizes)).rows[0]
     const start = { cpu: cpuOf(postgres.pid), wal: await walOf(url) }
-    let over = false
+    let isOver = false
     const meanwhile = { begins: [], settles: [] }
     const load = (async () => {
-      while (!over) {
+      while (!isOver) {
         const { begins, settles } = await process.ask("rate", perSecond, perSecond)
         meanwhile.begins.push(...begins)
         meanwhile.settles.push(...settles)
       }
     })()
-    const took = await expire(expireProgram, url, by)
-    over = true
+    const durations = await runExpire(expireProgram, url, by)
+    isOver = true
     await load
     const ended = { cpu: cpuOf(postgres.pid), wal: await walOf(url) }
     const after = (await run(sizes)).rows[0]
@@ -259,13 +259,13 @@ const deleted = async (turnsProgram, expireProgram, url, by) => {
     )
     await process.stop()
     return {
-      dropMs: Math.round(took.dropMs),
-      deleteMs: Math.round(took.deleteMs),
+      dropMs: Math.round(durations.dropMs),
+      deleteMs: Math.round(durations.deleteMs),
       // Of the turns, too.
       databaseCpuSeconds: rounded(ended.cpu - start.cpu),
       walMegabytes: Math.round((ended.wal - start.wal) / 1e6),
-      quiet: times(quiet),
-      meanwhile: times(meanwhile),
+      quiet: timesOf(quiet),
+      meanwhile: timesOf(meanwhile),
       before,
       after,
       vacuum: {
@@ -278,7 +278,7 @@ const deleted = async (turnsProgram, expireProgram, url, by) => {
   })
 }
 
-const deletion = async () => {
+const measureDeletions = async () => {
   const turnsProgram = await bundle("Turns.ts")
   const expireProgram = await bundle("Expire.ts")
   const url = await postgres.database("rows")
@@ -286,7 +286,7 @@ const deletion = async () => {
   await process.ask("migrate")
   await process.ask("world", 20)
   await process.stop()
-  await connected(url, async (run) => {
+  await withClient(url, async (run) => {
     const { rows } = await run(`select tenant_id as "tenantId", id as "agentId" from agents order by 1`)
     await fillTurns(run, rows, { conversations: runs / 5, days: 364, searchable: false, turns: 5 })
     for (const change of traces(null)) await rebuild(run, change)
@@ -295,17 +295,17 @@ const deletion = async () => {
   console.error("filled")
   await query(url.replace(/rows$/u, "postgres"), "create database weeks template rows")
   const weeks = url.replace(/rows$/u, "weeks")
-  await connected(weeks, async (run) => {
+  await withClient(weeks, async (run) => {
     for (const change of traces(60)) await rebuild(run, change)
     await run("vacuum analyze")
   })
   console.error("by weeks")
-  const record = { runs, rows: await deleted(turnsProgram, expireProgram, url, "rows") }
+  const record = { runs, rows: await measureDeletion(turnsProgram, expireProgram, url, "rows") }
   console.error(JSON.stringify(record))
-  return { ...record, weeks: await deleted(turnsProgram, expireProgram, weeks, "weeks") }
+  return { ...record, weeks: await measureDeletion(turnsProgram, expireProgram, weeks, "weeks") }
 }
 
-const parts = { turns, deletion }
+const parts = { turns: measureTurns, deletion: measureDeletions }
 const record = { ...machine(), postgres: postgres.version, rounds }
 for (const [name, part] of Object.entries(parts))
   if (values.only === undefined || values.only === name) record[name] = await part()

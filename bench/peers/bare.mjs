@@ -46,7 +46,7 @@ const search = async (text, count) => {
   return rows
 }
 
-const begin = async (message) => {
+const startConversation = async (message) => {
   const { rows } = await pool.query({
     name: "begin",
     text: `with made as (insert into conversations default values returning id),
@@ -57,14 +57,14 @@ const begin = async (message) => {
   return rows[0].id
 }
 
-const keep = (id, reply) =>
+const storeReply = (id, reply) =>
   pool.query({
     name: "keep",
     text: "insert into messages (conversation_id, role, content) values ($1, 'assistant', $2)",
     values: [id, reply]
   })
 
-const answer = (response, body) => {
+const sendJson = (response, body) => {
   const text = JSON.stringify(body)
   response.writeHead(200, {
     "content-type": "application/json",
@@ -85,18 +85,18 @@ const prompt = (found, message, stream) => ({
   ]
 })
 
-const cited = (found) => found.map(({ content, ...rest }) => rest)
+const citationsOf = (found) => found.map(({ content, ...rest }) => rest)
 
 const chat = async ({ message }, response) => {
-  const [found, id] = await Promise.all([search(message, 5), begin(message)])
+  const [found, id] = await Promise.all([search(message, 5), startConversation(message)])
   const { choices } = await jsonOf(await post("/v1/chat/completions", prompt(found, message, false)))
   const reply = choices[0].message.content
-  await keep(id, reply)
-  answer(response, { data: { reply, conversationId: id, citations: cited(found) } })
+  await storeReply(id, reply)
+  sendJson(response, { data: { reply, conversationId: id, citations: citationsOf(found) } })
 }
 
 const chatStream = async ({ message }, response) => {
-  const [found, id] = await Promise.all([search(message, 5), begin(message)])
+  const [found, id] = await Promise.all([search(message, 5), startConversation(message)])
   const incoming = await post("/v1/chat/completions", prompt(found, message, true))
   response.writeHead(200, { "content-type": "text/event-stream" })
   let reply = ""
@@ -112,15 +112,15 @@ const chatStream = async ({ message }, response) => {
       response.write(`data: {"type":"text-delta","id":"0","delta":${JSON.stringify(delta)}}\n\n`)
     }
   }
-  await keep(id, reply)
-  const result = { reply, conversationId: id, citations: cited(found) }
+  await storeReply(id, reply)
+  const result = { reply, conversationId: id, citations: citationsOf(found) }
   response.end(
     `data: ${JSON.stringify({ type: "data-done", data: { result } })}\n\ndata: {"type":"finish"}\n\ndata: [DONE]\n\n`
   )
 }
 
 const proxy = (request, response) => {
-  const onward = http.request(
+  const toModel = http.request(
     `${model}/v1/chat/completions`,
     { method: "POST", agent, headers: { "content-type": "application/json" } },
     (incoming) => {
@@ -128,28 +128,28 @@ const proxy = (request, response) => {
       incoming.pipe(response)
     }
   )
-  onward.on("error", () => response.destroy())
-  response.on("close", () => onward.destroy())
-  request.pipe(onward)
+  toModel.on("error", () => response.destroy())
+  response.on("close", () => toModel.destroy())
+  request.pipe(toModel)
 }
 
 const webhook = (body, request, response) => {
-  const given = Buffer.from(String(request.headers["x-hub-signature-256"]).slice(7), "hex")
+  const actual = Buffer.from(String(request.headers["x-hub-signature-256"]).slice(7), "hex")
   const expected = createHmac("sha256", secret).update(body).digest()
-  if (given.length === expected.length && timingSafeEqual(given, expected)) {
-    answer(response, { data: { received: true, deduped: false, dedupedCount: 0, enqueued: 1 } })
+  if (actual.length === expected.length && timingSafeEqual(actual, expected)) {
+    sendJson(response, { data: { received: true, deduped: false, dedupedCount: 0, enqueued: 1 } })
   } else response.writeHead(401).end()
 }
 
 const routes = {
   "/ready": async (_, response) => {
     await pool.query("select 1")
-    answer(response, {})
+    sendJson(response, {})
   },
   "/chat": chat,
   "/chat/stream": chatStream,
   "/retrieve": async ({ query, topK }, response) =>
-    answer(response, { data: { chunks: await search(query, topK) } })
+    sendJson(response, { data: { chunks: await search(query, topK) } })
 }
 
 const server = http.createServer(async (request, response) => {

@@ -8,7 +8,7 @@ import { Hono } from "hono"
 import { createRequire } from "node:module"
 import * as path from "node:path"
 import { pathToFileURL } from "node:url"
-import { begin, instructions, nearest, result, say } from "./knowledge.mjs"
+import { startConversation, instructions, nearest, result, addMessage } from "./knowledge.mjs"
 
 const packages = createRequire(path.join(process.env["PACKAGES"] ?? "", "package.json"))
 
@@ -19,27 +19,27 @@ const encoder = new TextEncoder()
 const frame = (part) => encoder.encode(`data: ${JSON.stringify(part)}\n\n`)
 
 /**
- * Serves a framework: `embed` answers the vector of a text; `answer` and `stream`, for instructions and a message, the
- * reply, and an iterable of its text.
+ * Serves a framework. `embed` returns the vector of a text. `answer` and `stream` take instructions and a message, and
+ * return the reply and an iterable of its text.
  */
 export const serveFramework = ({ answer, embed, stream }) => {
   const app = new Hono()
-  const open = async (context) => {
+  const prepare = async (context) => {
     const { message } = await context.req.json()
     const search = async () => nearest(await embed(message), 5)
-    const [found, id] = await Promise.all([search(), begin(message)])
+    const [found, id] = await Promise.all([search(), startConversation(message)])
     return { found, id, message }
   }
 
   app.post("/chat", async (context) => {
-    const { found, id, message } = await open(context)
+    const { found, id, message } = await prepare(context)
     const text = await answer(instructions(found), message)
-    await say(id, "assistant", text)
+    await addMessage(id, "assistant", text)
     return context.json(result(text, id, found))
   })
 
   app.post("/chat/stream", async (context) => {
-    const { found, id, message } = await open(context)
+    const { found, id, message } = await prepare(context)
     const frames = async function* () {
       let text = ""
       for await (const delta of await stream(instructions(found), message)) {
@@ -47,7 +47,7 @@ export const serveFramework = ({ answer, embed, stream }) => {
         text += delta
         yield frame({ type: "text-delta", id: "0", delta })
       }
-      await say(id, "assistant", text)
+      await addMessage(id, "assistant", text)
       yield frame({ type: "data-done", data: { result: result(text, id, found).data } })
       yield encoder.encode("data: [DONE]\n\n")
     }

@@ -10,7 +10,7 @@ import { createOpenAI } from "@ai-sdk/openai"
 import { serve } from "@hono/node-server"
 import { embed, embedMany, generateText, streamText } from "ai"
 import { Hono } from "hono"
-import { begin, instructions, nearest, pool, result, say } from "./knowledge.mjs"
+import { startConversation, instructions, nearest, pool, result, addMessage } from "./knowledge.mjs"
 
 const openai = createOpenAI({ baseURL: `${process.env["MODEL"]}/v1`, apiKey: "sk-bench" })
 const model = openai.chat("bench")
@@ -27,18 +27,18 @@ const app = new Hono()
 
 app.post("/chat", async (context) => {
   const { message } = await context.req.json()
-  const [found, id] = await Promise.all([search(message, 5), begin(message)])
+  const [found, id] = await Promise.all([search(message, 5), startConversation(message)])
   const { text } = await generateText(prompt(found, message))
-  await say(id, "assistant", text)
+  await addMessage(id, "assistant", text)
   return context.json(result(text, id, found))
 })
 
 app.post("/chat/stream", async (context) => {
   const { message } = await context.req.json()
-  const [found, id] = await Promise.all([search(message, 5), begin(message)])
+  const [found, id] = await Promise.all([search(message, 5), startConversation(message)])
   return streamText({
     ...prompt(found, message),
-    onFinish: ({ text }) => say(id, "assistant", text)
+    onFinish: ({ text }) => addMessage(id, "assistant", text)
   }).toUIMessageStreamResponse()
 })
 
@@ -48,7 +48,7 @@ app.post("/retrieve", async (context) => {
 })
 
 /** Pieces of about 800 characters that end with a word. */
-const cut = (text) => {
+const splitText = (text) => {
   const pieces = []
   let rest = text
   while (rest.length > 800) {
@@ -59,7 +59,7 @@ const cut = (text) => {
   return [...pieces, rest]
 }
 
-const read = async (url) => {
+const ingestPage = async (url) => {
   const html = await (await fetch(url)).text()
   const title = /<title>([^<]*)/.exec(html)?.[1] ?? url
   const text = html
@@ -67,7 +67,7 @@ const read = async (url) => {
     .replace(/<[^>]+>/g, " ")
     .replace(/\s+/g, " ")
     .trim()
-  const pieces = cut(text)
+  const pieces = splitText(text)
   const { embeddings } = await embedMany({ model: embedder, values: pieces })
   const rows = pieces.map((content, place) => ({ content, vector: JSON.stringify(embeddings[place]) }))
   await pool.query(
@@ -79,9 +79,9 @@ const read = async (url) => {
 
 app.post("/ingest", async (context) => {
   const { pages } = await context.req.json()
-  const waiting = [...pages]
+  const pending = [...pages]
   const worker = async () => {
-    for (let page = waiting.shift(); page !== undefined; page = waiting.shift()) await read(page)
+    for (let page = pending.shift(); page !== undefined; page = pending.shift()) await ingestPage(page)
   }
   await Promise.all(Array.from({ length: 4 }, worker))
   return context.json({ data: { pages: pages.length } })

@@ -1,4 +1,4 @@
-/** What services by hand have in common: chunks by pgvector, and stored messages. Environment: `DATABASE_URL`. */
+/** What the peers share: chunks by pgvector, and stored messages. Environment: `DATABASE_URL`. */
 import pg from "pg"
 
 export const pool = new pg.Pool({ connectionString: process.env["DATABASE_URL"], max: 10 })
@@ -14,20 +14,20 @@ export const nearest = async (vector, count) => {
   return rows
 }
 
-export const say = (id, role, content) =>
+export const addMessage = (id, role, content) =>
   pool.query({
     name: "say",
     text: "insert into messages (conversation_id, role, content) values ($1, $2, $3)",
     values: [id, role, content]
   })
 
-/** A new conversation with its first message; answers its id. */
-export const begin = async (message) => {
+/** Starts a conversation with its first message. Returns its id. */
+export const startConversation = async (message) => {
   const { rows } = await pool.query({
     name: "begin",
     text: "insert into conversations default values returning id"
   })
-  await say(rows[0].id, "user", message)
+  await addMessage(rows[0].id, "user", message)
   return rows[0].id
 }
 

@@ -1,6 +1,6 @@
 /**
  * Measures exports of one tenant from PostgreSQL: rows a second by streams, memory, and how long an interrupted export takes
- * to go on. The streams take turns. `npm run bench:placement` writes bench/placement/export.json.
+ * to resume. The streams take turns. `npm run bench:placement` writes bench/placement/export.json.
  * Options: `--chunks=300000`, `--streams=1,2,4`, `--rounds=3`, `--out=FILE`. Linux only.
  */
 import { spawn } from "node:child_process"
@@ -35,15 +35,15 @@ const variables = {
   SPOKE_VECTOR: "in-process"
 }
 
-/** Runs a command and returns its seconds, CPU and peak of memory. `until` ends it (-9) when that says so. */
-const spoke = async (args, until = () => false) => {
-  const began = performance.now()
+/** Runs a command and returns its seconds, CPU and peak of memory. It is killed once `killWhen` returns true. */
+const runSpoke = async (args, killWhen = () => false) => {
+  const started = performance.now()
   const child = spawn(process.execPath, [path.join(root, "dist/main.js"), ...args], {
     env: variables,
     stdio: ["ignore", "ignore", "pipe"]
   })
-  let said = ""
-  child.stderr.on("data", (chunk) => (said += chunk))
+  let stderr = ""
+  child.stderr.on("data", (chunk) => (stderr += chunk))
   const memory = watchMemory(child.pid)
   let cpu = 0
   const timer = setInterval(() => {
@@ -52,18 +52,18 @@ const spoke = async (args, until = () => false) => {
     } catch {
       // It has ended.
     }
-    if (until()) child.kill("SIGKILL")
+    if (killWhen()) child.kill("SIGKILL")
   }, 50)
   const code = await new Promise((resolve) =>
     child.once("exit", (status, signal) => resolve(signal ?? status))
   )
   clearInterval(timer)
-  const seconds = (performance.now() - began) / 1_000
-  if (code !== 0 && code !== "SIGKILL") throw new Error(said)
+  const seconds = (performance.now() - started) / 1_000
+  if (code !== 0 && code !== "SIGKILL") throw new Error(stderr)
   return { seconds, cpu, peakMiB: memory.end() }
 }
 
-await spoke(["migrate"])
+await runSpoke(["migrate"])
 const client = new pg.Client(url)
 await client.connect()
 progress(`filling ${chunks} chunks`)
@@ -74,7 +74,7 @@ await client.query(`
   insert into documents (tenant_id, id, agent_id, source_id, generation, uri, title, content_hash)
     select '${tenant}', 'doc_' || lpad(n::text, 10, '0'), 'agt_1', 'src_1', 1, 'https://example.com/' || n, 'Page ' || n, '\\x00'
     from generate_series(0, ${chunks} / 10) n;`)
-// As long as chunks are: 700 characters, 100 words, a vector of 512 dimensions.
+// Chunks of usual length: 700 characters, 100 words, a vector of 512 dimensions.
 await client.query(`
   insert into chunks (tenant_id, id, agent_id, source_id, generation, document_id, ordinal, content, content_hash, tsv, length, version)
     select '${tenant}', 'chk_' || lpad(n::text, 12, '0'), 'agt_1', 'src_1', 1, 'doc_' || lpad((n / 10)::text, 10, '0'), n % 10, text,
@@ -88,10 +88,10 @@ await client.query("vacuum analyze")
 const { rows: sizes } = await client.query(
   "select sum(pg_total_relation_size(c.oid))::float8 as bytes from pg_class c where relname in ('chunks', 'chunk_embeddings', 'documents')"
 )
-const { rows: counted } = await client.query(
+const { rows: rowCounts } = await client.query(
   `select (select count(*) from chunks) + (select count(*) from chunk_embeddings) + (select count(*) from documents) as rows`
 )
-const total = Number(counted[0].rows)
+const total = Number(rowCounts[0].rows)
 
 const bytesOf = (place) =>
   fs
@@ -103,7 +103,7 @@ const runs = []
 for (let round = 0; round < rounds; round++) {
   for (const count of streams) {
     const place = path.join(folder, `archive-${round}-${count}`)
-    const result = await spoke(["tenant", "export", tenant, place, "--streams", String(count)])
+    const result = await runSpoke(["tenant", "export", tenant, place, "--streams", String(count)])
     const run = {
       streams: count,
       round,
@@ -117,15 +117,15 @@ for (let round = 0; round < rounds; round++) {
   }
 }
 
-// Ended when half of the parts are there, then run again.
-const most = Math.max(...streams)
+// Killed when half of the parts are written, then run again.
+const maxStreams = Math.max(...streams)
 const place = path.join(folder, "interrupted")
 const parts = Math.ceil(total / 20_000)
-const written = () =>
+const isHalfWritten = () =>
   fs.existsSync(path.join(place, "rows")) &&
   fs.readdirSync(path.join(place, "rows")).filter((name) => name.endsWith(".gz")).length >= parts / 2
-await spoke(["tenant", "export", tenant, place, "--streams", String(most)], written)
-const resumed = await spoke(["tenant", "export", tenant, place, "--streams", String(most)])
+await runSpoke(["tenant", "export", tenant, place, "--streams", String(maxStreams)], isHalfWritten)
+const resumed = await runSpoke(["tenant", "export", tenant, place, "--streams", String(maxStreams)])
 progress(`resumed after half of the parts: ${rounded(resumed.seconds)} s`)
 
 const out = values.out ?? path.join(root, "bench/placement/export.json")
@@ -139,16 +139,16 @@ fs.writeFileSync(
       rows: total,
       tableBytes: Number(sizes[0].bytes),
       byStreams: streams.map((count) => {
-        const own = runs.filter((run) => run.streams === count)
+        const runsOfCount = runs.filter((run) => run.streams === count)
         return {
           streams: count,
-          rowsPerSecond: Math.round(median(own.map((run) => run.rowsPerSecond))),
-          cpuSeconds: rounded(median(own.map((run) => run.cpu))),
-          peakMiB: Math.round(Math.max(...own.map((run) => run.peakMiB))),
-          archiveBytes: own[0].archiveBytes
+          rowsPerSecond: Math.round(median(runsOfCount.map((run) => run.rowsPerSecond))),
+          cpuSeconds: rounded(median(runsOfCount.map((run) => run.cpu))),
+          peakMiB: Math.round(Math.max(...runsOfCount.map((run) => run.peakMiB))),
+          archiveBytes: runsOfCount[0].archiveBytes
         }
       }),
-      resumed: { streams: most, seconds: rounded(resumed.seconds) },
+      resumed: { streams: maxStreams, seconds: rounded(resumed.seconds) },
       runs
     },
     null,

@@ -11,7 +11,7 @@ import * as path from "node:path"
 import { parseArgs } from "node:util"
 import pg from "pg"
 import { startPostgres } from "../databases.mjs"
-import { machine, median, quantile, root, rounded, startSpoke, temporaryFolder } from "../machine.mjs"
+import { machine, median, pause, quantile, root, rounded, startSpoke, temporaryFolder } from "../machine.mjs"
 import { call } from "../spoke.mjs"
 
 const { values } = parseArgs({
@@ -24,7 +24,6 @@ const { values } = parseArgs({
 })
 const [conversations, moves, rate] = [values.conversations, values.moves, values.rate].map(Number)
 const progress = (text) => process.stderr.write(`${text}\n`)
-const pause = (millis) => new Promise((resolve) => setTimeout(resolve, millis))
 const folder = temporaryFolder()
 const token = "operator-of-the-benchmark"
 const password = "correct horse battery"
@@ -32,7 +31,7 @@ const password = "correct horse battery"
 const postgres = await startPostgres()
 
 /** An installation on a database of its own, or with the embedded one. */
-const installation = async (name, embedded) => {
+const startInstallation = async (name, embedded) => {
   const variables = {
     SPOKE_DATA_DIR: path.join(folder, name),
     SPOKE_OPERATOR_TOKEN: token,
@@ -54,19 +53,19 @@ const tenantAt = async ({ url }, name) => {
   const { data } = await post("/api/operator/tenants", { name, owner }, { authorization: `Bearer ${token}` })
   const { cookie } = await post("/api/auth/login", owner, { "x-spoke-csrf": "1" })
   const session = { cookie, "x-spoke-csrf": "1" }
-  const { data: made } = await post("/api/agents", { name }, session)
-  const key = await post(`/api/agents/${made.agent.id}/keys`, { name: "Bench", permissions: ["*"] }, session)
-  return { tenantId: data.tenant.id, agentId: made.agent.id, key: key.data.secret, url }
+  const { data: created } = await post("/api/agents", { name }, session)
+  const key = await post(`/api/agents/${created.agent.id}/keys`, { name: "Bench", permissions: ["*"] }, session)
+  return { tenantId: data.tenant.id, agentId: created.agent.id, key: key.data.secret, url }
 }
 
-/** Turns at a steady pace; a 503 is tried again, where it says. */
-const traffic = ({ key, url }) => {
+/** Sends turns at a steady pace. Refused turns are retried, at the address that the refusal names, if any. */
+const sendTurns = ({ key, url }) => {
   let address = url
   let running = true
-  const answered = []
+  const answers = []
   const refused = []
   const turn = async () => {
-    const began = performance.now()
+    const started = performance.now()
     const idempotencyKey = randomUUID()
     for (;;) {
       const response = await fetch(`${address}/v1/chat`, {
@@ -75,7 +74,7 @@ const traffic = ({ key, url }) => {
         body: JSON.stringify({ message: `What is ${randomUUID()}?` })
       })
       const body = await response.json()
-      if (response.ok) return answered.push({ at: began, took: performance.now() - began })
+      if (response.ok) return answers.push({ at: started, took: performance.now() - started })
       refused.push(response.status)
       address = body.error?.details?.servedAt ?? address
       await pause(50)
@@ -90,7 +89,7 @@ const traffic = ({ key, url }) => {
   })()
   return {
     refused,
-    since: (moment) => answered.filter(({ at }) => at >= moment).map(({ took }) => took),
+    since: (moment) => answers.filter(({ at }) => at >= moment).map(({ took }) => took),
     stop: async () => {
       running = false
       await loop
@@ -99,7 +98,7 @@ const traffic = ({ key, url }) => {
   }
 }
 
-const moved = (from, to, tenantId, ...flags) =>
+const runMove = (from, to, tenantId, ...flags) =>
   new Promise((resolve, reject) => {
     const child = spawn(
       process.execPath,
@@ -115,13 +114,13 @@ const moved = (from, to, tenantId, ...flags) =>
       }
     )
     let out = ""
-    let said = ""
+    let stderr = ""
     child.stdout.on("data", (chunk) => (out += chunk))
-    child.stderr.on("data", (chunk) => (said += chunk))
-    child.once("close", (code) => (code === 0 ? resolve({ out, said }) : reject(new Error(said))))
+    child.stderr.on("data", (chunk) => (stderr += chunk))
+    child.once("close", (code) => (code === 0 ? resolve({ out, stderr }) : reject(new Error(stderr))))
   })
 
-const fill = async ({ variables }, { agentId, tenantId }) => {
+const fillConversations = async ({ variables }, { agentId, tenantId }) => {
   const client = new pg.Client(variables.DATABASE_URL)
   await client.connect()
   await client.query(`
@@ -135,36 +134,36 @@ const fill = async ({ variables }, { agentId, tenantId }) => {
   await client.end()
 }
 
-const measured = async (name, isEmbedded) => {
-  const from = await installation(`${name}_from`, isEmbedded)
-  const to = await installation(`${name}_to`, false)
-  const mine = await tenantAt(from, `${name}-mine`)
-  const other = await tenantAt(from, `${name}-other`)
-  if (!isEmbedded) await fill(from, mine)
-  const [ours, theirs] = [traffic(mine), traffic(other)]
+const measureMoves = async (name, isEmbedded) => {
+  const from = await startInstallation(`${name}_from`, isEmbedded)
+  const to = await startInstallation(`${name}_to`, false)
+  const movedTenant = await tenantAt(from, `${name}-mine`)
+  const otherTenant = await tenantAt(from, `${name}-other`)
+  if (!isEmbedded) await fillConversations(from, movedTenant)
+  const [movedTraffic, otherTraffic] = [sendTurns(movedTenant), sendTurns(otherTenant)]
   await pause(10_000)
-  const before = theirs.since(0)
+  const before = otherTraffic.since(0)
   const rounds = []
   for (let round = 0; round < moves; round++) {
     for (const flags of [[], ["--rollback"]]) {
-      const began = performance.now()
-      const { out, said } = await moved(from, to, mine.tenantId, ...flags)
+      const started = performance.now()
+      const { out, stderr } = await runMove(from, to, movedTenant.tenantId, ...flags)
       await pause(2_000)
-      const paused = JSON.parse(out).pausedMillis
-      const attempts = 1 + (said.match(/next attempt/gu)?.length ?? 0)
-      const longest = Math.max(...ours.since(began))
+      const pausedMs = JSON.parse(out).pausedMillis
+      const attempts = 1 + (stderr.match(/next attempt/gu)?.length ?? 0)
+      const longestMs = Math.max(...movedTraffic.since(started))
       rounds.push({
         direction: flags.length === 0 ? "there" : "back",
-        seconds: rounded((performance.now() - began - 2_000) / 1_000),
-        pausedMillis: rounded(paused),
+        seconds: rounded((performance.now() - started - 2_000) / 1_000),
+        pausedMillis: rounded(pausedMs),
         attempts,
-        longestTurnMillis: rounded(longest),
-        otherP99Millis: rounded(quantile(theirs.since(began), 0.99))
+        longestTurnMillis: rounded(longestMs),
+        otherP99Millis: rounded(quantile(otherTraffic.since(started), 0.99))
       })
       progress(`${name} ${JSON.stringify(rounds.at(-1))}`)
     }
   }
-  await Promise.all([ours.stop(), theirs.stop()])
+  await Promise.all([movedTraffic.stop(), otherTraffic.stop()])
   await Promise.all([from.stop(), to.stop()])
   return {
     pausedMillis: {
@@ -172,7 +171,7 @@ const measured = async (name, isEmbedded) => {
       max: Math.max(...rounds.map(({ pausedMillis }) => pausedMillis))
     },
     otherTenant: {
-      refused: theirs.refused.length,
+      refused: otherTraffic.refused.length,
       p99MillisBefore: rounded(quantile(before, 0.99)),
       p99MillisDuring: rounded(median(rounds.map(({ otherP99Millis }) => otherP99Millis)))
     },
@@ -185,8 +184,8 @@ const result = {
   postgres: postgres.version,
   rate,
   conversations,
-  embeddedToPostgres: await measured("embedded", true),
-  postgresToPostgres: await measured("postgres", false)
+  embeddedToPostgres: await measureMoves("embedded", true),
+  postgresToPostgres: await measureMoves("postgres", false)
 }
 const out = values.out ?? path.join(root, "bench/placement/move.json")
 fs.writeFileSync(out, `${JSON.stringify(result, null, 2)}\n`)

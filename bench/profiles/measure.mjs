@@ -35,8 +35,8 @@ const variables = {
   CHANNEL_APP_SECRET: secret
 }
 
-/** Milliseconds by part while `work` runs; it answers how many requests it made. */
-const profiled = async ({ pid }, work) => {
+/** The shares of CPU time by part while `work` runs. `work` returns how many requests it made. */
+const profileWhile = async ({ pid }, work) => {
   process.kill(pid, "SIGUSR2")
   const { errors = 0, requests } = await work()
   if (errors > 0) throw new Error(`${errors} requests failed`)
@@ -56,7 +56,7 @@ const profiled = async ({ pid }, work) => {
   }
 }
 
-const read = async (spoke, site, first) => {
+const ingest = async (spoke, site, first) => {
   const ask = (method, route, body) =>
     call(`${spoke.url}${route}`, { method, headers: keyHeader(spoke), body }).then(({ data }) => data)
   const { source } = await ask("POST", "/v1/sources", {
@@ -86,13 +86,13 @@ const measure = async (spoke, site) => {
     })
   }
   const out = {}
-  for (const [name, one] of Object.entries({ turn: target(false), stream: target(true), search, webhook })) {
-    await load(one, { clients, each: quick ? 2 : 100 })
-    out[name] = await profiled(spoke, () => load(one, { clients, seconds }))
+  for (const [name, operation] of Object.entries({ turn: target(false), stream: target(true), search, webhook })) {
+    await load(operation, { clients, each: quick ? 2 : 100 })
+    out[name] = await profileWhile(spoke, () => load(operation, { clients, seconds }))
     console.error(name, JSON.stringify(out[name]))
   }
-  await read(spoke, site, 1)
-  out.document = await profiled(spoke, () => read(spoke, site, 1 + documents))
+  await ingest(spoke, site, 1)
+  out.document = await profileWhile(spoke, () => ingest(spoke, site, 1 + documents))
   console.error("document", JSON.stringify(out.document))
   return out
 }
@@ -104,15 +104,15 @@ try {
   const model = await startScript("model.mjs")
   const site = await startScript("site.mjs")
   const figures = {}
-  const one = async (engine, begin) => {
+  const measureEngine = async (engine, begin) => {
     const spoke = await begin()
     await searchable(spoke, question(1, passages))
     await call(`${model.url}/pace`, { method: "POST", body: { first: 0, gap: 0, tokens: 50, alike: false } })
     figures[engine] = await measure(spoke, site)
     await spoke.stop("SIGKILL")
   }
-  if (postgres) await one("server", () => serverSpoke(model, { postgres, redis }, [passages], { variables }))
-  await one("embedded", () => embeddedSpoke(model, [passages], { variables }))
+  if (postgres) await measureEngine("server", () => serverSpoke(model, { postgres, redis }, [passages], { variables }))
+  await measureEngine("embedded", () => embeddedSpoke(model, [passages], { variables }))
   if (quick) console.log(JSON.stringify(figures))
   else {
     const record = { ...machine(), clients, ...figures }

@@ -3,7 +3,7 @@ import * as fs from "node:fs"
 import { SourceMap } from "node:module"
 import { fileURLToPath } from "node:url"
 
-/** In this order: the first one that fits the path of a source. */
+/** The part of a source is the first one whose pattern matches its path. */
 const parts = [
   ["decoding and encoding", /node_modules\/effect\/.*\/(?:Schema|SchemaAST|ParseResult)\.[jt]s$/],
   ["Effect runtime", /node_modules\/effect\//],
@@ -49,9 +49,9 @@ export const timesOf = ({ nodes, samples, timeDeltas }) => {
   const part = new Map()
   const visit = (node, inherited) => {
     const { functionName, url } = node.callFrame
-    const own = url === "" && !functionName.startsWith("(") ? inherited : partOf(node.callFrame)
-    part.set(node.id, own)
-    for (const child of node.children ?? []) visit(byId.get(child), own)
+    const ownPart = url === "" && !functionName.startsWith("(") ? inherited : partOf(node.callFrame)
+    part.set(node.id, ownPart)
+    for (const child of node.children ?? []) visit(byId.get(child), ownPart)
   }
   visit(nodes[0], "other")
   const times = {}

@@ -13,7 +13,7 @@ const concurrency = 4
 /** Jobs enqueued by one statement. */
 const batch = 500
 
-interface Order {
+interface Command {
   readonly name: "migrate" | "fill" | "rate" | "work" | "report"
   readonly count: number
   readonly keys: number
@@ -42,11 +42,11 @@ const request = (n: number, serialKey: string) => ({
 
 const program = Effect.gen(function* () {
   const queue = yield* JobQueue
-  const orders = yield* Queue.unbounded<Order>()
-  process.on("message", (order: Order) => orders.unsafeOffer(order))
+  const commands = yield* Queue.unbounded<Command>()
+  process.on("message", (command: Command) => commands.unsafeOffer(command))
   process.once("disconnect", () => process.exit(0))
 
-  const fill = ({ count, keys }: Order) =>
+  const fill = ({ count, keys }: Command) =>
     Effect.gen(function* () {
       for (let from = 0; from < count; from += batch) {
         const length = Math.min(batch, count - from)
@@ -57,7 +57,7 @@ const program = Effect.gen(function* () {
       }
     })
   /** At fixed times, whether or not the last one has been answered; of other conversations than those that wait. */
-  const rate = ({ count, keys, perSecond }: Order) =>
+  const rate = ({ count, keys, perSecond }: Command) =>
     Effect.gen(function* () {
       const start = now()
       for (let n = 0; n < count; n++) {
@@ -66,14 +66,14 @@ const program = Effect.gen(function* () {
         yield* Effect.fork(queue.enqueue(queueName, payload, options))
       }
     })
-  const obey = (order: Order) => {
-    switch (order.name) {
+  const execute = (command: Command) => {
+    switch (command.name) {
       case "migrate":
         return migrate(migrations)
       case "fill":
-        return fill(order)
+        return fill(command)
       case "rate":
-        return rate(order)
+        return rate(command)
       case "work":
         return queue.work(queueName, concurrency, handler)
       case "report":
@@ -81,8 +81,8 @@ const program = Effect.gen(function* () {
     }
   }
   process.send?.({ ready: true })
-  yield* Queue.take(orders).pipe(
-    Effect.tap(obey),
+  yield* Queue.take(commands).pipe(
+    Effect.tap(execute),
     Effect.tap(({ name }) =>
       Effect.sync(() => {
         const found = name === "report" ? { starts: starts.splice(0), waits: waits.splice(0) } : {}

@@ -37,11 +37,11 @@ const lines = (file: string): ReadonlyArray<string> =>
 
 type Judgements = ReadonlyMap<string, ReadonlyMap<string, number>>
 
-const grouped = (
-  judged: ReadonlyArray<readonly [query: string, document: string, gain: number]>
+const groupByQuery = (
+  rows: ReadonlyArray<readonly [query: string, document: string, gain: number]>
 ): Judgements => {
   const found = new Map<string, Map<string, number>>()
-  for (const [query, document, gain] of judged) {
+  for (const [query, document, gain] of rows) {
     if (gain <= 0) continue
     const relevant = found.get(query) ?? new Map<string, number>()
     found.set(query, relevant.set(document, gain))
@@ -49,7 +49,7 @@ const grouped = (
   return found
 }
 
-const asked = (queries: ReadonlyArray<readonly [id: string, text: string]>, judgements: Judgements) =>
+const withJudgements = (queries: ReadonlyArray<readonly [id: string, text: string]>, judgements: Judgements) =>
   queries.flatMap(([id, text]) => {
     const relevant = judgements.get(id)
     return relevant === undefined ? [] : [{ id, text, relevant }]
@@ -58,20 +58,20 @@ const asked = (queries: ReadonlyArray<readonly [id: string, text: string]>, judg
 /** The queries judged in `qrels/test.tsv`, or in the first file there. */
 const readBeir = (folder: string): Collection => {
   const files = fs.readdirSync(path.join(folder, "qrels")).filter((name) => name.endsWith(".tsv"))
-  const judged = files.includes("test.tsv") ? "test.tsv" : (files.toSorted()[0] ?? "test.tsv")
-  const rows = lines(path.join(folder, "qrels", judged)).map((line) => line.split("\t"))
+  const judgementFile = files.includes("test.tsv") ? "test.tsv" : (files.toSorted()[0] ?? "test.tsv")
+  const rows = lines(path.join(folder, "qrels", judgementFile)).map((line) => line.split("\t"))
   const gains = rows.map(([query = "", document = "", gain = ""]) => [query, document, Number(gain)] as const)
   return {
     documents: lines(path.join(folder, "corpus.jsonl")).map((line) => {
       const { _id: id, text, title } = decodeLine(line)
       return { id, title, text }
     }),
-    queries: asked(
+    queries: withJudgements(
       lines(path.join(folder, "queries.jsonl")).map((line) => {
         const { _id: id, text } = decodeLine(line)
         return [id, text] as const
       }),
-      grouped(gains.filter(([, , gain]) => Number.isFinite(gain)))
+      groupByQuery(gains.filter(([, , gain]) => Number.isFinite(gain)))
     )
   }
 }
@@ -103,11 +103,11 @@ const readSmart = (folder: string): Collection => {
       const text = field("W")
       return { id, title, text: text.startsWith(title) ? text.slice(title.length).trim() : text }
     }),
-    queries: asked(
+    queries: withJudgements(
       records(path.join(folder, "cran.qry")).map(
         ({ field }, place) => [String(place + 1), field("W")] as const
       ),
-      grouped(
+      groupByQuery(
         rows.map(([query = "", document = "", code = ""]) => [query, document, Number(code) >= 1 ? 1 : 0])
       )
     )

@@ -31,7 +31,7 @@ const batch = 500
 /** Chunks asked for: enough for ten documents, as the best chunk of each counts. */
 const topK = 50
 
-const agent = Effect.gen(function* () {
+const createAgent = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const scope: AgentScope = { tenantId: yield* newId.tenant, agentId: yield* newId.agent }
   yield* sql`insert into tenants (id, name) values (${scope.tenantId}, 'Evaluation')`
@@ -51,7 +51,7 @@ const job = (queue: QueueJob["queue"], payload: QueueJob["payload"]): QueueJob =
 })
 
 /** Uploads, ingests and embeds the documents; file names are numbers, for an id may be anything. */
-const learn = (scope: AgentScope, { documents }: Collection) =>
+const uploadAndIngest = (scope: AgentScope, { documents }: Collection) =>
   Effect.gen(function* () {
     const sources = yield* Sources
     const ingest = yield* Ingest
@@ -94,22 +94,22 @@ const rankings = (
       lexicalWeight === undefined
         ? Layer.provide(layerWithFeedback, backend)
         : Layer.provide(backend, Layer.succeed(Embedder, { ...embedder, lexicalWeight: () => lexicalWeight }))
-    const ask = Effect.flatMap(Retrieve, ({ run }) =>
+    const runQueries = Effect.flatMap(Retrieve, ({ run }) =>
       Effect.forEach(queries, ({ text }) =>
         Effect.map(run(scope, { query: text.slice(0, 1_000), topK, minScore: 0 }), ({ chunks }) => [
           ...new Set(chunks.map(({ documentId }) => names.get(documentId) ?? ""))
         ])
       )
     )
-    return yield* Effect.provide(ask, Retrieve.Default.pipe(Layer.provide(search)))
+    return yield* Effect.provide(runQueries, Retrieve.Default.pipe(Layer.provide(search)))
   })
 
 const rounded = (value: number): number => Math.round(value * 1_000) / 1_000
 
 const evaluate = (name: string, collection: Collection) =>
   Effect.gen(function* () {
-    const scope = yield* agent
-    const names = yield* learn(scope, collection)
+    const scope = yield* createAgent
+    const names = yield* uploadAndIngest(scope, collection)
     const { profile } = yield* Embedder
     const measure = (weight?: number) =>
       Effect.map(rankings(scope, collection, names, weight), (found) => {
@@ -120,7 +120,7 @@ const evaluate = (name: string, collection: Collection) =>
     const hybrid = yield* measure()
     const words = yield* measure(1)
     const vectors = yield* measure(0)
-    const over = (other: { readonly scores: ReadonlyArray<number> }) => {
+    const differenceTo = (other: { readonly scores: ReadonlyArray<number> }) => {
       const differences = hybrid.scores.map((score, place) => score - (other.scores[place] ?? 0))
       const { high, low } = bootstrap(differences)
       return { mean: rounded(mean(differences)), interval95: [low, high].map(rounded) }
@@ -150,8 +150,8 @@ const evaluate = (name: string, collection: Collection) =>
       ...(groups.size > 1 && {
         ndcg10By: Object.fromEntries([...groups].map(([group, scores]) => [group, rounded(mean(scores))]))
       }),
-      defaultOverBm25: over(words),
-      defaultOverVectors: over(vectors)
+      defaultOverBm25: differenceTo(words),
+      defaultOverVectors: differenceTo(vectors)
     }
   })
 

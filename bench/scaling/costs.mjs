@@ -37,7 +37,7 @@ const model = await startScript("model.mjs")
 await call(`${model.url}/pace`, { method: "POST", body: { first: 0, gap: 0, tokens: 50 } })
 const spoke = await serverSpoke(model, { postgres, redis }, [passages], { args: ["--role", "api"] })
 await searchable(spoke, question(1, passages))
-const query = (text, given) => withServer(spoke.databaseUrl, async (run) => (await run(text, given)).rows)
+const query = (text, parameters) => withServer(spoke.databaseUrl, async (run) => (await run(text, parameters)).rows)
 
 const target = (place, body) => ({
   url: `${spoke.url}${place}`,
@@ -49,14 +49,14 @@ const turn = target("/v1/chat", (count) => ({ message: question(count, passages)
 const search = target("/v1/retrieve", (count) => ({ query: question(count, passages) }))
 
 /** Bytes of all tables with their indexes, without what vacuum can use again. */
-const stored = async () => {
+const storedBytes = async () => {
   await query("vacuum analyze")
   const rows = await query(
     "select relname as name, pg_total_relation_size(oid)::float8 as bytes from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
   )
   return new Map(rows.map(({ bytes, name }) => [name, bytes]))
 }
-const grown = (before, after, units) => {
+const growth = (before, after, units) => {
   const parts = [...after]
     .map(([name, bytes]) => [name, Math.round((bytes - (before.get(name) ?? 0)) / units)])
     .filter(([, bytes]) => bytes >= 20)
@@ -67,7 +67,7 @@ const grown = (before, after, units) => {
   }
 }
 
-const worked = async (which, options = {}) => {
+const measureLoad = async (which, options = {}) => {
   const { cpuMs, databaseCpuMs, errors, p50, p99, perSecond, requests } = await load(which, {
     clients,
     seconds,
@@ -85,17 +85,17 @@ const worked = async (which, options = {}) => {
   }
 }
 
-const turns = async () => {
+const measureTurns = async () => {
   await load(turn, { clients, each: quick ? 2 : 100 })
-  const before = await stored()
-  const cost = await worked(turn)
-  return { ...cost, stored: grown(before, await stored(), cost.requests) }
+  const before = await storedBytes()
+  const cost = await measureLoad(turn)
+  return { ...cost, stored: growth(before, await storedBytes(), cost.requests) }
 }
 
 /** Ten turns in each conversation. */
-const conversations = async () => {
+const measureConversations = async () => {
   const count = quick ? 2 : 100
-  const before = await stored()
+  const before = await storedBytes()
   const agent = new http.Agent({ keepAlive: true })
   await Promise.all(
     Array.from({ length: clients }, async (_, client) => {
@@ -113,11 +113,11 @@ const conversations = async () => {
     })
   )
   agent.destroy()
-  return grown(before, await stored(), count * 10)
+  return growth(before, await storedBytes(), count * 10)
 }
 
 /** Connections that have asked once and rest. */
-const connections = async () => {
+const measureConnections = async () => {
   const count = quick ? 50 : 2_000
   const before = memoryOf(spoke.pid)
   const agent = new http.Agent({ keepAlive: true, maxSockets: count, maxFreeSockets: count })
@@ -136,7 +136,7 @@ const connections = async () => {
 }
 
 /** Documents that a worker reads, cuts, embeds and compares. */
-const ingested = async () => {
+const measureIngestion = async () => {
   const worker = await startSpoke(spoke.variables, ["--role", "worker"])
   const count = quick ? 3 : 150
   const texts = [...documents(count * 10, { first: 900_000_000 })].slice(0, count)
@@ -147,7 +147,7 @@ const ingested = async () => {
     return { chunks, vectors }
   }
   const cpu = () => ({ worker: cpuOf(worker.pid), service: cpuOf(spoke.pid), database: cpuOf(postgres.pid) })
-  const before = { stored: await stored(), cpu: cpu(), counts: await chunksOf() }
+  const before = { stored: await storedBytes(), cpu: cpu(), counts: await chunksOf() }
   for (const { passages: parts, title } of texts)
     await call(`${spoke.url}/v1/sources`, {
       method: "POST",
@@ -174,7 +174,7 @@ const ingested = async () => {
       databaseCpuMs: share("database", count)
     },
     perChunk: { workerCpuMs: share("worker", chunks), databaseCpuMs: share("database", chunks) },
-    storedPerChunk: grown(before.stored, await stored(), chunks)
+    storedPerChunk: growth(before.stored, await storedBytes(), chunks)
   }
   await worker.stop()
   return found
@@ -187,12 +187,12 @@ const record = {
   vector: postgres.vector,
   passages,
   clients,
-  turns: await turns(),
-  conversationTurnStored: await conversations(),
-  search: await worked(search),
+  turns: await measureTurns(),
+  conversationTurnStored: await measureConversations(),
+  search: await measureLoad(search),
   idleProcessMiB: rounded(memoryOf(spoke.pid)),
-  connections: await connections(),
-  ingestion: await ingested()
+  connections: await measureConnections(),
+  ingestion: await measureIngestion()
 }
 console.log(JSON.stringify(record, null, 2))
 if (!quick) fs.writeFileSync(values.out, `${JSON.stringify(record, null, 2)}\n`)

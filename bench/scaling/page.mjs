@@ -12,14 +12,14 @@ const read = (name) => JSON.parse(fs.readFileSync(path.join(root, "bench", `${na
 const maxShare = 0.6
 /** Requests to providers of one process at a time: the limit `provider-connections`. */
 const maxStreams = 2_048
-/** A turn as customers have it: its reply is this long and comes this fast. */
+/** A usual turn: the length of its reply, and its speed. */
 const reply = { tokens: 300, perSecond: 30 }
 /** Connections of a process to the database: `SPOKE_DATABASE_POOL` and one for LISTEN. */
 const connections = 11
 
 const number = (value) => Number(value.toPrecision(2)).toLocaleString("en", { maximumFractionDigits: 2 })
 const kilobytes = (bytes) => `${number(bytes / 1_000)} kB`
-const row = (...cells) => `| ${cells.join(" | ")} |`
+const tableRow = (...cells) => `| ${cells.join(" | ")} |`
 
 /** What one of each costs, in milliseconds of a core, kB and MiB. */
 export const units = ({ costs, streams, tenants }) => {
@@ -54,48 +54,48 @@ export const units = ({ costs, streams, tenants }) => {
 
 const unitTable = (of) =>
   [
-    row("One …", "CPU of the service (ms)", "CPU of the database (ms)", "Memory or disk"),
-    row("---", "---", "---", "---"),
-    row(
+    tableRow("One …", "CPU of the service (ms)", "CPU of the database (ms)", "Memory or disk"),
+    tableRow("---", "---", "---", "---"),
+    tableRow(
       "turn that begins a conversation, answered as a whole",
       number(of.turn.service),
       number(of.turn.database),
       `${kilobytes(of.turn.bytes)} on disk`
     ),
-    row(
+    tableRow(
       "turn in a conversation of ten",
       "the same",
       "the same",
       `${kilobytes(of.conversationBytes)} on disk`
     ),
-    row("token of a streamed reply, in addition", number(of.token), "–", "–"),
-    row("open stream", "–", "–", `${kilobytes(of.streamBytes)} of memory`),
-    row(
+    tableRow("token of a streamed reply, in addition", number(of.token), "–", "–"),
+    tableRow("open stream", "–", "–", `${kilobytes(of.streamBytes)} of memory`),
+    tableRow(
       "search (`/v1/retrieve`) in 1,000 chunks",
       number(of.search.service),
       number(of.search.database),
       "–"
     ),
-    row(
+    tableRow(
       `document of ${number(of.document.chunks)} chunks, read, embedded and compared`,
       `${number(of.document.service)} (worker)`,
       number(of.document.database),
       "–"
     ),
-    row(
+    tableRow(
       "chunk with its vector of 1,536 dimensions and its indexes",
       "–",
       "–",
       `${kilobytes(of.chunkBytes)} on disk`
     ),
-    row("connection that rests", "–", "–", `${kilobytes(of.connectionBytes)} of memory`),
-    row(
+    tableRow("connection that rests", "–", "–", `${kilobytes(of.connectionBytes)} of memory`),
+    tableRow(
       "1,000 tenants that rest, a minute, in each process that sweeps",
       number(of.tenant.service * 1_000),
       number(of.tenant.database * 1_000),
       `${kilobytes(of.tenant.bytes)} on disk each`
     ),
-    row("API process under load, without its streams", "–", "–", `${number(of.processMiB)} MiB of memory`)
+    tableRow("API process under load, without its streams", "–", "–", `${number(of.processMiB)} MiB of memory`)
   ].join("\n")
 
 /** What `perSecond` streamed turns need. */
@@ -121,7 +121,7 @@ const loads = [1, 10, 50, 100, 500, 1_000]
 
 const loadTable = (of) =>
   [
-    row(
+    tableRow(
       "Turns a second",
       "Open streams",
       "CPU of services (cores)",
@@ -132,10 +132,10 @@ const loadTable = (of) =>
       "Disk a day",
       "Connections"
     ),
-    row(...Array.from({ length: 9 }, () => "---")),
+    tableRow(...Array.from({ length: 9 }, () => "---")),
     ...loads.map((perSecond) => {
       const need = needs(of, perSecond)
-      return row(
+      return tableRow(
         perSecond.toLocaleString("en"),
         number(need.open),
         number(need.service),
@@ -149,33 +149,33 @@ const loadTable = (of) =>
     })
   ].join("\n")
 
-const heldTable = ({ held }) =>
+const streamTable = ({ held }) =>
   [
-    row(`${held.streams.toLocaleString("en")} streams at once`, ""),
-    row("---", "---"),
-    row("processes", held.processes),
-    row("open at the same time", held.openAtOnce.toLocaleString("en")),
-    row(
+    tableRow(`${held.streams.toLocaleString("en")} streams at once`, ""),
+    tableRow("---", "---"),
+    tableRow("processes", held.processes),
+    tableRow("open at the same time", held.openAtOnce.toLocaleString("en")),
+    tableRow(
       "ended whole, their turns stored",
       `${(held.ends.whole ?? 0).toLocaleString("en")} of ${held.streams.toLocaleString("en")}`
     ),
-    row(
+    tableRow(
       "memory of a process before and with its streams",
       `${number(held.idleProcessMiB)} and ${number(held.processMiB)} MiB`
     ),
-    row(
+    tableRow(
       "first token, median and 99th percentile, while they were opened",
       `${number(held.firstTokenMs.p50)} and ${number(held.firstTokenMs.p99)} ms`
     ),
-    row(
+    tableRow(
       "CPU of a stream from its request to its stored turn: services, database, Redis",
       `${number(held.serviceCpuMs)}, ${number(held.databaseCpuMs)} and ${number(held.redisCpuMs)} ms`
     ),
-    row(
+    tableRow(
       "CPU of all services while all are open, at " + number(held.tokensPerSecondHeld) + " tokens a second",
       `${number(held.cpuSecondsPerSecondHeld)} cores`
     ),
-    row(
+    tableRow(
       "delay of the event loop with all open, 99th percentile",
       `${number(held.eventLoopDelayP99Seconds * 1_000)} ms`
     )
@@ -183,21 +183,21 @@ const heldTable = ({ held }) =>
 
 const tenantTable = ({ tenants }) =>
   [
-    row("Tenants", ...tenants.map(({ tenants: count }) => count.toLocaleString("en"))),
-    row("---", ...tenants.map(() => "---")),
-    row("start until ready (s)", ...tenants.map(({ startMs }) => number(startMs / 1_000))),
-    row("memory of a process (MiB)", ...tenants.map(({ processMiB }) => number(processMiB))),
-    row("`/metrics` (kB)", ...tenants.map(({ metricsKiB }) => number(metricsKiB))),
-    row("turn, median (ms)", ...tenants.map(({ turnP50Ms }) => number(turnP50Ms))),
-    row(
+    tableRow("Tenants", ...tenants.map(({ tenants: count }) => count.toLocaleString("en"))),
+    tableRow("---", ...tenants.map(() => "---")),
+    tableRow("start until ready (s)", ...tenants.map(({ startMs }) => number(startMs / 1_000))),
+    tableRow("memory of a process (MiB)", ...tenants.map(({ processMiB }) => number(processMiB))),
+    tableRow("`/metrics` (kB)", ...tenants.map(({ metricsKiB }) => number(metricsKiB))),
+    tableRow("turn, median (ms)", ...tenants.map(({ turnP50Ms }) => number(turnP50Ms))),
+    tableRow(
       "CPU of a resting process (s a minute)",
       ...tenants.map(({ idleCpuSecondsPerMinute: { service } }) => number(service))
     ),
-    row(
+    tableRow(
       "CPU of its database (s a minute)",
       ...tenants.map(({ idleCpuSecondsPerMinute: { database } }) => number(database))
     ),
-    row("database (MB)", ...tenants.map(({ databaseMiB }) => number(databaseMiB * 1.048576)))
+    tableRow("database (MB)", ...tenants.map(({ databaseMiB }) => number(databaseMiB * 1.048576)))
   ].join("\n")
 
 /** The measured parts of the page, by name. */
@@ -208,7 +208,7 @@ export const parts = (
   return {
     units: unitTable(of),
     loads: loadTable(of),
-    streams: heldTable(records.streams),
+    streams: streamTable(records.streams),
     tenants: tenantTable(records.tenants)
   }
 }

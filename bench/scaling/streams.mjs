@@ -1,8 +1,9 @@
 /**
- * Streams that are open at once, over several processes on one PostgreSQL and one Redis: 10,000 by default. A paced model
- * keeps each open until all of them are, then all end. It tells the memory and the CPU of a stream, when its first token
- * came, and fails if one of them failed or its turn was not stored. `tokens` is measured apart, with fewer streams of two
- * lengths: the CPU of one more token. All of it shares this machine, model and clients too. Linux only.
+ * Streams that are open at once, over several processes on one PostgreSQL and one Redis: 10,000 by default. A paced
+ * model keeps each open until all of them are, then all end. It measures the memory and the CPU of a stream and the
+ * time to its first token, and fails if one of them failed or its turn was not stored. `tokens` is measured separately,
+ * with fewer streams of two lengths: the CPU of one more token. All of it shares this machine, model and clients too.
+ * Linux only.
  *
  *   node bench/scaling/streams.mjs [--processes 5] [--streams 10000] [--out bench/streams.json]
  *   node bench/scaling/streams.mjs --quick          two processes, 100 streams, not recorded
@@ -18,6 +19,7 @@ import {
   cpuOf,
   machine,
   memoryOf,
+  pause,
   quantile,
   rounded,
   root,
@@ -25,7 +27,7 @@ import {
   startSpoke,
   until
 } from "../machine.mjs"
-import { call, keyHeader, know, searchable, serverSpoke, tenantOf, withServer } from "../spoke.mjs"
+import { call, keyHeader, writeChunks, searchable, serverSpoke, tenantOf, withServer } from "../spoke.mjs"
 
 const { values } = parseArgs({
   options: {
@@ -59,16 +61,16 @@ const first = await serverSpoke(model, { postgres, redis }, [50], {
 /** One tenant has at most half of the requests to providers that a process makes at a time. */
 const keys = [first.key]
 for (let place = 1; place < 4; place++) {
-  const who = { email: `bench${place}@example.com`, password: "correct horse battery" }
-  const [agent] = await tenantOf(first.url, 1, who)
-  await withServer(first.databaseUrl, (run) => know(run, agent, 50, { first: place * 100_000_000 }))
+  const tenantOwner = { email: `bench${place}@example.com`, password: "correct horse battery" }
+  const [agent] = await tenantOf(first.url, 1, tenantOwner)
+  await withServer(first.databaseUrl, (run) => writeChunks(run, agent, 50, { first: place * 100_000_000 }))
   keys.push(agent.key)
 }
-const all = [first]
-for (let place = 1; place < processes; place++) all.push(await startSpoke(first.variables, ["--role", "api"]))
+const services = [first]
+for (let place = 1; place < processes; place++) services.push(await startSpoke(first.variables, ["--role", "api"]))
 await pace({ first: 0, gap: 0, tokens: 5 })
 await searchable(first, "account settings")
-for (const { url } of all) {
+for (const { url } of services) {
   const target = {
     url: `${url}/v1/chat`,
     headers: keyHeader(first),
@@ -77,12 +79,12 @@ for (const { url } of all) {
   await load(target, { clients: 4, each: quick ? 2 : 100 })
 }
 const cpus = () => ({
-  service: all.reduce((sum, { pid }) => sum + cpuOf(pid), 0),
+  service: services.reduce((sum, { pid }) => sum + cpuOf(pid), 0),
   database: cpuOf(postgres.pid),
   redis: cpuOf(redis.pid)
 })
-const memory = () => all.reduce((sum, { pid }) => sum + memoryOf(pid), 0)
-const spent = (from, count) => {
+const memory = () => services.reduce((sum, { pid }) => sum + memoryOf(pid), 0)
+const cpuSince = (from, count) => {
   const now = cpus()
   return Object.fromEntries(
     Object.entries(now).map(([name, value]) => [
@@ -130,7 +132,7 @@ const stream = ({ key, url }, place, agent, opened) =>
   })
 
 const delays = async () => {
-  const texts = await Promise.all(all.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))
+  const texts = await Promise.all(services.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()))
   return Math.max(
     ...texts.map((text) =>
       Number(/^spoke_event_loop_delay_seconds\{percentile="99"\} (\S+)$/m.exec(text)?.[1] ?? 0)
@@ -138,7 +140,7 @@ const delays = async () => {
   )
 }
 
-const held = async () => {
+const measureHeld = async () => {
   // Few tokens, far apart: the streams are open, and the model and the clients leave the processors to the service.
   const gap = 5_000
   await pace({ first: 100, gap, tokens: 2, held: true })
@@ -147,20 +149,20 @@ const held = async () => {
   let open = 0
   let peak = 0
   let peakMemory = 0
-  const began = performance.now()
-  const watching = setInterval(() => {
+  const started = performance.now()
+  const progressTimer = setInterval(() => {
     peakMemory = Math.max(peakMemory, memory())
     progress(
-      `${((performance.now() - began) / 1_000).toFixed(0)} s: ${open} open, ${Math.round(memory())} MiB`
+      `${((performance.now() - started) / 1_000).toFixed(0)} s: ${open} open, ${Math.round(memory())} MiB`
     )
   }, 5_000)
   const results = []
   const running = []
   for (let place = 0; place < streams; place++) {
     const due = (place * rampSeconds * 1_000) / streams
-    const wait = due - (performance.now() - began)
-    if (wait > 1) await new Promise((resolve) => setTimeout(resolve, wait))
-    const at = all[place % processes]
+    const wait = due - (performance.now() - started)
+    if (wait > 1) await pause(wait)
+    const at = services[place % processes]
     // Each tenant at each process.
     const key = keys[Math.floor(place / processes) % keys.length]
     running.push(
@@ -176,19 +178,19 @@ const held = async () => {
   const atFull = await until("All streams at once", 300_000, async () =>
     open === streams ? true : undefined
   ).then(
-    async () => ({ ...spent(before.cpu, streams), memory: memory(), delay: await delays() }),
+    async () => ({ ...cpuSince(before.cpu, streams), memory: memory(), delay: await delays() }),
     () => undefined
   )
   const idle = cpus()
   const idleFrom = performance.now()
-  await new Promise((resolve) => setTimeout(resolve, heldSeconds * 1_000))
+  await pause(heldSeconds * 1_000)
   const idleSeconds = (performance.now() - idleFrom) / 1_000
   const idleCpu = (cpus().service - idle.service) / idleSeconds
-  const ending = performance.now()
+  const released = performance.now()
   await call(`${model.url}/release`, { method: "POST", body: { over: rampSeconds * 1_000 } })
   await Promise.all(running)
-  const endSeconds = rounded((performance.now() - ending) / 1_000)
-  clearInterval(watching)
+  const endSeconds = rounded((performance.now() - released) / 1_000)
+  clearInterval(progressTimer)
   const ends = {}
   for (const { end } of results) {
     const kind = /"errorText":"(\w+)"/.exec(end)?.[1] ?? end
@@ -215,16 +217,16 @@ const held = async () => {
     }),
     tokensPerSecondHeld: rounded(streams / (gap / 1_000)),
     cpuSecondsPerSecondHeld: rounded(idleCpu),
-    ...spent(before.cpu, streams)
+    ...cpuSince(before.cpu, streams)
   }
 }
 
 /** CPU of a stream and of each token more, at the pace of a fast model. */
-const paced = async () => {
+const measureTokens = async () => {
   const gap = 20
   const clients = quick ? 5 : 40
   const each = quick ? 1 : 5
-  const measured = async (tokens) => {
+  const measure = async (tokens) => {
     await pace({ first: 100, gap, tokens })
     const before = cpus()
     const target = {
@@ -236,10 +238,10 @@ const paced = async () => {
     }
     const { errors, requests } = await load(target, { clients, each, spread: gap * tokens })
     if (errors > 0) throw new Error(`${errors} of ${requests} streams failed.`)
-    return { tokens, requests, ...spent(before, requests) }
+    return { tokens, requests, ...cpuSince(before, requests) }
   }
-  const short = await measured(50)
-  const long = await measured(quick ? 100 : 450)
+  const short = await measure(50)
+  const long = await measure(quick ? 100 : 450)
   const perToken = (name) => rounded((long[name] - short[name]) / (long.tokens - short.tokens))
   return {
     short,
@@ -254,14 +256,14 @@ const record = {
   machine: machine(),
   postgres: postgres.version
 }
-record.tokens = await paced()
+record.tokens = await measureTokens()
 progress(JSON.stringify(record.tokens))
-record.held = await held()
+record.held = await measureHeld()
 console.log(JSON.stringify(record, null, 2))
-const lost = Object.entries(record.held.ends).filter(([end]) => end !== "whole")
+const failedEnds = Object.entries(record.held.ends).filter(([end]) => end !== "whole")
 const unsettled = Object.keys(record.held.runs).filter((status) => status !== "complete")
-if (lost.length > 0) progress(all.map(({ output }) => output().slice(-4_000)).join("\n"))
+if (failedEnds.length > 0) progress(services.map(({ output }) => output().slice(-4_000)).join("\n"))
 if (!quick) fs.writeFileSync(values.out, `${JSON.stringify(record, null, 2)}\n`)
-for (const { stop } of all) await stop()
+for (const { stop } of services) await stop()
 for (const service of [model, redis, postgres]) await service.stop()
-process.exit(lost.length === 0 && unsettled.length === 0 && record.held.openAtOnce === streams ? 0 : 1)
+process.exit(failedEnds.length === 0 && unsettled.length === 0 && record.held.openAtOnce === streams ? 0 : 1)

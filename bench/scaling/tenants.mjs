@@ -12,17 +12,7 @@ import { parseArgs } from "node:util"
 import { buildAll } from "../../scripts/build.mjs"
 import { startPostgres } from "../databases.mjs"
 import { load } from "../load.mjs"
-import {
-  cpuOf,
-  machine,
-  memoryOf,
-  rounded,
-  root,
-  startScript,
-  startSpoke,
-  temporaryFolder,
-  until
-} from "../machine.mjs"
+import { cpuOf, machine, memoryOf, pause, root, rounded, startScript, startSpoke, temporaryFolder, until } from "../machine.mjs"
 import { call, keyHeader, owner, provider, tenantOf, withServer } from "../spoke.mjs"
 
 const { values } = parseArgs({
@@ -37,7 +27,6 @@ const { quick } = values
 const sizes = (values.sizes ?? (quick ? "20,200" : "100,10000")).split(",").map(Number)
 /** Longer than the pause of the rarest sweep that matters: three minutes. */
 const seconds = Number(values.seconds ?? (quick ? 5 : 200))
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 const progress = (text) => process.stderr.write(`${text}\n`)
 
 await buildAll()
@@ -55,10 +44,10 @@ const variables = {
   SPOKE_OPERATOR_TOKEN: "operator-of-the-benchmark",
   SPOKE_SECRET: "a secret of the benchmark, thirty-two bytes"
 }
-const query = (text, given) => withServer(databaseUrl, async (run) => (await run(text, given)).rows)
+const query = (text, parameters) => withServer(databaseUrl, async (run) => (await run(text, parameters)).rows)
 
 /** The first tenant, whose owner has used everything once. */
-const first = async () => {
+const createFirstTenant = async () => {
   const spoke = await startSpoke(variables)
   const [agent] = await tenantOf(spoke.url)
   const post = (place, body) =>
@@ -79,7 +68,7 @@ const first = async () => {
 }
 
 /** Copies the rows of `tenantId` until there are `size` tenants; ids, hashes and addresses differ. */
-const copy = (tenantId, from, size) =>
+const copyTenant = (tenantId, from, size) =>
   withServer(databaseUrl, async (run) => {
     await run("set session_replication_role = replica")
     const { rows: columns } = await run(
@@ -117,7 +106,7 @@ const statements = async () => {
   return rows.map(({ query: text, ...rest }) => ({ text: text.replaceAll(/\s+/g, " ").trim(), ...rest }))
 }
 
-const measured = async (agent, size) => {
+const measure = async (agent, size) => {
   await query("create extension if not exists pg_stat_statements")
   // Each sweep has a round at the start.
   await query("select pg_stat_statements_reset()")
@@ -162,16 +151,16 @@ const measured = async (agent, size) => {
   return found
 }
 
-const agent = await first()
+const agent = await createFirstTenant()
 const results = []
-let there = 1
+let tenantCount = 1
 for (const size of sizes) {
-  await copy(agent.tenantId, there, size)
-  there = size
+  await copyTenant(agent.tenantId, tenantCount, size)
+  tenantCount = size
   progress(`${size} tenants are there`)
-  results.push(await measured(agent, size))
-  const { statements: _, ...shown } = results.at(-1)
-  progress(JSON.stringify(shown))
+  results.push(await measure(agent, size))
+  const { statements: _, ...figures } = results.at(-1)
+  progress(JSON.stringify(figures))
 }
 
 /** Statements that read more with more tenants: milliseconds and blocks of a call at the smallest and the largest number. */
@@ -180,14 +169,14 @@ const growing = many.statements
   .flatMap((now) => {
     const then = few.statements.find(({ text }) => text === now.text)
     if (then === undefined) return []
-    const [was, is] = [then.total / then.calls, now.total / now.calls]
+    const [msBefore, msNow] = [then.total / then.calls, now.total / now.calls]
     const [blocks, blocksNow] = [then.blocks / then.calls, now.blocks / now.calls]
     return blocksNow > 2 * blocks + 10
       ? [
           {
             statement: now.text.slice(0, 600),
             calls: now.calls,
-            ms: [rounded(was), rounded(is)],
+            ms: [rounded(msBefore), rounded(msNow)],
             blocks: [Math.round(blocks), Math.round(blocksNow)]
           }
         ]

@@ -3,28 +3,28 @@ import { deliveryOf } from "./world.mjs"
 
 const mebibyte = 2 ** 20
 
-const head = (path, length, more = "") =>
-  `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n${more}content-length: ${length}\r\n\r\n`
+const head = (path, length, extraHeaders = "") =>
+  `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n${extraHeaders}content-length: ${length}\r\n\r\n`
 
-/** A line of 1 Gbit/s, which takes pieces of all that have something to send, in turns. */
+/** A line of 1 Gbit/s, which sends pieces for all sockets in turn. */
 const makeLine = () => {
   const piece = Buffer.alloc(64 * 1_024, " ")
-  const left = new Map()
+  const unsent = new Map()
   setInterval(() => {
-    let room = 1_250_000
+    let budget = 1_250_000
     const next = []
-    for (const [socket, bytes] of left) {
-      if (room <= 0) break
-      left.delete(socket)
+    for (const [socket, bytes] of unsent) {
+      if (budget <= 0) break
+      unsent.delete(socket)
       if (socket.destroyed || bytes === 0) continue
       const size = socket.writableLength < mebibyte ? Math.min(piece.length, bytes) : 0
-      room -= size
+      budget -= size
       if (size > 0) socket.write(piece.subarray(0, size))
       next.push([socket, bytes - size])
     }
-    for (const [socket, bytes] of next) left.set(socket, bytes)
+    for (const [socket, bytes] of next) unsent.set(socket, bytes)
   }, 10).unref()
-  return { send: (socket, bytes) => left.set(socket, bytes) }
+  return { send: (socket, bytes) => unsent.set(socket, bytes) }
 }
 
 /** Sends one byte of the upload each second. */
@@ -116,5 +116,5 @@ export const makeAttacks = ({ crowd, hold, world: { account, conversation, key, 
   }
 }
 
-/** Their names. */
+/** The names of the attacks. */
 export const attacks = Object.keys(makeAttacks({ world: {} }))

@@ -1,6 +1,7 @@
 /**
- * One hostile caller, in a thread of its own: from one address, with the key of one tenant, it takes as much as it can get of
- * one limit, and comes back when it is refused. Told who it is by `workerData`: `{attack, world}`; says `placed`, and ends.
+ * One hostile caller, in its own thread. From one address and with one tenant's key it uses as much of one limit as it
+ * can, and retries when it is refused. `workerData` is `{attack, world}`. It posts `placed`, and at the end `ended`
+ * with its counts.
  */
 import * as http from "node:http"
 import { connect } from "node:net"
@@ -12,9 +13,9 @@ const { attack, world } = workerData
 const address = "127.0.0.2"
 const port = Number(new URL(world.url).port)
 
-let over = false
-parentPort.once("message", () => (over = true))
-const told = { opened: 0, closed: 0, statuses: {} }
+let isOver = false
+parentPort.once("message", () => (isOver = true))
+const outcome = { opened: 0, closed: 0, statuses: {} }
 const sockets = new Set()
 
 /** A connection that `begin` writes to; returns when it has ended. */
@@ -22,20 +23,20 @@ const connection = (begin) =>
   new Promise((resolve) => {
     const socket = connect({ port, host: "127.0.0.1", localAddress: address })
     sockets.add(socket)
-    let heard = ""
+    let received = ""
     socket.on("connect", () => {
-      told.opened++
+      outcome.opened++
       begin(socket)
     })
     socket.on("error", () => {})
     socket.setEncoding("latin1").on("data", (text) => {
-      if (heard.length < 100) heard += text
+      if (received.length < 100) received += text
     })
     socket.on("close", () => {
-      told.closed++
+      outcome.closed++
       sockets.delete(socket)
-      const status = /^HTTP\/1\.1 (\d+)/.exec(heard)?.[1] ?? "closed"
-      told.statuses[status] = (told.statuses[status] ?? 0) + 1
+      const status = /^HTTP\/1\.1 (\d+)/.exec(received)?.[1] ?? "closed"
+      outcome.statuses[status] = (outcome.statuses[status] ?? 0) + 1
       resolve()
     })
   })
@@ -44,7 +45,7 @@ const connection = (begin) =>
 const hold = (count, gap, begin) =>
   Promise.all(
     Array.from({ length: count }, async () => {
-      while (!over) {
+      while (!isOver) {
         await connection(begin)
         await pause(gap)
       }
@@ -57,7 +58,7 @@ const request = (path, { body, headers = {}, method = "POST" }) =>
     const sent = http.request(
       { port, host: "127.0.0.1", localAddress: address, path, method, agent, headers },
       (response) => {
-        told.statuses[response.statusCode] = (told.statuses[response.statusCode] ?? 0) + 1
+        outcome.statuses[response.statusCode] = (outcome.statuses[response.statusCode] ?? 0) + 1
         response.resume().on("end", resolve).on("error", resolve)
       }
     )
@@ -68,7 +69,7 @@ const request = (path, { body, headers = {}, method = "POST" }) =>
 const crowd = (count, next) =>
   Promise.all(
     Array.from({ length: count }, async () => {
-      while (!over) {
+      while (!isOver) {
         const { gap, path, ...options } = next()
         await request(path, options)
         await pause(gap ?? 50)
@@ -78,12 +79,12 @@ const crowd = (count, next) =>
 
 const work = makeAttacks({ crowd, hold, world })[attack]()
 setTimeout(() => parentPort.postMessage({ placed: true }), 2_000)
-while (!over) await pause(50)
-const end = setInterval(() => {
+while (!isOver) await pause(50)
+const destroyTimer = setInterval(() => {
   for (const socket of sockets) socket.destroy()
 }, 100)
 await Promise.race([work, pause(5_000)])
-clearInterval(end)
+clearInterval(destroyTimer)
 agent.destroy()
-parentPort.postMessage({ ended: told })
+parentPort.postMessage({ ended: outcome })
 process.exit(0)

@@ -85,20 +85,20 @@ const form = (name) => {
 
 /** Kinds of work, and how many milliseconds pass between an answer and the next question. */
 const kindsOf = ({ account, conversation, key, owner, session, site, url }) => {
-  const own = { "x-api-key": key }
+  const keyHeaders = { "x-api-key": key }
   let count = 0
   const from = (address) => (path, options) => ask(url, address, path, options)
-  const ingested = async (made) => {
-    const { id } = JSON.parse(made).data.ingestionJob
+  const waitForIngestion = async (created) => {
+    const { id } = JSON.parse(created).data.ingestionJob
     for (;;) {
-      const job = await ask(url, "127.0.1.8", `/v1/ingestion-jobs/${id}`, { method: "GET", headers: own })
+      const job = await ask(url, "127.0.1.8", `/v1/ingestion-jobs/${id}`, { method: "GET", headers: keyHeaders })
       const { error, status } = JSON.parse(job).data
       if (status === "SUCCEEDED") return
       if (status === "FAILED" || status === "CANCELLED") throw new Error(`the job has failed: ${error}`)
       await pause(50)
     }
   }
-  const billing = () => {
+  const sendBillingEvent = () => {
     const at = Math.floor(Date.now() / 1_000)
     const body = JSON.stringify({
       id: `evt_shares_${++count}`,
@@ -107,27 +107,27 @@ const kindsOf = ({ account, conversation, key, owner, session, site, url }) => {
       created: at,
       data: { object: { id: "prod_1", object: "product" } }
     })
-    const signed = createHmac("sha256", billingSecret).update(`${at}.${body}`).digest("hex")
+    const signature = createHmac("sha256", billingSecret).update(`${at}.${body}`).digest("hex")
     return from("127.0.1.4")("/api/webhooks/billing", {
       body,
-      headers: { "billing-signature": `t=${at},v1=${signed}` }
+      headers: { "billing-signature": `t=${at},v1=${signature}` }
     })
   }
   return {
     health: [50, () => from("127.0.1.1")("/healthz", { method: "GET" })],
     chat: [
       50,
-      () => from("127.0.1.2")("/v1/chat", { body: { message: `Question ${++count}?` }, headers: own })
+      () => from("127.0.1.2")("/v1/chat", { body: { message: `Question ${++count}?` }, headers: keyHeaders })
     ],
     retrieve: [
       50,
       () =>
         from("127.0.1.3")("/v1/retrieve", {
           body: { query: `How do I change order ${++count}?` },
-          headers: own
+          headers: keyHeaders
         })
     ],
-    billing: [50, billing],
+    billing: [50, sendBillingEvent],
     delivery: [
       50,
       () => from("127.0.1.5")("/api/webhooks/whatsapp", deliveryOf(account, `others.${++count}`))
@@ -141,7 +141,7 @@ const kindsOf = ({ account, conversation, key, owner, session, site, url }) => {
       500,
       () => {
         const { body, headers } = form(`shares-${++count}`)
-        return from("127.0.1.9")("/v1/sources/upload", { body, headers: { ...own, ...headers } })
+        return from("127.0.1.9")("/v1/sources/upload", { body, headers: { ...keyHeaders, ...headers } })
       }
     ],
     page: [
@@ -149,7 +149,7 @@ const kindsOf = ({ account, conversation, key, owner, session, site, url }) => {
       async () => {
         const config = { url: `${site}/p/${++count}` }
         const body = { type: "URL", name: `Page ${count}`, config }
-        await ingested(await from("127.0.1.10")("/v1/sources", { body, headers: own }))
+        await waitForIngestion(await from("127.0.1.10")("/v1/sources", { body, headers: keyHeaders }))
       }
     ],
     team: [100, () => from("127.0.1.11")("/api/agents", { method: "GET", headers: { cookie: session } })]
@@ -159,12 +159,12 @@ const kindsOf = ({ account, conversation, key, owner, session, site, url }) => {
 /** Runs until stopped; `{stop}`, which returns `{kind: {answered, failures}}`, `answered` in milliseconds. */
 export const startOthers = (world) => {
   const results = {}
-  let over = false
+  let isOver = false
   const loops = Object.entries(kindsOf(world)).map(async ([kind, [gap, work]]) => {
     const answered = []
     const failures = []
     results[kind] = { answered, failures }
-    while (!over) {
+    while (!isOver) {
       const from = performance.now()
       try {
         await work()
@@ -176,7 +176,7 @@ export const startOthers = (world) => {
     }
   })
   const stop = async () => {
-    over = true
+    isOver = true
     await Promise.all(loops)
     return results
   }
@@ -184,7 +184,7 @@ export const startOthers = (world) => {
 }
 
 /** A tenant with an agent, a key, a channel, an owner who is signed in and a visitor. */
-export const settle = async (spoke, name, account, operatorToken) => {
+export const createTenant = async (spoke, name, account, operatorToken) => {
   const { url } = spoke
   const owner = { email: `${name}@example.com`, password: "correct horse battery" }
   const post = (path, body, headers) => call(`${url}${path}`, { method: "POST", body, headers })

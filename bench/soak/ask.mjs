@@ -2,7 +2,7 @@
 import * as http from "node:http"
 import { until } from "../machine.mjs"
 
-/** One request, with the key or, with `cookie`, as the owner; with `leaveAfter` the client goes away after as many bytes. */
+/** One request, with the key or, with `cookie`, as the owner. `leaveAfter`: bytes before the client disconnects. */
 export const ask = (
   { agent, spoke },
   method,

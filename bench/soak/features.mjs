@@ -43,8 +43,8 @@ export const featureKinds = (world) => {
   const agent = `/api/agents/${spoke.agentId}`
   const question = () => `How do I pay order ${randomUUID().slice(0, 8)}? I am ada@example.com.`
   const asOwner = (method, path, body, expected) => ask(world, method, path, { body, cookie, expected })
-  const chat = async (message = question(), more = {}) =>
-    dataOf(await ask(world, "POST", "/v1/chat", { body: { message, ...more } }))
+  const chat = async (message = question(), extra = {}) =>
+    dataOf(await ask(world, "POST", "/v1/chat", { body: { message, ...extra } }))
 
   /** A socket that gets the messages of the next turn. */
   const socket = async () => {
@@ -79,7 +79,7 @@ export const featureKinds = (world) => {
     await asOwner("POST", `${path}/close`)
   }
 
-  /** A turn that its trace and a replay tell of. */
+  /** A turn whose trace is read, and which is replayed. */
   const replay = async () => {
     const { runId } = await chat()
     await ask(world, "GET", `/v1/agent-runs/${runId}`)
@@ -103,8 +103,8 @@ export const featureKinds = (world) => {
 
   const upload = async () => {
     const boundary = randomUUID()
-    const part = (name, value, more = "") =>
-      `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`
+    const part = (name, value, extra = "") =>
+      `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${extra}\r\n\r\n${value}\r\n`
     const text = `# Orders\n\nOrder ${boundary} can be changed for a week.\n`
     const raw = `${part("name", boundary)}${part("file", text, '; filename="orders.md"')}--${boundary}--\r\n`
     const headers = { "content-type": `multipart/form-data; boundary=${boundary}` }

@@ -7,8 +7,8 @@ export const lineOf = (points) => {
   const spread = points.reduce((sum, point) => sum + (point[0] - x) ** 2, 0)
   if (points.length < 3 || spread === 0) return { slope: 0, error: Infinity }
   const slope = points.reduce((sum, point) => sum + (point[0] - x) * (point[1] - y), 0) / spread
-  const left = points.reduce((sum, point) => sum + (point[1] - y - slope * (point[0] - x)) ** 2, 0)
-  return { slope, error: Math.sqrt(left / (points.length - 2) / spread) }
+  const residual = points.reduce((sum, point) => sum + (point[1] - y - slope * (point[0] - x)) ** 2, 0)
+  return { slope, error: Math.sqrt(residual / (points.length - 2) / spread) }
 }
 
 /** The first third warms up: caches fill, code is compiled. */
@@ -16,22 +16,22 @@ export const steady = (samples) => samples.slice(Math.floor(samples.length / 3))
 
 export const fields = ["heapMiB", "externalMiB", "rssMiB", "fds", "resources", "timers", "connections"]
 
-/** For each field how much it grows in an hour by the line, how uncertain that is, and its minimum and maximum there. */
+/** For each field its growth in an hour by the line, how uncertain that is, and its minimum and maximum. */
 export const trends = (samples) => {
-  const kept = steady(samples)
+  const steadySamples = steady(samples)
   return Object.fromEntries(
     fields
-      .filter((field) => kept.every((sample) => typeof sample[field] === "number"))
+      .filter((field) => steadySamples.every((sample) => typeof sample[field] === "number"))
       .map((field) => {
-        const values = kept.map((sample) => sample[field])
-        const { error, slope } = lineOf(kept.map((sample) => [sample.seconds / 3_600, sample[field]]))
+        const values = steadySamples.map((sample) => sample[field])
+        const { error, slope } = lineOf(steadySamples.map((sample) => [sample.seconds / 3_600, sample[field]]))
         const [perHour, uncertain] = [slope, error].map((value) => Number(value.toFixed(2)))
         return [field, { perHour, uncertain, min: Math.min(...values), max: Math.max(...values) }]
       })
   )
 }
 
-/** What a soak must not pass. Growth by the hour is held against soaks of at least ten minutes: shorter ones still warm up. */
+/** The limits of a soak. Growth by the hour is checked after at least ten minutes: shorter soaks still warm up. */
 export const bounds = {
   heapMiBPerHour: 12,
   fdsPerHour: 6,
@@ -45,33 +45,33 @@ export const bounds = {
 const minutesForSlopes = 10
 
 /** Messages about exceeded bounds; none if all is well. */
-export const complaints = (engine, { samples, rest, errors, requests }) => {
-  const said = []
+export const violationsOf = (engine, { samples, rest, errors, requests }) => {
+  const messages = []
   const seconds = samples.at(-1)?.seconds ?? 0
   const found = trends(samples)
   // A slope within its uncertainty is not growth.
-  const sure = (line) => line && Number((line.perHour - 2 * line.uncertain).toFixed(2))
-  const over = (what, value, bound) => {
-    if (value === undefined || Number.isNaN(value)) said.push(`${engine}: ${what} was not measured`)
-    else if (value > bound) said.push(`${engine}: ${what} is ${value}, more than ${bound}`)
+  const certainGrowth = (line) => line && Number((line.perHour - 2 * line.uncertain).toFixed(2))
+  const checkBound = (what, value, bound) => {
+    if (value === undefined || Number.isNaN(value)) messages.push(`${engine}: ${what} was not measured`)
+    else if (value > bound) messages.push(`${engine}: ${what} is ${value}, more than ${bound}`)
   }
-  if (requests === 0) said.push(`${engine}: nothing was asked`)
-  over("failed requests", errors, 0)
-  over("the heap in MiB", found.heapMiB?.max, bounds.heapMiB[engine])
+  if (requests === 0) messages.push(`${engine}: nothing was asked`)
+  checkBound("failed requests", errors, 0)
+  checkBound("the heap in MiB", found.heapMiB?.max, bounds.heapMiB[engine])
   for (const [field, bound] of Object.entries(bounds.atRest)) {
-    over(`growth of ${field} at rest`, rest.after[field] - rest.before[field], bound)
+    checkBound(`growth of ${field} at rest`, rest.after[field] - rest.before[field], bound)
   }
   if (seconds >= minutesForSlopes * 60) {
-    over("the heap's growth in MiB an hour", sure(found.heapMiB), bounds.heapMiBPerHour)
-    over("growth of descriptors an hour", sure(found.fds), bounds.fdsPerHour)
-    over("growth of handles an hour", sure(found.resources), bounds.resourcesPerHour)
-    over("growth of timers an hour", sure(found.timers), bounds.timersPerHour)
+    checkBound("the heap's growth in MiB an hour", certainGrowth(found.heapMiB), bounds.heapMiBPerHour)
+    checkBound("growth of descriptors an hour", certainGrowth(found.fds), bounds.fdsPerHour)
+    checkBound("growth of handles an hour", certainGrowth(found.resources), bounds.resourcesPerHour)
+    checkBound("growth of timers an hour", certainGrowth(found.timers), bounds.timersPerHour)
   }
-  return said
+  return messages
 }
 
 /** At most `maxSamples` of them, evenly spaced, including the last. */
-export const thinned = (samples, maxSamples = 60) => {
+export const thinOut = (samples, maxSamples = 60) => {
   const step = Math.max(1, Math.ceil(samples.length / maxSamples))
   return samples.filter((_, place) => (samples.length - 1 - place) % step === 0)
 }

@@ -6,9 +6,9 @@ import { featureKinds, phoneNumberId } from "./features.mjs"
 
 export const appSecret = "the app secret of the soak"
 
-/** A provider of messages that takes every one. It also answers as the tool, and as the endpoint of events. */
+/** A messaging provider that accepts every message. It also answers as the tool, and as the endpoint of events. */
 export const startGraph = async () => {
-  let taken = 0
+  let sentCount = 0
   const received = { events: 0, orders: 0 }
   const server = http.createServer((request, response) => {
     request.resume()
@@ -17,7 +17,7 @@ export const startGraph = async () => {
       for (const kind of Object.keys(received)) if (request.url.includes(`/${kind}`)) received[kind]++
       const account = /\/([^/?]+)\?fields=id$/.exec(request.url)?.[1]
       if (account !== undefined) return response.end(JSON.stringify({ id: account }))
-      response.end(JSON.stringify({ success: true, messages: [{ id: `wamid.out.${++taken}` }] }))
+      response.end(JSON.stringify({ success: true, messages: [{ id: `wamid.out.${++sentCount}` }] }))
     })
   })
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve))
@@ -28,7 +28,7 @@ export const startGraph = async () => {
   return { url: `http://127.0.0.1:${server.address().port}/v25.0`, received, stop }
 }
 
-/** A conversation goes on for a while, and another one takes its place. */
+/** The open conversations. Each has some turns, and then another one takes its place. */
 const conversations = () => {
   const open = []
   return {
@@ -46,20 +46,20 @@ const conversations = () => {
 /** Kinds of requests, and how often each is made in a second. */
 const kinds = (world) => {
   const { run, site } = world
-  const talks = conversations()
+  const openConversations = conversations()
   let count = 0
   const question = () => `How do I change order ${++count} of my account?`
   const source = async () => {
     const config = { sitemapUrl: `${site}/sitemap-${(count++ % 50) * 3}-3.xml` }
     const body = { type: "SITEMAP", name: `Soak ${count}`, config }
-    const made = dataOf(await ask(world, "POST", "/v1/sources", { body })).source
-    await readAndRemove(world, made)
+    const created = dataOf(await ask(world, "POST", "/v1/sources", { body })).source
+    await readAndRemove(world, created)
   }
-  const chat = async (path, more = {}, options = {}) => {
-    const text = await ask(world, "POST", path, { body: { message: question(), ...more }, ...options })
+  const chat = async (path, extra = {}, options = {}) => {
+    const text = await ask(world, "POST", path, { body: { message: question(), ...extra }, ...options })
     if (path === "/v1/chat") {
       const { conversationId } = dataOf(text)
-      if (conversationId && more.conversationId === undefined) talks.opened(conversationId)
+      if (conversationId && extra.conversationId === undefined) openConversations.opened(conversationId)
     }
   }
   const webhook = () => {
@@ -82,8 +82,8 @@ const kinds = (world) => {
   }
   return [
     [1, () => chat("/v1/chat")],
-    [1, () => chat("/v1/chat", { conversationId: talks.next() })],
-    [1, () => chat("/v1/chat/stream", { conversationId: talks.next() })],
+    [1, () => chat("/v1/chat", { conversationId: openConversations.next() })],
+    [1, () => chat("/v1/chat/stream", { conversationId: openConversations.next() })],
     [0.5, () => chat("/v1/chat/stream", {}, { leaveAfter: 200 })],
     [0.5, () => chat("/v1/chat", { persist: false })],
     [3, () => ask(world, "POST", "/v1/retrieve", { body: { query: question() } })],
@@ -97,15 +97,15 @@ const kinds = (world) => {
   ]
 }
 
-/** Asks until told to stop; `{stop, requests, errors, kinds}`, whose `stop` waits for what is under way. */
+/** Sends requests until `stop`, which waits for the running ones. Returns `{stop, seen}`. */
 export const startMix = (world) => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 64 })
   const seen = { requests: 0, errors: 0, kinds: {} }
-  const under = new Set()
+  const running = new Set()
   const timers = kinds({ ...world, agent }).map(([perSecond, work]) =>
     setInterval(() => {
       // If the machine is behind, no requests are added.
-      if (under.size >= 64) return
+      if (running.size >= 64) return
       seen.requests++
       const one = work()
         .catch(({ code, message }) => {
@@ -113,13 +113,13 @@ export const startMix = (world) => {
           const why = String(code ?? message).slice(0, 160)
           seen.kinds[why] = (seen.kinds[why] ?? 0) + 1
         })
-        .finally(() => under.delete(one))
-      under.add(one)
+        .finally(() => running.delete(one))
+      running.add(one)
     }, 1_000 / perSecond)
   )
   const stop = async () => {
     for (const timer of timers) clearInterval(timer)
-    await Promise.all(under)
+    await Promise.all(running)
     agent.destroy()
   }
   return { seen, stop }

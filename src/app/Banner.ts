@@ -26,7 +26,7 @@ const waitForSample = ({ jobId, scope }: FirstRun) =>
       )
   })
 
-const request = (settings: Settings, apiKey: Redacted.Redacted): string =>
+const exampleRequest = (settings: Settings, apiKey: Redacted.Redacted): string =>
   [
     `curl -s ${settings.apiUrl}/chat \\`,
     `  -H 'x-api-key: ${Redacted.value(apiKey)}' \\`,
@@ -71,7 +71,7 @@ export const print = (
         `  Model      ${settings.model?.chatModel ?? "none: replies are extracts from the sources (set OPENAI_API_KEY)"}`,
         ...(health === null ? [] : [`  Health     ${health}`]),
         ...(Option.isSome(first)
-          ? ["", "Ask the agent something:", "", request(settings, first.value.apiKey)]
+          ? ["", "Ask the agent something:", "", exampleRequest(settings, first.value.apiKey)]
           : []),
         ""
       ].join("\n")

@@ -45,8 +45,8 @@ import { MiB } from "../domain/Bytes.ts"
 
 /** Maximum bytes of in-process search indexes. The least recently used ones are removed first. */
 const indexBytes = 512 * MiB
-/** Maximum bytes of the indexes that are kept in addition to pgvector. */
-const heldBytes = indexBytes / 2
+/** Maximum bytes of the in-process indexes that are kept beside pgvector. */
+const pgvectorIndexBytes = indexBytes / 2
 
 const offlineEmbedder = OfflineEmbedder.layerUniversalSentenceEncoder({
   script: Package.worker("embed"),
@@ -104,10 +104,10 @@ const reranker = ({ rerank }: Settings) =>
 const chunkSearch = (settings: Settings) =>
   Layer.unwrapEffect(
     Effect.map(vectorOf(settings), ({ backend }) => {
-      // The embedded database has one process: none would answer while it is not ready.
+      // Preparing delays readiness. With the embedded database no other process would answer meanwhile.
       const prepareEmbedder = settings.database !== null
       return backend === "pgvector"
-        ? Pgvector.layerPgvector({ maxBytes: heldBytes, prepareEmbedder })
+        ? Pgvector.layerPgvector({ maxBytes: pgvectorIndexBytes, prepareEmbedder })
         : InProcess.layerInProcess({ maxBytes: indexBytes, prepareEmbedder })
     })
   )

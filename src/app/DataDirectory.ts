@@ -23,11 +23,11 @@ const failed = (file: string, doing: string) => (cause: unknown) =>
     message: `${file} could not be ${doing}${codeOf(cause) === "" ? "" : ` (${codeOf(cause)})`}.`
   })
 
-const missing = (cause: unknown): boolean => codeOf(cause) === "ENOENT"
+const isMissing = (cause: unknown): boolean => codeOf(cause) === "ENOENT"
 
 const readText = (file: string) =>
   Effect.tryPromise({ try: () => fs.readFile(file, "utf8"), catch: (cause) => cause }).pipe(
-    Effect.catchIf(missing, () => Effect.succeed(null)),
+    Effect.catchIf(isMissing, () => Effect.succeed(null)),
     Effect.mapError(failed(file, "read"))
   )
 
@@ -40,9 +40,9 @@ const writeText = (file: string, text: string) =>
   Effect.tryPromise({
     try: async () => {
       await makeFolder(path.dirname(file))
-      const fresh = `${file}.${process.pid}.tmp`
-      await fs.writeFile(fresh, text, { mode: 0o600, flush: true })
-      await fs.rename(fresh, file)
+      const temporary = `${file}.${process.pid}.tmp`
+      await fs.writeFile(temporary, text, { mode: 0o600, flush: true })
+      await fs.rename(temporary, file)
       // Some file systems do not support this.
       await sync(path.dirname(file)).catch(() => undefined)
     },
@@ -71,7 +71,7 @@ const jsonFile = <A, I>(name: string, schema: Schema.Schema<A, I>) => {
           )
         )
       }),
-    /** Renames the file, if it exists. */
+    /** Keeps the file under another name, with the time in it, if it exists. */
     setAside: (dataDir: string) =>
       Effect.gen(function* () {
         const file = path.join(dataDir, name)
@@ -80,7 +80,7 @@ const jsonFile = <A, I>(name: string, schema: Schema.Schema<A, I>) => {
           try: () => fs.rename(file, `${file}.${now}.old`),
           catch: (cause) => cause
         }).pipe(
-          Effect.catchIf(missing, () => Effect.void),
+          Effect.catchIf(isMissing, () => Effect.void),
           Effect.mapError(failed(file, "set aside"))
         )
       }),

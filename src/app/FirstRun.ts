@@ -35,7 +35,7 @@ export interface FirstRun {
 const instructions = `You are the guide to Spoke, a service that runs AI agents which answer chat messages from a knowledge base.
 Answer developers' questions briefly and exactly, with the command or the route they need.`
 
-/** The documentation answers the questions in it, also without a model. */
+/** The questions are answered by the documentation, also without a model. */
 const greeting = `Hello! I have read the documentation of Spoke. Ask me, for example:
 
 - How do I add a source?
@@ -43,7 +43,7 @@ const greeting = `Hello! I have read the documentation of Spoke. Ask me, for exa
 - What does a backup hold?`
 
 /** The pages of the documentation as a ZIP with reproducible bytes. The start page is left out: it has only links. */
-const archive = (docs: string) =>
+const zipDocs = (docs: string) =>
   Effect.tryPromise(async () => {
     const names = (await fs.readdir(docs))
       .filter((name) => name.endsWith(".md") && name !== "README.md")
@@ -54,13 +54,13 @@ const archive = (docs: string) =>
     return zipSync(Object.fromEntries(entries), { mtime: "1980-01-01" })
   }).pipe(Effect.orDie)
 
-const isFresh = Effect.gen(function* () {
+const hasNoTenants = Effect.gen(function* () {
   const accounts = yield* Accounts
   const { rows } = yield* accounts.listTenants({ limit: 1 })
   return rows.length === 0
 })
 
-const make = (settings: Settings, docs: string) =>
+const createAll = (settings: Settings, docs: string) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const agents = yield* Agents
@@ -82,33 +82,33 @@ const make = (settings: Settings, docs: string) =>
     const { ingestionJob } = yield* sources.upload(scope, sampleSource.type, {
       name: sampleSource.name,
       fileName: "docs.zip",
-      bytes: yield* archive(docs)
+      bytes: yield* zipDocs(docs)
     })
-    // Before the commit: if the process dies in between, the next start repeats everything and overwrites this file.
+    // Before the commit: if the process ends in between, the next start repeats everything and overwrites this file.
     yield* DataDirectory.credentials.write(settings.dataDir, { url: settings.appUrl, apiKey: secret })
-    const made: FirstRun = {
+    const created: FirstRun = {
       scope,
       apiKey: secret,
       email,
       password: Option.isSome(settings.admin.password) ? Option.none() : Option.some(generated),
       jobId: ingestionJob?.id ?? null
     }
-    return made
+    return created
   })
 
 /** Stores the current address for the command line; an earlier start may have had another one. */
 export const rememberAddress = ({ appUrl, dataDir }: Settings) =>
   Effect.gen(function* () {
-    const kept = yield* DataDirectory.credentials.read(dataDir)
-    if (Option.isNone(kept) || kept.value.url === appUrl) return
-    yield* DataDirectory.credentials.write(dataDir, { ...kept.value, url: appUrl })
+    const stored = yield* DataDirectory.credentials.read(dataDir)
+    if (Option.isNone(stored) || stored.value.url === appUrl) return
+    yield* DataDirectory.credentials.write(dataDir, { ...stored.value, url: appUrl })
   })
 
 /** None when a tenant exists. `docs` is the folder of the project's documentation. */
 export const run = Effect.fn("FirstRun.run")(function* (settings: Settings, docs: string) {
-  if (!(yield* isFresh)) return Option.none<FirstRun>()
+  if (!(yield* hasNoTenants)) return Option.none<FirstRun>()
   const sql = yield* SqlClient.SqlClient
   const artifacts = yield* ArtifactStore
-  yield* artifacts.put(yield* archive(docs))
-  return Option.some(yield* sql.withTransaction(make(settings, docs)))
+  yield* artifacts.put(yield* zipDocs(docs))
+  return Option.some(yield* sql.withTransaction(createAll(settings, docs)))
 })

@@ -32,7 +32,7 @@ export class Draining extends Effect.Service<Draining>()("app/Draining", {
   })
 }) {}
 
-const oldest = Metric.gauge("spoke_ingestion_oldest_waiting_seconds", {
+const oldestWaitingGauge = Metric.gauge("spoke_ingestion_oldest_waiting_seconds", {
   description: "How long the oldest reading of a source has waited for a worker"
 })
 
@@ -44,7 +44,7 @@ export const readiness = Layer.effect(
     const draining = yield* Draining
     const redis = yield* Redis.RedisConnection
     const search = yield* VectorSearch
-    const answers = (query: Effect.Effect<unknown, unknown>) =>
+    const succeeds = (query: Effect.Effect<unknown, unknown>) =>
       query.pipe(
         Effect.timeout(databaseTimeout),
         Effect.as(true),
@@ -60,19 +60,19 @@ export const readiness = Layer.effect(
       select greatest(0, extract(epoch from clock_timestamp() - min(created_at)))::int as seconds
       from ingestion_jobs where status = 'QUEUED' having count(*) > 0`.pipe(
       Effect.map(([row]) => row?.seconds ?? null),
-      Effect.tap((seconds) => Metric.set(oldest, seconds ?? 0))
+      Effect.tap((seconds) => Metric.set(oldestWaitingGauge, seconds ?? 0))
     )
     const ages = Effect.provideService(QueueAges.read, SqlClient.SqlClient, sql)
     return {
       check: Effect.gen(function* () {
         const checks = [
           { name: "accepting", ok: !(yield* draining.begun) },
-          { name: "database", ok: yield* answers(writable) },
-          { name: "queue", ok: yield* answers(sql`select 1 from queue_jobs limit 1`) },
-          ...(redis === null ? [] : [{ name: redisCheck, ok: yield* answers(Redis.ping(redis)) }]),
+          { name: "database", ok: yield* succeeds(writable) },
+          { name: "queue", ok: yield* succeeds(sql`select 1 from queue_jobs limit 1`) },
+          ...(redis === null ? [] : [{ name: redisCheck, ok: yield* succeeds(Redis.ping(redis)) }]),
           {
             name: "migrations",
-            ok: yield* answers(sql`/* every tenant: operator */ select 1 from agent_usage limit 1`)
+            ok: yield* succeeds(sql`/* every tenant: operator */ select 1 from agent_usage limit 1`)
           },
           { name: "search", ok: yield* search.warm }
         ]

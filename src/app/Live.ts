@@ -53,14 +53,14 @@ export const database = (settings: Settings) =>
       })
     : layerPostgres({ ...settings.database, tenantRole: settings.tenantRole })
 
-/** An embedded database has one process: runs left by an earlier process are dead. */
+/** Migrates the database. An embedded one has only this process, so the leases of earlier processes end here. */
 const prepareDatabase = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       yield* refuseReadOnly
       yield* migrate(Package.migrations)
       if (settings.tenantRole !== null) yield* isolateTenants(settings.tenantRole)
-      // Before the first turn of a process that has not run for weeks. Else the sweep makes them.
+      // Before the first turn, because the last process may have ended weeks ago. Later a sweep makes them.
       yield* Effect.catchAll(addWeeks, (error) =>
         Effect.logWarning("The next weeks of traces could not be made", error)
       )

@@ -24,8 +24,8 @@ const reasonOf = (code: unknown, { host, port, variable = "PORT" }: Address): st
 /** The error for an address that was free at the check but is in use now. */
 export const portTaken = (address: Address) => new CannotListen({ message: reasonOf("EADDRINUSE", address) })
 
-/** Listens briefly and returns the port: `address.port`, or a free one for 0. */
-export const attempt = (address: Address) =>
+/** Listens for a moment to check the address. Returns the port: `address.port`, or a free one for 0. */
+export const findPort = (address: Address) =>
   Effect.async<number, CannotListen>((resume) => {
     const probe = createServer()
     probe.once("error", (error) => {

@@ -54,13 +54,13 @@ export const chatRuntime = (
         Effect.map(Layer.build(runtimeLayer(provider, defaultModel)), (context) =>
           measured(name, priced(name, provider.baseUrl, modelPrices, Context.get(context, ModelRuntime)))
         )
-      const first = yield* buildRuntime(base, model)
-      if (providers.size === 0) return first
+      const defaultRuntime = yield* buildRuntime(base, model)
+      if (providers.size === 0) return defaultRuntime
       const others = yield* Effect.forEach(providers, ([name, provider]) =>
         Effect.map(buildRuntime(name, provider), (runtime) => [name, runtime] as const)
       )
-      const all = new Map([...others, [base, first] as const])
-      return routed({ providers: all, base, defaultModel, fallbacks }, first)
+      const all = new Map([...others, [base, defaultRuntime] as const])
+      return routed({ providers: all, base, defaultModel, fallbacks }, defaultRuntime)
     })
   )
 }

@@ -11,10 +11,9 @@ import * as RealtimeRedis from "../capabilities/Realtime/Redis.ts"
 import { optional } from "../domain/OptionalPackage.ts"
 import { parseRedisAddress, type RedisAddress } from "./config/RedisAddress.ts"
 
-/** Milliseconds. */
-const timeoutsMs = { connect: 5_000, command: 2_000, longestRetry: 2_000 }
+const timeoutsMs = { connect: 5_000, command: 2_000, maxRetryDelay: 2_000 }
 
-const retryStrategy = (times: number) => Math.min(times * 100, timeoutsMs.longestRetry)
+const retryStrategy = (times: number) => Math.min(times * 100, timeoutsMs.maxRetryDelay)
 
 const options: RedisOptions = {
   connectTimeout: timeoutsMs.connect,
@@ -25,9 +24,9 @@ const options: RedisOptions = {
 /** Commands fail at once while Redis is unreachable: no caller waits, and no backlog builds up. */
 const enableOfflineQueue = false
 
-type Library = Pick<typeof import("ioredis"), "Cluster" | "Redis">
+type IoRedis = Pick<typeof import("ioredis"), "Cluster" | "Redis">
 
-const openCluster = ({ Cluster }: Library, { nodes, password, tls, username }: RedisAddress) =>
+const openCluster = ({ Cluster }: IoRedis, { nodes, password, tls, username }: RedisAddress) =>
   new Cluster([...nodes], {
     enableOfflineQueue,
     clusterRetryStrategy: retryStrategy,
@@ -42,7 +41,7 @@ const openCluster = ({ Cluster }: Library, { nodes, password, tls, username }: R
     ...(tls ? { dnsLookup: (address, found) => found(null, address) } : {})
   })
 
-const open = (library: Library, url: Redacted.Redacted): Redis | Cluster => {
+const open = (library: IoRedis, url: Redacted.Redacted): Redis | Cluster => {
   const address = Option.getOrNull(parseRedisAddress(Redacted.value(url)))
   return address?.cluster === true
     ? openCluster(library, address)
@@ -55,19 +54,19 @@ const open = (library: Library, url: Redacted.Redacted): Redis | Cluster => {
 export const connect = (url: Redacted.Redacted) =>
   Effect.gen(function* () {
     const library = yield* optional("Redis (REDIS_URL)", () => import("ioredis"))
-    const tell = Runtime.runFork(yield* Effect.runtime())
+    const runFork = Runtime.runFork(yield* Effect.runtime())
     const redis = yield* Effect.acquireRelease(
       Effect.sync(() => {
         const opened = open(library, url)
-        let lost = false
-        // One log line for a lost connection and one for its return. The error may hold an address and is not logged.
+        let isLost = false
+        // One log line at the loss and one at the return. The error is not logged: it may contain an address.
         opened.on("error", () => {
-          if (!lost) tell(Effect.logWarning("Redis cannot be reached; trying again"))
-          lost = true
+          if (!isLost) runFork(Effect.logWarning("Redis cannot be reached; trying again"))
+          isLost = true
         })
         opened.on("ready", () => {
-          if (lost) tell(Effect.logInfo("Redis is back"))
-          lost = false
+          if (isLost) runFork(Effect.logInfo("Redis is back"))
+          isLost = false
         })
         return opened
       }),

@@ -1,4 +1,4 @@
-/** The running server: listens, works, and drains without losing work. */
+/** Runs the server: listens, runs jobs, and drains without losing work. */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -40,19 +40,19 @@ export const run = (settings: Settings, role: Role) =>
     if (role !== "api") {
       for (const use of missingForDocuments()) yield* Effect.logWarning(packageMissing(use).message)
     }
-    const end = yield* Deferred.make<never, DatabaseUnavailable>()
+    const databaseEnd = yield* Deferred.make<never, DatabaseUnavailable>()
     const live = yield* Layer.buildWithScope(
       Live.layer(settings).pipe(Layer.provideMerge(Draining.Default)),
       scope
     ).pipe(
       Effect.provideService(OnEngineFailure, (message) =>
-        Deferred.fail(end, new DatabaseUnavailable({ message }))
+        Deferred.fail(databaseEnd, new DatabaseUnavailable({ message }))
       )
     )
     const draining = Context.get(live, Draining)
     // Checked before the first start: the generated password would not be shown if the server failed after it.
-    if (role !== "worker") yield* Port.attempt(settings)
-    const first =
+    if (role !== "worker") yield* Port.findPort(settings)
+    const firstRun =
       settings.database === null
         ? // Without an interruption in between, which would lose the generated password.
           yield* FirstRun.run(settings, Package.docs).pipe(
@@ -68,15 +68,15 @@ export const run = (settings: Settings, role: Role) =>
       Layer.provide(Layer.succeedContext(live)),
       Layer.buildWithScope(scope)
     )
-    yield* Effect.provide(Snapshots.keep(settings), live)
-    const work = yield* Scope.make()
-    // A second close of a scope returns at once; caching lets every caller wait for the same end.
-    const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))
+    yield* Effect.provide(Snapshots.schedule(settings), live)
+    const workScope = yield* Scope.make()
+    // Closing a scope a second time returns at once. Because of the cache every caller waits for the first close.
+    const stopWork = yield* Effect.cached(Scope.close(workScope, Exit.void))
     yield* Effect.addFinalizer(() => stopWork)
     if (role !== "api")
-      yield* Workers.layer.pipe(Layer.provide(Layer.succeedContext(live)), Layer.buildWithScope(work))
+      yield* Workers.layer.pipe(Layer.provide(Layer.succeedContext(live)), Layer.buildWithScope(workScope))
     if (role !== "worker") {
-      const served = Http.layer(settings).pipe(
+      const httpLayer = Http.layer(settings).pipe(
         Layer.provide(
           listen({ host: settings.host, port: settings.port, grace: Live.drainTimeouts.requests }).pipe(
             Layer.provide(Http.overload(settings))
@@ -84,12 +84,12 @@ export const run = (settings: Settings, role: Role) =>
         ),
         Layer.provide(Layer.succeedContext(live))
       )
-      yield* Layer.buildWithScope(served, scope)
+      yield* Layer.buildWithScope(httpLayer, scope)
     }
     if (settings.database === null) yield* FirstRun.rememberAddress(settings)
-    yield* Banner.print(settings, role, first, Context.get(health, Health.HealthAddress)).pipe(
+    yield* Banner.print(settings, role, firstRun, Context.get(health, Health.HealthAddress)).pipe(
       Effect.provide(live),
-      Effect.zipRight(Deferred.await(end)),
+      Effect.zipRight(Deferred.await(databaseEnd)),
       Effect.onInterrupt(() =>
         Effect.gen(function* () {
           yield* Effect.logInfo("Draining: no more jobs, then no more requests")

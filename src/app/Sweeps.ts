@@ -22,11 +22,14 @@ import { WidgetSessions } from "../usecases/chat/widget/Sessions.ts"
 const pauseWithMoreToDo = Duration.seconds(2)
 const idlePause = Duration.minutes(1)
 
-/** Repeats `more`, without the pause while there is more to do. A failure is logged, and the next round tries again. */
-const repeatRounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Effect<boolean, E, R>) =>
-  more.pipe(
+/**
+ * Repeats `round`, which returns whether there is more to do. Then the next one follows soon, else after `pause`. A
+ * failure is logged, and counts as nothing to do.
+ */
+const repeatRounds = <E, R>(name: string, pause: Duration.Duration, round: Effect.Effect<boolean, E, R>) =>
+  round.pipe(
     Effect.catchAllCause((cause) => Effect.as(Effect.logWarning(`${name} failed`, cause), false)),
-    Effect.flatMap((again) => Effect.sleep(again ? pauseWithMoreToDo : between)),
+    Effect.flatMap((hasMore) => Effect.sleep(hasMore ? pauseWithMoreToDo : pause)),
     Effect.repeat(Schedule.forever),
     Effect.forkScoped
   )

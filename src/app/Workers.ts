@@ -39,7 +39,7 @@ const concurrentJobs = {
   experiments: 2
 } as const satisfies Record<QueueName, number>
 
-const removeExpired = Effect.gen(function* () {
+const startCleanup = Effect.gen(function* () {
   const keys = yield* IdempotencyKeyStore
   const claims = yield* TurnClaimStore
   yield* Effect.zipRight(keys.prune, claims.prune).pipe(
@@ -65,10 +65,10 @@ const removeExpired = Effect.gen(function* () {
  */
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
-    const all = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.parallel)
-    /** Runs `started` in a scope of its own. These scopes close in parallel, the finalizers of each in sequence. */
-    const inOwnScope = <A, E, R>(started: Effect.Effect<A, E, R>) =>
-      Effect.flatMap(Scope.fork(all, ExecutionStrategy.sequential), (own) => Scope.extend(started, own))
+    const workersScope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.parallel)
+    /** Runs `worker` in a scope of its own. These scopes close in parallel, the finalizers of each in sequence. */
+    const inOwnScope = <A, E, R>(worker: Effect.Effect<A, E, R>) =>
+      Effect.flatMap(Scope.fork(workersScope, ExecutionStrategy.sequential), (own) => Scope.extend(worker, own))
     const queue = yield* JobQueue
     const ingest = yield* Ingest
     const embed = yield* Embed
@@ -106,6 +106,6 @@ export const layer = Layer.scopedDiscard(
     yield* inOwnScope(Sweeps.start)
     yield* inOwnScope(Effect.forkScoped(work))
     yield* inOwnScope(Effect.forkScoped(vectors.work))
-    yield* inOwnScope(removeExpired)
+    yield* inOwnScope(startCleanup)
   })
 )

@@ -1,7 +1,7 @@
 /**
- * Batches requests of the same kind. A request that arrives while no batch runs starts one at once. Requests that arrive while a
- * batch runs are sent together at the end of the current iteration of the event loop, so that batching adds no delay.
- * Effect's `RequestResolver.dataLoader` would delay every request by its window, a lone one too.
+ * Batches requests of the same kind. A request that arrives while no batch runs starts one at once. Requests that
+ * arrive while a batch runs are sent together at the end of the current iteration of the event loop, so that batching
+ * adds no delay. Effect's `RequestResolver.dataLoader` would delay every request by its window, also a single one.
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -23,33 +23,33 @@ interface Group<A, B, E> {
 }
 
 /** The result of one request of the batch. */
-const shareOf = <B, E>(exit: Exit.Exit<ReadonlyArray<B>, E>, place: number): Exit.Exit<B, E> =>
+const resultOf = <B, E>(exit: Exit.Exit<ReadonlyArray<B>, E>, place: number): Exit.Exit<B, E> =>
   Exit.flatMap(exit, (all) => {
-    const own = all[place]
-    return own === undefined
+    const result = all[place]
+    return result === undefined
       ? Exit.die(new Error("The batch has no answer for one of its requests."))
-      : Exit.succeed(own)
+      : Exit.succeed(result)
   })
 
 /**
- * Calls `run` with up to `maxBatchSize` items. `run` returns one result per item, in order, or fails for all of them. A batch is
- * interrupted when all of its callers are interrupted, or when the scope closes.
+ * Calls `run` with up to `maxBatchSize` items. `run` returns one result per item, in order, or fails for all of them. A
+ * batch is interrupted when all of its callers are interrupted, or when the scope closes.
  */
 export const makeBatcher = <A, B, E>(
   maxBatchSize: number,
   run: (items: ReadonlyArray<A>) => Effect.Effect<ReadonlyArray<B>, E>
 ): Effect.Effect<(item: A) => Effect.Effect<B, E>, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
-    let underway = 0
+    let runningCount = 0
     let open: Group<A, B, E> | null = null
 
-    const countUnderway = <R, E2>(self: Effect.Effect<R, E2>) =>
+    const countRunning = <R, E2>(self: Effect.Effect<R, E2>) =>
       Effect.suspend(() => {
-        underway += 1
+        runningCount += 1
         return Effect.ensuring(
           self,
           Effect.sync(() => {
-            underway -= 1
+            runningCount -= 1
           })
         )
       })
@@ -61,14 +61,14 @@ export const makeBatcher = <A, B, E>(
         return Effect.onExit(run(waiters.map(({ item }) => item)), (exit) =>
           Effect.sync(() => {
             for (const [place, { answer }] of waiters.entries())
-              Deferred.unsafeDone(answer, shareOf(exit, place))
+              Deferred.unsafeDone(answer, resultOf(exit, place))
           })
         )
       })
 
     const begin = (group: Group<A, B, E>) =>
       Effect.zipRight(yieldToEventLoop, serve(group)).pipe(
-        countUnderway,
+        countRunning,
         Effect.exit,
         Effect.asVoid,
         Effect.interruptible,
@@ -101,7 +101,7 @@ export const makeBatcher = <A, B, E>(
       })
 
     const runAlone = (item: A): Effect.Effect<B, E> =>
-      Effect.flatMap(Effect.exit(run([item])), (exit) => shareOf(exit, 0))
+      Effect.flatMap(Effect.exit(run([item])), (exit) => resultOf(exit, 0))
 
-    return (item) => Effect.suspend(() => (underway === 0 ? countUnderway(runAlone(item)) : join(item)))
+    return (item) => Effect.suspend(() => (runningCount === 0 ? countRunning(runAlone(item)) : join(item)))
   })

@@ -1,6 +1,6 @@
 /**
- * On whose behalf a fiber works: the tenant's, or the client's network where no tenant is known yet. Limits that everybody
- * shares are shared by it. Fibers that are forked work for the same owner.
+ * The owner that a fiber works for: a tenant, or the client's network while the tenant is not known. Shared limits
+ * divide their permits between owners. Forked fibers have the same owner.
  */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
@@ -14,15 +14,15 @@ export const currentOwner: FiberRef.FiberRef<string> = globalValue("spoke/domain
   FiberRef.unsafeMake(system)
 )
 
-/** From here on this fiber works for `owner`: for a request, whose fiber is its own. */
+/** Sets the owner of this fiber, for requests, each of which has a fiber of its own. */
 export const workFor = (owner: string): Effect.Effect<void> => FiberRef.set(currentOwner, owner)
 
 /** Runs the effect for `owner`. */
 export const withOwner = (owner: string) => Effect.locally(currentOwner, owner)
 
 /**
- * {@link FairLimiter.withPermit} for the owner that the fiber works for; fails with `onFull` where there is neither a permit
- * nor a place to wait.
+ * {@link FairLimiter.withPermit} for the owner of the fiber. Fails with `onFull` if there is neither a permit nor a
+ * place in the queue.
  */
 export const withSharedPermit =
   <E2>(limiter: FairLimiter, onFull: () => E2) =>

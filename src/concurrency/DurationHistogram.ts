@@ -17,7 +17,7 @@ import * as Option from "effect/Option"
 const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 const boundaries = MetricBoundaries.fromIterable(bounds)
 
-/** The labels of a metric with all their values, which bound the number of its series. */
+/** Labels of a metric. Each has few values, because every combination of values is a series of its own. */
 export type Labels = Readonly<Record<string, string>>
 
 /** The trace of an observation, and when it was made, in milliseconds since 1970. */
@@ -31,14 +31,14 @@ export interface Exemplar extends Trace {
   readonly seconds: number
 }
 
-/** Of a series, by the place of the bucket; the last is of observations above all bounds. */
+/** The exemplars of a series, by the index of the bucket. The last bucket is for observations above all bounds. */
 type Exemplars = Array<Exemplar | undefined>
 
 const exemplarsByKey = globalValue("spoke/concurrency/DurationHistogram", () =>
   MutableHashMap.empty<MetricKey.MetricKey.Untyped, Exemplars>()
 )
 
-/** The exemplars of a series, in the order of its buckets; empty for one without any. */
+/** The exemplars of a series, by the index of the bucket; empty if the series has none. */
 export const exemplarsOf = (key: MetricKey.MetricKey.Untyped): ReadonlyArray<Exemplar | undefined> =>
   Option.getOrElse(MutableHashMap.get(exemplarsByKey, key), () => [])
 
@@ -63,7 +63,7 @@ export class DurationHistogram<L extends Labels> {
     this.key = MetricKey.histogram(name, boundaries, description)
   }
 
-  private of(labels: L): Series {
+  private seriesOf(labels: L): Series {
     const name = Object.values(labels).join("\n")
     const known = this.series.get(name)
     if (known !== undefined) return known
@@ -80,17 +80,17 @@ export class DurationHistogram<L extends Labels> {
   }
 
   /** Registers a series before its first observation. The order of the labels must always be the same. */
-  begin(labels: L): void {
-    this.of(labels)
+  register(labels: L): void {
+    this.seriesOf(labels)
   }
 
   /** `trace` is {@link currentTrace}. */
   observe(millis: number, labels: L, trace?: Trace): void {
     const seconds = Math.max(0, millis) / 1_000
-    const { add, exemplars } = this.of(labels)
+    const { add, exemplars } = this.seriesOf(labels)
     add(seconds)
     if (trace === undefined) return
-    const place = bounds.findIndex((bound) => seconds <= bound)
-    exemplars[place === -1 ? bounds.length : place] = { ...trace, seconds }
+    const bucket = bounds.findIndex((bound) => seconds <= bound)
+    exemplars[bucket === -1 ? bounds.length : bucket] = { ...trace, seconds }
   }
 }

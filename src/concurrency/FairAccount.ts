@@ -1,7 +1,7 @@
 import { Heap } from "./FairQueue.ts"
 
 /** The data of a permit that the account needs. */
-interface Holding {
+interface HeldPermit {
   readonly part: string
   readonly amount: number
 }
@@ -14,7 +14,7 @@ interface Part<A> {
 }
 
 /** The permits of one owner, by part. */
-export class FairAccount<A extends Holding> {
+export class FairAccount<A extends HeldPermit> {
   held = 0
   #permits = 0
   readonly #parts = new Map<string, Part<A>>()
@@ -56,7 +56,7 @@ export class FairAccount<A extends Holding> {
     if (part.permits === 0) this.#parts.delete(permit.part)
   }
 
-  /** Changes the amount of the permit by `more`, which may be negative. */
+  /** Adds `more` to the amount of the permit; it may be negative. */
   grow(permit: A, more: number): void {
     const part = this.#partOf(permit.part)
     part.held += more

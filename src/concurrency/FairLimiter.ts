@@ -95,9 +95,9 @@ export class FairLimiter {
   readonly #queue: FairQueue<Permit>
   readonly #metrics: LimitMetrics
   /** Callbacks that are called after the limiter's state is consistent, because they may use it. */
-  readonly #calls: Array<() => void> = []
+  readonly #callbacks: Array<() => void> = []
   #held = 0
-  #calling = false
+  #isRunningCallbacks = false
 
   constructor(limits: Limits) {
     const { maxPermitsPerOwner = limits.permits, maxWait = Duration.infinity, maxWaiting = 0 } = limits
@@ -112,7 +112,7 @@ export class FairLimiter {
     this.#metrics.permits.unsafeUpdate(limits.permits, [])
     this.#metrics.refused.unsafeUpdate(0, [])
     this.#metrics.revoked.unsafeUpdate(0, [])
-    this.#done()
+    this.#grantWaiting()
   }
 
   get held(): number {
@@ -135,7 +135,7 @@ export class FairLimiter {
     if (first && this.#makeRoom(permit, amount)) this.#grant(permit)
     else if (options.onSettled !== undefined) this.#wait(permit)
     if (permit.state === "refused") this.#metrics.refused.unsafeUpdate(1, [])
-    this.#done()
+    this.#grantWaiting()
     return permit
   }
 
@@ -150,7 +150,7 @@ export class FairLimiter {
     const oldest = this.#accounts.get(owner)?.oldest
     if (oldest === undefined) return false
     this.#revoke(oldest)
-    this.#done()
+    this.#grantWaiting()
     return true
   }
 
@@ -159,7 +159,7 @@ export class FairLimiter {
     if (state !== "granted" && state !== "waiting") return
     if (state === "granted") this.#takeBack(permit, "released")
     else this.#leave(permit, "released")
-    this.#done()
+    this.#grantWaiting()
   }
 
   resize(permit: Permit, amount: number): boolean {
@@ -169,8 +169,8 @@ export class FairLimiter {
     permit.amount = amount
     const account = this.#accountOf(permit.owner)
     account.grow(permit, more)
-    this.#counted(account, permit.owner, more)
-    this.#done()
+    this.#addHeld(account, permit.owner, more)
+    this.#grantWaiting()
     return true
   }
 
@@ -179,7 +179,7 @@ export class FairLimiter {
     const account = this.#accountOf(permit.owner)
     account.setRevocable(permit, !inUse)
     this.#rank(account)
-    this.#done()
+    this.#grantWaiting()
   }
 
   #accountOf(owner: string): FairAccount<Permit> {
@@ -190,7 +190,7 @@ export class FairLimiter {
     return account
   }
 
-  #fits(owner: string, amount: number): boolean {
+  #isWithinCap(owner: string, amount: number): boolean {
     return this.heldBy(owner) + amount <= this.#limits.maxPermitsPerOwner
   }
 
@@ -200,13 +200,13 @@ export class FairLimiter {
    */
   #makeRoom({ owner, part }: Permit, amount: number): boolean {
     for (;;) {
-      const fits = this.#fits(owner, amount)
-      if (fits && this.#limits.permits - this.#held >= amount) return true
-      const mine = this.#accounts.get(owner)
-      const heaviest = fits ? this.#heaviest.top : undefined
+      const isWithinCap = this.#isWithinCap(owner, amount)
+      if (isWithinCap && this.#limits.permits - this.#held >= amount) return true
+      const ownAccount = this.#accounts.get(owner)
+      const heaviest = isWithinCap ? this.#heaviest.top : undefined
       const others =
-        heaviest !== undefined && heaviest.held > (mine?.held ?? 0) + amount ? heaviest : undefined
-      const own = mine !== undefined && mine.heaviestPart > mine.heldBy(part) + amount ? mine : undefined
+        heaviest !== undefined && heaviest.held > (ownAccount?.held ?? 0) + amount ? heaviest : undefined
+      const own = ownAccount !== undefined && ownAccount.heaviestPart > ownAccount.heldBy(part) + amount ? ownAccount : undefined
       const oldest = (others ?? own)?.oldest
       if (oldest === undefined) return false
       this.#revoke(oldest)
@@ -218,28 +218,28 @@ export class FairLimiter {
     const account = this.#accountOf(permit.owner)
     account.add(permit)
     if (permit.options.onRevoked !== undefined) account.setRevocable(permit, true)
-    this.#counted(account, permit.owner, permit.amount)
+    this.#addHeld(account, permit.owner, permit.amount)
   }
 
   #takeBack(permit: Permit, state: "released" | "revoked"): void {
     permit.state = state
     const account = this.#accountOf(permit.owner)
     account.remove(permit)
-    this.#counted(account, permit.owner, -permit.amount)
+    this.#addHeld(account, permit.owner, -permit.amount)
   }
 
   #revoke(permit: Permit): void {
     this.#takeBack(permit, "revoked")
     this.#metrics.revoked.unsafeUpdate(1, [])
-    this.#calls.push(() => permit.options.onRevoked?.())
+    this.#callbacks.push(() => permit.options.onRevoked?.())
   }
 
   /** Changes the number of permits of `account` by `more`, which may be negative. */
-  #counted(account: FairAccount<Permit>, owner: string, more: number): void {
+  #addHeld(account: FairAccount<Permit>, owner: string, more: number): void {
     this.#held += more
     this.#rank(account)
     if (account.isEmpty) this.#accounts.delete(owner)
-    this.#review(owner)
+    this.#updatePause(owner)
   }
 
   #rank(account: FairAccount<Permit>): void {
@@ -252,54 +252,54 @@ export class FairLimiter {
     if (added === null) return
     permit.state = "waiting"
     permit.waiter = added.waiter
-    this.#review(permit.owner)
+    this.#updatePause(permit.owner)
     if (added.displaced === null) return
     const displaced = added.displaced.item
     this.#leave(displaced, "refused")
     this.#metrics.refused.unsafeUpdate(1, [])
-    this.#calls.push(() => displaced.options.onSettled?.(false))
+    this.#callbacks.push(() => displaced.options.onSettled?.(false))
   }
 
   #leave(permit: Permit, state: "released" | "refused"): void {
     permit.state = state
     if (permit.waiter !== null) this.#queue.delete(permit.waiter)
     permit.waiter = null
-    this.#review(permit.owner)
+    this.#updatePause(permit.owner)
   }
 
   /** Pauses an owner in the queue that may not hold what it waits for. */
-  #review(owner: string): void {
+  #updatePause(owner: string): void {
     const first = this.#queue.firstOf(owner)
     if (first === null) return
-    if (this.#fits(owner, first.item.amount)) this.#queue.resume(owner)
+    if (this.#isWithinCap(owner, first.item.amount)) this.#queue.resume(owner)
     else this.#queue.pause(owner)
   }
 
   /** Grants what can be granted now, then runs the callbacks. A callback may use the limiter. */
-  #done(): void {
+  #grantWaiting(): void {
     for (let next = this.#queue.next; next !== null; next = this.#queue.next) {
       if (!this.#makeRoom(next.item, next.item.amount)) break
       this.#queue.shift()
       const { item: permit } = next
       permit.waiter = null
       this.#grant(permit)
-      this.#calls.push(() => permit.options.onSettled?.(true))
+      this.#callbacks.push(() => permit.options.onSettled?.(true))
     }
     this.#metrics.held.unsafeUpdate(this.#held, [])
     this.#metrics.waiting.unsafeUpdate(this.#queue.size, [])
     this.#metrics.owners.unsafeUpdate(this.#accounts.size, [])
-    if (this.#calling) return
-    this.#calling = true
+    if (this.#isRunningCallbacks) return
+    this.#isRunningCallbacks = true
     let called = 0
     try {
-      for (const call of this.#calls) {
+      for (const call of this.#callbacks) {
         called++
         call()
       }
     } finally {
       // If a callback throws, the remaining ones are called the next time.
-      this.#calls.splice(0, called)
-      this.#calling = false
+      this.#callbacks.splice(0, called)
+      this.#isRunningCallbacks = false
     }
   }
 
@@ -307,7 +307,7 @@ export class FairLimiter {
   withPermit(owner: string) {
     return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | LimitReached, R> =>
       Effect.uninterruptibleMask((restore) => {
-        const { granted, permit } = this.#asked(owner, 1)
+        const { granted, permit } = this.#requestOrWait(owner, 1)
         return Effect.ensuring(
           restore(Effect.zipRight(granted, effect)),
           Effect.sync(() => permit.release())
@@ -331,7 +331,7 @@ export class FairLimiter {
   /** Holds a permit of `owner` until the scope closes. Waits for it if there is a place in the queue. */
   acquire(owner: string, amount = 1): Effect.Effect<void, LimitReached, Scope.Scope> {
     return Effect.acquireRelease(
-      Effect.sync(() => this.#asked(owner, amount)),
+      Effect.sync(() => this.#requestOrWait(owner, amount)),
       ({ permit }) => Effect.sync(() => permit.release())
     ).pipe(
       // A request that was refused does not wait on until the scope closes.
@@ -356,19 +356,19 @@ export class FairLimiter {
         Effect.sync(() => this.request(owner, { ...options, onRevoked })),
         (asked) => Effect.sync(() => asked.release())
       )
-      if (permit.state === "refused") return yield* this.#reached
+      if (permit.state === "refused") return yield* this.#limitReached
       return Deferred.await(revoked)
     })
   }
 
-  get #reached() {
+  get #limitReached() {
     return new LimitReached({ limit: this.#limits.name })
   }
 
-  #asked(owner: string, amount: number) {
+  #requestOrWait(owner: string, amount: number) {
     let settle: (granted: boolean) => void = () => {}
     const permit = this.request(owner, { amount, onSettled: (granted) => settle(granted) })
-    const decided = (granted: boolean) => (granted ? Effect.void : this.#reached)
+    const decided = (granted: boolean) => (granted ? Effect.void : this.#limitReached)
     if (permit.state !== "waiting") return { permit, granted: decided(permit.state === "granted") } as const
     const settled = Effect.async<void, LimitReached>((resume) => {
       if (permit.state !== "waiting") return resume(decided(permit.state === "granted"))
@@ -377,7 +377,7 @@ export class FairLimiter {
     // Callers that cannot be interrupted, such as transactions and finalizers, wait no longer than others.
     const granted = Effect.timeoutFail(Effect.interruptible(settled), {
       duration: this.#limits.maxWait,
-      onTimeout: () => this.#reached
+      onTimeout: () => this.#limitReached
     })
     return { permit, granted } as const
   }

@@ -55,15 +55,15 @@ export class Heap<A> {
     const weight = this.#weightOf(member)
     let place = from
     for (;;) {
-      const left = 2 * place + 1
-      const right = this.#members[left + 1]
-      let other = this.#members[left]
+      const leftChild = 2 * place + 1
+      const right = this.#members[leftChild + 1]
+      let other = this.#members[leftChild]
       if (other === undefined) break
       const isRight = right !== undefined && this.#weightOf(right) > this.#weightOf(other)
       if (isRight) other = right
       if (this.#weightOf(other) <= weight) break
       this.#put(other, place)
-      place = isRight ? left + 1 : left
+      place = isRight ? leftChild + 1 : leftChild
     }
     this.#put(member, place)
   }

@@ -2,10 +2,10 @@ import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../domain/Elapsed.ts"
 import { yieldToEventLoop } from "./YieldToEventLoop.ts"
 
-/** Milliseconds of steps between two yields. */
+/** Milliseconds that steps run between two yields. */
 const sliceMillis = 5
 
-/** The result of `steps`. The thread serves requests between two slices of them. */
+/** Runs `steps` to their end, and yields to the event loop every few milliseconds, so that requests are served. */
 export const inSlices = <A>(steps: Generator<unknown, A>): Effect.Effect<A> =>
   Effect.gen(function* () {
     let begun = yield* monotonicMillis

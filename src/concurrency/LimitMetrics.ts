@@ -1,7 +1,7 @@
 /** Metrics of shared limits, tagged with the limit's name. */
 import * as Metric from "effect/Metric"
 
-interface Updated {
+interface Updatable {
   readonly unsafeUpdate: (value: number, tags: []) => void
 }
 
@@ -18,20 +18,20 @@ const metrics = {
   revoked: counter("spoke_limit_revoked_total", "Permits of a shared limit that were revoked")
 } as const
 
-export type LimitMetrics = { readonly [K in keyof typeof metrics]: Updated }
+export type LimitMetrics = { readonly [K in keyof typeof metrics]: Updatable }
 
-const unmeasured: Updated = { unsafeUpdate: () => {} }
+const unmeasured: Updatable = { unsafeUpdate: () => {} }
 
 /** The metrics of `limit`; without a name, updates are discarded. */
 export const metricsOf = (limit: string | null): LimitMetrics => {
-  const of = <Type, Out>(metric: Metric.Metric<Type, number, Out>): Updated =>
+  const forLimit = <Type, Out>(metric: Metric.Metric<Type, number, Out>): Updatable =>
     limit === null ? unmeasured : Metric.tagged(metric, "limit", limit)
   return {
-    permits: of(metrics.permits),
-    held: of(metrics.held),
-    owners: of(metrics.owners),
-    waiting: of(metrics.waiting),
-    refused: of(metrics.refused),
-    revoked: of(metrics.revoked)
+    permits: forLimit(metrics.permits),
+    held: forLimit(metrics.held),
+    owners: forLimit(metrics.owners),
+    waiting: forLimit(metrics.waiting),
+    refused: forLimit(metrics.refused),
+    revoked: forLimit(metrics.revoked)
   }
 }

@@ -3,23 +3,23 @@ export class LruCache<V> {
   readonly #entries = new Map<string, V>()
 
   /** The value, which becomes the most recently used. */
-  use(key: string): V | undefined {
+  get(key: string): V | undefined {
     const value = this.#entries.get(key)
-    if (value !== undefined) this.put(key, value)
+    if (value !== undefined) this.set(key, value)
     return value
   }
 
-  put(key: string, value: V): void {
+  set(key: string, value: V): void {
     this.#entries.delete(key)
     this.#entries.set(key, value)
   }
 
-  drop(key: string): void {
+  delete(key: string): void {
     this.#entries.delete(key)
   }
 
-  /** Keeps the `maxEntries` most recently used entries. */
-  keep(maxEntries: number): void {
+  /** Evicts all but the `maxEntries` most recently used entries. */
+  trim(maxEntries: number): void {
     for (const key of this.#entries.keys()) {
       if (this.#entries.size <= maxEntries) return
       this.#entries.delete(key)
@@ -27,14 +27,14 @@ export class LruCache<V> {
   }
 
   /** The sum of the costs of all values. */
-  sum(cost: (value: V) => number): number {
+  totalCost(cost: (value: V) => number): number {
     let sum = 0
     for (const value of this.#entries.values()) sum += cost(value)
     return sum
   }
 
-  /** Keeps the most recently used entries whose total cost fits `limit`, and always the last one. */
-  fit(limit: number, cost: (value: V) => number): void {
+  /** Evicts the least recently used entries until the total cost is at most `limit`. The last one always stays. */
+  trimToCost(limit: number, cost: (value: V) => number): void {
     let sum = 0
     let last = true
     for (const [key, value] of Array.from(this.#entries).reverse()) {

@@ -23,9 +23,9 @@ const durations = new DurationHistogram<
 )
 
 /** Registers the metrics of a call before its first observation. */
-export const begin = ({ operation, provider }: ProviderCall): void => {
+export const register = ({ operation, provider }: ProviderCall): void => {
   const outcomes: ReadonlyArray<Outcome> = ["ok", "failed", "rate_limited", "timed_out", "stopped"]
-  for (const outcome of outcomes) durations.begin({ operation, provider, outcome })
+  for (const outcome of outcomes) durations.register({ operation, provider, outcome })
 }
 
 const outcomeOf = <E>(exit: Exit.Exit<unknown, E>, ofError: (error: E) => Outcome): Outcome =>

@@ -12,9 +12,9 @@ export const releasedOnFailure = <A, E, R>(
 ): Effect.Effect<A, E, R | Scope.Scope> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
-      const own = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
-      return yield* Effect.onExit(restore(Scope.extend(acquisition, own)), (exit) =>
-        Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void
+      const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
+      return yield* Effect.onExit(restore(Scope.extend(acquisition, scope)), (exit) =>
+        Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void
       )
     })
   )

@@ -12,7 +12,7 @@ export class SseLines {
   #line = ""
   /** The data of the incomplete event. */
   #data: string | null = null
-  /** The last text ended in CR. A following LF belongs to it. */
+  /** Whether the last text ended in CR. A following LF is part of the same line break. */
   #afterReturn = false
 
   /** `limit` is the maximum length of an event, in UTF-16 units. */
@@ -36,15 +36,15 @@ export class SseLines {
     const events: Array<string> = []
     let from = this.#afterReturn && text.startsWith("\n") ? 1 : 0
     if (text !== "") this.#afterReturn = text.endsWith("\r")
-    let feed = text.indexOf("\n", from)
-    let carriage = text.indexOf("\r", from)
-    while (feed >= 0 || carriage >= 0) {
-      const end = feed < 0 || (carriage >= 0 && carriage < feed) ? carriage : feed
+    let lineFeed = text.indexOf("\n", from)
+    let carriageReturn = text.indexOf("\r", from)
+    while (lineFeed >= 0 || carriageReturn >= 0) {
+      const end = lineFeed < 0 || (carriageReturn >= 0 && carriageReturn < lineFeed) ? carriageReturn : lineFeed
       const event = this.#endLine(this.#line + text.slice(from, end))
       if (event !== null) events.push(event)
-      from = end === carriage && feed === end + 1 ? end + 2 : end + 1
-      if (feed >= 0 && feed < from) feed = text.indexOf("\n", from)
-      if (carriage >= 0 && carriage < from) carriage = text.indexOf("\r", from)
+      from = end === carriageReturn && lineFeed === end + 1 ? end + 2 : end + 1
+      if (lineFeed >= 0 && lineFeed < from) lineFeed = text.indexOf("\n", from)
+      if (carriageReturn >= 0 && carriageReturn < from) carriageReturn = text.indexOf("\r", from)
     }
     this.#line += from === 0 ? text : text.slice(from)
     return this.#line.length + (this.#data?.length ?? 0) > this.#limit ? null : events

@@ -1,7 +1,7 @@
 /**
- * Whose rows a statement may see, where row level security is on (docs/design/tenancy.md). Then every statement runs as a role
- * that the policies bind, with its tenant in `spoke.tenant`; without a tenant it sees no row. Work on every tenant is
- * declared with one of the names below, and runs as the role of the connection, the owner of the tables.
+ * The tenant whose rows a statement may see, for row level security (docs/design/tenancy.md). With it, a statement runs
+ * as a role that the policies bind, with its tenant in `spoke.tenant`; without a tenant it sees no row. Work on every
+ * tenant is declared with one of the names below, and runs as the role of the connection, the owner of the tables.
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
@@ -14,21 +14,21 @@ import { currentOwner } from "./CurrentOwner.ts"
  * statement, or {@link forEveryTenant}, selects one.
  */
 const everyTenantWork = {
-  directory: "finds whose a key, a token, an e-mail address or an account of a channel is",
-  sweep: "looks over all tenants for what is due, dead or old",
-  batch: "notes what several tenants have done in one statement",
-  operator: "answers whoever runs the installation",
-  words: "finds words by an index that no policy lets a statement use",
-  vectors: "builds and removes indexes of vectors, which are the owner's",
+  directory: "finds the tenant of a key, a token, an e-mail address or an account of a channel",
+  sweep: "finds work of all tenants that is due, abandoned or expired",
+  batch: "writes rows of several tenants with one statement",
+  operator: "answers the operator of the installation",
+  words: "finds words by an index that cannot be used under a policy",
+  vectors: "builds and removes indexes of vectors, which only the owner of the tables may do",
   migration: "changes tables",
   archive: "reads or writes the whole store"
 } as const
 type EveryTenantWork = keyof typeof everyTenantWork
 
-/** Of a session: sees every tenant's rows. No tenant is called so. */
+/** The tenant of a session that sees every tenant's rows. No tenant has this id. */
 export const everyTenant = "*"
 
-const region: FiberRef.FiberRef<string | null> = globalValue("spoke/store/tenantSession", () =>
+const sessionTenant: FiberRef.FiberRef<string | null> = globalValue("spoke/store/tenantSession", () =>
   FiberRef.unsafeMake<string | null>(null)
 )
 
@@ -36,15 +36,15 @@ const region: FiberRef.FiberRef<string | null> = globalValue("spoke/store/tenant
 export const forEveryTenant =
   (_: EveryTenantWork) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.locally(effect, region, everyTenant)
+    Effect.locally(effect, sessionTenant, everyTenant)
 
-/** Runs the effect for a tenant in a fiber that works for several: its statements see the rows of this one. */
+/** Runs the effect so that its statements see the rows of one tenant, in a fiber that works for several. */
 const forTenant =
   (tenantId: string) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.locally(effect, region, tenantId)
+    Effect.locally(effect, sessionTenant, tenantId)
 
-/** Runs the effect for the one tenant, or for every one where one statement is about several. */
+/** Runs the effect for the one tenant, or for every tenant if there are several. */
 export const forTenants = (tenantIds: Iterable<string>) => {
   const [tenantId, ...others] = new Set(tenantIds)
   return tenantId === undefined || others.length > 0 ? forEveryTenant("batch") : forTenant(tenantId)
@@ -60,8 +60,8 @@ const isTenant = (value: unknown): value is string =>
   typeof value === "string" && value.startsWith("ten_") && value.length <= 100
 
 /**
- * The tenant that the fiber works for, as the caller's key or session said; else, in a job or a sweep, the one that is among
- * the values of the statement. Empty: none.
+ * The tenant of a statement: that of the fiber, which the caller's key or session determines; else, in a job or a
+ * sweep, the first tenant id among the values of the statement. Empty: none.
  */
 export const sessionOf = (
   fiber: Fiber.RuntimeFiber<unknown, unknown>,
@@ -69,8 +69,8 @@ export const sessionOf = (
   values: ReadonlyArray<unknown>
 ): string => {
   if (isMarked(text)) return everyTenant
-  const currentRegion = fiber.getFiberRef(region)
-  if (currentRegion !== null) return currentRegion
+  const selected = fiber.getFiberRef(sessionTenant)
+  if (selected !== null) return selected
   const owner = fiber.getFiberRef(currentOwner)
   return isTenant(owner) ? owner : (values.find(isTenant) ?? "")
 }

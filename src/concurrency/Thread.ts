@@ -20,7 +20,7 @@ interface Worker {
   readonly terminate: () => Promise<unknown>
 }
 
-/** Options of a worker without environment and arguments, whose output is not that of the process. */
+/** Worker options: no environment and no arguments of the process, and output that is not passed on to it. */
 export const isolated = { env: {}, argv: [], execArgv: [], stdout: true, stderr: true }
 
 export interface ThreadOptions {
@@ -31,7 +31,7 @@ export interface ThreadOptions {
   readonly outlivesCaller?: boolean
 }
 
-/** The thread ended before it answered, by itself (`error` is null), by an error, or because it was told to. */
+/** The thread ended before it answered: by an error, or by itself or by request (`error` is null). */
 export class ThreadEnded extends Data.TaggedError("ThreadEnded")<{ readonly error: unknown }> {}
 
 export interface AskOptions {
@@ -44,7 +44,7 @@ export interface AskOptions {
 /** Sends a message and waits for the answer. */
 export type Ask = (message: unknown, options?: AskOptions) => Effect.Effect<unknown, ThreadEnded>
 
-const asking =
+const makeAsk =
   (worker: Worker): Ask =>
   (message, { ignores = () => false, transfer = [] } = {}) =>
     Effect.async((resume) => {
@@ -89,7 +89,7 @@ export const makeThread = ({ idleTimeout, outlivesCaller = false, start }: Threa
       return end
     })
 
-    const running = Effect.suspend((): Effect.Effect<Worker, ThreadEnded> => {
+    const ensureWorker = Effect.suspend((): Effect.Effect<Worker, ThreadEnded> => {
       // A caller during shutdown must not start a thread, because nothing would end it.
       if (isClosed) return Effect.fail(new ThreadEnded({ error: null }))
       if (current !== undefined) return Effect.succeed(current)
@@ -107,7 +107,7 @@ export const makeThread = ({ idleTimeout, outlivesCaller = false, start }: Threa
       current = worker
       return Effect.succeed(worker)
     })
-    const endLater = Effect.suspend(() =>
+    const endWhenIdle = Effect.suspend(() =>
       isClosed ? Effect.void : Effect.asVoid(FiberHandle.run(idle, Effect.delay(end, idleTimeout)))
     )
 
@@ -115,11 +115,11 @@ export const makeThread = ({ idleTimeout, outlivesCaller = false, start }: Threa
     const use = <A, E>(work: (ask: Ask) => Effect.Effect<A, E>): Effect.Effect<A, E | ThreadEnded> =>
       Effect.suspend(() => {
         isBusy = true
-        return Effect.zipRight(FiberHandle.clear(idle), running)
+        return Effect.zipRight(FiberHandle.clear(idle), ensureWorker)
       }).pipe(
-        Effect.flatMap((worker) => work(asking(worker))),
+        Effect.flatMap((worker) => work(makeAsk(worker))),
         Effect.onExit((exit) =>
-          Exit.isSuccess(exit) || (outlivesCaller && Exit.isInterrupted(exit)) ? endLater : end
+          Exit.isSuccess(exit) || (outlivesCaller && Exit.isInterrupted(exit)) ? endWhenIdle : end
         ),
         Effect.ensuring(
           Effect.sync(() => {

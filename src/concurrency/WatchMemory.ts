@@ -7,7 +7,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
 export interface MemoryLimit<E> {
-  /** The limit of the resident memory in bytes, by what the process uses at the start. */
+  /** Maximum resident memory in bytes; `before` is what the process uses at the start. */
   readonly limitOf: (before: number) => number
   readonly error: E
   readonly interval: Duration.DurationInput

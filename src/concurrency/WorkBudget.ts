@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import { yieldToEventLoop } from "./YieldToEventLoop.ts"
 
 /** Steps between two yields: about a millisecond of comparisons. */
-const stepsPerPause = 500_000
+const stepsPerYield = 500_000
 
 /**
  * Limits work whose amount a caller determines. The work is counted in steps. The budget grows with the size of the
@@ -10,7 +10,7 @@ const stepsPerPause = 500_000
  */
 export class WorkBudget {
   #left = 0
-  #sincePause = 0
+  #sinceYield = 0
 
   /** Adds `steps` to the budget. */
   allow(steps: number): void {
@@ -20,7 +20,7 @@ export class WorkBudget {
   /** Counts completed steps. */
   spend(steps: number): void {
     this.#left -= steps
-    this.#sincePause += steps
+    this.#sinceYield += steps
   }
 
   /** True once more steps were counted than allowed. */
@@ -29,17 +29,17 @@ export class WorkBudget {
   }
 
   /**
-   * True when {@link rest} would yield. Long loops check this first, because running an effect for each iteration costs
-   * more than the iteration.
+   * True when {@link yieldIfDue} would yield. Long loops check this first, because running an effect for each iteration
+   * costs more than the iteration.
    */
-  get isDue(): boolean {
-    return this.#sincePause >= stepsPerPause
+  get isYieldDue(): boolean {
+    return this.#sinceYield >= stepsPerYield
   }
 
   /** Yields to the event loop if enough work was done since the last time. */
-  readonly rest: Effect.Effect<void> = Effect.suspend(() => {
-    if (!this.isDue) return Effect.void
-    this.#sincePause = 0
+  readonly yieldIfDue: Effect.Effect<void> = Effect.suspend(() => {
+    if (!this.isYieldDue) return Effect.void
+    this.#sinceYield = 0
     return yieldToEventLoop
   })
 }

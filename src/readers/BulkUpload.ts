@@ -11,13 +11,13 @@ import { readBytes } from "./Picture.ts"
 import { type Journal, noJournal } from "./Journal.ts"
 import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import type { Reader } from "./Reader.ts"
-import { evidenceIn } from "./Visits.ts"
+import { pageStateOf } from "./Visits.ts"
 import { unzipEntry, zipEntries, type ZipEntry, zipLimits } from "./Zip.ts"
 
-const maxName = 255
+const maxNameLength = 255
 
 const noArchive = permanentError("no_archive", "The source has no ZIP archive. Upload one on the dashboard.")
-const nothingInside = permanentError("empty", "The ZIP holds no documents.")
+const noDocuments = permanentError("empty", "The ZIP holds no documents.")
 const noneReadable = (entries: number, { code, message, retryable }: ReaderError): ReaderError =>
   new ReaderError({
     code,
@@ -41,7 +41,7 @@ const makeNames = () => {
     const plain = sanitize(name)
       .replaceAll("\\", "/")
       .replace(/\p{Cc}/gu, "")
-      .slice(-maxName)
+      .slice(-maxNameLength)
       .toWellFormed()
     let unique = plain
     let number = next.get(plain) ?? 2
@@ -53,7 +53,7 @@ const makeNames = () => {
 }
 
 /** A file of the archive that could not be read, with the reason, and the document that stays. */
-const leftOut = (url: string, { code, message }: ReaderError, target: string | null): CrawlEntry => ({
+const unreadEntry = (url: string, { code, message }: ReaderError, target: string | null): CrawlEntry => ({
   url,
   depth: 0,
   parent: null,
@@ -65,11 +65,11 @@ const leftOut = (url: string, { code, message }: ReaderError, target: string | n
 })
 
 /** Records a file that could not be read. If there was no time or memory for it, its live document stays. */
-const miss = (journal: Journal, url: string, error: ReaderError) => {
+const recordUnread = (journal: Journal, url: string, error: ReaderError) => {
   const known = error.retryable ? journal.known(url) : undefined
   return known === undefined
-    ? journal.note(leftOut(url, error, null))
-    : Effect.zipRight(journal.spare(url), journal.note(leftOut(url, error, url), evidenceIn(known)))
+    ? journal.record(unreadEntry(url, error, null))
+    : Effect.zipRight(journal.keepUnread(url), journal.record(unreadEntry(url, error, url), pageStateOf(known)))
 }
 
 const readEntry = Effect.fn("BulkUpload.readEntry")(function* (bytes: Uint8Array, name: string) {
@@ -80,16 +80,16 @@ const readEntry = Effect.fn("BulkUpload.readEntry")(function* (bytes: Uint8Array
 const readArchive = (archive: Uint8Array, journal: Journal) =>
   Effect.gen(function* () {
     const entries = (yield* zipEntries(archive)).filter(isDocument)
-    if (entries.length === 0) return yield* nothingInside
+    if (entries.length === 0) return yield* noDocuments
     const nameOf = makeNames()
-    let left: number = zipLimits.totalBytes
+    let bytesLeft: number = zipLimits.totalBytes
     let failure: ReaderError | undefined
     let emitted = 0
     let settled = 0
     const read = (entry: ZipEntry, name: string) =>
       Effect.gen(function* () {
-        const bytes = yield* unzipEntry(archive, entry, left)
-        left -= bytes.length
+        const bytes = yield* unzipEntry(archive, entry, bytesLeft)
+        bytesLeft -= bytes.length
         return yield* readEntry(bytes, name)
       })
     const settle = (entry: ZipEntry) =>
@@ -102,19 +102,19 @@ const readArchive = (archive: Uint8Array, journal: Journal) =>
           return document.right
         }
         if (failure === undefined || (document.left.retryable && !failure.retryable)) failure = document.left
-        yield* miss(journal, uploadUri(name), document.left)
+        yield* recordUnread(journal, uploadUri(name), document.left)
         return null
       })
     const documents = Stream.fromIterable(entries).pipe(
       Stream.mapEffect(settle),
       Stream.filter((document) => document !== null)
     )
-    const verdict = Stream.suspend(() =>
+    const failIfEmpty = Stream.suspend(() =>
       emitted === 0 && failure !== undefined
         ? Stream.fail(noneReadable(entries.length, failure))
         : Stream.empty
     )
-    return Stream.concat(documents, verdict)
+    return Stream.concat(documents, failIfEmpty)
   })
 
 export const reader: Reader<typeof BulkUploadConfig.Type> = {

@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
-import { makeDuplicateDetector } from "./Folding.ts"
-import { judge, type Patterns, type Verdict } from "./Glob.ts"
+import { makeDuplicateDetector } from "./DuplicateDetector.ts"
+import { makeUrlFilter, type Patterns, type Verdict } from "./Glob.ts"
 import { noJournal } from "./Journal.ts"
 import { makeSites, readPage } from "./Page.ts"
 import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
@@ -26,7 +26,7 @@ export interface CrawlPlan extends Patterns {
 const assets =
   /\.(?:avif|bmp|css|dmg|eot|exe|gif|gz|ico|iso|jpe?g|mov|mp[34]|ogg|otf|png|rar|rss|svg|tar|tgz|tiff?|ttf|wav|web[mp]|woff2?|xml|zip|7z)$/i
 
-const leftOut = permanentError(
+const nothingSelected = permanentError(
   "nothing_selected",
   "No readable page is left by includePatterns and excludePatterns. Both are compared with the whole URL."
 )
@@ -34,11 +34,11 @@ const leftOut = permanentError(
 type Documents = Stream.Stream<ReadDocument, ReaderError, ReaderServices>
 
 /** Why a crawl of `origin` skips a link; null when it does not. */
-export const linkReason =
+export const linkSkipReason =
   (origin: string, verdict: (url: string) => Verdict) =>
   (url: string): { readonly reason: SkipReason | null; readonly pattern: string | null } => {
-    const { origin: its, pathname } = new URL(url)
-    if (its !== origin) return { reason: "other_origin", pattern: null }
+    const { origin: linkOrigin, pathname } = new URL(url)
+    if (linkOrigin !== origin) return { reason: "other_origin", pattern: null }
     if (assets.test(pathname)) return { reason: "asset", pattern: null }
     return verdict(url)
   }
@@ -46,71 +46,71 @@ export const linkReason =
 interface Run {
   readonly visits: Visits
   readonly plan: CrawlPlan
-  readonly reasonOf: ReturnType<typeof linkReason>
+  readonly reasonOf: ReturnType<typeof linkSkipReason>
   readonly budget: WorkBudget
-  readonly folding: ReturnType<typeof makeDuplicateDetector>
+  readonly detector: ReturnType<typeof makeDuplicateDetector>
   readonly options: ReadOptions
 }
 
-const makeCrawl = ({ visits, plan, reasonOf, budget, folding, options }: Run, first: Settled) => {
+const makeCrawl = ({ visits, plan, reasonOf, budget, detector, options }: Run, first: Settled) => {
   const { journal = noJournal, maxPages: limit = maxPages } = options
   const skipped = new Map<string, readonly [Address, SkipReason]>()
-  let asked = 1
+  let requestedPages = 1
   let settled = 1
 
-  const leave = (address: Address, reason: SkipReason) => {
+  const skipLater = (address: Address, reason: SkipReason) => {
     if (skipped.size < maxSkips) skipped.set(address.url, [address, reason])
   }
 
   /** The links of a page that are to be visited. */
-  const follow = (links: ReadonlyArray<string>, parent: string, depth: number) =>
+  const linksToVisit = (links: ReadonlyArray<string>, parent: string, depth: number) =>
     Effect.gen(function* () {
       const found: Array<Address> = []
       for (const url of links) {
-        if (budget.isDue) yield* budget.rest
-        if (!folding.isNew(url)) continue
+        if (budget.isYieldDue) yield* budget.yieldIfDue
+        if (!detector.markSeen(url)) continue
         const address: Address = { url, depth, parent }
         const reason = reasonOf(url).reason ?? (depth > plan.maxDepth ? "beyond_max_depth" : null)
         if (reason === null) found.push(address)
-        else leave(address, reason)
+        else skipLater(address, reason)
       }
       return found
     })
 
-  const level = (addresses: ReadonlyArray<Address>): Documents => {
-    const frontier = addresses.slice(0, limit - asked)
-    for (const address of addresses.slice(frontier.length)) leave(address, "page_limit")
-    asked += frontier.length
+  const crawlLevel = (addresses: ReadonlyArray<Address>): Documents => {
+    const frontier = addresses.slice(0, limit - requestedPages)
+    for (const address of addresses.slice(frontier.length)) skipLater(address, "page_limit")
+    requestedPages += frontier.length
     if (frontier.length === 0) return Stream.empty
     const found: Array<Address> = []
     return visits.visitAll(frontier).pipe(
       Stream.mapEffect(({ address, result }) =>
         Effect.gen(function* () {
           const { document, links } = yield* visits.settle(address, result)
-          for (const next of yield* follow(links, address.url, address.depth + 1)) found.push(next)
+          for (const next of yield* linksToVisit(links, address.url, address.depth + 1)) found.push(next)
           settled++
-          yield* journal.progress(settled, Math.min(limit, asked + found.length))
+          yield* journal.progress(settled, Math.min(limit, requestedPages + found.length))
           return document
         })
       ),
       Stream.filter((document) => document !== null),
-      Stream.concat(Stream.suspend(() => level(found)))
+      Stream.concat(Stream.suspend(() => crawlLevel(found)))
     )
   }
 
   /** Reported last, because a skipped address may still be the target of a redirect. */
-  const tellSkipped = Effect.suspend(() =>
+  const recordSkipped = Effect.suspend(() =>
     Effect.forEach(skipped.values(), ([address, reason]) => visits.skip(address, reason), { discard: true })
   )
 
   return (first.document === null ? Stream.empty : Stream.make(first.document)).pipe(
-    Stream.concat(Stream.unwrap(Effect.map(follow(first.links, plan.url, 1), level))),
-    Stream.ensuring(tellSkipped)
+    Stream.concat(Stream.unwrap(Effect.map(linksToVisit(first.links, plan.url, 1), crawlLevel))),
+    Stream.ensuring(recordSkipped)
   )
 }
 
 /** Counts the documents of a run, including unchanged ones. */
-const countKept = (options: ReadOptions) => {
+const withKeptCount = (options: ReadOptions) => {
   const { journal = noJournal } = options
   let kept = 0
   const counting: ReadOptions = {
@@ -127,12 +127,12 @@ const countKept = (options: ReadOptions) => {
 }
 
 /** Fails a stream that ends without a document, unless some are unchanged. */
-export const failEmpty = (
+export const failIfEmpty = (
   given: ReadOptions,
   read: (options: ReadOptions) => Documents,
   reason: () => ReaderError
 ): Documents => {
-  const { options, kept } = countKept(given)
+  const { options, kept } = withKeptCount(given)
   let emitted = 0
   return read(options).pipe(
     Stream.tap(() => Effect.sync(() => emitted++)),
@@ -145,22 +145,22 @@ const start = (plan: CrawlPlan, options: ReadOptions) =>
   Effect.gen(function* () {
     const { journal = noJournal } = options
     const sites = yield* makeSites
-    const folding = makeDuplicateDetector()
-    folding.isNew(plan.url)
+    const detector = makeDuplicateDetector()
+    detector.markSeen(plan.url)
     const address: Address = { url: plan.url, depth: 0, parent: null }
     const result = yield* Effect.either(readPage(sites, plan.url, { known: journal.known(plan.url) }))
     const found = Either.map(result, (visit) => (visit._tag === "Page" ? visit.page.url : visit.known.url))
     // If the start page redirects to another origin, that origin is crawled.
     const { origin } = new URL(Either.getOrElse(found, () => plan.url))
-    const within = (url: string) => new URL(url).origin === origin
+    const mayRedirectTo = (url: string) => new URL(url).origin === origin
     const budget = new WorkBudget()
-    const verdict = judge(plan, budget)
-    const visits = makeVisits({ sites, journal, folding, verdict, within })
+    const verdict = makeUrlFilter(plan, budget)
+    const visits = makeVisits({ sites, journal, detector, verdict, mayRedirectTo })
     const first = yield* visits.settle(address, result, true)
     if (Either.isLeft(result)) return Stream.fail(result.left)
-    folding.isNew(Either.getOrElse(found, () => plan.url))
-    const reasonOf = linkReason(origin, verdict)
-    return makeCrawl({ visits, plan, reasonOf, budget, folding, options }, first)
+    detector.markSeen(Either.getOrElse(found, () => plan.url))
+    const reasonOf = linkSkipReason(origin, verdict)
+    return makeCrawl({ visits, plan, reasonOf, budget, detector, options }, first)
   })
 
 /**
@@ -168,8 +168,8 @@ const start = (plan: CrawlPlan, options: ReadOptions) =>
  * Any other page that fails is skipped.
  */
 export const crawl = (plan: CrawlPlan, options: ReadOptions): Documents =>
-  failEmpty(
+  failIfEmpty(
     options,
     (counting) => Stream.unwrap(start(plan, counting)),
-    () => leftOut
+    () => nothingSelected
   )

@@ -20,7 +20,7 @@ const headers = {
 
 const transient: ReadonlySet<OutboundHttpError["reason"]> = new Set(["Unresolved", "Unreachable", "TimedOut"])
 
-export const unreachable = ({ reason, message }: OutboundHttpError): ReaderError =>
+export const fetchError = ({ reason, message }: OutboundHttpError): ReaderError =>
   new ReaderError({
     code: `fetch_${reason.replace(/(?<=.)[A-Z]/g, "_$&").toLowerCase()}`,
     message,
@@ -43,8 +43,8 @@ export const request = Effect.fn("Fetch.request")(function* (
   const http = yield* OutboundHttp
   const hosts = yield* HostLimiter
   const response = yield* hosts
-    .within(new URL(url).host, http.fetch({ url, headers: { ...headers, ...conditions }, ...limits }))
-    .pipe(Effect.mapError(unreachable))
+    .withHostPermit(new URL(url).host, http.fetch({ url, headers: { ...headers, ...conditions }, ...limits }))
+    .pipe(Effect.mapError(fetchError))
   const final: OutboundResponse = { ...response, url: withoutFragment(response.url) }
   return final
 })
@@ -95,11 +95,11 @@ export const fetchChanged = Effect.fn("Fetch.fetchChanged")(function* (
   maxBytes?: number
 ) {
   const limits = maxBytes === undefined ? {} : { maxBytes }
-  const whole = fetchOk(what, url, limits)
-  if (known === undefined || known.links === null) return Option.some(yield* whole)
+  const fullPage = fetchOk(what, url, limits)
+  if (known === undefined || known.links === null) return Option.some(yield* fullPage)
   const response = yield* request(url, limits, conditionsOf(known))
   if (response.status === 304) {
-    return response.url === known.url ? Option.none() : Option.some(yield* whole)
+    return response.url === known.url ? Option.none() : Option.some(yield* fullPage)
   }
   if (response.status < 200 || response.status > 299) return yield* refusal(what, response)
   return Option.some(response)

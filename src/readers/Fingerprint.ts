@@ -2,10 +2,10 @@
 import { createHash } from "node:crypto"
 import type { ReadDocument } from "./Reader.ts"
 
-type Words = Pick<ReadDocument, "title" | "content" | "format">
+type FingerprintedText = Pick<ReadDocument, "title" | "content" | "format">
 
 /** Equal only for the same title, format and content. */
-export const digestOf = ({ title, content, format }: Words): string =>
+export const digestOf = ({ title, content, format }: FingerprintedText): string =>
   createHash("sha256").update(`${format}\n${title}\n${content}`).digest("base64")
 
 /**
@@ -25,7 +25,7 @@ const offset = 0x811c9dc5
 const prime = 0x01000193
 
 /** Mixes the FNV-1a hash of a shingle. */
-const mixed = (value: number): number => {
+const mixHash = (value: number): number => {
   let mix = Math.imul(value ^ (value >>> 16), 0x85ebca6b)
   mix = Math.imul(mix ^ (mix >>> 13), 0xc2b2ae35)
   return mix ^ (mix >>> 16)
@@ -63,7 +63,7 @@ const simHash = (words: ReadonlyArray<string>): string => {
       end += 1 + (words[at + 2]?.length ?? 0)
       let value = offset ^ seed
       for (let place = begin; place < end; place++) value = Math.imul(value ^ text.charCodeAt(place), prime)
-      codes[at] = mixed(value)
+      codes[at] = mixHash(value)
       begin += (words[at]?.length ?? 0) + 1
     }
     return countBits(codes)
@@ -77,7 +77,7 @@ const simHash = (words: ReadonlyArray<string>): string => {
   return bits.toString(16).padStart(16, "0")
 }
 
-const normalized = (title: string): string => title.toLowerCase().replace(/\s+/gu, " ").trim()
+const normalizedTitle = (title: string): string => title.toLowerCase().replace(/\s+/gu, " ").trim()
 
 const word = /[\p{L}\p{N}]+/gu
 /** An equivalent pattern for ASCII text, which takes half the time. */
@@ -85,11 +85,11 @@ const ascii = /^[\0-\x7f]*$/
 const asciiWord = /[a-z0-9]+/g
 
 /** The title's hash and the SimHash of the text, `title:bits`; empty for very short and very long texts. */
-export const fingerprintOf = ({ title, content }: Words): string => {
+export const fingerprintOf = ({ title, content }: FingerprintedText): string => {
   if (content.length > maxCharacters) return ""
   const words = content.toLowerCase().match(ascii.test(content) ? asciiWord : word) ?? []
   if (words.length < minWords) return ""
-  const name = createHash("sha256").update(normalized(title)).digest("hex").slice(0, 16)
+  const name = createHash("sha256").update(normalizedTitle(title)).digest("hex").slice(0, 16)
   return `${name}:${simHash(words)}`
 }
 

@@ -1,8 +1,8 @@
 /**
  * Globs on a whole URL: `*` (and `**`) matches any characters including slashes, `?` exactly one, and everything else
- * itself, case-sensitively, however it is percent-encoded. A pattern that begins with `/` is matched against path and query. The matcher is our own,
- * and linear in the text: libraries such as picomatch compile to regular expressions, whose backtracking lets a short
- * pattern take minutes.
+ * itself, case-sensitively, however it is percent-encoded. A pattern that begins with `/` is matched against path and
+ * query. The matcher is our own, and linear in the text: libraries such as picomatch compile to regular expressions,
+ * whose backtracking lets a short pattern take minutes.
  */
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
 
@@ -12,15 +12,15 @@ import { WorkBudget } from "../concurrency/WorkBudget.ts"
  */
 export interface Pattern {
   readonly words: number
-  /** For each character of the pattern: the index in `leads` of the states from which it advances. */
-  readonly places: ReadonlyMap<string, number>
+  /** For each character of the pattern: the index in `transitions` of the states from which it advances. */
+  readonly offsets: ReadonlyMap<string, number>
   /** First for any other character, then for each of those. */
-  readonly leads: Uint32Array
+  readonly transitions: Uint32Array
   /** The states that any character may stay in, because a star comes next. */
   readonly stars: Uint32Array
   /** The last state, and whether a star follows it. */
   readonly last: number
-  readonly isOpen: boolean
+  readonly endsInStar: boolean
 }
 
 const set = (words: Uint32Array, from: number, state: number): void => {
@@ -31,14 +31,14 @@ const set = (words: Uint32Array, from: number, state: number): void => {
 const has = (words: Uint32Array, state: number): boolean =>
   (((words[state >>> 5] ?? 0) >>> (state & 31)) & 1) === 1
 
-/** `one` matches any single character; null for none. */
-export const compile = (pattern: string, one: string | null): Pattern => {
+/** `wildcard` matches any single character; null for none. */
+export const compilePattern = (pattern: string, wildcard: string | null): Pattern => {
   const plain = pattern.replaceAll("*", "")
   const words = (plain.length >>> 5) + 1
-  const places = new Map(
+  const offsets = new Map(
     [...new Set(plain.split(""))].map((character, place) => [character, (place + 1) * words])
   )
-  const leads = new Uint32Array((places.size + 1) * words)
+  const transitions = new Uint32Array((offsets.size + 1) * words)
   const stars = new Uint32Array(words)
   let state = 0
   for (const character of pattern.split("")) {
@@ -46,16 +46,16 @@ export const compile = (pattern: string, one: string | null): Pattern => {
       set(stars, 0, state)
       continue
     }
-    if (character === one) for (let from = 0; from < leads.length; from += words) set(leads, from, state)
-    else set(leads, places.get(character) ?? 0, state)
+    if (character === wildcard) for (let from = 0; from < transitions.length; from += words) set(transitions, from, state)
+    else set(transitions, offsets.get(character) ?? 0, state)
     state++
   }
-  return { words, places, leads, stars, last: state, isOpen: has(stars, state) }
+  return { words, offsets, transitions, stars, last: state, endsInStar: has(stars, state) }
 }
 
 /** Whether the pattern matches all of `text`. It takes one step per character and word. */
-export const fits = (
-  { isOpen, last, leads, places, stars, words }: Pattern,
+export const matchesPattern = (
+  { endsInStar, last, transitions, offsets, stars, words }: Pattern,
   text: string,
   budget: WorkBudget
 ): boolean => {
@@ -63,18 +63,18 @@ export const fits = (
   const states = new Uint32Array(words)
   states[0] = 1
   let at = 0
-  for (let alive = 1; at < text.length && alive !== 0; at++) {
-    if (isOpen && has(states, last)) break
-    const from = places.get(text.charAt(at)) ?? 0
+  for (let anyState = 1; at < text.length && anyState !== 0; at++) {
+    if (endsInStar && has(states, last)) break
+    const from = offsets.get(text.charAt(at)) ?? 0
     let carry = 0
-    alive = 0
+    anyState = 0
     for (let word = 0; word < words; word++) {
       const before = states[word] ?? 0
-      const moved = before & (leads[from + word] ?? 0)
+      const moved = before & (transitions[from + word] ?? 0)
       const after = (moved << 1) | carry | (before & (stars[word] ?? 0))
       carry = moved >>> 31
       states[word] = after
-      alive |= after
+      anyState |= after
     }
   }
   budget.spend(at * words)
@@ -98,13 +98,14 @@ interface Glob {
   readonly text: string
   /** Length of the compared spelling. */
   readonly length: number
-  readonly ofPath: boolean
+  /** Whether it is matched against path and query. */
+  readonly isPathOnly: boolean
   readonly pattern: Pattern
 }
 
 const globOf = (text: string): Glob => {
   const spelling = normalized(text)
-  return { text, length: spelling.length, ofPath: text.startsWith("/"), pattern: compile(spelling, "?") }
+  return { text, length: spelling.length, isPathOnly: text.startsWith("/"), pattern: compilePattern(spelling, "?") }
 }
 
 interface Address {
@@ -117,8 +118,8 @@ const addressOf = (href: string): Address => {
   return { whole: normalized(url.href), path: normalized(url.pathname + url.search) }
 }
 
-const matches = ({ path, whole }: Address, { ofPath, pattern }: Glob, budget: WorkBudget): boolean =>
-  fits(pattern, ofPath ? path : whole, budget)
+const matches = ({ path, whole }: Address, { isPathOnly, pattern }: Glob, budget: WorkBudget): boolean =>
+  matchesPattern(pattern, isPathOnly ? path : whole, budget)
 
 /** True when `pattern` matches `url`, an absolute URL without fragment. */
 export const matchesGlob = (url: string, pattern: string): boolean =>
@@ -143,19 +144,19 @@ const stepsPerCharacter = 512
 const stepsPerUrl = 1_000
 
 /**
- * Judges URLs. Exclude patterns take precedence; without include patterns everything else belongs. All URLs of a
- * request or a crawl share one `budget`.
+ * Makes a function that decides for a URL. Exclude patterns take precedence; without include patterns everything else
+ * is included. All URLs of a request or a crawl share one `budget`.
  */
-export const judge = (
+export const makeUrlFilter = (
   { includePatterns = [], excludePatterns = [] }: Patterns,
   budget: WorkBudget = new WorkBudget()
 ) => {
   const include = includePatterns.map(globOf)
   const exclude = excludePatterns.map(globOf)
   for (const { length } of [...include, ...exclude]) budget.allow(length * stepsPerCharacter)
-  /** Cache of included addresses, which are judged again when their pages arrive. */
+  /** Verdicts of included addresses. Each is asked for again when its page arrives. */
   const included = new Map<string, Verdict>()
-  const compared = (href: string): Verdict => {
+  const decide = (href: string): Verdict => {
     budget.allow(href.length * stepsPerCharacter + stepsPerUrl)
     budget.spend(stepsPerUrl)
     if (budget.isSpent) return { included: false, reason: "match_limit", pattern: null }
@@ -168,14 +169,8 @@ export const judge = (
     return { included: true, reason: null, pattern: matching?.text ?? null }
   }
   return (href: string): Verdict => {
-    const verdict = included.get(href) ?? compared(href)
+    const verdict = included.get(href) ?? decide(href)
     if (verdict.included) included.set(href, verdict)
     return verdict
   }
-}
-
-/** A function that judges URLs as {@link judge} does. */
-export const selector = (patterns: Patterns) => {
-  const verdict = judge(patterns)
-  return (href: string): boolean => verdict(href).included
 }

@@ -7,11 +7,11 @@ import { FairLimiter } from "../concurrency/FairLimiter.ts"
 
 const requestsPerHost = { permits: 4, maxPermitsPerOwner: 4, maxWaiting: 1_024 } as const
 
-const tooMany = () =>
+const tooManyWaiting = () =>
   new OutboundHttpError({ reason: "TimedOut", message: "Too many requests wait for this host." })
 
 interface Host {
-  readonly places: FairLimiter
+  readonly limiter: FairLimiter
   users: number
 }
 
@@ -20,7 +20,7 @@ const make = () => {
   const enter = (name: string) =>
     Effect.sync(() => {
       const host = hosts.get(name) ?? {
-        places: new FairLimiter({ name: null, ...requestsPerHost }),
+        limiter: new FairLimiter({ name: null, ...requestsPerHost }),
         users: 0
       }
       host.users++
@@ -33,16 +33,16 @@ const make = () => {
       if (host.users === 0) hosts.delete(name)
     })
   /** Runs `request` with a permit of the host. */
-  const within = <A, E, R>(
+  const withHostPermit = <A, E, R>(
     name: string,
     request: Effect.Effect<A, E, R>
   ): Effect.Effect<A, E | OutboundHttpError, R> =>
     Effect.acquireUseRelease(
       enter(name),
-      (host) => withSharedPermit(host.places, tooMany)(request),
+      (host) => withSharedPermit(host.limiter, tooManyWaiting)(request),
       (host) => leave(name, host)
     )
-  return { within } as const
+  return { withHostPermit } as const
 }
 
 /** One per process, unless a test provides its own. */

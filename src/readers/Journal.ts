@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { CrawlEntry } from "../domain/knowledge/Crawl.ts"
 
 /** The state of a page, which the next sync compares to skip unchanged pages. */
-export interface Evidence {
+export interface PageState {
   readonly etag: string | null
   readonly lastModified: string | null
   /** The sitemap's `lastmod`, unparsed. */
@@ -17,7 +17,7 @@ export interface Evidence {
 }
 
 /** A page that the last successful sync read. */
-export interface JournalEntry extends Evidence {
+export interface JournalEntry extends PageState {
   /** Its address after redirects. */
   readonly url: string
   /** The document of the page, or the one whose content it repeats. */
@@ -34,8 +34,9 @@ export interface Journal {
   /** Keeps the live document `uri` with its chunks and vectors. */
   readonly keep: (uri: string) => Effect.Effect<void>
   /** Keeps a document whose page could not be fetched now. It does not count as read when the outcome of the sync is decided. */
-  readonly spare: (uri: string) => Effect.Effect<void>
-  readonly note: (entry: CrawlEntry, evidence?: Evidence) => Effect.Effect<void>
+  readonly keepUnread: (uri: string) => Effect.Effect<void>
+  /** Stores the outcome of an address, and the state of its page. */
+  readonly record: (entry: CrawlEntry, state?: PageState) => Effect.Effect<void>
   /** Number of settled addresses, and of all addresses known so far. */
   readonly progress: (settled: number, all: number) => Effect.Effect<void>
 }
@@ -45,7 +46,7 @@ export const noJournal: Journal = {
   known: () => undefined,
   foundThrough: () => [],
   keep: () => Effect.void,
-  spare: () => Effect.void,
-  note: () => Effect.void,
+  keepUnread: () => Effect.void,
+  record: () => Effect.void,
   progress: () => Effect.void
 }

@@ -19,7 +19,7 @@ import { MiB } from "../domain/Bytes.ts"
 
 /** Maximum crawl delay. Longer ones are shortened, because a thousand pages must fit the time of a job. */
 const maxCrawlDelaySeconds = 5
-const maxUri = 2_048
+const maxUriLength = 2_048
 /** Maximum pause requested by a site. With a longer one, the rest is left to the next sync. */
 const maxRetryDelay = Duration.seconds(30)
 /** Number of retries of a page, and of one whose site requested a pause. */
@@ -39,7 +39,7 @@ export interface Page {
 }
 
 /** Converts the error of a parser, or of the recognition of text. */
-export const unreadable = (error: { readonly code: string; readonly message: string }) =>
+export const parserError = (error: { readonly code: string; readonly message: string }) =>
   new ReaderError({ code: error.code, message: error.message, retryable: mayParseLater(error) })
 
 /** The document of a response, with the data that a later sync compares. */
@@ -78,36 +78,36 @@ const makeSite = (origin: string) =>
   Effect.gen(function* () {
     const robots = yield* loadRobots(origin)
     const delay = Math.min(crawlDelay(robots, agent), maxCrawlDelaySeconds)
-    const turn = yield* Effect.makeSemaphore(1)
-    let resume = 0
+    const oneAtATime = yield* Effect.makeSemaphore(1)
+    let pausedUntil = 0
     /** Waits for a pause that the site requested on any of its pages. */
     const afterRequestedPause = <A, R>(
       fetch: Effect.Effect<A, ReaderError, R>
     ): Effect.Effect<A, ReaderError, R> =>
       Effect.flatMap(monotonicMillis, (now) =>
-        resume > now ? Effect.zipRight(Effect.sleep(resume - now), fetch) : fetch
+        pausedUntil > now ? Effect.zipRight(Effect.sleep(pausedUntil - now), fetch) : fetch
       ).pipe(
         Effect.tapError((error) =>
           Effect.map(monotonicMillis, (now) => {
             const pause = pauseOf(error)
-            if (pause !== undefined) resume = Math.max(resume, now + Duration.toMillis(pause))
+            if (pause !== undefined) pausedUntil = Math.max(pausedUntil, now + Duration.toMillis(pause))
           })
         )
       )
     /** Runs requests one at a time with the site's crawl delay, if it has one. */
-    const paced = <A, R>(fetch: Effect.Effect<A, ReaderError, R>): Effect.Effect<A, ReaderError, R> =>
+    const atSiteRate = <A, R>(fetch: Effect.Effect<A, ReaderError, R>): Effect.Effect<A, ReaderError, R> =>
       delay === 0
         ? afterRequestedPause(fetch)
-        : turn.withPermits(1)(
-            Effect.zipRight(Effect.when(Effect.sleep(delay * 1_000), takeStarted), afterRequestedPause(fetch))
+        : oneAtATime.withPermits(1)(
+            Effect.zipRight(Effect.when(Effect.sleep(delay * 1_000), isFurtherRequest), afterRequestedPause(fetch))
           )
     let started = false
-    const takeStarted = () => {
+    const isFurtherRequest = () => {
       const before = started
       started = true
       return before
     }
-    return { robots, paced } as const
+    return { robots, atSiteRate } as const
   })
 
 /** Each origin's robots.txt, read once per run. */
@@ -146,7 +146,7 @@ export interface VisitOptions {
   /** The sitemap's `lastmod` of the address. */
   readonly listedAt?: string | null
   /** False for an address that redirects must not lead to. Its robots.txt is not requested then. */
-  readonly within?: (url: string) => boolean
+  readonly mayRedirectTo?: (url: string) => boolean
   /** Maximum size of the body in bytes, and of the text in characters. A larger page fails with {@link isTooLarge}. */
   readonly maxSize?: number
 }
@@ -155,7 +155,7 @@ export interface VisitOptions {
 const dateToleranceMs = 40 * 60 * 60 * 1_000
 const clockSkewMs = 10 * 60 * 1_000
 
-/** True when the sitemap repeats its last `lastmod`, and that time was over when the page was fetched. */
+/** True when the sitemap lists the same `lastmod` as before, and the page was fetched after that time. */
 const isListedAsBefore = (known: JournalEntry, listedAt: string | null): boolean => {
   if (listedAt === null || known.listedAt !== listedAt) return false
   const slack = /^\d{4}-\d{2}-\d{2}$/.test(listedAt) ? dateToleranceMs : clockSkewMs
@@ -179,16 +179,16 @@ export const isTooLarge = ({ code }: ReaderError): boolean => code === tooLarge.
 export const readPage = Effect.fn("Page.read")(function* (
   sites: Sites,
   address: string,
-  { known, listedAt = null, maxSize, within = () => true }: VisitOptions = {}
+  { known, listedAt = null, maxSize, mayRedirectTo = () => true }: VisitOptions = {}
 ) {
   const parser = yield* DocumentParser
-  const { robots, paced } = yield* sites(new URL(address).origin)
+  const { robots, atSiteRate } = yield* sites(new URL(address).origin)
   if (!mayFetch(robots, agent, address)) return yield* disallowed
   if (known !== undefined && known.links !== null && isListedAsBefore(known, listedAt)) {
     const visit: Visit = { _tag: "Unchanged", known, reason: "not_listed_as_modified" }
     return visit
   }
-  const response = yield* paced(fetchChanged("page", address, known, maxSize)).pipe(
+  const response = yield* atSiteRate(fetchChanged("page", address, known, maxSize)).pipe(
     Effect.timeoutFail({ duration: "2 minutes", onTimeout: () => timedOut })
   )
   if (Option.isNone(response)) {
@@ -197,16 +197,16 @@ export const readPage = Effect.fn("Page.read")(function* (
     return visit
   }
   const { url, body, headers, status } = response.value
-  if (url.length > maxUri) return yield* redirectedAway
-  if (sameOrigin(url, address) || within(url)) {
-    const there = sameOrigin(url, address) ? robots : (yield* sites(new URL(url).origin)).robots
-    if (!mayFetch(there, agent, url)) return yield* disallowed
+  if (url.length > maxUriLength) return yield* redirectedAway
+  if (sameOrigin(url, address) || mayRedirectTo(url)) {
+    const targetRobots = sameOrigin(url, address) ? robots : (yield* sites(new URL(url).origin)).robots
+    if (!mayFetch(targetRobots, agent, url)) return yield* disallowed
   }
   const contentType = headers["content-type"]
   if (contentType !== undefined && scriptType.test(contentType)) return yield* isScript
   const parsed = yield* parser
     .parse({ bytes: body, url, ...(contentType === undefined ? {} : { contentType }) })
-    .pipe(Effect.mapError(unreadable))
+    .pipe(Effect.mapError(parserError))
   if (maxSize !== undefined && parsed.content.length > maxSize) return yield* tooLarge
   const { canonicalUrl, links = [] } = parsed
   const uri = canonicalUrl !== undefined && sameOrigin(canonicalUrl, url) ? canonicalUrl : url
@@ -216,7 +216,7 @@ export const readPage = Effect.fn("Page.read")(function* (
 })
 
 /** Delay before a retry: one second, unless the site requested another. */
-const retries = Schedule.identity<ReaderError>().pipe(
+const retrySchedule = Schedule.identity<ReaderError>().pipe(
   Schedule.intersect(Schedule.recurs(maxRetriesAfterPause)),
   Schedule.whileOutput(([error, times]) =>
     error.retryAfter === undefined ? error.retryable && times < maxRetries : pauseOf(error) !== undefined
@@ -227,7 +227,7 @@ const retries = Schedule.identity<ReaderError>().pipe(
 /** The visit, or why it failed. Transient errors are retried. */
 export const tryPage = (sites: Sites, address: string, options?: VisitOptions) =>
   readPage(sites, address, options).pipe(
-    Effect.retry(retries),
+    Effect.retry(retrySchedule),
     Effect.tapError(({ code }) => Effect.logDebug("A page was not read", code)),
     Effect.either
   )

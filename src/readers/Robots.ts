@@ -4,7 +4,7 @@
  * rule grows with the length of the rule times that of the path, without a limit, and a site controls both.
  */
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
-import { compile, fits, normalized, type Pattern } from "./Glob.ts"
+import { compilePattern, matchesPattern, normalized, type Pattern } from "./Glob.ts"
 
 interface Rule {
   readonly allow: boolean
@@ -35,8 +35,8 @@ export const allowAll: Robots = { groups: [], sitemaps: [] }
 /** A rule without special characters is a prefix. */
 const ruleOf = (allow: boolean, path: string): Rule => {
   const { length } = path
-  if (path.endsWith("$")) return { allow, length, path: compile(path.slice(0, -1), null) }
-  return { allow, length, path: path.includes("*") ? compile(`${path}*`, null) : path }
+  if (path.endsWith("$")) return { allow, length, path: compilePattern(path.slice(0, -1), null) }
+  return { allow, length, path: path.includes("*") ? compilePattern(`${path}*`, null) : path }
 }
 
 const lineOf = (line: string): { readonly field: string; readonly value: string } | undefined => {
@@ -56,7 +56,7 @@ export const parseRobots = (text: string): Robots => {
   const groups: Array<Group> = []
   const sitemaps: Array<string> = []
   let open: Group | undefined
-  let naming = false
+  let isNaming = false
   for (const raw of text
     .slice(0, maxLength)
     .replace(/^\uFEFF/, "")
@@ -65,19 +65,19 @@ export const parseRobots = (text: string): Robots => {
     if (line === undefined) continue
     const { field, value } = line
     if (field === "user-agent") {
-      if (open === undefined || !naming) {
+      if (open === undefined || !isNaming) {
         open = { agents: [], rules: [], delay: undefined }
         groups.push(open)
       }
       open.agents.push(agentOf(value))
-      naming = true
+      isNaming = true
     } else if (field === "sitemap") sitemaps.push(value)
     else if (field === "allow" || field === "disallow") {
-      naming = false
+      isNaming = false
       // An empty rule matches nothing.
       if (value !== "") open?.rules.push(ruleOf(field === "allow", normalized(value)))
     } else if (field === "crawl-delay") {
-      naming = false
+      isNaming = false
       if (open !== undefined && seconds.test(value)) open.delay = Number(value)
     }
   }
@@ -86,12 +86,12 @@ export const parseRobots = (text: string): Robots => {
 
 /** The groups of the agent, else those for `*`. Several groups with one name are combined. */
 const groupsFor = ({ groups }: Robots, agent: string): ReadonlyArray<Group> => {
-  const own = groups.filter(({ agents }) => agents.includes(agent.toLowerCase()))
-  return own.length > 0 ? own : groups.filter(({ agents }) => agents.includes("*"))
+  const groupsOfAgent = groups.filter(({ agents }) => agents.includes(agent.toLowerCase()))
+  return groupsOfAgent.length > 0 ? groupsOfAgent : groups.filter(({ agents }) => agents.includes("*"))
 }
 
 const matchesRule = (path: string, rule: Rule, budget: WorkBudget): boolean =>
-  typeof rule.path === "string" ? path.startsWith(rule.path) : fits(rule.path, path, budget)
+  typeof rule.path === "string" ? path.startsWith(rule.path) : matchesPattern(rule.path, path, budget)
 
 /** Steps per character of a path, enough for thousands of rules with stars. */
 const stepsPerCharacter = 2_048
@@ -108,8 +108,8 @@ export const mayFetch = (robots: Robots, agent: string, url: string): boolean =>
   budget.allow((path.length + 1) * stepsPerCharacter)
   let best = { allow: true, length: 0 }
   for (const rule of groupsFor(robots, agent).flatMap(({ rules }) => rules)) {
-    const stronger = rule.length > best.length || (rule.length === best.length && rule.allow)
-    if (stronger && matchesRule(path, rule, budget)) best = rule
+    const isStronger = rule.length > best.length || (rule.length === best.length && rule.allow)
+    if (isStronger && matchesRule(path, rule, budget)) best = rule
     if (budget.isSpent) return false
   }
   return best.allow

@@ -7,15 +7,15 @@ import { urlOf } from "../domain/Address.ts"
 import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
 import type { SitemapConfig } from "../domain/knowledge/Source.ts"
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
-import { failEmpty, maxPages, maxSkips } from "./Crawl.ts"
+import { failIfEmpty, maxPages, maxSkips } from "./Crawl.ts"
 import { fetchOk } from "./Fetch.ts"
-import { makeDuplicateDetector } from "./Folding.ts"
-import { judge, type Verdict } from "./Glob.ts"
+import { makeDuplicateDetector } from "./DuplicateDetector.ts"
+import { makeUrlFilter, type Verdict } from "./Glob.ts"
 import { type Journal, noJournal } from "./Journal.ts"
 import { loadRobots, makeSites } from "./Page.ts"
 import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import type { Reader, ReadOptions } from "./Reader.ts"
-import { parsingSitemap, type Sitemap } from "./SitemapXml.ts"
+import { sitemapSteps, type Sitemap } from "./SitemapXml.ts"
 import { type Address, makeVisits, type SkipReason } from "./Visits.ts"
 import { MiB } from "../domain/Bytes.ts"
 
@@ -45,7 +45,7 @@ const unpacked = (bytes: Uint8Array): Effect.Effect<Uint8Array, ReaderError> =>
 
 const entriesOf = (bytes: Uint8Array) =>
   Effect.gen(function* () {
-    const parsing = parsingSitemap(new TextDecoder().decode(bytes))
+    const parsing = sitemapSteps(new TextDecoder().decode(bytes))
     for (;;) {
       const { done, value } = parsing.next()
       if (done === true) return value
@@ -59,12 +59,12 @@ const load = (url: string) =>
     Effect.flatMap(entriesOf)
   )
 
-const loadExisting = (url: string) =>
+const loadSitemap = (url: string) =>
   Effect.flatMap(load(url), (sitemap) =>
     sitemap === undefined ? Effect.fail(notASitemap) : Effect.succeed(sitemap)
   )
 
-/** The sitemaps named in a site's robots.txt, else the default path. Fails while the site has no robots.txt to give. */
+/** The sitemaps named in a site's robots.txt, else the default path. Fails while robots.txt is unavailable. */
 const sitemapsOf = (url: string) =>
   loadRobots(new URL(url).origin).pipe(
     Effect.map(({ sitemaps }) => sitemaps.flatMap((address) => urlOf(address)?.href ?? [])),
@@ -73,7 +73,7 @@ const sitemapsOf = (url: string) =>
 
 /** `url` may be the sitemap itself, or a page of the site. */
 const firstSitemap = ({ sitemapUrl, url }: typeof SitemapConfig.Type) => {
-  if (sitemapUrl !== undefined || url === undefined) return loadExisting(sitemapUrl ?? "")
+  if (sitemapUrl !== undefined || url === undefined) return loadSitemap(sitemapUrl ?? "")
   return Effect.gen(function* () {
     const sitemap = yield* load(url)
     if (sitemap !== undefined) return sitemap
@@ -108,9 +108,9 @@ const pagesOf = (
     let files = 0
     const offer = (address: Address) => {
       const { reason } = verdict(address.url)
-      const left = reason ?? (listed.pages.length >= limit ? "page_limit" : null)
-      if (left === null) listed.pages.push(address)
-      else if (listed.skipped.length < maxSkips) listed.skipped.push([address, left])
+      const skipReason = reason ?? (listed.pages.length >= limit ? "page_limit" : null)
+      if (skipReason === null) listed.pages.push(address)
+      else if (listed.skipped.length < maxSkips) listed.skipped.push([address, skipReason])
     }
     const offerAll = (
       urls: ReadonlyArray<string>,
@@ -119,35 +119,35 @@ const pagesOf = (
     ) =>
       Effect.gen(function* () {
         for (const url of urls) {
-          if (budget.isDue) yield* budget.rest
-          if (seen.isNew(url)) offer({ url, depth: 0, parent, listedAt: listedAt(url) })
+          if (budget.isYieldDue) yield* budget.yieldIfDue
+          if (seen.markSeen(url)) offer({ url, depth: 0, parent, listedAt: listedAt(url) })
         }
       })
     /** If a sitemap is temporarily unavailable, its previous list is used. */
-    const remember = (parent: string) =>
+    const offerLastList = (parent: string) =>
       offerAll(journal.foundThrough(parent), parent, (url) => journal.known(url)?.listedAt ?? null)
-    const take = (
+    const readPages = (
       sitemap: Sitemap,
       parent: string,
       depth: number
-    ): Effect.Effect<void, never, Effect.Effect.Context<ReturnType<typeof loadExisting>>> =>
+    ): Effect.Effect<void, never, Effect.Effect.Context<ReturnType<typeof loadSitemap>>> =>
       Effect.gen(function* () {
         if (sitemap.kind === "pages") {
           return yield* offerAll(sitemap.locations, parent, (url) => sitemap.modified.get(url) ?? null)
         }
         for (const url of sitemap.locations) {
           if (listed.pages.length >= limit || files >= maxFiles || depth > maxDepth) return
-          if (!seen.isNew(url)) continue
+          if (!seen.markSeen(url)) continue
           files++
-          const file = yield* Effect.either(loadExisting(url))
-          if (Either.isRight(file)) yield* take(file.right, url, depth + 1)
+          const file = yield* Effect.either(loadSitemap(url))
+          if (Either.isRight(file)) yield* readPages(file.right, url, depth + 1)
           else {
             failures.push([{ url, depth: 0, parent }, file.left])
-            if (file.left.retryable) yield* remember(url)
+            if (file.left.retryable) yield* offerLastList(url)
           }
         }
       })
-    yield* take(root, name, 1)
+    yield* readPages(root, name, 1)
     return { ...listed, failures }
   })
 
@@ -156,7 +156,7 @@ const nothingSelected = permanentError(
   "The sitemap lists no page, or none that includePatterns and excludePatterns let in."
 )
 
-const noneOf = (pages: number, { code, message, retryable }: ReaderError): ReaderError =>
+const noPageRead = (pages: number, { code, message, retryable }: ReaderError): ReaderError =>
   new ReaderError({
     code,
     message: `None of the sitemap's ${pages} pages could be read. The first: ${message}`,
@@ -166,35 +166,35 @@ const noneOf = (pages: number, { code, message, retryable }: ReaderError): Reade
 const readSitemap = (config: typeof SitemapConfig.Type, options: ReadOptions) => {
   const { journal = noJournal, maxPages: limit = maxPages } = options
   const budget = new WorkBudget()
-  const verdict = judge(config, budget)
+  const verdict = makeUrlFilter(config, budget)
   let failure = nothingSelected
   const documents = Effect.gen(function* () {
     const sites = yield* makeSites
-    const folding = makeDuplicateDetector()
-    const visits = makeVisits({ sites, journal, folding, verdict, within: () => true })
+    const detector = makeDuplicateDetector()
+    const visits = makeVisits({ sites, journal, detector, verdict, mayRedirectTo: () => true })
     const name = config.sitemapUrl ?? config.url ?? ""
     const root = yield* firstSitemap(config).pipe(
-      Effect.tapError((error) => visits.failed({ url: name, depth: 0, parent: null }, error))
+      Effect.tapError((error) => visits.recordFailure({ url: name, depth: 0, parent: null }, error))
     )
     const { pages, skipped, failures } = yield* pagesOf(root, name, { budget, journal, limit, verdict })
-    for (const [address, error] of failures) yield* visits.failed(address, error)
+    for (const [address, error] of failures) yield* visits.recordFailure(address, error)
     if (pages.length === 0) failure = failures[0]?.[1] ?? nothingSelected
     let settled = 0
-    const tellSkipped = Effect.suspend(() =>
+    const recordSkipped = Effect.suspend(() =>
       Effect.forEach(skipped, ([address, reason]) => visits.skip(address, reason), { discard: true })
     )
     return visits.visitAll(pages).pipe(
       Stream.mapEffect(({ address, result }) =>
         Effect.gen(function* () {
           if (Either.isLeft(result) && failure === nothingSelected)
-            failure = noneOf(pages.length, result.left)
+            failure = noPageRead(pages.length, result.left)
           const { document } = yield* visits.settle(address, result)
           yield* journal.progress(++settled, pages.length)
           return document
         })
       ),
       Stream.filter((document) => document !== null),
-      Stream.ensuring(tellSkipped)
+      Stream.ensuring(recordSkipped)
     )
   })
   return { documents: Stream.unwrap(documents), failure: () => failure } as const
@@ -203,7 +203,7 @@ const readSitemap = (config: typeof SitemapConfig.Type, options: ReadOptions) =>
 export const reader: Reader<typeof SitemapConfig.Type> = {
   read: (config, options) => {
     let failure = () => nothingSelected
-    return failEmpty(
+    return failIfEmpty(
       options,
       (counting) => {
         const run = readSitemap(config, counting)

@@ -22,7 +22,7 @@ const pauseLocations = 250
 /** Maximum number of characters between two line feeds that are read. */
 const maxLineCharacters = 4_194_304
 
-const textOf = (raw: string): string => {
+const elementText = (raw: string): string => {
   const text = raw.trim()
   if (text.startsWith("<![CDATA[") && text.endsWith("]]>")) return text.slice(9, -3).trim()
   return unescape(text)
@@ -52,7 +52,7 @@ const modifiedAfter = (xml: string, prefix: string, from: number): string | null
   const entry = rest.slice(0, Math.min(...ends.filter((end) => end !== -1)))
   const start = contentStart(entry, `${prefix}lastmod`, 0)
   const end = entry.indexOf(`</${prefix}lastmod`, start)
-  return start === -1 || end === -1 ? null : textOf(entry.slice(start, Math.min(end, start + 64)))
+  return start === -1 || end === -1 ? null : elementText(entry.slice(start, Math.min(end, start + 64)))
 }
 
 /** The contents of `loc` elements with the prefix of the root. Others, such as `image:loc`, are ignored. */
@@ -66,7 +66,7 @@ function* locationsIn(xml: string, prefix: string): Generator<undefined, Readonl
   ) {
     const end = xml.indexOf(`</${name}`, start)
     if (end === -1) break
-    found.push({ url: textOf(xml.slice(start, end)), modified: modifiedAfter(xml, prefix, end) })
+    found.push({ url: elementText(xml.slice(start, end)), modified: modifiedAfter(xml, prefix, end) })
     start = end
     if (found.length % pauseLocations === 0) yield undefined
   }
@@ -74,7 +74,7 @@ function* locationsIn(xml: string, prefix: string): Generator<undefined, Readonl
 }
 
 /** The first non-empty lines, up to the limit of locations. */
-const linesIn = (text: string): ReadonlyArray<string> => {
+const nonEmptyLines = (text: string): ReadonlyArray<string> => {
   const lines: Array<string> = []
   for (let at = 0; at < text.length && lines.length < maxLocations;) {
     const feed = text.indexOf("\n", at)
@@ -90,7 +90,7 @@ const linesIn = (text: string): ReadonlyArray<string> => {
 
 const maxAddress = 2_048
 
-const isHttp = (text: string): boolean => {
+const isHttpUrl = (text: string): boolean => {
   const url = text.length > maxAddress ? null : urlOf(text)
   return url !== null && /^https?:$/.test(url.protocol) && url.href.length <= maxAddress
 }
@@ -100,7 +100,7 @@ function* sitemapOf(kind: Sitemap["kind"], found: ReadonlyArray<Location>): Gene
   const modified = new Map<string, string>()
   for (const [place, location] of found.entries()) {
     if (place % pauseLocations === pauseLocations - 1) yield undefined
-    if (!isHttp(location.url)) continue
+    if (!isHttpUrl(location.url)) continue
     const url = withoutFragment(location.url)
     locations.push(url)
     if (location.modified !== null) modified.set(url, location.modified)
@@ -108,27 +108,27 @@ function* sitemapOf(kind: Sitemap["kind"], found: ReadonlyArray<Location>): Gene
   return { kind, locations, modified }
 }
 
-/** Like {@link parseSitemap}, with pauses. */
-export function* parsingSitemap(text: string): Generator<undefined, Sitemap | undefined> {
+/** Like {@link parseSitemap}, step by step, so that the caller can pause. */
+export function* sitemapSteps(text: string): Generator<undefined, Sitemap | undefined> {
   const head = text.slice(0, 16_384)
   const [, prefix = "", root] = /<([\w.-]{1,40}:)?(sitemapindex|urlset)[\s>]/.exec(head) ?? []
   if (root !== undefined) {
     return yield* sitemapOf(root === "urlset" ? "pages" : "index", yield* locationsIn(text, prefix))
   }
   if (head.trimStart().startsWith("<")) return undefined
-  const written = linesIn(text)
-  if (written.length === 0) return undefined
-  for (const [place, line] of written.entries()) {
+  const lines = nonEmptyLines(text)
+  if (lines.length === 0) return undefined
+  for (const [place, line] of lines.entries()) {
     if (place % pauseLocations === pauseLocations - 1) yield undefined
-    if (!isHttp(line)) return undefined
+    if (!isHttpUrl(line)) return undefined
   }
-  const listed = written.map((url) => ({ url, modified: null }))
+  const listed = lines.map((url) => ({ url, modified: null }))
   return yield* sitemapOf("pages", listed)
 }
 
 /** Undefined when the text is not a sitemap; otherwise absolute http and https URLs without fragments. */
 export const parseSitemap = (text: string): Sitemap | undefined => {
-  const parsing = parsingSitemap(text)
+  const parsing = sitemapSteps(text)
   for (;;) {
     const { done, value } = parsing.next()
     if (done === true) return value

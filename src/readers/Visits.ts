@@ -10,9 +10,9 @@ import * as Struct from "effect/Struct"
 import { MiB } from "../domain/Bytes.ts"
 import type { CrawlOutcome } from "../domain/knowledge/Crawl.ts"
 import { digestOf, fingerprintOf } from "./Fingerprint.ts"
-import { type DuplicateDetector, repeatWords } from "./Folding.ts"
+import { type DuplicateDetector, repeatMessages } from "./DuplicateDetector.ts"
 import type { Verdict } from "./Glob.ts"
-import type { Evidence, Journal, JournalEntry } from "./Journal.ts"
+import type { PageState, Journal, JournalEntry } from "./Journal.ts"
 import { isTooLarge, type Page, type Sites, tryPage, type Visit, type VisitOptions } from "./Page.ts"
 import type { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "./Reader.ts"
@@ -31,8 +31,8 @@ export interface Settled {
   readonly links: ReadonlyArray<string>
 }
 
-/** Texts for skipped addresses. */
-export const skipWords = {
+/** Messages for skipped addresses. */
+export const skipMessages = {
   excluded: "One of excludePatterns matches the address.",
   not_included: "None of includePatterns matches the address.",
   other_origin: "The address is on another site; a crawl stays within the origin of its first page.",
@@ -41,10 +41,10 @@ export const skipWords = {
   beyond_max_depth: "The page is more links away than maxDepth allows.",
   page_limit: "The source has more pages than one sync asks for."
 } as const
-export type SkipReason = keyof typeof skipWords
+export type SkipReason = keyof typeof skipMessages
 
 /** Reasons that count as skipped, not as failed. */
-const skips: ReadonlySet<string> = new Set(["robots_disallowed", "redirected_away", "asset"])
+const skippedCodes: ReadonlySet<string> = new Set(["robots_disallowed", "redirected_away", "asset"])
 
 const statusOf = (code: string): number | null => {
   const found = /^status_(\d{3})$/.exec(code)
@@ -61,48 +61,48 @@ const maxComparedLinks = 1_000
 export interface VisitsOptions {
   readonly sites: Sites
   readonly journal: Journal
-  readonly folding: DuplicateDetector
+  readonly detector: DuplicateDetector
   readonly verdict: (url: string) => Verdict
   /** False for an address that redirects must not lead to. */
-  readonly within: (url: string) => boolean
+  readonly mayRedirectTo: (url: string) => boolean
 }
 
 const emptyResult: Settled = { document: null, links: [] }
 
 /** Settles the visits of one run. */
-export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsOptions) => {
-  const kept = new Set<string>()
-  const noted = new Set<string>()
+export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }: VisitsOptions) => {
+  const keptUris = new Set<string>()
+  const recorded = new Set<string>()
 
-  const note = (
+  const record = (
     { url, depth, parent }: Address,
     outcome: CrawlOutcome,
-    told: {
+    details: {
       readonly reason?: string
       readonly message?: string
       readonly status?: number | null
       readonly target?: string
     },
-    evidence?: Evidence
+    state?: PageState
   ) =>
     Effect.suspend(() => {
-      if (noted.has(url)) return Effect.void
-      noted.add(url)
-      const { reason = null, message = null, status = null, target = null } = told
-      return journal.note(
+      if (recorded.has(url)) return Effect.void
+      recorded.add(url)
+      const { reason = null, message = null, status = null, target = null } = details
+      return journal.record(
         { url, depth, parent, outcome, reason, message, httpStatus: status, target },
-        evidence
+        state
       )
     })
 
   const skip = (address: Address, reason: SkipReason) =>
-    note(address, "skipped", { reason, message: skipWords[reason] })
+    record(address, "skipped", { reason, message: skipMessages[reason] })
 
-  const failed = (address: Address, { code, message }: ReaderError) =>
-    note(address, skips.has(code) ? "skipped" : "failed", { reason: code, message, status: statusOf(code) })
+  const recordFailure = (address: Address, { code, message }: ReaderError) =>
+    record(address, skippedCodes.has(code) ? "skipped" : "failed", { reason: code, message, status: statusOf(code) })
 
   const visit = ({ url, listedAt = null }: Address, options: Pick<VisitOptions, "maxSize"> = {}) =>
-    tryPage(sites, url, { known: journal.known(url), listedAt, within, ...options })
+    tryPage(sites, url, { known: journal.known(url), listedAt, mayRedirectTo, ...options })
 
   /**
    * Visits the addresses concurrently, and returns the results in order. A large page is visited again when its turn
@@ -123,8 +123,8 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       )
     )
 
-  const evidenceOf = ({ document, links }: Page, { listedAt = null }: Address) =>
-    Effect.map(Clock.currentTimeMillis, (fetchedAt): Evidence => {
+  const stateOf = ({ document, links }: Page, { listedAt = null }: Address) =>
+    Effect.map(Clock.currentTimeMillis, (fetchedAt): PageState => {
       const { etag = null, lastModified = null } = document
       const comparable = etag !== null || lastModified !== null || listedAt !== null
       return {
@@ -139,52 +139,52 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
     })
 
   /** Records the target of redirects, and returns the address of the result; none when it is not part of the source. */
-  const arrival = (address: Address, url: string) =>
+  const recordRedirect = (address: Address, url: string) =>
     Effect.gen(function* () {
       if (url === address.url) return address
-      yield* note(address, "redirected", { reason: "redirected", target: url })
+      yield* record(address, "redirected", { reason: "redirected", target: url })
       return { ...address, url, parent: address.url } satisfies Address
     })
 
   const settlePage = (address: Address, page: Page, isStart: boolean) =>
     Effect.gen(function* () {
       const { document, url, links, status } = page
-      if (!within(url)) {
-        yield* note(address, "skipped", {
+      if (!mayRedirectTo(url)) {
+        yield* record(address, "skipped", {
           reason: "redirected_away",
           message: "The page redirects to an address outside the source.",
           target: url
         })
         return emptyResult
       }
-      const place = yield* arrival(address, url)
+      const place = yield* recordRedirect(address, url)
       const { included, reason } = verdict(url)
       if (!included) {
         yield* skip(place, reason ?? "excluded")
         return isStart ? { document: null, links } : emptyResult
       }
-      const evidence = yield* evidenceOf(page, address)
-      const repeat = folding.fold({ uri: document.uri, ...evidence })
+      const state = yield* stateOf(page, address)
+      const repeat = detector.check({ uri: document.uri, ...state })
       if (repeat !== undefined) {
         const entry = { reason: repeat.reason, target: repeat.of, status }
-        const message = repeatWords[repeat.reason] ?? ""
-        yield* note(place, "skipped", { ...entry, message }, evidence)
+        const message = repeatMessages[repeat.reason] ?? ""
+        yield* record(place, "skipped", { ...entry, message }, state)
         return { document: null, links }
       }
       const known = journal.known(url)
       const target = document.uri
-      if (known?.repeats === null && known.uri === target && known.digest === evidence.digest) {
-        yield* stay(target)
-        yield* note(place, "unchanged", { reason: "same_content", target, status }, evidence)
+      if (known?.repeats === null && known.uri === target && known.digest === state.digest) {
+        yield* keep(target)
+        yield* record(place, "unchanged", { reason: "same_content", target, status }, state)
         return { document: null, links }
       }
-      yield* note(place, "indexed", { target, status }, evidence)
+      yield* record(place, "indexed", { target, status }, state)
       return { document, links }
     })
 
-  const stay = (uri: string) =>
+  const keep = (uri: string) =>
     Effect.suspend(() => {
-      kept.add(uri)
+      keptUris.add(uri)
       return journal.keep(uri)
     })
 
@@ -192,11 +192,11 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
   const settleKnown = (address: Address, known: JournalEntry, reason: string, isStart: boolean) =>
     Effect.gen(function* () {
       const links = known.links ?? []
-      const place = yield* arrival(address, known.url)
+      const place = yield* recordRedirect(address, known.url)
       const now = yield* Clock.currentTimeMillis
       const { listedAt = null } = address
       const fetchedAt = reason === "not_modified" ? now : known.fetchedAt
-      const evidence: Evidence = { ...evidenceIn(known), listedAt, fetchedAt }
+      const state: PageState = { ...pageStateOf(known), listedAt, fetchedAt }
       const status = reason === "not_modified" ? 304 : null
       const judged = verdict(known.url)
       if (!judged.included) {
@@ -205,15 +205,15 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       }
       const repeat =
         known.repeats === null
-          ? folding.fold({ uri: known.uri, ...evidence })
+          ? detector.check({ uri: known.uri, ...state })
           : { of: known.uri, reason: known.repeats }
       if (repeat !== undefined) {
-        const message = repeatWords[repeat.reason] ?? ""
-        yield* note(place, "skipped", { reason: repeat.reason, message, target: repeat.of, status }, evidence)
+        const message = repeatMessages[repeat.reason] ?? ""
+        yield* record(place, "skipped", { reason: repeat.reason, message, target: repeat.of, status }, state)
         return { document: null, links }
       }
-      yield* stay(known.uri)
-      yield* note(place, "unchanged", { reason, target: known.uri, status }, evidence)
+      yield* keep(known.uri)
+      yield* record(place, "unchanged", { reason, target: known.uri, status }, state)
       return { document: null, links }
     })
 
@@ -226,9 +226,9 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       const entry = { reason: code, message, status: statusOf(code) }
       if (known.url !== address.url) {
         // Only the redirect was unavailable. The target page may still be readable.
-        yield* note(address, "failed", { ...entry, target: known.url })
-        if (!folding.isNew(known.url)) return emptyResult
-        const result = yield* tryPage(sites, known.url, { known, within })
+        yield* record(address, "failed", { ...entry, target: known.url })
+        if (!detector.markSeen(known.url)) return emptyResult
+        const result = yield* tryPage(sites, known.url, { known, mayRedirectTo })
         const place: Address = { ...address, url: known.url, parent: address.url }
         const { document, links } = yield* settle(place, result)
         return {
@@ -238,14 +238,14 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       }
       const links = known.links ?? journal.foundThrough(address.url)
       const stays =
-        verdict(address.url).included && known.repeats === null && folding.fold(known) === undefined
+        verdict(address.url).included && known.repeats === null && detector.check(known) === undefined
       if (!stays) {
-        yield* note(address, "failed", entry)
+        yield* record(address, "failed", entry)
         return { document: null, links }
       }
-      kept.add(known.uri)
-      yield* journal.spare(known.uri)
-      yield* note(address, "failed", { ...entry, target: known.uri }, evidenceIn(known))
+      keptUris.add(known.uri)
+      yield* journal.keepUnread(known.uri)
+      yield* record(address, "failed", { ...entry, target: known.uri }, pageStateOf(known))
       return { document: null, links }
     })
 
@@ -258,30 +258,30 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
     Effect.gen(function* () {
       if (Either.isLeft(result)) {
         const before = journal.known(address.url)
-        if (result.left.retryable && !isStart && before !== undefined && within(before.url)) {
+        if (result.left.retryable && !isStart && before !== undefined && mayRedirectTo(before.url)) {
           return yield* settleMissed(address, before, result.left)
         }
-        yield* failed(address, result.left)
+        yield* recordFailure(address, result.left)
         return emptyResult
       }
       const found = result.right
       if (found._tag === "Page") return yield* settlePage(address, found.page, isStart)
       const { known, reason } = found
-      if (!within(known.url))
-        return yield* settle(address, yield* tryPage(sites, address.url, { within }), isStart)
+      if (!mayRedirectTo(known.url))
+        return yield* settle(address, yield* tryPage(sites, address.url, { mayRedirectTo }), isStart)
       // If the repeated document has changed or was removed, this page may be the only one with the content.
-      if (known.repeats !== null && !kept.has(known.uri)) {
-        return yield* settle(address, yield* tryPage(sites, address.url, { within }), isStart)
+      if (known.repeats !== null && !keptUris.has(known.uri)) {
+        return yield* settle(address, yield* tryPage(sites, address.url, { mayRedirectTo }), isStart)
       }
       return yield* settleKnown(address, known, reason, isStart)
     })
 
-  return { visitAll, settle, skip, failed } as const
+  return { visitAll, settle, skip, recordFailure } as const
 }
 export type Visits = ReturnType<typeof makeVisits>
 
 /** The stored state of a page. */
-export const evidenceIn: (entry: JournalEntry) => Evidence = Struct.pick(
+export const pageStateOf: (entry: JournalEntry) => PageState = Struct.pick(
   "etag",
   "lastModified",
   "listedAt",

@@ -54,7 +54,7 @@ const entryDamaged = permanentError("malformed", "The file is damaged in the arc
 const endMark = 0x06054b50
 const directoryMark = 0x02014b50
 const localMark = 0x04034b50
-const wide = 0xffffffff
+const zip64Mark = 0xffffffff
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
@@ -77,8 +77,8 @@ const findEnd = (view: DataView): number => {
   return -1
 }
 
-/** The 64-bit values that replace `wide` ones, in their fixed order. */
-const widened = (
+/** The values, with those that are {@link zip64Mark} replaced from the ZIP64 field, which has them in this order. */
+const readZip64 = (
   view: DataView,
   start: number,
   length: number,
@@ -89,7 +89,7 @@ const widened = (
     if (view.getUint16(at, true) === 1) {
       let place = at + 4
       return values.map((value) => {
-        if (value !== wide || place + 8 > at + 4 + size) return value
+        if (value !== zip64Mark || place + 8 > at + 4 + size) return value
         const large = Number(view.getBigUint64(place, true))
         place += 8
         return large
@@ -111,7 +111,7 @@ const entryAt = (
   const nameStart = at + 46
   const extraStart = nameStart + (nameLength ?? 0)
   const sizes = [24, 20, 42].map((place) => view.getUint32(at + place, true))
-  const [bytes = 0, packedBytes = 0, offset = 0] = widened(view, extraStart, extraLength ?? 0, sizes)
+  const [bytes = 0, packedBytes = 0, offset = 0] = readZip64(view, extraStart, extraLength ?? 0, sizes)
   const entry: ZipEntry = {
     name: nameOf(archive.subarray(nameStart, extraStart)),
     encrypted: (view.getUint16(at + 8, true) & 1) === 1,
@@ -130,7 +130,7 @@ const readDirectory = (archive: Uint8Array): ReadonlyArray<ZipEntry> | ReaderErr
   const entries: Array<ZipEntry> = []
   let at = view.getUint32(end + 16, true)
   // A ZIP64 archive has the real position in a record to which a locator before the end record points.
-  if (at === wide && end >= 20)
+  if (at === zip64Mark && end >= 20)
     at = Number(view.getBigUint64(Number(view.getBigUint64(end - 12, true)) + 48, true))
   while (at + 46 <= end && view.getUint32(at, true) === directoryMark) {
     if (entries.length === zipLimits.entries) return tooMany
@@ -156,7 +156,7 @@ export const zipEntries = (archive: Uint8Array): Effect.Effect<ReadonlyArray<Zip
     )
   )
 
-const packed = (archive: Uint8Array, { offset, packedBytes }: ZipEntry): Uint8Array | undefined => {
+const packedBytesOf = (archive: Uint8Array, { offset, packedBytes }: ZipEntry): Uint8Array | undefined => {
   const view = viewOf(archive)
   if (view.getUint32(offset, true) !== localMark) return undefined
   const start = offset + 30 + view.getUint16(offset + 26, true) + view.getUint16(offset + 28, true)
@@ -196,17 +196,17 @@ const inflate = (data: Uint8Array, limit: number): Effect.Effect<Uint8Array, Rea
     return concatenated(parts, length)
   })
 
-/** The entry's bytes, at most `zipLimits.entryBytes` and `left`. Declared sizes are not trusted. */
+/** The entry's bytes, at most `zipLimits.entryBytes` and `bytesLeft`. Declared sizes are not trusted. */
 export const unzipEntry = (
   archive: Uint8Array,
   entry: ZipEntry,
-  left: number
+  bytesLeft: number
 ): Effect.Effect<Uint8Array, ReaderError> =>
   Effect.gen(function* () {
     if (entry.encrypted) return yield* entryEncrypted
-    const data = yield* Effect.try({ try: () => packed(archive, entry), catch: () => entryDamaged })
+    const data = yield* Effect.try({ try: () => packedBytesOf(archive, entry), catch: () => entryDamaged })
     if (data === undefined) return yield* entryDamaged
-    const limit = Math.min(zipLimits.entryBytes, left, Math.max(MiB, data.length * zipLimits.ratio))
+    const limit = Math.min(zipLimits.entryBytes, bytesLeft, Math.max(MiB, data.length * zipLimits.ratio))
     if (entry.bytes > limit) return yield* entryTooLarge
     if (entry.method === 8) return yield* inflate(data, limit)
     if (entry.method !== 0) return yield* entryMethod

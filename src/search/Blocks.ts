@@ -7,16 +7,16 @@ import {
   closesFence,
   closesHtmlCode,
   codeIndent,
-  container,
+  opensContainer,
   type Fence,
   type Heading,
   indentOf,
-  isTableRule,
+  isDelimiterRow,
   opensFence,
   opensHtmlCode,
-  toHeading,
-  toMarker,
-  toUnderlined,
+  parseHeading,
+  parseListMarker,
+  underlinedHeading,
   underlineLevel
 } from "./MarkdownLines.ts"
 
@@ -64,7 +64,7 @@ class Outline {
   /** Indexes of the lines at which an item begins. */
   #items: Array<number> = []
   /** Headings that have no content yet, as they were written. */
-  #bare: Array<{ readonly heading: Heading; readonly line: string }> = []
+  #emptyHeadings: Array<{ readonly heading: Heading; readonly line: string }> = []
 
   constructor(title: string) {
     this.#title = cleanHeading(title)
@@ -101,7 +101,7 @@ class Outline {
   makeHeading(level: 1 | 2): boolean {
     const [line = "", ...others] = this.#lines
     const isAlone = this.inParagraph && others.length === 0 && this.#items.length === 0 && !this.#continues
-    const heading = isAlone ? toUnderlined(line, level) : undefined
+    const heading = isAlone ? underlinedHeading(line, level) : undefined
     if (heading === undefined) return false
     this.#lines = []
     this.heading(heading, `${"#".repeat(level)} ${line.trim()}`)
@@ -118,9 +118,9 @@ class Outline {
   endBlock(): void {
     const text = this.#lines.join("\n")
     if (text.trim() !== "") {
-      const shown = this.#kind === "prose" ? text.trim() : text
+      const lineText = this.#kind === "prose" ? text.trim() : text
       if (this.#blocks.length >= maxBlocks * (this.#continues ? 2 : 1)) this.#endPart()
-      this.#blocks.push({ kind: this.#kind, text: shown, items: this.#offsets(), continues: this.#continues })
+      this.#blocks.push({ kind: this.#kind, text: lineText, items: this.#offsets(), continues: this.#continues })
     }
     this.#lines = []
     this.#items = []
@@ -140,34 +140,34 @@ class Outline {
     this.endSection()
     // A heading with an empty section is kept as text, unless the new heading is below it: then it is in the path.
     this.#path = [...this.#path.filter(({ level }) => level < heading.level), heading]
-    this.#bare.push({ heading, line: line.trim() })
+    this.#emptyHeadings.push({ heading, line: line.trim() })
   }
 
   endSection(): void {
     this.endBlock()
-    if (this.#blocks.length > 0 || this.#bare.length >= maxBlocks) this.#endPart()
+    if (this.#blocks.length > 0 || this.#emptyHeadings.length >= maxBlocks) this.#endPart()
     this.#hasPart = false
   }
 
   #endPart(): void {
-    const lost = this.#bare.filter(({ heading }) => !this.#path.includes(heading))
-    const carried = lost.map(({ line }) => paragraph(line))
+    const droppedHeadings = this.#emptyHeadings.filter(({ heading }) => !this.#path.includes(heading))
+    const carried = droppedHeadings.map(({ line }) => paragraph(line))
     this.sections.push({
       heading: this.#heading,
       blocks: [...carried, ...this.#blocks],
       continues: this.#hasPart
     })
     this.#blocks = []
-    this.#bare = []
+    this.#emptyHeadings = []
     this.#hasPart = true
   }
 
   /** The last headings may have no content: they are added to the section before. */
   end(): void {
     this.endSection()
-    const bare = this.#bare.map(({ line }) => paragraph(line))
+    const headings = this.#emptyHeadings.map(({ line }) => paragraph(line))
     const last = this.sections.pop()
-    const blocks = [...(last?.blocks ?? []), ...bare]
+    const blocks = [...(last?.blocks ?? []), ...headings]
     if (blocks.length === 0) return
     this.sections.push({ heading: last?.heading ?? "", blocks, continues: last?.continues ?? false })
   }
@@ -180,7 +180,7 @@ class Outline {
 }
 
 /** Number of lines between two points where the reader may pause. */
-const pauseLines = 256
+const linesPerPause = 256
 
 function* linesOf(content: string): Generator<string> {
   const end = /\r\n|\r|\n/g
@@ -245,8 +245,8 @@ class MarkdownReader {
     const level = underlineLevel(line)
     if (level !== undefined && outline.makeHeading(level)) return
     const indent = indentOf(line)
-    const begins = toMarker(line)
-    this.#leaveItems(indent, begins !== undefined)
+    const marker = parseListMarker(line)
+    this.#leaveItems(indent, marker !== undefined)
     const continues = this.#offsets.length > 0
     const from = this.#offsets.at(-1) ?? 0
     this.#fence = opensFence(line)
@@ -254,7 +254,7 @@ class MarkdownReader {
       return this.#code(line, continues)
     }
     this.#endCode()
-    const heading = this.#fence === undefined ? toHeading(line) : undefined
+    const heading = this.#fence === undefined ? parseHeading(line) : undefined
     if (heading !== undefined) {
       this.#offsets = []
       outline.heading(heading, line)
@@ -264,14 +264,14 @@ class MarkdownReader {
     } else if (opensHtmlCode.test(line)) {
       outline.endBlock()
       this.#htmlCode(line, continues)
-    } else if (container.test(line)) {
+    } else if (opensContainer.test(line)) {
       outline.endBlock()
       outline.line(line, "prose", continues)
       this.#enterItem(indent + codeIndent)
-    } else if (begins !== undefined && (continues || begins.mayInterrupt || !outline.inParagraph)) {
+    } else if (marker !== undefined && (continues || marker.mayInterrupt || !outline.inParagraph)) {
       if (continues) outline.line(line, "prose", true)
       else outline.item(line)
-      this.#enterItem(begins.offset)
+      this.#enterItem(marker.offset)
     } else outline.line(line, this.#isRow(line) ? "table" : "prose", continues)
   }
 
@@ -279,7 +279,7 @@ class MarkdownReader {
     const outline = this.#outline
     if (line.trimStart().startsWith("|")) return true
     if (outline.inTable) return line.includes("|")
-    return isTableRule(line) && outline.makeTable()
+    return isDelimiterRow(line) && outline.makeTable()
   }
 
   #code(line: string, continues: boolean): void {
@@ -324,7 +324,7 @@ const reader = { markdown: markdownReader, text: textReader } as const
  * end paragraphs. Plain text is one section of paragraphs. Yields undefined when no section is ready yet, so that
  * other work can run during a long document.
  */
-export function* outlining(
+export function* sectionSteps(
   title: string,
   content: string,
   format: Format
@@ -336,15 +336,15 @@ export function* outlining(
     read(line)
     // The last section may still get headings at the end.
     while (outline.sections.length > 1) yield outline.sections.shift()
-    if (++lines % pauseLines === 0) yield undefined
+    if (++lines % linesPerPause === 0) yield undefined
   }
   outline.end()
   yield* outline.sections
 }
 
-/** Like {@link outlining}, but all at once, for texts of a few pages. */
+/** Like {@link sectionSteps}, but all at once, for texts of a few pages. */
 export const sections = (title: string, content: string, format: Format): ReadonlyArray<Section> => {
   const found: Array<Section> = []
-  for (const section of outlining(title, content, format)) if (section !== undefined) found.push(section)
+  for (const section of sectionSteps(title, content, format)) if (section !== undefined) found.push(section)
   return found
 }

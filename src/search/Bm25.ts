@@ -65,7 +65,7 @@ export class Postings {
    * before the last step.
    */
   *retain(moved: Int32Array): Generator<void, void> {
-    const keep = (list: ReadonlyArray<number>) => {
+    const renumber = (list: ReadonlyArray<number>) => {
       const kept: Array<number> = []
       for (const posting of list) {
         const slot = moved[posting >> frequencyBits] ?? -1
@@ -80,7 +80,7 @@ export class Postings {
         yield
         work = 0
       }
-      const kept = keep(list)
+      const kept = renumber(list)
       this.#postings += kept.length - list.length
       if (kept.length === 0) this.#lists.delete(term)
       else this.#lists.set(term, kept)

@@ -102,7 +102,7 @@ const romance =
   "pot poate trebuie se să al ale"
 
 /** Polish, Czech, Slovak, Croatian, Serbian, Slovene, in Latin script; Vietnamese, Indonesian, Malay, Tagalog, Swahili. */
-const others =
+const otherWords =
   "i w we z ze na do od po o u za przez dla przy pod nad między nie to jest są był była było były być się jak co kto gdzie " +
   "kiedy dlaczego ile który która które których ten ta te tego tej tym ich jego jej mój moja nasz mogę może można muszę czy " +
   "lub albo ale oraz także tylko już bardzo " +
@@ -138,7 +138,7 @@ const otherScripts =
   "में के की का को से पर और है हैं था थी थे यह वह ये वे इस उस ने भी नहीं तो ही कि जो क्या कैसे कब कहाँ कहां क्यों कितने कितना " +
   "कितनी लिए साथ एक हो होता होती कर करने किया जा सकता सकते सकती मैं हम आप मेरा मेरी अपने या"
 
-const foreignLatin = wordSet(`${northern} ${romance} ${others}`)
+const foreignLatin = wordSet(`${northern} ${romance} ${otherWords}`)
 
 /** Function words of other languages that also occur in English texts, as words, names or abbreviations. */
 const alsoEnglish = wordSet(

@@ -34,11 +34,11 @@ export interface Ranked extends Score {
   readonly id: string
 }
 
-const before = (one: Ranked, other: Ranked): boolean =>
+const ranksBefore = (one: Ranked, other: Ranked): boolean =>
   one.score > other.score || (one.score === other.score && one.id < other.id)
 
 /** Keeps the best `size` candidates by score, ties by id. A score of 0 or below `minScore` is not a hit. */
-export class Best {
+export class TopRanked {
   readonly #kept: Array<Ranked> = []
   readonly #size: number
   readonly #minScore: number
@@ -49,17 +49,17 @@ export class Best {
   }
 
   /** The score that a new candidate has to exceed. */
-  get bar(): number {
+  get threshold(): number {
     return this.#kept.length < this.#size ? this.#minScore : (this.#kept.at(-1)?.score ?? this.#minScore)
   }
 
   offer(id: string, score: Score): void {
-    if (score.score <= 0 || score.score < this.bar) return
+    if (score.score <= 0 || score.score < this.threshold) return
     const ranked = { id, ...score }
     let place = this.#kept.length
     for (; place > 0; place--) {
       const other = this.#kept[place - 1]
-      if (other === undefined || before(other, ranked)) break
+      if (other === undefined || ranksBefore(other, ranked)) break
     }
     this.#kept.splice(place, 0, ranked)
     if (this.#kept.length > this.#size) this.#kept.pop()

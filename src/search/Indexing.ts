@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import { indexRow } from "./IndexRow.ts"
 import { isEnglish } from "./Language.ts"
-import { packing, type PackableDocument, type PackedChunk } from "./Packer.ts"
+import { chunkSteps, type PackableDocument, type PackedChunk } from "./Packer.ts"
 import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
 import type { TermVector } from "./Tokenizer.ts"
 
@@ -21,8 +21,8 @@ export const indexChunk = (
   chunk: { readonly title: string; readonly heading: string; readonly content: string },
   english: boolean
 ): ChunkIndex => {
-  const own = isEnglish(`${chunk.heading}\n${chunk.content}`) ?? english
-  return { ...indexRow({ ...chunk, english: own }), english: own }
+  const isChunkEnglish = isEnglish(`${chunk.heading}\n${chunk.content}`) ?? english
+  return { ...indexRow({ ...chunk, english: isChunkEnglish }), english: isChunkEnglish }
 }
 
 /**
@@ -37,7 +37,7 @@ export const indexDocument = <A>(
     const made: Array<A> = []
     const english = isEnglish(document.content) ?? true
     let step = 0
-    for (const chunk of packing(document)) {
+    for (const chunk of chunkSteps(document)) {
       if (chunk !== undefined) {
         made.push(yield* use(chunk, indexChunk({ title: document.title, ...chunk }, english)))
       }

@@ -37,7 +37,7 @@ const proseOf = (text: string): string => {
 export const isEnglish = (text: string): boolean | undefined => {
   let english = 0
   let foreign = 0
-  let marked = 0
+  let accented = 0
   let latinLetters = 0
   let otherLetters = 0
   for (const [found] of proseOf(withoutJoiners(text.slice(0, sampleLength)))
@@ -48,11 +48,11 @@ export const isEnglish = (text: string): boolean | undefined => {
       latinLetters += found.length
       if (isEnglishWord(found)) english++
       else if (isForeignWord(found)) foreign++
-      else if (!plainLatin.test(found)) marked++
+      else if (!plainLatin.test(found)) accented++
     }
   }
   if (otherLetters > latinLetters) return false
-  if (english === 0 && foreign + marked >= minLead) return false
+  if (english === 0 && foreign + accented >= minLead) return false
   return Math.abs(english - foreign) < minLead ? undefined : english > foreign
 }
 

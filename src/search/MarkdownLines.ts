@@ -5,7 +5,7 @@ import { cleanHeading } from "./Heading.ts"
  * Maximum length of a heading, in UTF-16 units. A longer line is a paragraph, because the heading is repeated for every
  * chunk.
  */
-const maxHeading = 200
+const maxHeadingLength = 200
 
 export interface Heading {
   readonly level: number
@@ -18,27 +18,27 @@ const countLeading = (text: string, character: string): number => {
   return count
 }
 
-export const toHeading = (line: string): Heading | undefined => {
+export const parseHeading = (line: string): Heading | undefined => {
   const text = line.trim()
   const level = countLeading(text, "#")
   if (level < 1 || level > 6 || countLeading(line, " ") > 3 || line.startsWith("\t")) return undefined
-  if (text.length > maxHeading || !/^\s/.test(text.slice(level))) return undefined
+  if (text.length > maxHeadingLength || !/^\s/.test(text.slice(level))) return undefined
   // A heading may be closed with a row of #.
   const [, title = ""] = /^(.*?)(?:\s#+)?$/.exec(text.slice(level).trim()) ?? []
   const words = cleanHeading(title)
   return words === "" ? undefined : { level, text: words }
 }
 
-/** The row below a heading: 1 for `===`, 2 for `---`; undefined for any other line. */
+/** The level of the heading above an underline: 1 for `===`, 2 for `---`; undefined for any other line. */
 export const underlineLevel = (line: string): 1 | 2 | undefined => {
-  const [, row] = /^ {0,3}(={3,}|-{3,})[ \t]*$/.exec(line) ?? []
-  return row === undefined ? undefined : row.startsWith("=") ? 1 : 2
+  const [, underline] = /^ {0,3}(={3,}|-{3,})[ \t]*$/.exec(line) ?? []
+  return underline === undefined ? undefined : underline.startsWith("=") ? 1 : 2
 }
 
-/** The heading that `line` is with a row of `level` below it. */
-export const toUnderlined = (line: string, level: 1 | 2): Heading | undefined => {
+/** `line` as a heading, when the line below it is an underline of `level`. */
+export const underlinedHeading = (line: string, level: 1 | 2): Heading | undefined => {
   const text = line.trim()
-  if (text.length > maxHeading || text.startsWith(">")) return undefined
+  if (text.length > maxHeadingLength || text.startsWith(">")) return undefined
   const words = cleanHeading(text)
   return words === "" ? undefined : { level, text: words }
 }
@@ -75,23 +75,23 @@ export const indentOf = (line: string): number => {
 /** Indentation in columns, relative to the enclosing block, from which a line is code. */
 export const codeIndent = 4
 
-/** Whether the line stands below the header of a table: `---|---`. */
-export const isTableRule = (line: string): boolean =>
+/** Whether the line is the delimiter row below the header of a table: `---|---`. */
+export const isDelimiterRow = (line: string): boolean =>
   line.includes("|") && line.includes("--") && /^[-:| \t]+$/.test(line)
 
-const marker = /^[ \t]*(?:[-*+]|(\d{1,9})[.)])(?:[ \t]+(?=\S)|[ \t]*$)/
-const isRule = (line: string): boolean => /^([-*_])\1\1+$/.test(line.replace(/[ \t]+/g, ""))
+const listMarker = /^[ \t]*(?:[-*+]|(\d{1,9})[.)])(?:[ \t]+(?=\S)|[ \t]*$)/
+const isHorizontalRule = (line: string): boolean => /^([-*_])\1\1+$/.test(line.replace(/[ \t]+/g, ""))
 
-interface Marker {
+interface ListMarker {
   /** Column at which the text of the item begins. Lines indented at least as far belong to it. */
   readonly offset: number
   /** Whether the list may begin in the middle of a paragraph. */
   readonly mayInterrupt: boolean
 }
 
-export const toMarker = (line: string): Marker | undefined => {
-  const [found, number] = marker.exec(line) ?? []
-  if (found === undefined || isRule(line)) return undefined
+export const parseListMarker = (line: string): ListMarker | undefined => {
+  const [found, number] = listMarker.exec(line) ?? []
+  if (found === undefined || isHorizontalRule(line)) return undefined
   const trimmed = found.trimEnd()
   const minOffset = indentOf(line) + trimmed.trimStart().length + 1
   const gap = found.length - trimmed.length
@@ -105,7 +105,7 @@ export const toMarker = (line: string): Marker | undefined => {
  * A line whose text goes on in paragraphs that are indented like code: a definition (`: text`), or a note, a collapsible
  * block or a tab of Python-Markdown (`!!! note`, `??? note`, `=== "Tab"`).
  */
-export const container = /^[ \t]*(?:(?:!!!|\?\?\?\+?|===[+!]?)[ \t]+["\p{L}]|:[ \t]{1,3}\S)/u
+export const opensContainer = /^[ \t]*(?:(?:!!!|\?\?\?\+?|===[+!]?)[ \t]+["\p{L}]|:[ \t]{1,3}\S)/u
 
 export const opensHtmlCode = /^ {0,3}<pre[\s>]/i
 export const closesHtmlCode = /<\/pre>/i

@@ -3,13 +3,13 @@
  * at sentences, longer lists between items. Code and tables are kept whole up to 1,600. Chunks do not overlap (measured
  * best). Time is linear in the length of any input.
  */
-import { type Block, type Format, outlining } from "./Blocks.ts"
-import { isTableRule } from "./MarkdownLines.ts"
+import { type Block, type Format, sectionSteps } from "./Blocks.ts"
+import { isDelimiterRow } from "./MarkdownLines.ts"
 
 /** Maximum length of a chunk of paragraphs, in UTF-16 units. */
-const packedLength = 800
+const maxPackedLength = 800
 /** Maximum length of code or a table that is kept in one piece, in UTF-16 units. */
-const wholeLength = 1_600
+const maxWholeLength = 1_600
 
 export interface PackedChunk {
   /** 0 for the document's first chunk. */
@@ -74,12 +74,12 @@ const frameOf = ({ kind, text }: Block): Frame => {
   if (fence !== undefined) return { head: `${first}\n`, tail: `\n${fence}` }
   const [tags] = /^ {0,3}<pre[^<>]*>(?:<code[^<>]*>)?/i.exec(first) ?? []
   if (tags !== undefined) return { head: tags, tail: "</pre>" }
-  return kind === "table" && isTableRule(second) ? { head: `${first}\n${second}\n`, tail: "" } : noFrame
+  return kind === "table" && isDelimiterRow(second) ? { head: `${first}\n${second}\n`, tail: "" } : noFrame
 }
 
 /** {@link cuts} of a block, each with the block's {@link Frame}. */
 function* pieces(block: Block): Generator<string> {
-  if (block.kind === "prose" || block.text.length <= wholeLength) return yield* cuts(block)
+  if (block.kind === "prose" || block.text.length <= maxWholeLength) return yield* cuts(block)
   const { head, tail } = frameOf(block)
   let before: string | undefined
   for (const piece of cuts(block)) {
@@ -92,14 +92,14 @@ function* pieces(block: Block): Generator<string> {
 const itemStarts = /\n(?=[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t])/g
 
 /** The start of the last nested item within a list item, unless too little would stand before it. */
-const innerItem = (window: string): number | undefined => {
+const lastNestedItem = (window: string): number | undefined => {
   let at: number | undefined
-  for (const { index } of window.matchAll(itemStarts)) if (index > packedLength / 4) at = index
+  for (const { index } of window.matchAll(itemStarts)) if (index > maxPackedLength / 4) at = index
   return at
 }
 
 const proseEnd = (window: string, isItem: boolean): number | undefined =>
-  (isItem ? innerItem(window) : undefined) ?? sentenceEnd(window)
+  (isItem ? lastNestedItem(window) : undefined) ?? sentenceEnd(window)
 
 /**
  * Cuts a block that is too long: code and tables at lines, prose at sentences, list items between nested items, else at
@@ -108,8 +108,8 @@ const proseEnd = (window: string, isItem: boolean): number | undefined =>
 function* cuts({ items, kind, text }: Block): Generator<string> {
   const whole = kind !== "prose"
   let from = 0
-  while (text.length - from > (from === 0 && whole ? wholeLength : packedLength)) {
-    const window = text.slice(from, from + packedLength)
+  while (text.length - from > (from === 0 && whole ? maxWholeLength : maxPackedLength)) {
+    const window = text.slice(from, from + maxPackedLength)
     const cut =
       (whole ? lineEnd(window) : proseEnd(window, items.length > 0)) ??
       lastSpace(window) ??
@@ -121,7 +121,7 @@ function* cuts({ items, kind, text }: Block): Generator<string> {
 }
 
 /** Removes blank lines around a piece. The indentation of its first line stays. */
-const trimmed = (text: string): string => text.trimEnd().replace(/^(?:[^\S\n]*\n)+/, "")
+const withoutBlankLines = (text: string): string => text.trimEnd().replace(/^(?:[^\S\n]*\n)+/, "")
 
 /** Text that is not cut any further, and the separator before it when it shares a chunk with the text before. */
 interface Piece {
@@ -166,27 +166,27 @@ function* itemsOf(group: ReadonlyArray<Block>): Generator<Item> {
   yield { blocks: open, gap }
 }
 
-const shownOf = ({ kind }: Block, piece: string): string => (kind === "prose" ? piece.trim() : trimmed(piece))
+const trimmedPiece = ({ kind }: Block, piece: string): string => (kind === "prose" ? piece.trim() : withoutBlankLines(piece))
 
 const joinedBlocks = (blocks: ReadonlyArray<Block>): string =>
-  blocks.map((block) => shownOf(block, block.text)).join("\n\n")
+  blocks.map((block) => trimmedPiece(block, block.text)).join("\n\n")
 
 /** The pieces to pack: whole groups where they fit, else whole items, else parts of items. */
 function* piecesOf(group: ReadonlyArray<Block>): Generator<Piece> {
   const isList = group.length > 1 || (group[0]?.items.length ?? 0) > 1
   if (!isList) {
     for (const block of group)
-      for (const piece of pieces(block)) yield { text: shownOf(block, piece), gap: "\n\n" }
+      for (const piece of pieces(block)) yield { text: trimmedPiece(block, piece), gap: "\n\n" }
     return
   }
   const whole = joinedBlocks(group)
-  if (whole.length <= packedLength) return yield { text: whole, gap: "\n\n" }
+  if (whole.length <= maxPackedLength) return yield { text: whole, gap: "\n\n" }
   for (const { blocks, gap } of itemsOf(group)) {
     const text = joinedBlocks(blocks)
-    if (text.length <= packedLength) yield { text, gap }
+    if (text.length <= maxPackedLength) yield { text, gap }
     else
       for (const block of blocks)
-        for (const piece of pieces(block)) yield { text: shownOf(block, piece), gap: "\n\n" }
+        for (const piece of pieces(block)) yield { text: trimmedPiece(block, piece), gap: "\n\n" }
   }
 }
 
@@ -196,7 +196,7 @@ function* pack(blocks: ReadonlyArray<Block>, before: string): Generator<string, 
   for (const group of groups(blocks)) {
     for (const { gap, text } of piecesOf(group)) {
       if (text.trim() === "") continue
-      if (open !== "" && open.length + gap.length + text.length <= packedLength) open += gap + text
+      if (open !== "" && open.length + gap.length + text.length <= maxPackedLength) open += gap + text
       else {
         if (open !== "") yield open
         open = text
@@ -206,11 +206,11 @@ function* pack(blocks: ReadonlyArray<Block>, before: string): Generator<string, 
   return open
 }
 
-/** The chunks of a document, each with its heading; see {@link packing}. */
-function* texts({ title, content, format }: PackableDocument) {
+/** The chunks of a document, each with its heading; see {@link chunkSteps}. */
+function* chunkTexts({ title, content, format }: PackableDocument) {
   let heading = ""
   let open = ""
-  for (const section of outlining(title, content, format)) {
+  for (const section of sectionSteps(title, content, format)) {
     if (section === undefined) yield undefined
     else {
       if (!section.continues && open !== "") {
@@ -233,10 +233,10 @@ export interface PackableDocument {
   readonly format: Format
 }
 
-/** Like {@link packMarkdown}, chunk by chunk. Yields undefined when none is ready and the caller may pause. */
-export function* packing(document: PackableDocument): Generator<PackedChunk | undefined, void, void> {
+/** Like {@link packMarkdown}, chunk by chunk. Yields undefined when no chunk is ready, so that the caller can pause. */
+export function* chunkSteps(document: PackableDocument): Generator<PackedChunk | undefined, void, void> {
   let ordinal = 0
-  for (const text of texts(document)) yield text && { ordinal: ordinal++, ...text }
+  for (const text of chunkTexts(document)) yield text && { ordinal: ordinal++, ...text }
 }
 
 /**
@@ -245,12 +245,12 @@ export function* packing(document: PackableDocument): Generator<PackedChunk | un
  */
 export const packMarkdown = (document: PackableDocument): ReadonlyArray<PackedChunk> => {
   const chunks: Array<PackedChunk> = []
-  for (const chunk of packing(document)) if (chunk !== undefined) chunks.push(chunk)
+  for (const chunk of chunkSteps(document)) if (chunk !== undefined) chunks.push(chunk)
   return chunks
 }
 
 /** Maximum length of the title before each chunk's text; a longer one is cut. */
-const titleLength = 200
+const maxTitleLength = 200
 
 /**
  * The text that is embedded for a chunk. Title and headings come first, because some models read only the beginning.
@@ -260,6 +260,6 @@ export const embeddingText = (chunk: {
   readonly heading: string
   readonly content: string
 }): string =>
-  [chunk.title.slice(0, titleLength).toWellFormed(), chunk.heading, chunk.content]
+  [chunk.title.slice(0, maxTitleLength).toWellFormed(), chunk.heading, chunk.content]
     .filter((text) => text !== "")
     .join("\n")

@@ -25,9 +25,9 @@ const withoutQuestionWords = (text: string): string =>
 
 /** The query as English terms, and as word pieces where those differ. Empty when the query has only function words. */
 const queryForms = (text: string): ReadonlyArray<QueryForm> => {
-  const asked = withoutQuestionWords(withoutJoiners(text))
-  const words = terms(asked)
-  const queryText = words.length > 0 ? asked : text
+  const searchText = withoutQuestionWords(withoutJoiners(text))
+  const words = terms(searchText)
+  const queryText = words.length > 0 ? searchText : text
   const english = counted(words.length > 0 ? words : terms(text))
   const other = counted(pieces(queryText, { english: false }))
   const same = english.size === other.size && [...other.keys()].every((term) => english.has(term))

@@ -92,7 +92,7 @@ interface Question<A> extends Point {
   readonly values: ReadonlyArray<A>
 }
 
-/** At least 1 for what belongs together. */
+/** At least 1 for questions of the same group. */
 const similarity = (one: Point, other: Point): number => {
   const words = dot(one.words, other.words)
   return one.vector === null || other.vector === null
@@ -122,8 +122,8 @@ class Centre {
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
-/** Merges identical questions, step by step. Those that were asked most often come first. */
-function* distinct<A>(asked: ReadonlyArray<AskedQuestion<A>>): Generator<void, ReadonlyArray<Question<A>>> {
+/** Merges identical questions, step by step. The most frequent ones come first. */
+function* mergeIdentical<A>(asked: ReadonlyArray<AskedQuestion<A>>): Generator<void, ReadonlyArray<Question<A>>> {
   const byKey = new Map<string, Array<AskedQuestion<A>>>()
   for (const one of asked) {
     const key = keyOf(one.text)
@@ -156,10 +156,10 @@ const nearest = (centres: ReadonlyArray<Centre>, point: Point): number => {
   let best = -1
   let bestSimilarity = 1
   for (const [place, centre] of centres.entries()) {
-    const like = similarity(centre.point, point)
-    if (like >= bestSimilarity && (best === -1 || like > bestSimilarity)) {
+    const similar = similarity(centre.point, point)
+    if (similar >= bestSimilarity && (best === -1 || similar > bestSimilarity)) {
       best = place
-      bestSimilarity = like
+      bestSimilarity = similar
     }
   }
   return best
@@ -169,10 +169,10 @@ const groupOf = <A>(members: ReadonlyArray<Question<A>>, centre: Centre): Group<
   let title = ""
   let bestSimilarity = -Infinity
   for (const member of members) {
-    const like = similarity(centre.point, member)
-    if (like > bestSimilarity) {
+    const similar = similarity(centre.point, member)
+    if (similar > bestSimilarity) {
       title = member.text
-      bestSimilarity = like
+      bestSimilarity = similar
     }
   }
   return { title, values: members.flatMap(({ values }) => values) }
@@ -182,32 +182,32 @@ const groupOf = <A>(members: ReadonlyArray<Question<A>>, centre: Centre): Group<
  * Groups `asked` step by step, so that the caller may yield the thread between two steps. A step examines one question.
  * The generator returns the groups in the order in which they were created.
  */
-export function* grouped<A>(
+export function* groupQuestions<A>(
   asked: ReadonlyArray<AskedQuestion<A>>
 ): Generator<void, ReadonlyArray<Group<A>>> {
-  const questions = yield* distinct(asked)
-  const begun: Array<Centre> = []
+  const questions = yield* mergeIdentical(asked)
+  const candidates: Array<Centre> = []
   for (const question of questions) {
-    const place = nearest(begun, question)
-    const centre = begun[place] ?? new Centre()
-    if (place === -1) begun.push(centre)
+    const place = nearest(candidates, question)
+    const centre = candidates[place] ?? new Centre()
+    if (place === -1) candidates.push(centre)
     centre.add(question)
     yield
   }
   // A group of one did not match any earlier question, and no later question matched it.
-  const shared = begun.filter(({ size }) => size > 1)
+  const shared = candidates.filter(({ size }) => size > 1)
   const members = new Map<number, Array<Question<A>>>()
-  const alone: Array<Array<Question<A>>> = []
+  const singles: Array<Array<Question<A>>> = []
   for (const question of questions) {
     const place = nearest(shared, question)
     const group = members.get(place)
-    if (place === -1) alone.push([question])
+    if (place === -1) singles.push([question])
     else if (group === undefined) members.set(place, [question])
     else group.push(question)
     yield
   }
   const groups: Array<Group<A>> = []
-  for (const group of [...members.values(), ...alone]) {
+  for (const group of [...members.values(), ...singles]) {
     const centre = new Centre()
     for (const member of group) centre.add(member)
     groups.push(groupOf(group, centre))

@@ -14,7 +14,7 @@ export interface Statement {
   readonly terms: ReadonlySet<string>
   readonly numbers: ReadonlySet<string>
   readonly dates: ReadonlySet<string>
-  readonly isDenied: boolean
+  readonly isNegated: boolean
   /** Words that name a thing: capitalised within the sentence, or letters with digits. */
   readonly names: ReadonlySet<string>
 }
@@ -36,13 +36,13 @@ const minShareWithin = 0.6
 /** Minimum share of common words of statements that say the same. */
 const minShareSame = 0.85
 /** Maximum number of index keys of a statement. */
-const maxAnchors = 8
+const maxIndexKeys = 8
 
-const denials = wordSet(
+const negations = wordSet(
   "no not never none neither nor without cannot nicht kein keine keinen keiner keinem keines nie niemals ohne pas jamais " +
     "sans ne sin nunca"
 )
-const contracted = /^(?:don|doesn|didn|isn|aren|wasn|weren|won|can|couldn|wouldn|shouldn|hasn|haven)['’]t$/u
+const contractedNegation = /^(?:don|doesn|didn|isn|aren|wasn|weren|won|can|couldn|wouldn|shouldn|hasn|haven)['’]t$/u
 const days =
   "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag " +
   "mondays tuesdays wednesdays thursdays fridays saturdays sundays"
@@ -56,15 +56,15 @@ const numberWords = new Map(
     .flatMap((words) => words.split(" ").map((word, place) => [word, `${place + 2}`] as const))
 )
 
-const breaks = /(?<=[.!?])["”)]*\s+(?=["“(]?[\p{Lu}\p{N}])|\n+/u
-const leading = /^[\s>#*+-]*(?:\d{1,3}[.)]\s+)?/u
+const sentenceBreak = /(?<=[.!?])["”)]*\s+(?=["“(]?[\p{Lu}\p{N}])|\n+/u
+const listMarker = /^[\s>#*+-]*(?:\d{1,3}[.)]\s+)?/u
 const words = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*(?:[.,:'’/-][\p{L}\p{N}\p{M}]+)*/gu
 const isoDate = /^\d{4}-\d{2}-\d{2}$/u
 const number = /^\d+(?:[.,:]\d+)*$/u
-const measured = /^(\d+(?:[.,]\d+)*)(?:h|d|min|s|kg|g|km|m|cm|mm|gb|mb|tb|am|pm|st|nd|rd|th|eur|usd)$/u
-const grouped = /^\d{1,3}(?:,\d{3})+$/u
+const numberWithUnit = /^(\d+(?:[.,]\d+)*)(?:h|d|min|s|kg|g|km|m|cm|mm|gb|mb|tb|am|pm|st|nd|rd|th|eur|usd)$/u
+const groupedThousands = /^\d{1,3}(?:,\d{3})+$/u
 
-const plainNumber = (text: string): string => (grouped.test(text) ? text.replaceAll(",", "") : text)
+const plainNumber = (text: string): string => (groupedThousands.test(text) ? text.replaceAll(",", "") : text)
 
 /** Sentences that state something: without tables, code, questions and headings. */
 const sentencesOf = (text: string): ReadonlyArray<string> => {
@@ -73,8 +73,8 @@ const sentencesOf = (text: string): ReadonlyArray<string> => {
   for (const line of text.split("\n")) {
     if (/^\s*(?:```|~~~)/u.test(line)) inFence = !inFence
     else if (!inFence && !line.includes("|") && !/^\s*#/u.test(line))
-      for (const piece of line.split(breaks)) {
-        const sentence = piece.replace(leading, "").trim()
+      for (const piece of line.split(sentenceBreak)) {
+        const sentence = piece.replace(listMarker, "").trim()
         if (sentence !== "" && sentence.length <= maxLength && !/\?["”)]*$/u.test(sentence))
           found.push(sentence)
         if (found.length === maxStatements) return found
@@ -88,25 +88,25 @@ const statementOf = (text: string): Statement => {
   const dates = new Set<string>()
   const names = new Set<string>()
   const content: Array<string> = []
-  let isDenied = false
+  let isNegated = false
   let isFirst = true
   for (const [found] of withoutJoiners(text).matchAll(words)) {
-    const low = found.toLowerCase()
-    const [, amount] = measured.exec(low) ?? []
-    const spelled = numberWords.get(low)
-    if (denials.has(low) || contracted.test(low)) isDenied = true
-    else if (isoDate.test(low) || (calendar.has(low) && (low !== "may" || found === "May"))) dates.add(low)
-    else if (number.test(low)) numbers.add(plainNumber(low))
+    const lower = found.toLowerCase()
+    const [, amount] = numberWithUnit.exec(lower) ?? []
+    const spelled = numberWords.get(lower)
+    if (negations.has(lower) || contractedNegation.test(lower)) isNegated = true
+    else if (isoDate.test(lower) || (calendar.has(lower) && (lower !== "may" || found === "May"))) dates.add(lower)
+    else if (number.test(lower)) numbers.add(plainNumber(lower))
     else if (amount !== undefined) numbers.add(plainNumber(amount))
     else if (spelled !== undefined) numbers.add(spelled)
     else {
       const isName = /\p{N}/u.test(found) || (!isFirst && /^\p{Lu}/u.test(found))
-      if (isName) names.add(low)
-      if (!isFunctionWord(low)) content.push(...termsOf(low))
+      if (isName) names.add(lower)
+      if (!isFunctionWord(lower)) content.push(...termsOf(lower))
     }
     isFirst = false
   }
-  return { text, terms: new Set(content), numbers, dates, isDenied, names }
+  return { text, terms: new Set(content), numbers, dates, isNegated, names }
 }
 
 /** The statements of a text that have enough words to be compared. */
@@ -122,10 +122,11 @@ export const statementsOf = (text: string): ReadonlyArray<Statement> =>
 export const indexKeysOf = ({ terms }: Statement): ReadonlyArray<number> => {
   const all = Array.from(terms, hash).toSorted((one, other) => one - other)
   const shared = Math.ceil((minShareWithin / (2 - minShareWithin)) * all.length)
-  return [...new Set(all.slice(0, Math.min(maxAnchors, all.length - shared + 1)))]
+  return [...new Set(all.slice(0, Math.min(maxIndexKeys, all.length - shared + 1)))]
 }
 
-const own = (one: ReadonlySet<string>, other: ReadonlySet<string>): ReadonlyArray<string> =>
+/** The members of `one` that `other` does not have. */
+const onlyInFirst = (one: ReadonlySet<string>, other: ReadonlySet<string>): ReadonlyArray<string> =>
   [...one].filter((member) => !other.has(member)).toSorted()
 
 /** Share of common words: 1 for identical statements, 0 for none. */
@@ -135,7 +136,7 @@ export const similarity = (one: Statement, other: Statement): number => {
 }
 
 const isWithin = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
-  own(one, other).length === 0 || own(other, one).length === 0
+  onlyInFirst(one, other).length === 0 || onlyInFirst(other, one).length === 0
 
 /**
  * Whether both statements are about the same thing, as far as words tell: the words of one include those of the other.
@@ -147,12 +148,12 @@ const isAboutTheSame = (one: Statement, other: Statement): boolean =>
   similarity(one, other) >= minShareWithin
 
 /** Returns what each statement says that the other does not; both must have something. */
-const differing = (
+const differencesOf = (
   kind: "date" | "number",
   one: ReadonlySet<string>,
   other: ReadonlySet<string>
 ): ReadonlyArray<Disagreement> => {
-  const [left, right] = [own(one, other), own(other, one)]
+  const [left, right] = [onlyInFirst(one, other), onlyInFirst(other, one)]
   return left.length > 0 && right.length > 0 ? [{ kind, one: left, other: right }] : []
 }
 
@@ -160,11 +161,11 @@ const differing = (
 export const disagreements = (one: Statement, other: Statement): ReadonlyArray<Disagreement> => {
   if (!isAboutTheSame(one, other)) return []
   const found = [
-    ...differing("number", one.numbers, other.numbers),
-    ...differing("date", one.dates, other.dates)
+    ...differencesOf("number", one.numbers, other.numbers),
+    ...differencesOf("date", one.dates, other.dates)
   ]
-  if (found.length > 0 || one.isDenied === other.isDenied) return found
-  return [{ kind: "negation", one: [one.isDenied ? "no" : "yes"], other: [other.isDenied ? "no" : "yes"] }]
+  if (found.length > 0 || one.isNegated === other.isNegated) return found
+  return [{ kind: "negation", one: [one.isNegated ? "no" : "yes"], other: [other.isNegated ? "no" : "yes"] }]
 }
 
 /** Whether both sets have the same members. */
@@ -173,7 +174,7 @@ export const isSameSet = (one: ReadonlySet<string>, other: ReadonlySet<string>):
 
 /** Whether two statements say the same in nearly the same words. */
 export const isSame = (one: Statement, other: Statement): boolean =>
-  one.isDenied === other.isDenied &&
+  one.isNegated === other.isNegated &&
   isSameSet(one.numbers, other.numbers) &&
   isSameSet(one.dates, other.dates) &&
   similarity(one, other) >= minShareSame

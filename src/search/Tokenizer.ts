@@ -42,12 +42,12 @@ const maxCachedTermLength = 12
 const stemOf = (term: string): string => {
   const known = stems.get(term)
   if (known !== undefined) return known
-  const made = stem(term)
+  const stemmed = stem(term)
   if (term.length <= maxCachedTermLength) {
     if (stems.size >= maxStems) stems.clear()
-    stems.set(term, made)
+    stems.set(term, stemmed)
   }
-  return made
+  return stemmed
 }
 
 const bounded = (term: string): string => {

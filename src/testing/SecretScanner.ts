@@ -54,13 +54,13 @@ export const search = (
   secrets: Readonly<Record<string, string>>,
   places: Iterable<readonly [name: string, text: string]>
 ): ReadonlyArray<Leak> => {
-  const wanted = Object.entries(secrets).map(([name, secret]) => {
+  const needles = Object.entries(secrets).map(([name, secret]) => {
     if (secret.length < 8)
       throw new RangeError(`The secret ${name} is too short to be distinguished from other text.`)
     return [name, formsOf(secret)] as const
   })
   return Array.from(places).flatMap(([place, text]) =>
-    wanted.flatMap(([secret, forms]) =>
+    needles.flatMap(([secret, forms]) =>
       forms.flatMap((form): ReadonlyArray<Leak> => {
         const at = text.indexOf(form)
         if (at < 0) return []

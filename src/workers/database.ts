@@ -6,7 +6,7 @@ import { types } from "node:util"
 import { engineOf, type EngineOpening, messageOf, openPGlite } from "../store/database/Engine.ts"
 import type { ThreadMessage } from "../store/database/EngineThread.ts"
 
-const say = (word: ThreadMessage) => parentPort?.postMessage(word)
+const post = (message: ThreadMessage) => parentPort?.postMessage(message)
 
 const opening: EngineOpening = workerData
 const opened = openPGlite(opening)
@@ -15,14 +15,14 @@ opened.then(
   (db) => {
     const { ask, hasEnded } = engineOf(db, () => undefined)
     const failed = (error: unknown) =>
-      say(hasEnded() ? { _tag: "Ended" } : { _tag: "Failed", message: messageOf(error) })
+      post(hasEnded() ? { _tag: "Ended" } : { _tag: "Failed", message: messageOf(error) })
     parentPort?.on("message", (message: unknown) => {
       if (types.isUint8Array(message))
         ask(message).then((answer) => parentPort?.postMessage(answer, [answer.buffer]), failed)
       // Data that can no longer be written is recovered when the directory is opened next.
-      else void (hasEnded() ? Promise.resolve() : db.close()).finally(() => say({ _tag: "Ended" }))
+      else void (hasEnded() ? Promise.resolve() : db.close()).finally(() => post({ _tag: "Ended" }))
     })
-    say({ _tag: "Opened" })
+    post({ _tag: "Opened" })
   },
-  (error: unknown) => say({ _tag: "Refused", message: messageOf(error) })
+  (error: unknown) => post({ _tag: "Refused", message: messageOf(error) })
 )

@@ -9,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import { describe } from "vitest"
 import { fromRecord, Variables } from "../../src/app/config/Config.ts"
 import { keepsAll } from "../../src/domain/accounts/Retention.ts"
-import { inFiles } from "../../src/app/config/SecretFiles.ts"
+import { secretVariables } from "../../src/app/config/SecretFiles.ts"
 import { unknownVariables } from "../../src/app/config/UnknownVariables.ts"
 
 const problems = (environment: Readonly<Record<string, string>>) =>
@@ -81,7 +81,7 @@ describe("The configuration", () => {
       Object.keys(Variables.fields)
         .filter((name) => secret.test(name))
         .toSorted()
-    ).toEqual(inFiles.toSorted())
+    ).toEqual(secretVariables.toSorted())
   })
 
   it.effect("reports all problems together, by variable name, and never repeats a value", () =>

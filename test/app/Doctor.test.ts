@@ -11,9 +11,9 @@ import * as Redacted from "effect/Redacted"
 import { Redis } from "ioredis"
 import { describe } from "vitest"
 import { examine } from "../../src/app/cli/Doctor.ts"
-import { clockOf } from "../../src/app/cli/doctor/Database.ts"
-import { spaceOf } from "../../src/app/cli/doctor/Files.ts"
-import { redisOf } from "../../src/app/cli/doctor/Services.ts"
+import { clockFinding } from "../../src/app/cli/doctor/Database.ts"
+import { diskFinding } from "../../src/app/cli/doctor/Files.ts"
+import { redisFindings } from "../../src/app/cli/doctor/Services.ts"
 import { fromRecord } from "../../src/app/config/Config.ts"
 import { layerPostgres, migrate } from "../../src/store/Database.ts"
 import { bucket, s3Server } from "../capabilities/S3Server.ts"
@@ -75,17 +75,17 @@ describe("spoke doctor", () => {
   it("judges free space, and the distance of two clocks", () => {
     const statuses = (all: ReadonlyArray<{ readonly status: string }>) => all.map(({ status }) => status)
     const mebibyte = 1_048_576
-    expect(statuses([5_000, 500, 50].map((free) => spaceOf(free * mebibyte)))).toEqual([
+    expect(statuses([5_000, 500, 50].map((free) => diskFinding(free * mebibyte)))).toEqual([
       "ok",
       "warning",
       "problem"
     ])
-    expect(statuses([0.1, -5, 5, -120].map(clockOf))).toEqual(["ok", "warning", "warning", "problem"])
+    expect(statuses([0.1, -5, 5, -120].map(clockFinding))).toEqual(["ok", "warning", "warning", "problem"])
   })
 
   it("wants Redis 6.2 or newer", () => {
     const said = (version: string) =>
-      redisOf(`# Server\r\nredis_version:${version}\r\nmaxmemory_policy:noeviction\r\n`)[0]?.status
+      redisFindings(`# Server\r\nredis_version:${version}\r\nmaxmemory_policy:noeviction\r\n`)[0]?.status
     expect(["5.0.14", "6.0.16", "6.2.0", "7.4.1"].map(said)).toEqual(["problem", "problem", "ok", "ok"])
   })
 

@@ -69,7 +69,7 @@ const outcome = (
       originAt,
       destinationAt,
       streams: 1,
-      tell: () => Effect.void
+      report: () => Effect.void
     }
     const options = { keepTurns: false, maxPause: Duration.seconds(1) }
     const failed: MoveFailed = yield* Effect.flip(Effect.asVoid(commands[name](both, options)))

@@ -40,7 +40,7 @@ eachEngineLive("An export in parts", (it, engine) => {
       const tables = (yield* Tables.tables).filter(({ table }) => names.includes(table))
       const { add, finished } = yield* Manifest.begin(folder, header)
       let count = 0
-      const { parts, stream } = yield* Parts.make({
+      const { parts, writeParts } = yield* Parts.make({
         folder,
         tables,
         tenantId: null,
@@ -53,7 +53,7 @@ eachEngineLive("An export in parts", (it, engine) => {
         reseal: null,
         rowsPerPart: 7
       })
-      yield* onSnapshot(streams, stream)
+      yield* onSnapshot(streams, writeParts)
       return { parts: [...parts.values()], written: count }
     }).pipe(Effect.scoped, forEveryTenant("archive"))
 

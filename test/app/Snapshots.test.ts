@@ -30,7 +30,7 @@ it.scoped("An interval of months is waited for by the day: a longer timer would 
     )
     // The test's clock begins there.
     Fs.mkdirSync(Path.join(root, "copies/1970-01-01T00-00-00Z"), { recursive: true })
-    yield* Snapshots.keep(settings)
+    yield* Snapshots.schedule(settings)
     /** Until when it sleeps, in milliseconds. Files are read meanwhile. */
     const sleeping = Effect.async<void>((resume) => void setImmediate(() => resume(Effect.void))).pipe(
       Effect.zipRight(TestClock.sleeps()),

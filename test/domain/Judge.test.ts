@@ -8,7 +8,7 @@ import {
   containsFact
 } from "../../src/domain/agents/evaluation/Judge.ts"
 import { extractiveNoticesFor, refusalFor } from "../../src/domain/chat/Notices.ts"
-import { words } from "../../src/app/cli/eval/Words.ts"
+import { reportText } from "../../src/app/cli/eval/ReportText.ts"
 import { compare, isRegression, summarize } from "../../src/domain/agents/evaluation/Report.ts"
 
 const citation = (index: number, given: Partial<Citation> = {}): Citation => ({
@@ -295,8 +295,8 @@ describe("A report", () => {
       latencyMs: { p50: 10, p95: 30 },
       tokens: { input: 6, output: 4 }
     })
-    expect(words(report, null)).toContain("3 cases: 1 passed, 2 failed, 1 of them without a reply")
-    expect(words(report, null)).toContain("expected Other, cited Guide > Install")
+    expect(reportText(report, null)).toContain("3 cases: 1 passed, 2 failed, 1 of them without a reply")
+    expect(reportText(report, null)).toContain("expected Other, cited Guide > Install")
   })
 
   it("says nothing of grounding where no citation is judged, and nothing of tokens that no key may see", () => {

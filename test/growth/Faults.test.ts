@@ -92,8 +92,8 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
         excludePatterns: Array.from({ length: size }, (_, place) => `*${"a".repeat(900)}?b${place}*`)
       }),
       run: ({ Glob }, { excludePatterns, urls }) => {
-        const judge = Glob.judge({ excludePatterns })
-        return urls.filter((url) => judge(url).included).length
+        const verdict = Glob.makeUrlFilter({ excludePatterns })
+        return urls.filter((url) => verdict(url).included).length
       }
     })
   ],
@@ -107,9 +107,9 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
           digest: String(place),
           fingerprint: `${"0".repeat(16)}:${((BigInt(place) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn).toString(16).padStart(16, "0")}`
         })),
-      run: ({ Folding }, prints) => {
-        const folding = Folding.makeDuplicateDetector()
-        return prints.filter((print) => folding.fold(print) === undefined).length
+      run: ({ DuplicateDetector }, prints) => {
+        const detector = DuplicateDetector.makeDuplicateDetector()
+        return prints.filter((print) => detector.check(print) === undefined).length
       }
     })
   ],

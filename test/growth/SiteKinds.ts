@@ -37,7 +37,7 @@ export const siteKinds: ReadonlyArray<Kind> = [
         url: `https://a.example/${address(factor)}`
       })
     },
-    ({ Glob }, { url, ...patterns }) => orRefused(() => Glob.judge(patterns)(new URL(url).href))
+    ({ Glob }, { url, ...patterns }) => orRefused(() => Glob.makeUrlFilter(patterns)(new URL(url).href))
   ),
   kind(
     ["robots.txt", site, 4],
@@ -76,9 +76,9 @@ export const siteKinds: ReadonlyArray<Kind> = [
       })
       return (factor) => Array.from({ length: 60 * factor }, (_, at) => print(at))
     },
-    ({ Folding }, prints) => {
-      const folding = Folding.makeDuplicateDetector()
-      return prints.filter((print) => folding.fold(print) === undefined).length
+    ({ DuplicateDetector }, prints) => {
+      const detector = DuplicateDetector.makeDuplicateDetector()
+      return prints.filter((print) => detector.check(print) === undefined).length
     }
   ),
   kind(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { Best, fuse } from "../../src/search/Fusion.ts"
+import { TopRanked, fuse } from "../../src/search/Fusion.ts"
 
 const share = FastCheck.double({ min: 0, max: 1, noNaN: true })
 
@@ -39,7 +39,7 @@ describe("Fusion", () => {
         FastCheck.integer({ min: 1, max: 8 }),
         FastCheck.constantFrom(0, 0.2),
         (all, size, minScore) => {
-          const best = new Best(size, minScore)
+          const best = new TopRanked(size, minScore)
           for (const { id, score } of all) best.offer(id, { score, lexical: score, semantic: 0 })
           const expected = all
             .filter(({ score }) => score > 0 && score >= minScore)

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { outlining } from "../../src/search/Blocks.ts"
+import { sectionSteps } from "../../src/search/Blocks.ts"
 import { embeddingText, packMarkdown } from "../../src/search/Packer.ts"
 import { cpuMillis } from "../CpuTime.ts"
 
@@ -163,7 +163,7 @@ describe("Packer", () => {
       "after"
     ].join("\n")
     const kinds = (content: string) =>
-      [...outlining("", content, "markdown")].flatMap((section) =>
+      [...sectionSteps("", content, "markdown")].flatMap((section) =>
         (section?.blocks ?? []).map(({ continues, kind, text }) => [kind, text.trim(), continues])
       )
     expect(kinds(note)).toEqual([
@@ -196,7 +196,7 @@ describe("Packer", () => {
     }
     for (const line of Object.values(lines)) {
       const content = `- a\n\n${line.repeat(20_000)}`
-      const found = [...outlining("", content, "markdown")].filter((section) => section !== undefined)
+      const found = [...sectionSteps("", content, "markdown")].filter((section) => section !== undefined)
       for (const { blocks } of found) expect(blocks.length).toBeLessThanOrEqual(3 * 4_096)
       const all = found
         .flatMap(({ blocks, heading }) => [heading, ...blocks.map(({ text }) => text)])
@@ -384,7 +384,7 @@ describe("Packer", () => {
   it("holds few paragraphs of a long section at once, and cuts it as if it held them all", () => {
     const paragraphs = Array.from({ length: 20_000 }, (_, place) => `Paragraph ${place}.`)
     const content = `# Bare\n\n# Long\n\n${paragraphs.join("\n\n")}\n\n# Short\n\nWords.\n\n# Last`
-    const held = [...outlining("Guide", content, "markdown")].map((section) => section?.blocks.length ?? 0)
+    const held = [...sectionSteps("Guide", content, "markdown")].map((section) => section?.blocks.length ?? 0)
     expect(Math.max(...held)).toBeLessThanOrEqual(4_097)
     const chunks = markdown(content)
     const long = chunks.filter(({ heading }) => heading === "Long").map(({ content }) => content)

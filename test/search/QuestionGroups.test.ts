@@ -2,7 +2,7 @@ import * as path from "node:path"
 import { expect, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
 import { finished, measure, read } from "../../bench/insights/Evaluate.ts"
-import { grouped } from "../../src/search/QuestionGroups.ts"
+import { groupQuestions } from "../../src/search/QuestionGroups.ts"
 import { hashVector } from "../HashingEmbedder.ts"
 
 const lines = read(path.resolve(import.meta.dirname, "../../bench/insights/questions.jsonl"))
@@ -15,7 +15,7 @@ interface Given {
 /** Every third question has no vector, as one in another language than the model's. */
 const groups = (given: ReadonlyArray<Given>) =>
   finished(
-    grouped(
+    groupQuestions(
       given.map(({ place, text }) => ({
         text,
         vector: text.length % 3 === 0 ? null : hashVector(text),
@@ -41,7 +41,7 @@ it("A step of the grouping examines one question", () => {
     { length: 300 },
     (_, place) => `question number ${place} about subject ${place ** 3}`
   )
-  const steps = grouped(texts.map((text, place) => ({ text, vector: hashVector(text), value: place })))
+  const steps = groupQuestions(texts.map((text, place) => ({ text, vector: hashVector(text), value: place })))
   let count = 0
   while (steps.next().done !== true) count++
   // Its text without punctuation, its words, its vector, and twice its place.

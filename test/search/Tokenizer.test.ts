@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import { queryWords } from "../../src/search/Query.ts"
-import { similarity } from "../../src/search/QuestionLikeness.ts"
+import { similarity } from "../../src/search/QuestionSimilarity.ts"
 import { eachTerm, maxFrequency, pieces, terms, toTsvector } from "../../src/search/Tokenizer.ts"
 import { cpuMillis } from "../CpuTime.ts"
 

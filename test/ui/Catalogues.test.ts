@@ -3,7 +3,7 @@ import * as Path from "node:path"
 import { describe, expect, it } from "vitest"
 import { processStopped, ProviderProblem, RunEventType } from "../../src/domain/chat/AgentRun.ts"
 import * as Errors from "../../src/domain/Errors.ts"
-import { skipWords } from "../../src/readers/Visits.ts"
+import { skipMessages } from "../../src/readers/Visits.ts"
 
 const root = Path.resolve(import.meta.dirname, "../..")
 const read = (name: string) => Fs.readFileSync(Path.join(root, name), "utf8")
@@ -47,7 +47,7 @@ describe("The German catalogue of the dashboard", () => {
     )
     expect(errors.size).toBeGreaterThan(15)
     const german = keysIn(`${dashboard}/pages/sources/Why.tsx`, "german")
-    expect(missing([...errors, ...Object.keys(skipWords)], german)).toEqual([])
+    expect(missing([...errors, ...Object.keys(skipMessages)], german)).toEqual([])
   })
 
   it("has a name for every action of the audit trail and every event of a trace", () => {

@@ -1,4 +1,4 @@
-/** Checks before an export or import: the store exists, and it fits the archive. */
+/** Checks before an export or an import: whether the store exists, and whether it fits the archive. */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Console from "effect/Console"
@@ -21,7 +21,7 @@ export const reportCount = (what: string, count: number) =>
 
 export const isEmbedded = ({ database: server }: Settings) => server === null
 
-export const nothingThere = (settings: Settings) =>
+export const noStore = (settings: Settings) =>
   new ArchiveError({
     message: isEmbedded(settings)
       ? `There is no database in ${settings.dataDir}. SPOKE_DATA_DIR sets the place.`
@@ -29,12 +29,12 @@ export const nothingThere = (settings: Settings) =>
   })
 
 /** Opening a missing embedded database would create it. */
-export const mustBeThere = (settings: Settings) =>
+export const requireStore = (settings: Settings) =>
   isEmbedded(settings) && !fs.existsSync(path.join(settings.dataDir, "database", "PG_VERSION"))
-    ? nothingThere(settings)
+    ? noStore(settings)
     : Effect.void
 
-/** With at least `connections`. The embedded database has one. */
+/** The settings with at least `connections` database connections. The embedded database has one. */
 export const withConnections = (settings: Settings, connections: number): Settings =>
   settings.database === null
     ? settings
@@ -55,13 +55,13 @@ export const wrongSecret = (settings: Settings) =>
         : "Set SPOKE_SECRET to it; an embedded store keeps its own as `secret` in secrets.json.")
   })
 
-export const sameMigrations = ({ migrations, version }: Manifest.Header) =>
+export const checkMigrations = ({ migrations, version }: Manifest.Header) =>
   Effect.gen(function* () {
-    const here = yield* Tables.migrationsApplied
-    if (here.join() === migrations.join()) return
+    const applied = yield* Tables.migrationsApplied
+    if (applied.join() === migrations.join()) return
     return yield* new ArchiveError({
       message:
         `The archive was written by Spoke ${version} with ${migrations.length} migrations, this version has ` +
-        `${here.length}. Import it with that version, then upgrade.`
+        `${applied.length}. Import it with that version, then upgrade.`
     })
   })

@@ -59,13 +59,13 @@ const tenantOf = (id: TenantId) =>
   })
 
 /** Rows of a tenant that another installation serves, or that are arriving, would be served where they are restored. */
-const refuseAway = Effect.gen(function* () {
+const refuseMovingTenants = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [away] = yield* sql<{ readonly tenant: string }>`
+  const [moving] = yield* sql<{ readonly tenant: string }>`
     select tenant from tenant_moves where state = 'away' and tenant in (select id from tenants) limit 1`
-  if (away === undefined) return
+  if (moving === undefined) return
   return yield* new ArchiveError({
-    message: `The tenant ${away.tenant} is being moved and is not served here. End its move first with spoke tenant move --confirm or --rollback.`
+    message: `The tenant ${moving.tenant} is being moved and is not served here. End its move first with spoke tenant move --confirm or --rollback.`
   })
 })
 
@@ -109,12 +109,12 @@ const writeList = (folder: string, file: string, pageAfter: (after: string) => E
 /** Writes the jobs that wait for workers, and the deliveries of channels. */
 const writeLists = (folder: string, id: TenantId) =>
   Effect.gen(function* () {
-    const held = yield* HeldJobs
+    const heldJobs = yield* HeldJobs
     const jobs = yield* writeList(folder, Manifest.jobsName, (after) =>
-      Effect.map(held.ofTenant(id, after), (page) => ({ values: page.jobs, next: page.next }))
+      Effect.map(heldJobs.ofTenant(id, after), (page) => ({ values: page.jobs, next: page.next }))
     )
     const events = yield* writeList(folder, Manifest.eventsName, (after) =>
-      Effect.map(held.readEvents(id, after), (page) => ({ values: page.events, next: page.next }))
+      Effect.map(heldJobs.readEvents(id, after), (page) => ({ values: page.events, next: page.next }))
     )
     yield* ArchivedStore.reportCount("jobs", jobs.count)
     yield* ArchivedStore.reportCount("events of channels", events.count)
@@ -125,21 +125,21 @@ const writeLists = (folder: string, id: TenantId) =>
 export const exportTo = Effect.fn("Backup.exportTo")(function* (
   settings: Settings,
   folder: string,
-  { streams: asked, tenant, withSecret }: ExportOptions
+  { streams: wantedStreams, tenant, withSecret }: ExportOptions
 ) {
-  yield* ArchivedStore.mustBeThere(settings)
-  const streams = ArchivedStore.isEmbedded(settings) ? 1 : asked
+  yield* ArchivedStore.requireStore(settings)
+  const streams = ArchivedStore.isEmbedded(settings) ? 1 : wantedStreams
   return yield* Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [found] = yield* sql<{
+    const [table] = yield* sql<{
       readonly there: boolean
     }>`select to_regclass('migrations') is not null as there`
-    if (found?.there !== true) return yield* ArchivedStore.nothingThere(settings)
+    if (table?.there !== true) return yield* ArchivedStore.noStore(settings)
     const { masters } = yield* Secrets.Secrets
     const [current] = masters
     const sealKey = tenant?.sealKey ?? null
-    const named = tenant === null ? yield* Effect.as(refuseAway, null) : yield* tenantOf(tenant.id)
-    if (named !== null) yield* recordExport(named.id)
+    const exported = tenant === null ? yield* Effect.as(refuseMovingTenants, null) : yield* tenantOf(tenant.id)
+    if (exported !== null) yield* recordExport(exported.id)
     const given: Manifest.NewHeader = {
       spoke: "archive",
       format: 2,
@@ -147,12 +147,12 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
       migrations: yield* Tables.migrationsApplied,
       keys: sealKey === null ? masters.map(DerivedKeys.keyIdOf) : [DerivedKeys.keyIdOf(sealKey)],
       ...(withSecret ? { secret: current } : {}),
-      ...(named === null ? {} : { tenant: { ...named, hasSealKey: sealKey !== null } })
+      ...(exported === null ? {} : { tenant: { ...exported, hasSealKey: sealKey !== null } })
     }
     const { add, end, finished, header } = yield* Manifest.begin(folder, given)
     const tables = yield* tenant === null ? Tables.tables : Tables.ofTenants
     const box = yield* Effect.provide(SecretBox, DerivedKeys.layer(masters))
-    const { parts, stream } = yield* Parts.make({
+    const { parts, writeParts } = yield* Parts.make({
       folder,
       tables,
       tenantId: tenant?.id ?? null,
@@ -170,11 +170,11 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
     const lists = yield* Ref.make<Effect.Effect.Success<ReturnType<typeof writeLists>> | null>(null)
     // In the same snapshot: a job that is processed meanwhile changes rows.
     const writeOnce = yield* Effect.once(
-      named === null
+      exported === null
         ? Effect.void
-        : Effect.flatMap(writeLists(folder, named.id), (written) => Ref.set(lists, written))
+        : Effect.flatMap(writeLists(folder, exported.id), (written) => Ref.set(lists, written))
     )
-    yield* onSnapshot(streams, Effect.zipRight(writeOnce, stream))
+    yield* onSnapshot(streams, Effect.zipRight(writeOnce, writeParts))
     const counts = countsOf(parts.values())
     for (const { table } of tables) yield* ArchivedStore.reportCount(table, counts.get(table) ?? 0)
     const { list, missing } = yield* Originals.saveAll(folder, tenant?.id ?? null)

@@ -30,19 +30,19 @@ const { ArchiveError } = PartFile
  */
 const secretsFor = (settings: Settings, { keys, secret: included }: Manifest.Header) =>
   Effect.gen(function* () {
-    const kept = ArchivedStore.isEmbedded(settings)
+    const stored = ArchivedStore.isEmbedded(settings)
       ? yield* DataDirectory.secrets.read(settings.dataDir)
       : Option.none()
-    const own = Option.map(kept, ({ secret }) => secret)
-    const brought =
-      ArchivedStore.isEmbedded(settings) && settings.secrets.length === 0 && Option.isNone(own)
+    const storedSecret = Option.map(stored, ({ secret }) => secret)
+    const includedSecret =
+      ArchivedStore.isEmbedded(settings) && settings.secrets.length === 0 && Option.isNone(storedSecret)
         ? Option.fromNullable(included)
         : Option.none()
-    const given = settings.secrets.length > 0 ? settings.secrets : Option.toArray(own)
-    const ids = [...given, ...Option.toArray(brought)].map(keyIdOf)
+    const secrets = settings.secrets.length > 0 ? settings.secrets : Option.toArray(storedSecret)
+    const ids = [...secrets, ...Option.toArray(includedSecret)].map(keyIdOf)
     // Values that were not resealed since the last rotation need the earlier secrets.
     if (!keys.every((id) => ids.includes(id))) return yield* ArchivedStore.wrongSecret(settings)
-    return Option.map(brought, (secret) => ({
+    return Option.map(includedSecret, (secret) => ({
       secret,
       operatorToken: Redacted.make(randomBytes(32).toString("base64url"))
     }))
@@ -53,18 +53,18 @@ const notEmpty = (filled: ReadonlyArray<string>) =>
     message: `The database is not empty (${filled.slice(0, 3).join(", ")}): import into a new one. Nothing was changed.`
   })
 
-const mustBeEmpty = Effect.gen(function* () {
+const refuseNonEmpty = Effect.gen(function* () {
   const filled = yield* Tables.nonEmptyTables
   if (filled.length > 0) return yield* notEmpty(filled)
 })
 
 /** Before the migrations: those of this version must not be applied to the database of another one by mistake. */
-const mustHaveNoTenant = Effect.gen(function* () {
+const refuseTenants = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [known] = yield* sql<{
-    readonly there: boolean
-  }>`select to_regclass('tenants') is not null as there`
-  if (known?.there !== true) return
+  const [table] = yield* sql<{
+    readonly exists: boolean
+  }>`select to_regclass('tenants') is not null as exists`
+  if (table?.exists !== true) return
   const [row] = yield* sql<{ readonly some: boolean }>`select exists (select from tenants) as some`
   if (row?.some === true) return yield* notEmpty(["tenants"])
 })
@@ -72,14 +72,14 @@ const mustHaveNoTenant = Effect.gen(function* () {
 /** Rows of one statement; few, because a row may be long. */
 const rowsPerStatement = 200
 
-const readPart = (folder: string, table: Tables.Table, { file }: Manifest.Part) =>
+const importPart = (folder: string, table: Tables.Table, { file }: Manifest.Part) =>
   Stream.runForEach(
     PartFile.read(path.join(folder, file)).pipe(Stream.flattenIterables, Stream.grouped(rowsPerStatement)),
     (rows) => RowTexts.write(table, Array.from(rows))
   )
 
 /** Fails unless the table has the rows of its parts. */
-const sameRows = (table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
+const verifyRows = (table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
   Effect.gen(function* () {
     const expected = RowTexts.sumOfDigests(parts)
     const stored = yield* RowTexts.digestOfRange(table, { tenantId: null, after: null, upTo: null })
@@ -89,19 +89,19 @@ const sameRows = (table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
     })
   })
 
-const readRows = (folder: string, { parts, tables }: Manifest.Manifest) =>
+const importRows = (folder: string, { parts, tables }: Manifest.Manifest) =>
   Effect.gen(function* () {
-    const known = yield* Tables.tables
-    const matched = yield* Effect.forEach(tables, (shape) => Tables.matching(known, shape))
+    const allTables = yield* Tables.tables
+    const matched = yield* Effect.forEach(tables, (shape) => Tables.matching(allTables, shape))
     let rows = 0
     for (const table of matched) {
-      const own = parts.filter((part) => part.table === table.table)
-      yield* Effect.forEach(own, (part) => readPart(folder, table, part), { discard: true })
-      const count = yield* sameRows(table, own)
+      const partsOfTable = parts.filter((part) => part.table === table.table)
+      yield* Effect.forEach(partsOfTable, (part) => importPart(folder, table, part), { discard: true })
+      const count = yield* verifyRows(table, partsOfTable)
       yield* ArchivedStore.reportCount(table.table, count)
       rows += count
     }
-    yield* RowTexts.raiseSequences(known)
+    yield* RowTexts.raiseSequences(allTables)
     return rows
   })
 
@@ -115,13 +115,13 @@ export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Se
   }
   return yield* Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const fresh = yield* secretsFor(settings, manifest)
-    yield* mustHaveNoTenant
+    const newSecrets = yield* secretsFor(settings, manifest)
+    yield* refuseTenants
     yield* migrate(Package.migrations)
     yield* chooseVector(settings)
-    yield* ArchivedStore.sameMigrations(manifest)
-    yield* mustBeEmpty
-    if (Option.isSome(fresh)) yield* DataDirectory.secrets.write(settings.dataDir, fresh.value)
+    yield* ArchivedStore.checkMigrations(manifest)
+    yield* refuseNonEmpty
+    if (Option.isSome(newSecrets)) yield* DataDirectory.secrets.write(settings.dataDir, newSecrets.value)
     const originals = yield* Originals.restoreAll(folder)
     yield* ArchivedStore.reportCount("originals", originals)
     const rows = yield* sql.withTransaction(
@@ -130,8 +130,8 @@ export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Se
         yield* sql`lock table tenants in share row exclusive mode`
         yield* withoutTimeLimits
         yield* RowTexts.useFixedFormats
-        yield* mustBeEmpty
-        return yield* readRows(folder, manifest)
+        yield* refuseNonEmpty
+        return yield* importRows(folder, manifest)
       })
     )
     yield* sql`analyze`

@@ -20,7 +20,7 @@ import { ArchiveError, attempt, damaged, verify, type Written } from "./PartFile
 const Header = Schema.Struct({
   spoke: Schema.Literal("archive"),
   format: Schema.Literal(2),
-  /** Random; of this archive. */
+  /** Random id of the archive. */
   id: Schema.String,
   /** Version of the program that wrote it. */
   version: Schema.String,
@@ -52,12 +52,12 @@ export type Part = typeof Part.Type
 
 const Manifest = Schema.Struct({
   ...Header.fields,
-  /** Each after those it refers to. */
+  /** In an order in which each table comes after those it refers to. */
   tables: Schema.Array(TableShape),
   parts: Schema.Array(Part),
-  /** A list of refs, one a line. */
+  /** A file with one reference a line. */
   originals: Schema.Struct({ count: Schema.Int, ...File }),
-  /** Of a tenant: its jobs, and the events of its channels that were processed, one a line. */
+  /** For one tenant: its jobs, and the processed events of its channels, one a line. */
   jobs: Schema.optionalWith(Schema.Struct(File), { exact: true }),
   events: Schema.optionalWith(Schema.Struct(File), { exact: true })
 })
@@ -76,7 +76,7 @@ const journalName = "unfinished.jsonl"
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex")
 
-const isThere = (file: string) => fs.existsSync(file)
+const exists = (file: string) => fs.existsSync(file)
 
 /** True for a folder; conversations to import are in a file. */
 export const isArchive = (place: string): boolean =>
@@ -85,13 +85,13 @@ export const isArchive = (place: string): boolean =>
 /** Parts that an interrupted export has finished, by table and the beginning of their range. */
 export type Finished = ReadonlyMap<string, Part>
 
-export const placeOf = ({ after, table }: Pick<Part, "table" | "after">): string =>
+export const partKey = ({ after, table }: Pick<Part, "table" | "after">): string =>
   JSON.stringify([table, after])
 
 /** A header before the archive has its id. */
 export type NewHeader = Omit<Header, "id">
 
-const sameHeader = (one: NewHeader, other: NewHeader) =>
+const isSameExport = (one: NewHeader, other: NewHeader) =>
   JSON.stringify([one.migrations, one.keys, one.secret !== undefined, one.tenant?.id]) ===
   JSON.stringify([other.migrations, other.keys, other.secret !== undefined, other.tenant?.id])
 
@@ -102,19 +102,19 @@ const readJournal = (folder: string, given: NewHeader) =>
       fs.promises.readFile(file, "utf8")
     )).split("\n")
     const begun = yield* Effect.mapError(Schema.decode(headerLine)(first), () => damaged(file))
-    if (!sameHeader(begun, given)) {
+    if (!isSameExport(begun, given)) {
       return yield* new ArchiveError({
         message: `${folder} has an export that was begun with other options, secrets or migrations. Choose another folder.`
       })
     }
-    // Of a line that was cut off the part is written again.
+    // If a line was cut off, its part is written again.
     const parts = lines.flatMap((line) =>
       Either.match(Schema.decodeEither(partLine)(line), {
         onLeft: () => [],
-        onRight: (part) => (isThere(path.join(folder, part.file)) ? [part] : [])
+        onRight: (part) => (exists(path.join(folder, part.file)) ? [part] : [])
       })
     )
-    return { header: begun, finished: new Map(parts.map((part) => [placeOf(part), part])) }
+    return { header: begun, finished: new Map(parts.map((part) => [partKey(part), part])) }
   })
 
 /**
@@ -125,12 +125,12 @@ export const begin = (folder: string, given: NewHeader) =>
   Effect.gen(function* () {
     const what = `${folder} cannot be written`
     const journal = path.join(folder, journalName)
-    if (isThere(path.join(folder, manifestName))) {
+    if (exists(path.join(folder, manifestName))) {
       return yield* new ArchiveError({ message: `${folder} already exists. Choose another name.` })
     }
     // A journal that was cut off before its first line counts as new.
     const isNew = (fs.statSync(journal, { throwIfNoEntry: false })?.size ?? 0) === 0
-    if (isNew && !isThere(journal) && isThere(folder)) {
+    if (isNew && !exists(journal) && exists(folder)) {
       const names = yield* attempt(what, () => fs.promises.readdir(folder))
       if (names.length > 0)
         return yield* new ArchiveError({
@@ -138,9 +138,9 @@ export const begin = (folder: string, given: NewHeader) =>
         })
     }
     yield* attempt(what, () => fs.promises.mkdir(folder, { recursive: true, mode: 0o700 }))
-    const fresh = { ...given, id: randomBytes(16).toString("hex") }
+    const newHeader = { ...given, id: randomBytes(16).toString("hex") }
     const { finished, header }: { readonly finished: Finished; readonly header: Header } = isNew
-      ? { finished: new Map(), header: fresh }
+      ? { finished: new Map(), header: newHeader }
       : yield* readJournal(folder, given)
     const handle = yield* Effect.acquireRelease(
       attempt(what, () => fs.promises.open(journal, "a", 0o600)),
@@ -151,13 +151,13 @@ export const begin = (folder: string, given: NewHeader) =>
         await handle.appendFile(line)
         await handle.datasync()
       })
-    // A line that was cut off ends here.
+    // Ends a line that was cut off.
     yield* append(isNew ? `${Schema.encodeSync(headerLine)(header)}\n` : "\n")
     return {
       header,
       finished,
       add: (part: Part) => append(`${Schema.encodeSync(partLine)(part)}\n`),
-      /** The archive is whole from here on. */
+      /** Completes the archive. */
       end: (manifest: Manifest) =>
         attempt(what, async () => {
           const text = encodeManifest(manifest)
@@ -177,9 +177,9 @@ export const begin = (folder: string, given: NewHeader) =>
 const read = (folder: string) =>
   Effect.gen(function* () {
     const file = path.join(folder, manifestName)
-    if (!isThere(file)) {
+    if (!exists(file)) {
       return yield* new ArchiveError({
-        message: isThere(path.join(folder, journalName))
+        message: exists(path.join(folder, journalName))
           ? `The export to ${folder} was interrupted: it is not a whole archive. Export to it again to finish it.`
           : `${folder} is not a whole archive of Spoke.`
       })

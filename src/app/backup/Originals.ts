@@ -23,9 +23,9 @@ const fileOf = (folder: string, ref: ArtifactRef) => {
 const writeFile = (file: string, bytes: Uint8Array) =>
   attempt(`${file} cannot be written`, async () => {
     await fs.promises.mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
-    const fresh = `${file}.${process.pid}.partial`
-    await fs.promises.writeFile(fresh, bytes, { mode: 0o600, flush: true })
-    await fs.promises.rename(fresh, file)
+    const partial = `${file}.${process.pid}.partial`
+    await fs.promises.writeFile(partial, bytes, { mode: 0o600, flush: true })
+    await fs.promises.rename(partial, file)
   })
 
 /** False when the original was removed meanwhile. */
@@ -65,7 +65,7 @@ export const saveAll = (folder: string, tenantId: string | null) =>
   })
 
 /** The originals that an archive lists. */
-export const listedOriginals = (folder: string) =>
+export const listOriginals = (folder: string) =>
   read(path.join(folder, listName)).pipe(
     Stream.flattenIterables,
     Stream.mapEffect((line) =>
@@ -89,7 +89,7 @@ export const restoreAll = (folder: string) =>
     const artifacts = yield* ArtifactStore
     return yield* Stream.runCount(
       Stream.mapEffect(
-        listedOriginals(folder),
+        listOriginals(folder),
         (ref) => Effect.flatMap(load(folder, ref), (bytes) => artifacts.put(bytes)),
         { concurrency: maxConcurrentOriginals }
       )

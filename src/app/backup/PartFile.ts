@@ -38,14 +38,14 @@ type Take = (lines: ReadonlyArray<string>) => Effect.Effect<void, ArchiveError>
 const openFile = (file: string) =>
   Effect.gen(function* () {
     const what = `${file} cannot be written`
-    const fresh = `${file}.${process.pid}.partial`
+    const partial = `${file}.${process.pid}.partial`
     yield* attempt(what, () => fs.promises.mkdir(path.dirname(file), { recursive: true, mode: 0o700 }))
     const out = yield* Effect.acquireRelease(
-      Effect.sync(() => fs.createWriteStream(fresh, { flags: "w", mode: 0o600, flush: true })),
+      Effect.sync(() => fs.createWriteStream(partial, { flags: "w", mode: 0o600, flush: true })),
       (stream) =>
         Effect.promise(async () => {
           stream.destroy()
-          await fs.promises.rm(fresh, { force: true }).catch(() => undefined)
+          await fs.promises.rm(partial, { force: true }).catch(() => undefined)
         })
     )
     const zip = createGzip()
@@ -86,14 +86,14 @@ const openFile = (file: string) =>
       )
       zip.end()
       await done
-      await fs.promises.rename(fresh, file)
+      await fs.promises.rename(partial, file)
       await sync(path.dirname(file))
       return { bytes, sha256: hash.digest("hex") }
     })
     return { write, end }
   })
 
-/** Writes the lines that `fill` passes on, and replaces an earlier file. Without an end of `fill` there is no file. */
+/** Writes the lines that `fill` passes on, and replaces an earlier file. If `fill` fails, nothing is replaced. */
 export const write = <A, E, R>(file: string, fill: (take: Take) => Effect.Effect<A, E, R>) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -113,20 +113,20 @@ async function* linesOf(file: string): AsyncGenerator<ReadonlyArray<string>> {
   source.on("error", (cause) => text.destroy(cause))
   source.pipe(text)
   let rest: Array<Buffer> = []
-  let held = 0
+  let heldBytes = 0
   try {
     for await (const chunk of Readable.from(text)) {
       if (!Buffer.isBuffer(chunk)) continue
       const last = chunk.lastIndexOf(10)
       if (last < 0) {
         rest.push(chunk)
-        held += chunk.length
-        if (held > maxLineBytes) throw new Error("A line is too long.")
+        heldBytes += chunk.length
+        if (heldBytes > maxLineBytes) throw new Error("A line is too long.")
         continue
       }
       const whole = Buffer.concat([...rest, chunk.subarray(0, last)]).toString("utf8")
       rest = [chunk.subarray(last + 1)]
-      held = chunk.length - last
+      heldBytes = chunk.length - last
       yield whole.split("\n")
     }
     if (Buffer.concat(rest).length > 0) throw new Error("The last line has no end.")

@@ -10,7 +10,7 @@ import { type Table, withoutSealed } from "../../store/archive/Tables.ts"
 import * as Manifest from "./Manifest.ts"
 import * as PartFile from "./PartFile.ts"
 
-/** Rows of a part. Fewer make more files, more are repeated after an interruption. */
+/** Rows of a part. Smaller parts make more files; of larger ones more rows are repeated after an interruption. */
 export const rowsPerPart = 20_000
 
 /** A part to be written, and the finished part of an earlier try, if there is one. */
@@ -32,7 +32,7 @@ export interface Work {
   readonly rowsPerPart: number
 }
 
-/** Names of files by table: `chunks-000001`. */
+/** Makes file names by table: `chunks-000001`. */
 const makeNames = (finished: Manifest.Finished) => {
   const last = new Map<string, number>()
   for (const { file, table } of finished.values()) {
@@ -51,21 +51,21 @@ const makeNames = (finished: Manifest.Finished) => {
  * part keeps its range, so that parts never overlap.
  */
 const makePlan = ({ finished, rowsPerPart: rows, tables, tenantId }: Work) =>
-  Effect.map(Effect.makeSemaphore(1), (turns) => {
+  Effect.map(Effect.makeSemaphore(1), (oneAtATime) => {
     let place = 0
     let after: RowKey | null = null
     const next = Effect.gen(function* () {
       const table = tables[place]
       if (table === undefined) return null
-      const known = finished.get(Manifest.placeOf({ table: table.table, after }))
-      const begin: RowTexts.Range = { tenantId, after, upTo: null }
-      const upTo = known === undefined ? yield* RowTexts.boundary(table, begin, rows) : known.upTo
-      const planned: PlannedPart = { table, range: { ...begin, upTo }, finished: known }
+      const finishedPart = finished.get(Manifest.partKey({ table: table.table, after }))
+      const rest: RowTexts.Range = { tenantId, after, upTo: null }
+      const upTo = finishedPart === undefined ? yield* RowTexts.boundary(table, rest, rows) : finishedPart.upTo
+      const planned: PlannedPart = { table, range: { ...rest, upTo }, finished: finishedPart }
       after = upTo
       if (upTo === null) place += 1
       return planned
     })
-    return turns.withPermits(1)(next)
+    return oneAtATime.withPermits(1)(next)
   })
 
 /** Writes parts until there are no more. Run it once for each stream, each time in a transaction of its own. */
@@ -73,19 +73,19 @@ export const make = (work: Work) =>
   Effect.gen(function* () {
     const next = yield* makePlan(work)
     const nameOf = makeNames(work.finished)
-    const alone = yield* Effect.makeSemaphore(1)
+    const journalLock = yield* Effect.makeSemaphore(1)
     const parts = new Map<string, Manifest.Part>()
 
     const isSealed = ({ sealed }: Table) => work.reseal !== null && sealed.some((purpose) => purpose !== null)
     /** The table as its rows are hashed. */
-    const hashed = (table: Table) => (isSealed(table) ? withoutSealed(table) : table)
+    const asHashed = (table: Table) => (isSealed(table) ? withoutSealed(table) : table)
 
     const isCurrent = ({ finished, range, table }: PlannedPart) =>
       Effect.gen(function* () {
         // A secret may have changed in a row that is the same without it.
         if (finished === undefined || isSealed(table)) return false
-        const { hash, rows } = yield* RowTexts.digestOfRange(hashed(table), range)
-        // An interrupted export may have replaced the file, and not noted it.
+        const { hash, rows } = yield* RowTexts.digestOfRange(asHashed(table), range)
+        // An interrupted export may have replaced the file before it recorded the part.
         return (
           rows === finished.rows &&
           hash === finished.hash &&
@@ -96,24 +96,24 @@ export const make = (work: Work) =>
     const writePart = ({ finished, range, table }: PlannedPart) =>
       Effect.gen(function* () {
         const file = finished?.file ?? nameOf(table.table)
-        const seen = RowTexts.makeDigester()
+        const digester = RowTexts.makeDigester()
         const { bytes, sha256 } = yield* PartFile.write(path.join(work.folder, file), (take) =>
           RowTexts.readRange(table, range, (rows) =>
             Effect.gen(function* () {
-              if (!isSealed(table)) seen.add(rows)
+              if (!isSealed(table)) digester.add(rows)
               yield* take(work.reseal === null ? rows : yield* work.reseal(table, rows))
             })
           )
         )
-        // Such tables are small.
-        const digest = isSealed(table) ? yield* RowTexts.digestOfRange(hashed(table), range) : seen.digest()
+        // Tables with sealed columns are small.
+        const digest = isSealed(table) ? yield* RowTexts.digestOfRange(asHashed(table), range) : digester.digest()
         const { after, upTo } = range
         const part: Manifest.Part = { table: table.table, after, upTo, ...digest, file, bytes, sha256 }
-        yield* alone.withPermits(1)(work.add(part))
+        yield* journalLock.withPermits(1)(work.add(part))
         return part
       })
 
-    const stream = Effect.gen(function* () {
+    const writeParts = Effect.gen(function* () {
       for (;;) {
         const planned = yield* next
         if (planned === null) return
@@ -121,8 +121,8 @@ export const make = (work: Work) =>
           (yield* isCurrent(planned)) && planned.finished !== undefined
             ? planned.finished
             : yield* writePart(planned)
-        parts.set(Manifest.placeOf(part), part)
+        parts.set(Manifest.partKey(part), part)
       }
     })
-    return { stream, parts }
+    return { writeParts, parts }
   })

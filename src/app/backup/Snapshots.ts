@@ -47,7 +47,7 @@ const attempt = <A>(what: string, run: () => Promise<A>) =>
   })
 
 /** Copies a folder without uploads that are being written. Files may be removed meanwhile: the copy then goes on. */
-const copied = (from: string, to: string) =>
+const copyFolder = (from: string, to: string) =>
   attempt(`Copying ${from}`, () =>
     fs.cp(from, to, {
       recursive: true,
@@ -61,7 +61,7 @@ const copied = (from: string, to: string) =>
 const maxConcurrentSyncs = 16
 
 /** Makes everything in a folder durable. Otherwise a power failure could leave a copy of empty files. */
-const synced = (folder: string) =>
+const syncFolder = (folder: string) =>
   Effect.gen(function* () {
     const names = yield* attempt(`Reading ${folder}`, () => fs.readdir(folder, { recursive: true }))
     yield* Effect.forEach(
@@ -71,7 +71,7 @@ const synced = (folder: string) =>
     )
   })
 
-const isThere = (file: string) =>
+const exists = (file: string) =>
   Effect.promise(() =>
     fs.access(file).then(
       () => true,
@@ -80,14 +80,14 @@ const isThere = (file: string) =>
   )
 
 /** Times of the copies in `folder`, oldest first. */
-const listedSnapshots = (folder: string) =>
+const listSnapshots = (folder: string) =>
   attempt(`Reading ${folder}`, async () => {
     await fs.mkdir(folder, { recursive: true, mode: 0o700 })
     return (await fs.readdir(folder)).filter((name) => snapshotName.test(name)).toSorted()
   })
 
 /** Removes incomplete copies of a process that died. */
-const withoutPartial = (folder: string) =>
+const removePartial = (folder: string) =>
   attempt(`Tidying ${folder}`, async () => {
     for (const name of await fs.readdir(folder)) {
       if (name.endsWith(".partial")) await fs.rm(path.join(folder, name), { recursive: true })
@@ -108,8 +108,8 @@ export const take = Effect.fn("Snapshots.take")(function* (
   { folder, kept }: { readonly folder: string; readonly kept: number }
 ) {
   const sql = yield* SqlClient.SqlClient
-  const before = yield* listedSnapshots(folder)
-  yield* withoutPartial(folder)
+  const before = yield* listSnapshots(folder)
+  yield* removePartial(folder)
   const target = path.join(folder, nameOf(yield* DateTime.now))
   const partial = `${target}.partial`
   const began = yield* monotonicMillis
@@ -117,18 +117,18 @@ export const take = Effect.fn("Snapshots.take")(function* (
     yield* attempt(`Making ${partial}`, () => fs.mkdir(partial, { mode: 0o700 }))
     // The transaction holds the only connection, so no other statement can write.
     yield* sql.withTransaction(
-      Effect.zipRight(sql`checkpoint`, copied(path.join(dataDir, "database"), path.join(partial, "database")))
+      Effect.zipRight(sql`checkpoint`, copyFolder(path.join(dataDir, "database"), path.join(partial, "database")))
     )
-    const held = (yield* monotonicMillis) - began
+    const heldMillis = (yield* monotonicMillis) - began
     for (const name of extraFiles) {
       const from = path.join(dataDir, name)
-      if (yield* isThere(from)) yield* copied(from, path.join(partial, name))
+      if (yield* exists(from)) yield* copyFolder(from, path.join(partial, name))
     }
-    yield* synced(partial)
+    yield* syncFolder(partial)
     yield* attempt(`Naming ${target}`, () => fs.rename(partial, target))
     // Before older copies are removed.
     yield* attempt(`Syncing ${folder}`, () => sync(folder))
-    yield* Effect.logInfo("A snapshot was written", { target, statementsWaitedMillis: Math.round(held) })
+    yield* Effect.logInfo("A snapshot was written", { target, statementsWaitedMillis: Math.round(heldMillis) })
   }).pipe(Effect.onExit(() => Effect.promise(() => fs.rm(partial, { recursive: true, force: true }))))
   for (const name of before.slice(0, Math.max(0, before.length + 1 - kept))) {
     yield* attempt(`Removing ${name}`, () => fs.rm(path.join(folder, name), { recursive: true }))
@@ -139,14 +139,14 @@ export const take = Effect.fn("Snapshots.take")(function* (
 /** Time until the next copy is due, by the newest one. */
 const timeUntilDue = (folder: string, every: Duration.Duration) =>
   Effect.gen(function* () {
-    const newest = Option.flatMap(Option.fromNullable((yield* listedSnapshots(folder)).at(-1)), timeOf)
+    const newest = Option.flatMap(Option.fromNullable((yield* listSnapshots(folder)).at(-1)), timeOf)
     if (Option.isNone(newest)) return Duration.zero
     const elapsed = DateTime.distance(newest.value, yield* DateTime.now)
     return Duration.millis(Math.max(0, Duration.toMillis(every) - Math.max(0, elapsed)))
   })
 
 /** Makes copies until the scope closes, if the settings ask for them. */
-export const keep = ({ dataDir, database, snapshots }: Settings) => {
+export const schedule = ({ dataDir, database, snapshots }: Settings) => {
   if (snapshots === null || database !== null) return Effect.void
   const next = Effect.gen(function* () {
     const wait = yield* timeUntilDue(snapshots.folder, snapshots.every)

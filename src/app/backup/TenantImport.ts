@@ -45,7 +45,7 @@ const jobsPerRequest = 100
 /** Originals in memory at a time. */
 const maxConcurrentOriginals = 4
 
-const mustHaveTenant = ({ tenant }: Manifest.Manifest, folder: string) =>
+const tenantOfArchive = ({ tenant }: Manifest.Manifest, folder: string) =>
   tenant === undefined
     ? new ArchiveError({
         message: `${folder} has a whole store. Import it into an empty database with spoke import ${folder}.`
@@ -53,7 +53,7 @@ const mustHaveTenant = ({ tenant }: Manifest.Manifest, folder: string) =>
     : Effect.succeed(tenant)
 
 /** Fails unless the secrets of the archive can be opened. */
-const mustOpen = (
+const checkSecrets = (
   settings: Settings,
   { keys, tenant }: Manifest.Manifest,
   sealKey: Redacted.Redacted | null
@@ -76,14 +76,14 @@ const mustOpen = (
     })
   })
 
-const sameTables = ({ tables }: Manifest.Manifest) =>
+const matchTables = ({ tables }: Manifest.Manifest) =>
   Effect.gen(function* () {
-    const known = yield* Tables.ofTenants
-    return yield* Effect.forEach(tables, (shape) => Tables.matching(known, shape))
+    const tenantTables = yield* Tables.ofTenants
+    return yield* Effect.forEach(tables, (shape) => Tables.matching(tenantTables, shape))
   })
 
 const sendOriginals = (side: Side, folder: string) =>
-  Originals.listedOriginals(folder).pipe(
+  Originals.listOriginals(folder).pipe(
     Stream.grouped(jobsPerRequest),
     Stream.mapEffect((refs) => side.ask(new Wire.MissingOriginals({ refs: Array.from(refs) }))),
     Stream.flatMap(({ refs }) => Stream.fromIterable(refs)),
@@ -110,7 +110,7 @@ const writePart = (
   )
 
 /** Fails unless the tenant has as many rows as the parts, and the same. */
-const sameRows = (tenantId: TenantId, table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
+const verifyRows = (tenantId: TenantId, table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const expected = RowTexts.sumOfDigests(parts)
@@ -125,7 +125,7 @@ const sameRows = (tenantId: TenantId, table: Tables.Table, parts: ReadonlyArray<
     })
   })
 
-const lists = (side: Side, driver: string, folder: string, { events, jobs }: Manifest.Manifest) => {
+const writeLists = (side: Side, driver: string, folder: string, { events, jobs }: Manifest.Manifest) => {
   const sendEach = <A, E>(
     file: { readonly file: string } | undefined,
     write: (values: ReadonlyArray<unknown>) => Effect.Effect<A, E>
@@ -166,7 +166,7 @@ const discardMove = (side: Side, driver: string) =>
  * Fails if tenants are served from a database whose schema is older. Only who operates it knows when it may be locked,
  * and whether running servers know the newer schema.
  */
-const mustNotMigrateOthers = Effect.gen(function* () {
+const refusePendingMigrations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [made] = yield* sql<{ readonly tables: boolean }>`select to_regclass('tenants') is not null as tables`
   if (made?.tables !== true) return
@@ -181,10 +181,10 @@ const mustNotMigrateOthers = Effect.gen(function* () {
   })
 })
 
-/** Runs `work` on the installation's database, for a tenant of an archive. */
+/** Runs `work` on the installation's migrated database, which may have other tenants. */
 const withInstallation = <A, E, R>(settings: Settings, streams: number, work: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
-    yield* mustNotMigrateOthers
+    yield* refusePendingMigrations
     yield* migrate(Package.migrations)
     yield* chooseVector(settings)
     return yield* Effect.provide(work, TenantStore.layer(settings))
@@ -198,18 +198,18 @@ const withInstallation = <A, E, R>(settings: Settings, streams: number, work: Ef
 export const importTenant = Effect.fn("Backup.importTenant")(function* (
   settings: Settings,
   folder: string,
-  { sealKey, streams: asked }: ImportOptions
+  { sealKey, streams: wantedStreams }: ImportOptions
 ) {
   const manifest = yield* Manifest.readWhole(folder)
-  const { id } = yield* mustHaveTenant(manifest, folder)
-  const streams = ArchivedStore.isEmbedded(settings) ? 1 : asked
+  const { id } = yield* tenantOfArchive(manifest, folder)
+  const streams = ArchivedStore.isEmbedded(settings) ? 1 : wantedStreams
   return yield* withInstallation(
     settings,
     streams,
     Effect.gen(function* () {
-      yield* ArchivedStore.sameMigrations(manifest)
-      yield* mustOpen(settings, manifest, sealKey)
-      const tables = yield* sameTables(manifest)
+      yield* ArchivedStore.checkMigrations(manifest)
+      yield* checkSecrets(settings, manifest, sealKey)
+      const tables = yield* matchTables(manifest)
       const side = yield* localSide("database", id)
       const driver = randomBytes(24).toString("base64url")
       const { state } = yield* side.ask(
@@ -217,24 +217,24 @@ export const importTenant = Effect.fn("Backup.importTenant")(function* (
       )
       const writeTables = Effect.gen(function* () {
         yield* sendOriginals(side, folder)
-        const arrived = new Set((yield* side.ask(new Wire.Parts())).parts.map(Manifest.placeOf))
+        const arrived = new Set((yield* side.ask(new Wire.Parts())).parts.map(Manifest.partKey))
         let rows = 0
         for (const table of tables) {
           const parts = manifest.parts.filter((part) => part.table === table.table)
           yield* Effect.forEach(
-            parts.filter((part) => !arrived.has(Manifest.placeOf(part))),
+            parts.filter((part) => !arrived.has(Manifest.partKey(part))),
             (part) => writePart(side, driver, folder, part, sealKey),
             { concurrency: streams, discard: true }
           )
-          const count = yield* sameRows(id, table, parts)
+          const count = yield* verifyRows(id, table, parts)
           yield* ArchivedStore.reportCount(table.table, count)
           rows += count
         }
-        yield* lists(side, driver, folder, manifest)
+        yield* writeLists(side, driver, folder, manifest)
         yield* side.ask(new Wire.Serve({ driver, handovers: 1 }))
         return rows
       })
-      // A command that was killed behind the decision has everything stored.
+      // An earlier command that was killed after this point has stored everything.
       const rows = state === "serving" ? 0 : yield* writeTables
       yield* side.ask(new Wire.Forget({ driver }))
       const totals: ArchivedStore.Totals = { rows, originals: manifest.originals.count, missing: 0 }
@@ -266,7 +266,7 @@ export const discardImport = Effect.fn("Backup.discardImport")(function* (
   folder: string
 ) {
   const manifest = yield* Manifest.readWhole(folder)
-  const { id } = yield* mustHaveTenant(manifest, folder)
+  const { id } = yield* tenantOfArchive(manifest, folder)
   yield* withInstallation(
     settings,
     1,

@@ -15,23 +15,23 @@ export const command = (name: string, description: string, ...examples: Readonly
     .showHelpAfterError(`See spoke ${name} --help.`)
     .addHelpText("after", `\nExamples:\n${examples.map((line) => `  ${line}`).join("\n")}`)
 
-const number =
-  (isRight: (value: number) => boolean, words: string) =>
+const parseNumber =
+  (isValid: (value: number) => boolean, expected: string) =>
   (text: string): number => {
     const value = Number(text)
-    if (text.trim() === "" || !isRight(value)) throw new InvalidArgumentError(`It takes ${words}.`)
+    if (text.trim() === "" || !isValid(value)) throw new InvalidArgumentError(`It takes ${expected}.`)
     return value
   }
 
 /** Parses an integer from `min` to `max`. */
 export const wholeNumber = (min: number, max: number) =>
-  number(
+  parseNumber(
     (value) => Number.isInteger(value) && value >= min && value <= max,
     `a whole number from ${min} to ${max}`
   )
 
 /** Parses a number from 0 to 1. */
-export const share = number((value) => value >= 0 && value <= 1, "a number from 0 to 1")
+export const share = parseNumber((value) => value >= 0 && value <= 1, "a number from 0 to 1")
 
 /** Parses one of a list of words. */
 export const oneOf =

@@ -6,7 +6,7 @@ import * as Stream from "effect/Stream"
 import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import * as Output from "./Output.ts"
-import { explain } from "./Signals.ts"
+import { noteIfInterrupted } from "./Signals.ts"
 
 const Frame = Schema.parseJson(
   Schema.Union(
@@ -31,7 +31,7 @@ type Frame = typeof Frame.Type
 const show = (frame: Frame) => {
   if ("delta" in frame) return Output.write(frame.delta)
   if ("errorText" in frame)
-    return new Connection.CommandFailed({ message: Connection.explained(frame.errorText) })
+    return new Connection.CommandFailed({ message: Connection.errorText(frame.errorText) })
   if (!("data" in frame)) return Effect.void
   const { citations, conversationId } = frame.data.result
   const lines = citations.map(({ index, title, url }) => `  [${index}] ${title}  ${url}`)
@@ -42,7 +42,7 @@ const show = (frame: Frame) => {
 const post = (path: string, body: unknown) =>
   HttpClientRequest.post(path).pipe(HttpClientRequest.bodyUnsafeJson(body))
 
-const unsettled = (runId: string | undefined) =>
+const runHint = (runId: string | undefined) =>
   runId === undefined ? "" : ` Its run is ${runId}: GET /v1/agent-runs/${runId} shows how it ended.`
 
 interface Flags extends Connection.Flags {
@@ -56,7 +56,7 @@ const ask = (message: string, { conversation, json, ...flags }: Flags) =>
     const body = { message, ...(conversation === undefined ? {} : { conversationId: conversation }) }
     if (json === true) return yield* Output.asJson(yield* call(Schema.Unknown, post("/chat", body)))
     const response = yield* send(post("/chat/stream", body))
-    const run = unsettled(response.headers["x-run-id"])
+    const run = runHint(response.headers["x-run-id"])
     const done = yield* response.stream.pipe(
       Stream.decodeText(),
       Stream.splitLines,
@@ -68,7 +68,7 @@ const ask = (message: string, { conversation, json, ...flags }: Flags) =>
         ParseError: () => new Connection.CommandFailed({ message: "The stream has an unexpected form." }),
         ResponseError: () => Effect.succeed(false)
       }),
-      Effect.onInterrupt(() => explain(`The turn is answered and stored nevertheless.${run}`))
+      Effect.onInterrupt(() => noteIfInterrupted(`The turn is answered and stored nevertheless.${run}`))
     )
     if (!done) {
       return yield* new Connection.CommandFailed({

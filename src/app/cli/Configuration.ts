@@ -63,7 +63,7 @@ const valueOf = (value: unknown): string => {
 const signs = { create: "+", update: "~", delete: "-" } as const
 const verbs = { create: "is created", update: "is changed", delete: "is deleted" } as const
 
-const block = ({ action, agent, fields, meaning }: AgentChange): string =>
+const changeText = ({ action, agent, fields, meaning }: AgentChange): string =>
   [
     `${signs[action]} ${agent} ${verbs[action]}`,
     ...fields.map(({ after, before, field }) =>
@@ -82,7 +82,7 @@ const summary = ({ changes }: Plan): string => {
 const textOf = (plan: Plan, gates: ReadonlyArray<Gates.Gate>): string =>
   plan.changes.length === 0
     ? "Nothing would change."
-    : [...plan.changes.map(block), ...gates.map(Gates.words)].join("\n")
+    : [...plan.changes.map(changeText), ...gates.map(Gates.gateText)].join("\n")
 
 const show = (plan: Plan, gates: ReadonlyArray<Gates.Gate>, json: true | undefined) =>
   json === true ? Output.asJson({ ...plan, gates }) : Output.line(textOf(plan, gates))
@@ -103,7 +103,7 @@ const plan = (file: string, { allowRegression, cases, json, prune, ...flags }: P
     const gates =
       cases === false ? [] : yield* Gates.measure(flags, config, planned, allowRegression === true)
     yield* show(planned, gates, json)
-    if (allowRegression !== true) yield* Gates.refuse(gates)
+    if (allowRegression !== true) yield* Gates.failIfWorse(gates)
     if (planned.changes.length > 0) {
       return yield* new CommandFailed({ message: summary(planned), exitCode: 2 })
     }
@@ -120,22 +120,22 @@ const askToConfirm = Effect.gen(function* () {
 })
 
 /** Shows the plan, asks for confirmation, and applies exactly that plan. */
-const carryOut = Effect.fn("Configuration.carryOut")(function* (
+const applyPlan = Effect.fn("Configuration.carryOut")(function* (
   { allowRegression, json, yes, ...flags }: DestroyFlags & GateFlags,
-  wanted: { readonly config: unknown; readonly destroy?: true }
+  wantedState: { readonly config: unknown; readonly destroy?: true }
 ) {
-  const planned = yield* send(flags, { ...wanted, dryRun: true })
+  const planned = yield* send(flags, { ...wantedState, dryRun: true })
   if (planned.changes.length === 0) {
     yield* show(planned, [], json)
     return planned
   }
   const gates =
-    wanted.destroy === true
+    wantedState.destroy === true
       ? []
-      : yield* Gates.measure(flags, wanted.config, planned, allowRegression === true)
+      : yield* Gates.measure(flags, wantedState.config, planned, allowRegression === true)
   if (allowRegression !== true && gates.some(Gates.isWorse)) {
     yield* show(planned, gates, json)
-    yield* Gates.refuse(gates)
+    yield* Gates.failIfWorse(gates)
   }
   if (yes !== true) {
     // With --json, standard output has the JSON alone.
@@ -143,13 +143,13 @@ const carryOut = Effect.fn("Configuration.carryOut")(function* (
     yield* askToConfirm
   }
   const force = allowRegression === true ? { force: true } : {}
-  const done = yield* send(flags, { ...wanted, ...force, revision: planned.revision })
+  const done = yield* send(flags, { ...wantedState, ...force, revision: planned.revision })
   yield* show(done, gates, json)
   yield* Output.note(`Applied: ${summary(done)}`)
   return done
 })
 
-const Listed = Schema.Struct({
+const SourcesPage = Schema.Struct({
   sources: Schema.Array(
     Schema.Struct({
       name: Schema.String,
@@ -168,7 +168,7 @@ const maxWait = Duration.minutes(30)
 
 const sourcesOf = Effect.fn("Configuration.sourcesOf")(function* (flags: ManageFlags, agentId: string) {
   const server = yield* manage(flags)
-  const pages = yield* Stream.runCollect(server.pages(Listed, "/sources", { agentId }))
+  const pages = yield* Stream.runCollect(server.pages(SourcesPage, "/sources", { agentId }))
   return Array.from(pages).flatMap(({ sources }) => sources)
 })
 
@@ -190,10 +190,10 @@ const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
     return { sources, ended }
   })
   const pollSources = Effect.gen(function* () {
-    for (let told = -1; ; yield* Effect.sleep(pollInterval)) {
+    for (let reportedCount = -1; ; yield* Effect.sleep(pollInterval)) {
       const { ended, sources } = yield* listSources
-      if (ended.length !== told) yield* Output.note(`${ended.length} of ${sources.length} sources are read.`)
-      told = ended.length
+      if (ended.length !== reportedCount) yield* Output.note(`${ended.length} of ${sources.length} sources are read.`)
+      reportedCount = ended.length
       if (ended.length === sources.length) return sources
     }
   })
@@ -210,19 +210,19 @@ const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
 
 const apply = (file: string, { prune, wait, ...flags }: ApplyFlags) =>
   Effect.gen(function* () {
-    const wanted = { config: yield* load(file), prune: prune === true }
-    const done = yield* carryOut(flags, wanted)
+    const wantedState = { config: yield* load(file), prune: prune === true }
+    const done = yield* applyPlan(flags, wantedState)
     if (wait === true) yield* waitForSources(flags, done)
   })
 
 const destroy = (file: string, flags: DestroyFlags) =>
   Effect.gen(function* () {
-    yield* carryOut(flags, { config: yield* load(file), destroy: true })
+    yield* applyPlan(flags, { config: yield* load(file), destroy: true })
   })
 
-const fileWords = "JSON, YAML or a module (.mjs, .ts): the agents by name"
-const allowWords = "apply even if significantly fewer test cases pass than now, or not all can be asked"
-const pruneWords = "delete the agents that the file does not name"
+const fileHelp = "JSON, YAML or a module (.mjs, .ts): the agents by name"
+const allowRegressionHelp = "apply even if significantly fewer test cases pass than now, or not all can be asked"
+const pruneHelp = "delete the agents that the file does not name"
 
 export const pullCommand = (run: Arguments.Run) =>
   Arguments.command(
@@ -244,9 +244,9 @@ export const planCommand = (run: Arguments.Run) =>
     "spoke plan agents.json",
     "spoke plan agents.json --json | jq .changes"
   )
-    .argument("<file>", fileWords)
-    .option("--prune", pruneWords)
-    .option("--allow-regression", allowWords)
+    .argument("<file>", fileHelp)
+    .option("--prune", pruneHelp)
+    .option("--allow-regression", allowRegressionHelp)
     .option("--no-cases", "do not run the test cases of agents whose settings would change")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
@@ -261,10 +261,10 @@ export const applyCommand = (run: Arguments.Run) =>
     "spoke apply agents.json",
     "spoke apply agents.yaml --yes --wait"
   )
-    .argument("<file>", fileWords)
+    .argument("<file>", fileHelp)
     .option("--yes", "do not ask")
-    .option("--prune", pruneWords)
-    .option("--allow-regression", allowWords)
+    .option("--prune", pruneHelp)
+    .option("--allow-regression", allowRegressionHelp)
     .option("--wait", "wait until the sources are read; the token needs the scope sources:read")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
@@ -278,7 +278,7 @@ export const destroyCommand = (run: Arguments.Run) =>
     "Delete the agents that the file names, with their sources, keys and conversations. Asks for confirmation.",
     "spoke destroy agents.json"
   )
-    .argument("<file>", fileWords)
+    .argument("<file>", fileHelp)
     .option("--yes", "do not ask")
     .addOption(Arguments.json)
     .addOption(Arguments.url)

@@ -12,7 +12,7 @@ import { MiB } from "../../domain/Bytes.ts"
 
 const failed = (message: string) => new CommandFailed({ message })
 
-const reason = (cause: unknown) => (isError(cause) ? `: ${cause.message}` : "")
+const causeText = (cause: unknown) => (isError(cause) ? `: ${cause.message}` : "")
 
 /** Maximum bytes of the file, and of one that it refers to. */
 const maxFileBytes = 64 * MiB
@@ -23,7 +23,7 @@ const json = (file: string) =>
   Effect.flatMap(readText(file), (text) =>
     Effect.try({
       try: (): unknown => JSON.parse(text),
-      catch: (cause) => failed(`${file} is not valid JSON${reason(cause)}.`)
+      catch: (cause) => failed(`${file} is not valid JSON${causeText(cause)}.`)
     })
   )
 
@@ -31,7 +31,7 @@ const yaml = (file: string) =>
   Effect.flatMap(readText(file), (text) =>
     Effect.tryPromise({
       try: async (): Promise<unknown> => (await import("./Yaml.ts")).parseYaml(text),
-      catch: (cause) => failed(`${file} is not valid YAML${reason(cause)}.`)
+      catch: (cause) => failed(`${file} is not valid YAML${causeText(cause)}.`)
     })
   )
 
@@ -42,7 +42,7 @@ const module = (file: string) =>
       const loaded: unknown = await import(pathToFileURL(file).href)
       return Predicate.hasProperty(loaded, "default") ? loaded.default : undefined
     },
-    catch: (cause) => failed(`${file} cannot be loaded${reason(cause)}.`)
+    catch: (cause) => failed(`${file} cannot be loaded${causeText(cause)}.`)
   })
 
 const typeScript = (file: string) =>
@@ -85,24 +85,24 @@ const resolveAt = (
   )
 }
 
-const isReference = (value: unknown, kind: "file" | "env") =>
+const referenceOf = (value: unknown, kind: "file" | "env") =>
   Predicate.isRecord(value) && Object.keys(value).length === 1 && typeof value[kind] === "string"
     ? value[kind]
     : undefined
 
 /** Resolves `{"file": "prompt.md"}`, relative to the configuration file. */
-const textOf =
+const resolveText =
   (folder: string): Resolve =>
   (value) => {
-    const file = isReference(value, "file")
+    const file = referenceOf(value, "file")
     return file === undefined ? Effect.succeed(value) : readText(path.resolve(folder, file))
   }
 
 /** Resolves `{"env": "NAME"}` or `{"file": "secret.txt"}`. A secret is never written in the configuration file. */
-const secretOf =
+const resolveSecret =
   (folder: string): Resolve =>
   (value, place) => {
-    const variable = isReference(value, "env")
+    const variable = referenceOf(value, "env")
     if (variable !== undefined) {
       return Effect.filterOrFail(
         Effect.map(environment, (variables) => variables[variable] ?? ""),
@@ -110,19 +110,19 @@ const secretOf =
         () => failed(`${place}: ${variable} is not set.`)
       )
     }
-    const file = isReference(value, "file")
+    const file = referenceOf(value, "file")
     if (file === undefined) {
       return failed(`${place}: a secret is named by reference, {"env": "NAME"} or {"file": "secret.txt"}.`)
     }
     return Effect.map(readText(path.resolve(folder, file)), (text) => text.trim())
   }
 
-const texts = [
+const textPlaces = [
   ["agents", "*", "instructions"],
   ["agents", "*", "greeting"],
   ["agents", "*", "sources", "*", "config", "text"]
 ]
-const secrets = [
+const secretPlaces = [
   ["agents", "*", "remoteTools", "*", "auth", "secret"],
   ["agents", "*", "channels", "*", "accessToken"],
   ["agents", "*", "channels", "*", "secrets", "*"]
@@ -138,7 +138,7 @@ export const load = Effect.fn("ConfigurationFile.load")(function* (file: string)
   }
   const folder = path.dirname(absolute)
   let config: unknown = found
-  for (const place of texts) config = yield* resolveAt(config, place, textOf(folder))
-  for (const place of secrets) config = yield* resolveAt(config, place, secretOf(folder))
+  for (const place of textPlaces) config = yield* resolveAt(config, place, resolveText(folder))
+  for (const place of secretPlaces) config = yield* resolveAt(config, place, resolveSecret(folder))
   return config
 })

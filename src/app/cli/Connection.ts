@@ -47,9 +47,9 @@ const secretIn = (file: string) =>
   )
 
 /** A secret from a file takes precedence over the environment and the command line. */
-export const secretOf = (file: string | undefined, said: Redacted.Redacted | undefined) =>
+export const secretOf = (file: string | undefined, given: Redacted.Redacted | undefined) =>
   file === undefined
-    ? Effect.succeed(Option.filter(Option.fromNullable(said), (secret) => Redacted.value(secret) !== ""))
+    ? Effect.succeed(Option.filter(Option.fromNullable(given), (secret) => Redacted.value(secret) !== ""))
     : Effect.asSome(secretIn(file))
 
 /** Maximum rows of a page. */
@@ -71,7 +71,7 @@ const Failure = Schema.Struct({
 })
 
 /** Advice for an error, by its code. */
-const steps: Readonly<Record<string, string>> = {
+const advice: Readonly<Record<string, string>> = {
   UNAUTHORIZED:
     "Give another key with --key-file or SPOKE_API_KEY, or another token with --token-file or SPOKE_TOKEN; the dashboard makes both.",
   FORBIDDEN: "Give a key that may: the dashboard shows the permissions of each under Keys.",
@@ -85,10 +85,10 @@ const steps: Readonly<Record<string, string>> = {
 }
 
 /** `code` with its description, and with advice if there is any. */
-export const explained = (code: string, words?: string): string =>
+export const errorText = (code: string, message?: string): string =>
   [
-    words === undefined ? code : `${code}: ${words}`,
-    ...(steps[code] === undefined ? [] : [steps[code]])
+    message === undefined ? code : `${code}: ${message}`,
+    ...(advice[code] === undefined ? [] : [advice[code]])
   ].join("\n")
 
 /** The address in one spelling: each loopback address is this machine. */
@@ -104,8 +104,8 @@ const isSameServer = (one: string, other: string): boolean =>
 
 /**
  * The server's address and a secret for it. Defaults come from the data directory, where the first start stores them:
- * `stored` reads the secret there. It is for the stored address alone: it is not sent to another server. Fails with
- * `unknown` when one of them is not known.
+ * `stored` reads the secret there. The stored secret is only used for the stored address, and never sent to another
+ * server. Fails with the message `unknown` when the address or the secret is missing.
  */
 const serverOf = <E extends { readonly message: string }, R>(
   given: string | undefined,
@@ -117,20 +117,20 @@ const serverOf = <E extends { readonly message: string }, R>(
     const address = Option.filter(Option.fromNullable(given), (url) => url !== "")
     if (Option.isSome(address) && Option.isSome(secret)) return { url: address.value, secret: secret.value }
     const { dataDir } = yield* fromEnvironment()
-    const kept = yield* DataDirectory.credentials.read(dataDir)
-    const own = Option.map(kept, (found) => found.url)
-    const url = Option.orElse(address, () => own)
-    const isOwn = Option.isNone(address) || (Option.isSome(own) && isSameServer(address.value, own.value))
-    const known = Option.isSome(secret) || !isOwn ? secret : yield* stored(dataDir)
-    if (Option.isNone(url) || Option.isNone(known)) {
-      const other = isOwn || Option.isNone(own) ? "" : ` The secrets there are for ${own.value} only.`
+    const credentials = yield* DataDirectory.credentials.read(dataDir)
+    const storedUrl = Option.map(credentials, (found) => found.url)
+    const url = Option.orElse(address, () => storedUrl)
+    const isStoredServer = Option.isNone(address) || (Option.isSome(storedUrl) && isSameServer(address.value, storedUrl.value))
+    const knownSecret = Option.isSome(secret) || !isStoredServer ? secret : yield* stored(dataDir)
+    if (Option.isNone(url) || Option.isNone(knownSecret)) {
+      const other = isStoredServer || Option.isNone(storedUrl) ? "" : ` The secrets there are for ${storedUrl.value} only.`
       return yield* new CommandFailed({ message: `${unknown} Looked in ${dataDir}.${other}` })
     }
-    return { url: url.value, secret: known.value }
+    return { url: url.value, secret: knownSecret.value }
   }).pipe(Effect.mapError(commandFailed))
 
 /** The server's address and key. */
-const target = (flags: Flags) =>
+const keyConnection = (flags: Flags) =>
   Effect.flatMap(secretOf(flags.keyFile, flags.key), (key) =>
     serverOf(
       flags.url,
@@ -151,7 +151,7 @@ export const refused = (response: HttpClientResponse.HttpClientResponse) =>
     Effect.flatMap(Schema.decodeUnknown(Failure)),
     Effect.map(({ error: { code, details, message } }) => ({
       message: [
-        explained(code, message),
+        errorText(code, message),
         ...(details?.issues ?? []).map((issue) => `  ${issue.path.join(".")}: ${issue.message}`)
       ].join("\n"),
       isTransient: code === "SERVICE_UNAVAILABLE"
@@ -223,7 +223,7 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
 
 /** Requests to `/v1` with the key. Fails with the documented code and message for any status other than 2xx. */
 export const connect = (flags: Flags) =>
-  Effect.flatMap(target(flags), ({ secret, url }) =>
+  Effect.flatMap(keyConnection(flags), ({ secret, url }) =>
     requests(url, ["x-api-key", Redacted.value(secret)], "/v1")
   )
 

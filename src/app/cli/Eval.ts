@@ -16,8 +16,8 @@ import * as Connection from "./Connection.ts"
 import * as Ask from "./eval/Ask.ts"
 import * as Cases from "./eval/Cases.ts"
 import * as InProcess from "./eval/InProcess.ts"
-import * as Stored from "./eval/Stored.ts"
-import { words } from "./eval/Words.ts"
+import * as StoredCases from "./eval/StoredCases.ts"
+import { reportText } from "./eval/ReportText.ts"
 import * as Output from "./Output.ts"
 
 interface Flags extends Connection.Flags, Connection.ManageFlags {
@@ -55,7 +55,7 @@ const record = (file: string, report: Report.Report) =>
   })
 
 /** Sends requests to the running service, or to one opened on the data folder. */
-const senderOf = ({ agent, data, ...flags }: Flags) =>
+const openSender = ({ agent, data, ...flags }: Flags) =>
   data === undefined
     ? Effect.map(
         Connection.connect(flags),
@@ -68,14 +68,14 @@ const senderOf = ({ agent, data, ...flags }: Flags) =>
 const measure = (cases: ReadonlyArray<Case>, flags: Flags) =>
   Effect.gen(function* () {
     const timeout = Duration.seconds(flags.timeout)
-    const ask = yield* Ask.make(yield* senderOf(flags), { timeout })
+    const ask = yield* Ask.make(yield* openSender(flags), { timeout })
     const done = yield* Ref.make(0)
     const failed = yield* Ref.make(0)
     const results = yield* Effect.forEach(
       cases,
-      (asked) =>
+      (testCase) =>
         Effect.gen(function* () {
-          const result = judge(asked, yield* ask(asked), flags.refusal)
+          const result = judge(testCase, yield* ask(testCase), flags.refusal)
           if (!result.passed) yield* Ref.update(failed, (count) => count + 1)
           const count = yield* Ref.updateAndGet(done, (before) => before + 1)
           yield* Output.draw(`${count} of ${cases.length} asked, ${yield* Ref.get(failed)} failed`)
@@ -108,7 +108,7 @@ const casesOf = (file: string | undefined, { agent, data, ...flags }: Flags) => 
     ? Cases.badInput(
         "Give a file of cases, or --agent and no --data for those that are stored with an agent."
       )
-    : Stored.read(flags, agent)
+    : StoredCases.read(flags, agent)
 }
 
 const evaluate = (file: string | undefined, flags: Flags) =>
@@ -126,7 +126,7 @@ const evaluate = (file: string | undefined, flags: Flags) =>
     if (flags.record !== undefined) yield* record(flags.record, report)
     yield* flags.json === true
       ? Output.asJson(comparison === null ? report : { ...report, baseline: comparison })
-      : Output.line(words(report, comparison))
+      : Output.line(reportText(report, comparison))
     if (comparison?.compared === 0)
       return yield* Cases.badInput(`${flags.baseline} has none of the questions of ${file ?? "the agent"}.`)
     const problem = verdict(report, comparison, flags.minPass)

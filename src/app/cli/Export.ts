@@ -6,7 +6,7 @@ import { fromEnvironment } from "../config/Config.ts"
 import * as Arguments from "./Arguments.ts"
 import { commandFailed } from "./Connection.ts"
 import * as Output from "./Output.ts"
-import { explain } from "./Signals.ts"
+import { noteIfInterrupted } from "./Signals.ts"
 
 interface Flags {
   readonly withSecret?: true | undefined
@@ -25,7 +25,7 @@ const write = (folder: string, { streams, withSecret }: Flags) =>
     if (missing > 0)
       yield* Output.note(`${missing} originals were removed during the export and are not included`)
   }).pipe(
-    Effect.onInterrupt(() => explain("Run the same command again: finished parts are kept.")),
+    Effect.onInterrupt(() => noteIfInterrupted("Run the same command again: finished parts are kept.")),
     Effect.mapError(commandFailed)
   )
 

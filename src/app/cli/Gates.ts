@@ -14,12 +14,12 @@ import type { AgentChange, Plan } from "../../domain/agents/Configuration.ts"
 import { CommandFailed, manage, type ManageFlags } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
-const howToAllow = "--allow-regression applies the file all the same."
+const allowHint = "--allow-regression applies the file all the same."
 
 const pollInterval = Duration.seconds(1)
 const maxWait = Duration.hours(2)
 
-const Asked = Schema.Struct({
+const ExperimentAnswer = Schema.Struct({
   experiment: Schema.Struct({
     id: Schema.String,
     status: Schema.String,
@@ -29,8 +29,8 @@ const Asked = Schema.Struct({
     passed: Schema.Int
   })
 })
-const Reported = Schema.Struct({
-  ...Asked.fields,
+const ReportAnswer = Schema.Struct({
+  ...ExperimentAnswer.fields,
   report: Schema.Struct({
     comparison: Schema.NullOr(
       Schema.Struct({
@@ -42,8 +42,8 @@ const Reported = Schema.Struct({
     )
   })
 })
-const Published = Schema.Struct({ agent: Schema.Struct({ publishedVersion: Schema.Int }) })
-const Cases = Schema.Struct({
+const AgentAnswer = Schema.Struct({ agent: Schema.Struct({ publishedVersion: Schema.Int }) })
+const CasesPage = Schema.Struct({
   cases: Schema.Array(Schema.Struct({ runId: Schema.NullOr(Schema.String) })),
   nextCursor: Schema.NullOr(Schema.String)
 })
@@ -63,14 +63,14 @@ export interface Gate {
 export const isWorse = ({ regression }: Gate): boolean => regression
 
 /**
- * True for fields that replies depend on: not the name, the greeting, whether streams carry the reasoning, or parts other
- * than settings.
+ * True for fields that replies depend on. The name, the greeting, whether streams carry the reasoning, and parts other
+ * than settings do not affect them.
  */
-const isAnswering = ({ field }: AgentChange["fields"][number]) =>
+const affectsReplies = ({ field }: AgentChange["fields"][number]) =>
   /^(?:instructions|model|tools|masking|retrieval\.|grounding\.|style\.)/u.test(field)
 
-/** What the file says of an agent. */
-const saidOf = (config: unknown, agent: string): Readonly<Record<string, unknown>> => {
+/** The agent as the file configures it. */
+const configuredAgent = (config: unknown, agent: string): Readonly<Record<string, unknown>> => {
   const agents = Predicate.hasProperty(config, "agents") ? config.agents : undefined
   const configured = Predicate.isRecord(agents) ? agents[agent] : undefined
   return Predicate.isRecord(configured) ? configured : {}
@@ -79,8 +79,8 @@ const saidOf = (config: unknown, agent: string): Readonly<Record<string, unknown
 const settingNames = new Set(Object.keys(CreateAgent.fields))
 
 /** The settings among the parts of an agent. Channels, for example, have secrets. */
-const settingsOf = (said: Readonly<Record<string, unknown>>) =>
-  Object.fromEntries(Object.entries(said).filter(([name]) => settingNames.has(name)))
+const settingsOf = (configured: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(configured).filter(([name]) => settingNames.has(name)))
 
 type Server = Effect.Effect.Success<ReturnType<typeof manage>>
 
@@ -88,7 +88,7 @@ type Server = Effect.Effect.Success<ReturnType<typeof manage>>
 const hasCases = (server: Server, id: string, given: unknown) =>
   Array.isArray(given) && given.length > 0
     ? Effect.succeed(true)
-    : server.pages(Cases, `/agents/${id}/cases`).pipe(
+    : server.pages(CasesPage, `/agents/${id}/cases`).pipe(
         Stream.find(({ cases }) => cases.some(({ runId }) => given === undefined || runId !== null)),
         Stream.runHead,
         Effect.map(Option.isSome)
@@ -97,7 +97,7 @@ const hasCases = (server: Server, id: string, given: unknown) =>
 const waitForEnd = (server: Server, agent: string, id: string) =>
   Effect.gen(function* () {
     for (; ; yield* Effect.sleep(pollInterval)) {
-      const answer = yield* server.call(Reported, HttpClientRequest.get(`/experiments/${id}`))
+      const answer = yield* server.call(ReportAnswer, HttpClientRequest.get(`/experiments/${id}`))
       const { asked, status, total } = answer.experiment
       yield* Output.draw(`${agent}: ${asked} of ${total} test cases asked`)
       if (status !== "queued" && status !== "running") return answer
@@ -116,24 +116,24 @@ const measureAgent = Effect.fn("Gates.measureAgent")(function* (
   agent: string,
   id: string
 ) {
-  const said = saidOf(config, agent)
-  const { cases } = said
+  const configured = configuredAgent(config, agent)
+  const { cases } = configured
   if (!(yield* hasCases(server, id, cases))) return []
-  const { agent: found } = yield* server.call(Published, HttpClientRequest.get(`/agents/${id}`))
+  const { agent: found } = yield* server.call(AgentAnswer, HttpClientRequest.get(`/agents/${id}`))
   const body = {
-    settings: settingsOf(said),
+    settings: settingsOf(configured),
     baselineVersion: found.publishedVersion,
     ...(cases === undefined ? {} : { cases })
   }
   const request = HttpClientRequest.bodyJson(HttpClientRequest.post(`/agents/${id}/experiments`), body)
-  const { experiment: started } = yield* server.call(Asked, yield* Effect.orDie(request))
+  const { experiment: started } = yield* server.call(ExperimentAnswer, yield* Effect.orDie(request))
   const { experiment, report } = yield* waitForEnd(server, agent, started.id)
   const { passed, reason, status, total } = experiment
   if (status !== "complete" || report.comparison === null || report.comparison.compared < total) {
-    const unended =
+    const cause =
       status === "complete" ? "What is published could not be asked." : `The experiment is ${status}.`
     return yield* new CommandFailed({
-      message: `The test cases of ${agent} were not asked to the end. ${reason ?? unended} ${howToAllow}`
+      message: `The test cases of ${agent} were not asked to the end. ${reason ?? cause} ${allowHint}`
     })
   }
   const { broken, mended, regression } = report.comparison
@@ -153,7 +153,7 @@ export const measure = Effect.fn("Gates.measure")(function* (
 ) {
   const server = yield* manage(flags)
   const gates = yield* Effect.forEach(changes, ({ action, agent, fields, id }) =>
-    action === "update" && id !== null && fields.some(isAnswering)
+    action === "update" && id !== null && fields.some(affectsReplies)
       ? measureAgent(server, config, agent, id).pipe(
           Effect.catchAll((failure) =>
             allowRegression ? Effect.as(Output.note(failure.message), []) : Effect.fail(failure)
@@ -164,21 +164,21 @@ export const measure = Effect.fn("Gates.measure")(function* (
   return gates.flat()
 })
 
-const maxNamed = 20
+const maxListedQuestions = 20
 
-export const words = ({ agent, broken, cases, mended, passed, regression }: Gate): string =>
+export const gateText = ({ agent, broken, cases, mended, passed, regression }: Gate): string =>
   [
     `${regression ? "!" : "="} ${agent}: ${passed} of ${cases} test cases pass${regression ? ", clearly fewer than now" : ""}`,
-    ...broken.slice(0, maxNamed).map((question) => `    fails now:  ${Output.shortened(question)}`),
-    ...mended.slice(0, maxNamed).map((question) => `    passes now: ${Output.shortened(question)}`)
+    ...broken.slice(0, maxListedQuestions).map((question) => `    fails now:  ${Output.shortened(question)}`),
+    ...mended.slice(0, maxListedQuestions).map((question) => `    passes now: ${Output.shortened(question)}`)
   ].join("\n")
 
 /** Fails when one of them is worse. */
-export const refuse = (gates: ReadonlyArray<Gate>) => {
+export const failIfWorse = (gates: ReadonlyArray<Gate>) => {
   const worse = gates.filter(isWorse).map(({ agent }) => agent)
   return worse.length === 0
     ? Effect.void
     : new CommandFailed({
-        message: `Clearly fewer test cases would pass: ${worse.join(", ")}. Nothing has been changed. ${howToAllow}`
+        message: `Clearly fewer test cases would pass: ${worse.join(", ")}. Nothing has been changed. ${allowHint}`
       })
 }

@@ -14,7 +14,7 @@ import * as Connection from "./Connection.ts"
 import { restore } from "./Export.ts"
 import { linesOf } from "./input/Lines.ts"
 import * as Output from "./Output.ts"
-import { explain } from "./Signals.ts"
+import { noteIfInterrupted } from "./Signals.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum lines of one request, and about the maximum bytes. A longer line is sent alone. */
@@ -56,7 +56,7 @@ const bytesOf = (file: string) =>
     () => new Connection.CommandFailed({ message: `${file} cannot be read.` })
   )
 
-interface Piece {
+interface Batch {
   /** Number of the first line. */
   readonly first: number
   /** Null, which is alone, stands for a line that is too long. */
@@ -64,25 +64,25 @@ interface Piece {
   readonly bytes: number
 }
 
-const emptyPiece: Piece = { first: 1, lines: [], bytes: 0 }
+const emptyBatch: Batch = { first: 1, lines: [], bytes: 0 }
 
 const endOfLines = Symbol("endOfLines")
 
 /** Splits lines into batches that fit one request. */
-const batchesOf = <E>(lines: Stream.Stream<string | null, E>): Stream.Stream<Piece, E> =>
+const batchesOf = <E>(lines: Stream.Stream<string | null, E>): Stream.Stream<Batch, E> =>
   lines.pipe(
     Stream.map((line): string | null | typeof endOfLines => line),
     Stream.concat(Stream.make(endOfLines)),
-    Stream.mapAccum(emptyPiece, (piece, line) => {
-      if (line === endOfLines) return [emptyPiece, [piece]]
+    Stream.mapAccum(emptyBatch, (batch, line) => {
+      if (line === endOfLines) return [emptyBatch, [batch]]
       const bytes = line === null ? maxLineBytes : Buffer.byteLength(line) + 1
       if (
-        piece.lines.length === 0 ||
-        (piece.lines.length < maxBatchLines && piece.bytes + bytes <= maxBatchBytes)
+        batch.lines.length === 0 ||
+        (batch.lines.length < maxBatchLines && batch.bytes + bytes <= maxBatchBytes)
       ) {
-        return [{ ...piece, lines: [...piece.lines, line], bytes: piece.bytes + bytes }, []]
+        return [{ ...batch, lines: [...batch.lines, line], bytes: batch.bytes + bytes }, []]
       }
-      return [{ first: piece.first + piece.lines.length, lines: [line], bytes }, [piece]]
+      return [{ first: batch.first + batch.lines.length, lines: [line], bytes }, [batch]]
     }),
     Stream.flattenIterables,
     Stream.filter(({ lines }) => lines.length > 0)
@@ -109,12 +109,12 @@ interface Progress {
 
 const importAll = (file: string, send: Effect.Effect.Success<ReturnType<typeof sender>>) =>
   batchesOf(linesOf(bytesOf(file), maxLineBytes)).pipe(
-    Stream.runFoldEffect<Progress, Piece, Connection.CommandFailed, never>(
+    Stream.runFoldEffect<Progress, Batch, Connection.CommandFailed, never>(
       { done: { imported: 0, messages: 0, repeated: 0, problems: [] }, refused: 0 },
       ({ done, refused }, { first, lines }) =>
         Effect.gen(function* () {
-          const whole = lines.filter((line) => line !== null)
-          const report = whole.length === 0 ? tooLong : yield* send(whole)
+          const sentLines = lines.filter((line) => line !== null)
+          const report = sentLines.length === 0 ? tooLong : yield* send(sentLines)
           yield* Effect.forEach(report.problems, ({ line, message }) =>
             Output.note(`line ${first + line - 1}: ${message}`)
           )
@@ -140,7 +140,7 @@ const importFile = (file: string, flags: Flags, hasOptions: boolean) =>
       return yield* restore(file)
     }
     const { done, refused } = yield* importAll(file, yield* sender(flags)).pipe(
-      Effect.onInterrupt(() => explain("Import again to continue: imported conversations are not repeated."))
+      Effect.onInterrupt(() => noteIfInterrupted("Import again to continue: imported conversations are not repeated."))
     )
     yield* Output.line(
       `${done.imported} conversations with ${done.messages} messages imported, ${done.repeated} existed already`

@@ -9,7 +9,7 @@ import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import { readBytes } from "./input/Files.ts"
 import * as Output from "./Output.ts"
-import { explain } from "./Signals.ts"
+import { noteIfInterrupted } from "./Signals.ts"
 
 const Created = Schema.Struct({
   source: Schema.Struct({ id: Schema.String }),
@@ -103,7 +103,7 @@ const add = (targets: ReadonlyArray<string>, { depth, name, ...flags }: Flags) =
         maxDepth: depth
       })
       yield* Effect.onInterrupt(follow(server, called, ingestionJob.id), () =>
-        explain(`The server continues to read ${called}: GET /v1/sources/${source.id} shows the progress.`)
+        noteIfInterrupted(`The server continues to read ${called}: GET /v1/sources/${source.id} shows the progress.`)
       )
     }
   })

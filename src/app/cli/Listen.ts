@@ -21,7 +21,7 @@ const Started = Schema.Struct({
   listener: Schema.Struct({ id: Schema.String }),
   secret: Schema.String
 })
-const Heard = Schema.Struct({
+const EventBatch = Schema.Struct({
   events: Schema.Array(ReceivedEvent),
   received: Schema.NullOr(Schema.String)
 })
@@ -56,11 +56,11 @@ const forward = (address: string, { body, headers }: ReceivedEvent) =>
 const listen = ({ event, forwardTo, full, json, ...flags }: ListenFlags) =>
   Effect.gen(function* () {
     const server = yield* manage(flags)
-    const asked = {
+    const options = {
       ...(event.length === 0 ? {} : { events: event }),
       payload: full === true ? "full" : "thin"
     }
-    const begin = HttpClientRequest.post("/listeners").pipe(HttpClientRequest.bodyUnsafeJson(asked))
+    const begin = HttpClientRequest.post("/listeners").pipe(HttpClientRequest.bodyUnsafeJson(options))
     const end = (id: string) =>
       server.call(Stopped, HttpClientRequest.del(`/listeners/${id}`)).pipe(
         Effect.timeout(Duration.seconds(3)),
@@ -72,26 +72,26 @@ const listen = ({ event, forwardTo, full, json, ...flags }: ListenFlags) =>
     )
     yield* Output.note(`Listening. Events are signed with ${secret}`)
     let received: string | null = null
-    /** Events of the last answer that have been forwarded, where others are left. */
+    /** Ids of the forwarded events of the last answer, while others of it are not forwarded yet. */
     const forwarded = new Set<string>()
     while (true) {
       const request: HttpClientRequest.HttpClientRequest = HttpClientRequest.post(
         `/listeners/${listener.id}/next`
       ).pipe(HttpClientRequest.bodyUnsafeJson({ received, waitSeconds }))
-      const answer: typeof Heard.Type = yield* Effect.retry(server.call(Heard, request), whileRestarting)
+      const answer: typeof EventBatch.Type = yield* Effect.retry(server.call(EventBatch, request), whileRestarting)
       const began = yield* Clock.currentTimeMillis
-      let isCutShort = false
+      let isTimeUp = false
       for (const one of answer.events) {
         if (forwarded.has(one.id)) continue
-        isCutShort = (yield* Clock.currentTimeMillis) - began >= Duration.toMillis(maxForwardTime)
-        if (isCutShort) break
+        isTimeUp = (yield* Clock.currentTimeMillis) - began >= Duration.toMillis(maxForwardTime)
+        if (isTimeUp) break
         forwarded.add(one.id)
         yield* json === true ? Output.line(one.body) : Output.line(`${one.type} ${one.id} ${one.body}`)
         if (forwardTo !== undefined) yield* Output.note(`  ${forwardTo}: ${yield* forward(forwardTo, one)}`)
       }
       // Without a confirmation all of them are returned again, with the rest.
-      received = isCutShort ? null : answer.received
-      if (!isCutShort) forwarded.clear()
+      received = isTimeUp ? null : answer.received
+      if (!isTimeUp) forwarded.clear()
     }
   }).pipe(Effect.scoped)
 
@@ -107,7 +107,7 @@ const trigger = (type: EventType, flags: ManageFlags) =>
     )
   })
 
-const typeOf = Arguments.oneOf(EventType.literals)
+const parseType = Arguments.oneOf(EventType.literals)
 
 export const listenCommand = (run: Arguments.Run) =>
   Arguments.command(
@@ -120,7 +120,7 @@ export const listenCommand = (run: Arguments.Run) =>
     .option(
       "--event <type>",
       "only events of this type; may be repeated",
-      (value: string, before: ReadonlyArray<EventType>) => [...before, typeOf(value)],
+      (value: string, before: ReadonlyArray<EventType>) => [...before, parseType(value)],
       []
     )
     .option("--full", "with the contents, not only ids")
@@ -136,7 +136,7 @@ export const triggerCommand = (run: Arguments.Run) =>
     "Send an example event to every active webhook and listener that subscribes to its type. Its ids do not exist.",
     "spoke trigger turn.settled"
   )
-    .argument("<type>", EventType.literals.join(", "), typeOf)
+    .argument("<type>", EventType.literals.join(", "), parseType)
     .addOption(Arguments.url)
     .addOption(Arguments.token)
     .addOption(Arguments.tokenFile)

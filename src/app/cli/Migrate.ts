@@ -31,8 +31,8 @@ interface Flags {
   readonly json?: true | undefined
 }
 
-/** Changes of vector tables that only their owner may make. Workers make them where they are the owner. */
-const ownVectors = Effect.gen(function* () {
+/** Changes of vector tables that only the tables' owner may make. Workers make them, too, if they are the owner. */
+const updateVectorTables = Effect.gen(function* () {
   yield* Effect.flatMap(VectorCopiesStore, ({ remove }) => remove)
   const { tend } = yield* VectorIndexStore
   yield* Effect.repeat(tend(maxComparedVectors), { until: (change) => change === null })
@@ -44,7 +44,7 @@ const apply = (settings: Settings) =>
       applied: migrate(Package.migrations),
       isolated: settings.tenantRole === null ? Effect.succeed(null) : isolateTenants(settings.tenantRole),
       vector: Effect.tap(chooseVector(settings), ({ backend }) =>
-        backend === "pgvector" ? ownVectors : Effect.void
+        backend === "pgvector" ? updateVectorTables : Effect.void
       )
     }).pipe(Effect.provide(database(settings)))
     const names = applied.map(([id, name]) => `${String(id).padStart(4, "0")} ${name}`)
@@ -70,7 +70,7 @@ const planAll = (settings: Settings) =>
         Effect.provide(database(settings))
       )
 
-const works = {
+const workTexts = {
   catalogue: "no row is touched",
   scan: "reads the whole table",
   index: "builds an index of the whole table",
@@ -83,8 +83,8 @@ const works = {
 const lockLine = ({ blocks, lock, rows, seconds, table, work }: PlannedLock) => {
   const size = rows === null ? "rows not counted yet" : `about ${Math.round(rows)} rows`
   const time = seconds === null ? "time unknown" : seconds < 1 ? "at once" : `roughly ${seconds} s`
-  const held = lock === null ? "lock unknown" : `${lock} lock (blocks ${blocks})`
-  return `    ${table ?? ""}, ${size}: ${held}, ${works[work]}, ${time}`
+  const lockText = lock === null ? "lock unknown" : `${lock} lock (blocks ${blocks})`
+  return `    ${table ?? ""}, ${size}: ${lockText}, ${workTexts[work]}, ${time}`
 }
 
 const fileLines = ({ file, statements, transaction }: PlannedFile) =>
@@ -109,7 +109,7 @@ const show = (settings: Settings, json: boolean) =>
     )
   })
 
-const command = ({ json, plan }: Flags) =>
+const runMigrate = ({ json, plan }: Flags) =>
   Effect.gen(function* () {
     const settings = yield* fromEnvironment()
     if (plan === true) return yield* show(settings, json === true)
@@ -133,4 +133,4 @@ export const migrateCommand = (run: Arguments.Run) =>
   )
     .option("--plan", "show the pending files and their locks, and change nothing")
     .addOption(Arguments.json)
-    .action((flags) => run(command(flags)))
+    .action((flags) => run(runMigrate(flags)))

@@ -15,26 +15,26 @@ import * as Output from "./Output.ts"
 /** Replaces the secrets file of an embedded database. The old file is kept beside it. */
 const replaceSecret = ({ database: server, dataDir, secrets: [configured] }: Settings) =>
   Effect.gen(function* () {
-    const fresh = Secrets.generated()
+    const generated = Secrets.generated()
     if (server === null) {
       yield* DataDirectory.secrets.setAside(dataDir)
-      yield* DataDirectory.secrets.write(dataDir, fresh)
+      yield* DataDirectory.secrets.write(dataDir, generated)
     }
     return configured === undefined
-      ? { secret: fresh.secret, where: Secrets.fileOf(dataDir) }
+      ? { secret: generated.secret, where: Secrets.fileOf(dataDir) }
       : { secret: configured, where: "SPOKE_SECRET" }
   })
 
-const renew = Effect.gen(function* () {
+const replaceLostSecret = Effect.gen(function* () {
   const settings = yield* fromEnvironment()
   yield* Effect.gen(function* () {
     yield* migrate(Package.migrations)
-    const isThere = yield* Secrets.Secrets.pipe(
+    const isAvailable = yield* Secrets.Secrets.pipe(
       Effect.provide(Secrets.layer(settings)),
       Effect.as(true),
       Effect.catchTag("MasterSecretError", () => Effect.succeed(false))
     )
-    if (isThere)
+    if (isAvailable)
       return yield* Output.line("The master secret is the one of the database. Nothing was changed.")
     const { channels, connections, signOns, tools, webhooks } = yield* MasterKeys.sealedCounts
     const { secret, where } = yield* replaceSecret(settings)
@@ -52,4 +52,4 @@ export const newSecret = (run: Arguments.Run) =>
     "new-secret",
     "Continue with a new master secret if the old one is lost.",
     "spoke new-secret"
-  ).action(() => run(renew))
+  ).action(() => run(replaceLostSecret))

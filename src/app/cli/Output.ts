@@ -7,16 +7,16 @@ import { withoutControls } from "../../domain/Text.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 
 /** Replies, passages and names may have escape sequences. Files and pipes get them as they are. */
-const shownOn = ({ isTTY }: NodeJS.WriteStream, text: string): string =>
+const textFor = ({ isTTY }: NodeJS.WriteStream, text: string): string =>
   isTTY ? withoutControls(text) : text
 
 /** Writes part of the result, without a line break. */
 export const write = (text: string) =>
-  Effect.sync(() => void process.stdout.write(shownOn(process.stdout, text)))
+  Effect.sync(() => void process.stdout.write(textFor(process.stdout, text)))
 
 /** Writes a line of the result. */
 export const line = (text: string): Effect.Effect<void> =>
-  Effect.suspend(() => Console.log(shownOn(process.stdout, text)))
+  Effect.suspend(() => Console.log(textFor(process.stdout, text)))
 
 /** At most 100 characters of `text`, for a list. */
 export const shortened = (text: string): string => (text.length > 100 ? `${text.slice(0, 99)}…` : text)
@@ -26,7 +26,7 @@ export const asJson = (value: unknown) => line(JSON.stringify(value, null, 2))
 
 /** Writes a line for the user to standard error. */
 export const note = (text: string): Effect.Effect<void> =>
-  Effect.suspend(() => Console.error(shownOn(process.stderr, text)))
+  Effect.suspend(() => Console.error(textFor(process.stderr, text)))
 
 /** Redraws one line on a terminal. Does nothing elsewhere, where lines would accumulate. */
 export const draw = (text: string) =>

@@ -23,7 +23,7 @@ import { retrieve } from "./Retrieve.ts"
 import { serve } from "./Serve.ts"
 import * as Services from "./Services.ts"
 import { tenantCommand } from "./tenant/Tenant.ts"
-import { FailureLogged, wordsOf } from "./Words.ts"
+import { FailureLogged, failureMessage } from "./FailureMessage.ts"
 
 const commands = [
   migrateCommand,
@@ -46,7 +46,7 @@ const commands = [
   triggerCommand
 ]
 
-const commandLine = (run: Run) => {
+const makeProgram = (run: Run) => {
   const program = new Command("spoke")
     .description("AI agents that answer chat messages from your own sources.")
     .version(Package.version, "-v, --version", "print the version")
@@ -64,32 +64,32 @@ const commandLine = (run: Run) => {
 }
 
 /** Invalid arguments. The parser has already printed the error. */
-class Misused extends Data.TaggedError("Misused") {}
+class InvalidArguments extends Data.TaggedError("InvalidArguments") {}
 
 /** Parses `argv` into the effect of a command; nothing for help, which the parser has printed. */
 const parseCommand = (argv: ReadonlyArray<string>) =>
   Effect.suspend(() => {
     let chosen: Effect.Effect<void, unknown, Services.Services> = Effect.void
-    const program = commandLine((task) => {
+    const program = makeProgram((task) => {
       chosen = task
     })
     // Without a command, print the help.
-    const given = argv.length > 2 ? argv : [...argv, "--help"]
-    return Effect.try({ try: () => void program.parse(given), catch: (cause) => cause }).pipe(
+    const programArguments = argv.length > 2 ? argv : [...argv, "--help"]
+    return Effect.try({ try: () => void program.parse(programArguments), catch: (cause) => cause }).pipe(
       Effect.catchAll((cause) => {
         if (!(cause instanceof CommanderError)) return Effect.die(cause)
-        return cause.exitCode === 0 ? Effect.void : new Misused()
+        return cause.exitCode === 0 ? Effect.void : new InvalidArguments()
       }),
       Effect.map(() => chosen)
     )
   })
 
 /** The message for the user. An unknown failure shows its cause, for a bug report. */
-const explanation = (cause: Cause.Cause<unknown>): Option.Option<string> => {
+const messageFor = (cause: Cause.Cause<unknown>): Option.Option<string> => {
   const failure = Option.getOrNull(Cause.failureOption(cause))
   // The parser or the log has already reported it.
-  if (failure instanceof Misused || failure instanceof FailureLogged) return Option.none()
-  return Option.some(Option.getOrElse(wordsOf(cause), () => Cause.pretty(cause).slice(0, 4_000)))
+  if (failure instanceof InvalidArguments || failure instanceof FailureLogged) return Option.none()
+  return Option.some(Option.getOrElse(failureMessage(cause), () => Cause.pretty(cause).slice(0, 4_000)))
 }
 
 /** Runs the command line `argv`. */
@@ -98,7 +98,7 @@ export const program = (argv: ReadonlyArray<string>) =>
     Effect.tapErrorCause((cause) =>
       Cause.isInterruptedOnly(cause)
         ? Effect.void
-        : Option.match(explanation(cause), { onNone: () => Effect.void, onSome: Output.note })
+        : Option.match(messageFor(cause), { onNone: () => Effect.void, onSome: Output.note })
     ),
     Effect.provide(Services.layer)
   )

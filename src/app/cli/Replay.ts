@@ -16,17 +16,17 @@ interface Flags extends Connection.Flags {
   readonly json?: true | undefined
 }
 
-const lineOf = ({ after, before, outcome, reason, runId }: ReplayedRun): string => {
+const runText = ({ after, before, outcome, reason, runId }: ReplayedRun): string => {
   if (outcome === "same") return `${runId}  same\n`
   if (after === null) return `${runId}  diverged: ${reason ?? ""}\n`
-  const lineOf = (name: string, { failure, reply }: typeof before) =>
+  const replyLine = (name: string, { failure, reply }: typeof before) =>
     `  ${name}: ${reply ?? `no reply (${failure ?? "TURN_FAILED"})`}`
-  return `${runId}  changed\n${lineOf("before", before)}\n${lineOf("after", after)}\n`
+  return `${runId}  changed\n${replyLine("before", before)}\n${replyLine("after", after)}\n`
 }
 
-const replay = (given: ReadonlyArray<string>, { agent, agentVersion, json, ...flags }: Flags) =>
+const replay = (ids: ReadonlyArray<string>, { agent, agentVersion, json, ...flags }: Flags) =>
   Effect.gen(function* () {
-    const runIds = [...new Set(given)]
+    const runIds = [...new Set(ids)]
     const connection = yield* Connection.connect(flags)
     const agentId = agent ?? (yield* Connection.agentOf(connection))
     const batches = Array.from({ length: Math.ceil(runIds.length / maxConcurrentRuns) }, (_, place) =>
@@ -34,11 +34,11 @@ const replay = (given: ReadonlyArray<string>, { agent, agentVersion, json, ...fl
     )
     const replayed: Array<ReplayedRun> = []
     // What has been replayed, and paid for, is not lost when a later request fails.
-    const tell = (runs: ReadonlyArray<ReplayedRun>) =>
+    const report = (runs: ReadonlyArray<ReplayedRun>) =>
       json === true
         ? Effect.sync(() => void replayed.push(...runs))
-        : Effect.forEach(runs, (each) => Output.line(lineOf(each)), { discard: true })
-    const tellAll = Effect.suspend(() =>
+        : Effect.forEach(runs, (each) => Output.line(runText(each)), { discard: true })
+    const printJson = Effect.suspend(() =>
       json === true
         ? Effect.flatMap(Effect.orDie(Schema.encode(ReplayedRuns)({ runs: replayed })), Output.asJson)
         : Effect.void
@@ -57,9 +57,9 @@ const replay = (given: ReadonlyArray<string>, { agent, agentVersion, json, ...fl
           Effect.flatMap((response) => response.json),
           Effect.flatMap(Schema.decodeUnknown(Schema.Struct({ data: ReplayedRuns }))),
           Effect.catchTags({ ParseError: Connection.unexpected, ResponseError: Connection.unexpected }),
-          Effect.flatMap(({ data }) => tell(data.runs))
+          Effect.flatMap(({ data }) => report(data.runs))
         )
-    yield* Effect.ensuring(Effect.forEach(batches, ask, { discard: true }), tellAll)
+    yield* Effect.ensuring(Effect.forEach(batches, ask, { discard: true }), printJson)
   })
 
 export const replayCommand = (run: Arguments.Run) =>

@@ -12,8 +12,8 @@ import * as Port from "../Port.ts"
 import * as Server from "../Server.ts"
 import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
-import { endsBySignal } from "./Signals.ts"
-import { FailureLogged, wordsOf } from "./Words.ts"
+import { markAsServer } from "./Signals.ts"
+import { FailureLogged, failureMessage } from "./FailureMessage.ts"
 
 const roles = ["all", "api", "worker"] as const
 
@@ -26,27 +26,27 @@ const logFailure = <A, E, R>(
     ? running
     : Effect.catchAllCause(running, (cause): Effect.Effect<never, E | FailureLogged> => {
         if (Cause.isInterruptedOnly(cause)) return Effect.failCause(cause)
-        const message = Option.match(wordsOf(cause), {
+        const message = Option.match(failureMessage(cause), {
           onNone: () => Effect.logFatal("The server cannot continue", cause),
           // The message suffices: a stack trace is only for defects.
-          onSome: (words) => Effect.logFatal(words)
+          onSome: (text) => Effect.logFatal(text)
         })
         return Effect.zipRight(message, new FailureLogged())
       })
 
-const listen = (chosen: Server.Role) =>
+const listen = (role: Server.Role) =>
   Effect.gen(function* () {
-    const given = yield* fromEnvironment()
-    if (given.database === null && chosen !== "all") {
+    const configured = yield* fromEnvironment()
+    if (configured.database === null && role !== "all") {
       return yield* new CommandFailed({
         message: "The embedded database belongs to one process. Set DATABASE_URL to run roles apart."
       })
     }
     // Public addresses need the real port when 0 is configured.
     const settings =
-      given.port === 0 ? yield* fromEnvironment({ PORT: String(yield* Port.attempt(given)) }) : given
+      configured.port === 0 ? yield* fromEnvironment({ PORT: String(yield* Port.findPort(configured)) }) : configured
     yield* warnOfUnknownVariables.pipe(
-      Effect.zipRight(Server.run(settings, chosen)),
+      Effect.zipRight(Server.run(settings, role)),
       Effect.catchTag("ServeError", () => Port.portTaken(settings)),
       (running) => logFailure(running, settings),
       Effect.provide(Observability.layer(settings)),
@@ -68,4 +68,4 @@ export const serve = (run: Arguments.Run) =>
         .choices(roles)
         .default(roles[0])
     )
-    .action(({ role }) => run(Effect.zipRight(endsBySignal, listen(role))))
+    .action(({ role }) => run(Effect.zipRight(markAsServer, listen(role))))

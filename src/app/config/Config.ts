@@ -23,10 +23,10 @@ import {
   count,
   duration,
   email,
-  hidden,
+  redacted,
   httpUrl,
   interval,
-  issues,
+  problemsIn,
   password,
   plans,
   proxyList,
@@ -40,7 +40,7 @@ import {
   Value,
   variable
 } from "./ConfigValues.ts"
-import { brokenConstraints, offline } from "./ConfigConstraints.ts"
+import { brokenConstraints, offlineModel } from "./ConfigConstraints.ts"
 import { ModelPrices } from "./ModelPrices.ts"
 import * as ModelProviders from "./ModelProviders.ts"
 import { InvalidConfig } from "./InvalidConfig.ts"
@@ -75,9 +75,9 @@ export const Variables = Schema.Struct({
   ),
   S3_ENDPOINT: variable(httpUrl, "Address of an S3-compatible store; Amazon's own by default."),
   AWS_REGION: variable(Value, "Region of the bucket; us-east-1 by default."),
-  AWS_ACCESS_KEY_ID: variable(hidden, "Access key of the bucket; required with SPOKE_ARTIFACTS."),
-  AWS_SECRET_ACCESS_KEY: variable(hidden, "Its secret; required with SPOKE_ARTIFACTS."),
-  AWS_SESSION_TOKEN: variable(hidden, "Session token, where the access key is a temporary one."),
+  AWS_ACCESS_KEY_ID: variable(redacted, "Access key of the bucket; required with SPOKE_ARTIFACTS."),
+  AWS_SECRET_ACCESS_KEY: variable(redacted, "Its secret; required with SPOKE_ARTIFACTS."),
+  AWS_SESSION_TOKEN: variable(redacted, "Session token, where the access key is a temporary one."),
   DATABASE_URL: variable(
     url("a postgres:// URL", "postgres:", "postgresql:"),
     "PostgreSQL 15 or newer; the embedded database by default."
@@ -106,7 +106,7 @@ export const Variables = Schema.Struct({
     "Recipient of mails about jobs that failed for good; needs SMTP_URL, none by default."
   ),
   OPENAI_API_KEY: variable(
-    hidden,
+    redacted,
     "Key of any OpenAI-compatible provider; without it, and without SPOKE_PROVIDERS, replies are offline extracts."
   ),
   OPENAI_BASE_URL: variable(httpUrl, `The provider's address; ${providerUrl} by default.`),
@@ -144,7 +144,7 @@ export const Variables = Schema.Struct({
     "Full address of a /rerank interface that orders search results; none by default."
   ),
   SPOKE_RERANK_MODEL: variable(Value, "The reranker's model; required with SPOKE_RERANK_URL."),
-  SPOKE_RERANK_API_KEY: variable(hidden, "The reranker's key; none by default."),
+  SPOKE_RERANK_API_KEY: variable(redacted, "The reranker's key; none by default."),
   SPOKE_GROUNDING_CHECKER: variable(
     choice("words", "model"),
     "How replies are checked against their sources: words by default, model asks the chat model once more."
@@ -153,13 +153,13 @@ export const Variables = Schema.Struct({
     httpUrl,
     "Full address of a /check-grounding interface that checks replies instead; none by default."
   ),
-  SPOKE_GROUNDING_API_KEY: variable(hidden, "The key of SPOKE_GROUNDING_URL; none by default."),
+  SPOKE_GROUNDING_API_KEY: variable(redacted, "The key of SPOKE_GROUNDING_URL; none by default."),
   SPOKE_SECRET: variable(secret, "Master secret, at least 32 bytes; generated when embedded, else required."),
   SPOKE_SECRET_PREVIOUS: variable(
     secret,
     "The master secret before the last rotation; still used for decryption."
   ),
-  SPOKE_OPERATOR_TOKEN: variable(hidden, "Bearer token of the operator routes; generated when embedded."),
+  SPOKE_OPERATOR_TOKEN: variable(redacted, "Bearer token of the operator routes; generated when embedded."),
   SPOKE_ADMIN_EMAIL: variable(
     email,
     "First dashboard owner, created with a tenant while there is no user; admin@localhost by default."
@@ -175,7 +175,7 @@ export const Variables = Schema.Struct({
     "Public WebSocket address; from APP_URL by default."
   ),
   BILLING_WEBHOOK_SECRET: variable(
-    hidden,
+    redacted,
     "Secret that the billing provider signs its events with; without it they are refused."
   ),
   SPOKE_PLANS: variable(plans, "JSON from plan names to entitlements, for billing; self-hosted is built in."),
@@ -185,11 +185,11 @@ export const Variables = Schema.Struct({
     "JSON of days after which data is deleted, by kind; never by default."
   ),
   CHANNEL_VERIFY_TOKEN: variable(
-    hidden,
+    redacted,
     "Token that messaging providers repeat when they subscribe to webhooks; none by default."
   ),
   CHANNEL_APP_SECRET: variable(
-    hidden,
+    redacted,
     "Secret that messaging providers sign webhooks with; none by default, and none is accepted."
   ),
   CHANNEL_APP_ID: variable(Value, "Id of our app at messaging providers, for its echoes; none by default."),
@@ -263,7 +263,7 @@ const databaseOf = (given: Variables): Settings["database"] => {
 
 const modelOf = (given: Variables, providers: Settings["providers"]): Settings["model"] => {
   const contextWindow = given.SPOKE_CONTEXT_WINDOW ?? ModelProviders.defaultContextWindow
-  if (given.OPENAI_API_KEY === undefined) return ModelProviders.defaultOf(given.SPOKE_CHAT_MODEL, providers)
+  if (given.OPENAI_API_KEY === undefined) return ModelProviders.defaultModelOf(given.SPOKE_CHAT_MODEL, providers)
   const baseUrl = given.OPENAI_BASE_URL ?? providerUrl
   return {
     provider: "openai",
@@ -276,7 +276,7 @@ const modelOf = (given: Variables, providers: Settings["providers"]): Settings["
 }
 
 const embeddingOf = (given: Variables): Settings["embedding"] =>
-  given.OPENAI_API_KEY === undefined || given.SPOKE_EMBEDDING_MODEL === offline
+  given.OPENAI_API_KEY === undefined || given.SPOKE_EMBEDDING_MODEL === offlineModel
     ? null
     : {
         model: given.SPOKE_EMBEDDING_MODEL ?? "text-embedding-3-small",
@@ -368,17 +368,17 @@ const settingsOf = (
 export const fromRecord = (environment: Readonly<Record<string, string | undefined>>, terminal: boolean) =>
   Effect.gen(function* () {
     const set = Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== "")
-    const own = withFiles(Object.fromEntries(set))
-    const decoded = yield* Effect.either(decode(own.given))
-    const { given, problems: unreadKeys } = withFurtherFiles(
-      own.given,
+    const withSecretFiles = withFiles(Object.fromEntries(set))
+    const decoded = yield* Effect.either(decode(withSecretFiles.given))
+    const { given, problems: keyProblems } = withFurtherFiles(
+      withSecretFiles.given,
       Either.isRight(decoded) ? ModelProviders.keyVariables(decoded.right.SPOKE_PROVIDERS) : []
     )
     const problems = [
-      ...own.problems,
-      ...unreadKeys,
+      ...withSecretFiles.problems,
+      ...keyProblems,
       ...(Either.isLeft(decoded)
-        ? issues(decoded.left)
+        ? problemsIn(decoded.left)
         : [...unknownPlan(decoded.right), ...ModelProviders.problemsOf(decoded.right, given)]),
       ...brokenConstraints(given)
     ]

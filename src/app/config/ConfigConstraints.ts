@@ -1,7 +1,7 @@
 /** Constraints between variables that are valid individually. */
 
 /** The embedding model that ships with the package. */
-export const offline = "offline"
+export const offlineModel = "offline"
 
 type Constraint = readonly [isBroken: boolean, variable: string, message: string]
 
@@ -12,10 +12,10 @@ type Constraint = readonly [isBroken: boolean, variable: string, message: string
 export const brokenConstraints = (given: Readonly<Record<string, string | undefined>>) => {
   const has = (variable: string) => given[variable] !== undefined
   const valueOf = (variable: string) => given[variable]?.trim().toLowerCase()
-  const required = (variable: string, by: string): Constraint => [
-    has(by) && !has(variable),
+  const required = (variable: string, other: string): Constraint => [
+    has(other) && !has(variable),
     variable,
-    `Required with ${by}`
+    `Required with ${other}`
   ]
   const constraints: ReadonlyArray<Constraint> = [
     [
@@ -37,7 +37,7 @@ export const brokenConstraints = (given: Readonly<Record<string, string | undefi
     required("AWS_ACCESS_KEY_ID", "SPOKE_ARTIFACTS"),
     required("AWS_SECRET_ACCESS_KEY", "SPOKE_ARTIFACTS"),
     [
-      (given["SPOKE_EMBEDDING_MODEL"]?.trim() ?? offline) !== offline && !has("OPENAI_API_KEY"),
+      (given["SPOKE_EMBEDDING_MODEL"]?.trim() ?? offlineModel) !== offlineModel && !has("OPENAI_API_KEY"),
       "OPENAI_API_KEY",
       "Required with SPOKE_EMBEDDING_MODEL"
     ],

@@ -30,13 +30,13 @@ export const parsed = <A>(expected: string, parse: (text: string) => Option.Opti
     }
   )
 
-const unescaped = Option.liftThrowable((part: string) => decodeURIComponent(part))
+const decodePart = Option.liftThrowable((part: string) => decodeURIComponent(part))
 
 /** Clients decode the user part of an address, so its percent-encoding must be valid. */
 const readUrl = (text: string, protocols: ReadonlyArray<string>): Option.Option<string> =>
   Option.fromNullable(urlOf(text)).pipe(
     Option.filter(({ protocol }) => protocols.includes(protocol)),
-    Option.filter((found) => Option.isSome(unescaped(`${found.username}${found.password}`))),
+    Option.filter((found) => Option.isSome(decodePart(`${found.username}${found.password}`))),
     Option.as(text.replace(/\/+$/, ""))
   )
 export const url = (expected: string, ...protocols: ReadonlyArray<string>) =>
@@ -93,7 +93,7 @@ export const roleName = parsed("the name of a role: small letters, digits and _"
 )
 export const email = parsed("an e-mail address", Schema.decodeOption(Email))
 export const password = parsed("a password of 8 to 200 characters", Schema.decodeOption(NewPassword))
-export const hidden = parsed("a value", (text) => Option.some(Redacted.make(text)))
+export const redacted = parsed("a value", (text) => Option.some(Redacted.make(text)))
 export const choice = <const L extends ReadonlyArray<string>>(...choices: L) =>
   parsed(`one of ${choices.join(", ")}`, (text) =>
     Option.fromNullable(choices.find((name): name is L[number] => name === text.toLowerCase()))
@@ -118,7 +118,7 @@ export const proxyList = parsed("a comma-separated list of addresses or CIDRs", 
   const entries = text.split(",").map((entry) => entry.trim())
   return entries.every((entry) => addProxy(list, entry)) ? Option.some(list) : Option.none()
 })
-const windowOf = (text: string) =>
+const windowSeconds = (text: string) =>
   Option.map(Duration.decodeUnknown(/^\d/u.test(text) ? text : `1 ${text}`), (window) =>
     Math.round(Duration.toSeconds(window))
   )
@@ -126,7 +126,7 @@ const windowOf = (text: string) =>
 /** `60 per minute`, `100 per 10 seconds`, `100/10 seconds`. */
 export const rate = parsed('a rate like "60 per minute"', (text) => {
   const [, requests = "", window = ""] = /^(\d+)\s*(?:\/|\bper\b)\s*(\S.*)$/u.exec(text) ?? []
-  return Option.flatMap(windowOf(window), (seconds) =>
+  return Option.flatMap(windowSeconds(window), (seconds) =>
     Schema.decodeOption(RateLimit)({ requests: Number(requests), window: seconds })
   )
 })
@@ -164,7 +164,7 @@ export const retention = parsed(
 )
 
 /** Problems by variable. */
-export const issues = (error: ParseResult.ParseError) =>
+export const problemsIn = (error: ParseResult.ParseError) =>
   ParseResult.ArrayFormatter.formatErrorSync(error).map((issue) => ({
     variable: issue.path.join("."),
     message: issue.message.replace(/,? actual [\s\S]*$/u, "")

@@ -68,7 +68,7 @@ export const keyVariables = (given: ProviderTable = new Map()): ReadonlyArray<st
   [...given.values()].flatMap(({ apiKeyEnv }) => (apiKeyEnv === undefined ? [] : [apiKeyEnv]))
 
 /** The provider that `chatModel` names, when no default provider is configured. */
-export const defaultOf = (
+export const defaultModelOf = (
   chatModel: string | undefined,
   providers: ReadonlyMap<string, ModelProvider>
 ): Settings["model"] => {
@@ -90,11 +90,11 @@ export const problemsOf = (given: Variables, environment: Environment) => {
   const problem = (variable: string, message: string) => [{ variable, message }]
   const providers = SPOKE_PROVIDERS ?? new Map()
   const isNamed = (model: string) => providers.has(model.split("/", 1)[0] ?? "")
-  const keyless = [...providers].filter(
+  const withoutKey = [...providers].filter(
     ([, { apiKeyEnv }]) => apiKeyEnv !== undefined && environment[apiKeyEnv] === undefined
   )
   return [
-    ...(keyless.length === 0
+    ...(withoutKey.length === 0
       ? []
       : problem("SPOKE_PROVIDERS", "Expected every apiKeyEnv to be the name of a variable that is set")),
     ...(providers.has("openai")

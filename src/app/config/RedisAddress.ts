@@ -11,18 +11,18 @@ export interface RedisAddress {
   readonly password: string | undefined
 }
 
-/** Scheme, credentials, hosts, and the rest. A URL parser does not accept several hosts. */
-const form = /^(rediss?:\/\/)([^@/?#]*@)?([^@/?#]+)([/?#].*)?$/iu
+/** Scheme, credentials, hosts and the rest. URL parsers accept only one host, so the address is split by a pattern. */
+const urlPattern = /^(rediss?:\/\/)([^@/?#]*@)?([^@/?#]+)([/?#].*)?$/iu
 
 /** None for invalid percent-encoding. */
 const accountOf = Option.liftThrowable(({ password, username }: URL) => {
-  const given = (value: string) => (value === "" ? undefined : decodeURIComponent(value))
-  return { username: given(username), password: given(password) }
+  const nonEmpty = (value: string) => (value === "" ? undefined : decodeURIComponent(value))
+  return { username: nonEmpty(username), password: nonEmpty(password) }
 })
 
 /** `redis://host`, `redis://one,two,three` or `redis://one?cluster=true`; `rediss` for TLS. */
 export const parseRedisAddress = (text: string): Option.Option<RedisAddress> => {
-  const [, scheme = "", credentials = "", hosts = "", rest = ""] = form.exec(text) ?? []
+  const [, scheme = "", credentials = "", hosts = "", rest = ""] = urlPattern.exec(text) ?? []
   const urls = hosts.split(",").map((host) => urlOf(`${scheme}${credentials}${host}${rest}`))
   const [first] = urls
   if (!first) return Option.none()
@@ -31,11 +31,11 @@ export const parseRedisAddress = (text: string): Option.Option<RedisAddress> => 
       ? [{ host: url.hostname.replace(/^\[|\]$/gu, ""), port: Number(url.port === "" ? 6_379 : url.port) }]
       : []
   )
-  const asked = first.searchParams.get("cluster")
-  const cluster = nodes.length > 1 || asked === "true"
+  const clusterParameter = first.searchParams.get("cluster")
+  const cluster = nodes.length > 1 || clusterParameter === "true"
   // A cluster has only database 0.
-  const numbered = cluster && /[1-9]/u.test(first.pathname)
-  if (nodes.length !== urls.length || numbered || (asked !== null && asked !== "true")) return Option.none()
+  const namesDatabase = cluster && /[1-9]/u.test(first.pathname)
+  if (nodes.length !== urls.length || namesDatabase || (clusterParameter !== null && clusterParameter !== "true")) return Option.none()
   return Option.map(accountOf(first), (account) => ({
     cluster,
     tls: first.protocol === "rediss:",

@@ -2,7 +2,7 @@
 import * as fs from "node:fs"
 
 /** Variables that may be given as a file: all that contain a secret. */
-export const inFiles = [
+export const secretVariables = [
   "DATABASE_URL",
   "SPOKE_DATABASE_DIRECT_URL",
   "REDIS_URL",
@@ -23,17 +23,17 @@ export const inFiles = [
   "OTEL_EXPORTER_OTLP_HEADERS"
 ] as const
 
-/** Not secret, but long. */
-const lists = ["SPOKE_MODEL_PRICES"] as const
+/** Not secret, but long values. */
+const longVariables = ["SPOKE_MODEL_PRICES"] as const
 
-const ownVariables: ReadonlyArray<string> = [...inFiles, ...lists]
+const builtInVariables: ReadonlyArray<string> = [...secretVariables, ...longVariables]
 
-export const fileVariables: ReadonlyArray<string> = ownVariables.map((name) => `${name}_FILE`)
+export const fileVariables: ReadonlyArray<string> = builtInVariables.map((name) => `${name}_FILE`)
 
 /** Larger than any secret. */
 const maxFileBytes = 65_536
 
-const textOf = (file: string): string | null => {
+const readSecretFile = (file: string): string | null => {
   try {
     return fs.statSync(file).size > maxFileBytes ? null : fs.readFileSync(file, "utf8").trim()
   } catch {
@@ -47,7 +47,7 @@ const textOf = (file: string): string | null => {
  */
 export const withFiles = (
   environment: Readonly<Record<string, string | undefined>>,
-  names: ReadonlyArray<string> = ownVariables
+  names: ReadonlyArray<string> = builtInVariables
 ) => {
   const given: Record<string, string | undefined> = { ...environment }
   const problems: Array<{ readonly variable: string; readonly message: string }> = []
@@ -55,7 +55,7 @@ export const withFiles = (
     const variable = `${name}_FILE`
     const file = environment[variable]
     if (file === undefined) continue
-    const text = textOf(file)
+    const text = readSecretFile(file)
     if (environment[name] !== undefined)
       problems.push({ variable, message: `Expected either this or ${name}, not both` })
     else if (text === null) problems.push({ variable, message: "Expected the path of a readable file" })
@@ -64,12 +64,12 @@ export const withFiles = (
   return { given, problems }
 }
 
-/** {@link withFiles} for further variables, whose names settings give. */
+/** {@link withFiles} for further variables, which the settings name. */
 export const withFurtherFiles = (
   environment: Readonly<Record<string, string | undefined>>,
   names: ReadonlyArray<string>
 ) =>
   withFiles(
     environment,
-    [...new Set(names)].filter((name) => !ownVariables.includes(name))
+    [...new Set(names)].filter((name) => !builtInVariables.includes(name))
   )

@@ -39,7 +39,7 @@ export const generated = () => ({ secret: random(), operatorToken: random() })
 /** The secrets file of a data directory. */
 export const fileOf = (dataDir: string) => path.join(dataDir, DataDirectory.secretsFile)
 
-const otherwise =
+const ifLost =
   "If it is lost, `spoke new-secret` creates another one: the secrets of tools and the access tokens of channels must then " +
   "be entered again. Everything else stays."
 
@@ -47,7 +47,7 @@ const unusable = (dataDir: string, what: string) =>
   new MasterSecretError({
     message:
       `${fileOf(dataDir)} ${what}, and the database beside it needs the master secret that it was written under. Put the file ` +
-      `back from a backup of the data directory, or set SPOKE_SECRET to the \`secret\` that stood in it. ${otherwise}`
+      `back from a backup of the data directory, or set SPOKE_SECRET to the \`secret\` that stood in it. ${ifLost}`
   })
 
 /** The stored secrets of the data directory; none when there are none. */
@@ -68,18 +68,18 @@ const storedSecrets = (dataDir: string) =>
   )
 
 /** The stored secrets of the data directory. Generates them when there are none and `mayMake` is true. */
-const own = (dataDir: string, mayMake: boolean) =>
+const storedOrGenerated = (dataDir: string, mayGenerate: boolean) =>
   Effect.gen(function* () {
     const found = yield* storedSecrets(dataDir)
     if (Option.isSome(found)) return found.value
-    if (!mayMake) return yield* unusable(dataDir, "is missing")
-    const made = generated()
-    yield* DataDirectory.secrets.write(dataDir, made)
-    return made
+    if (!mayGenerate) return yield* unusable(dataDir, "is missing")
+    const created = generated()
+    yield* DataDirectory.secrets.write(dataDir, created)
+    return created
   })
 
-const isKnownSecret = (known: ReadonlyArray<string>, secret: Redacted.Redacted) =>
-  known.length === 0 || known.includes(keyIdOf(secret))
+const isKnownSecret = (knownKeyIds: ReadonlyArray<string>, secret: Redacted.Redacted) =>
+  knownKeyIds.length === 0 || knownKeyIds.includes(keyIdOf(secret))
 
 /** The database is opened first, because that locks the data directory. */
 export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =>
@@ -87,21 +87,21 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
     Secrets,
     Effect.gen(function* () {
       yield* SqlClient.SqlClient
-      const known = yield* MasterKeys.knownIds
+      const knownKeyIds = yield* MasterKeys.knownIds
       const [current, ...previous] = secrets
-      if (current !== undefined && !secrets.some((secret) => isKnownSecret(known, secret))) {
+      if (current !== undefined && !secrets.some((secret) => isKnownSecret(knownKeyIds, secret))) {
         return yield* new MasterSecretError({
           message:
             "SPOKE_SECRET is not the master secret that the database was written under. Set it, or SPOKE_SECRET_PREVIOUS, to " +
-            `that one${database === null ? `, or neither where it stands in ${fileOf(dataDir)}` : ""}. ${otherwise}`
+            `that one${database === null ? `, or neither where it stands in ${fileOf(dataDir)}` : ""}. ${ifLost}`
         })
       }
       const mastersOf = (secret: Redacted.Redacted) =>
         Effect.as(MasterKeys.recordKeyId(keyIdOf(secret)), [secret, ...previous] as const)
       if (database !== null && current !== undefined)
         return { masters: yield* mastersOf(current), operatorToken }
-      const ownSecrets = yield* own(dataDir, current !== undefined || !(yield* MasterKeys.hasTenants))
-      if (current === undefined && !isKnownSecret(known, ownSecrets.secret))
+      const ownSecrets = yield* storedOrGenerated(dataDir, current !== undefined || !(yield* MasterKeys.hasTenants))
+      if (current === undefined && !isKnownSecret(knownKeyIds, ownSecrets.secret))
         return yield* unusable(dataDir, "belongs to another database")
       return {
         masters: yield* mastersOf(current ?? ownSecrets.secret),

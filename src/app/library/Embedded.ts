@@ -53,7 +53,7 @@ export const server = (settings: Settings) =>
     Layer.provide(Http.overload(settings))
   )
 
-/** The error of requests after the end, and of bodies still being read then. */
+/** The error of requests after the close, and of response bodies that are still open then. */
 export const closed = () => new SpokeError({ code: "CLOSED", message: "This Spoke has been closed." })
 
 /** The open response bodies. They end when the scope closes. */
@@ -77,13 +77,13 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
   live: Layer.Layer<Layer.Layer.Success<ReturnType<typeof layer>>, E, R>
 ) {
   const scope = yield* Effect.scope
-  // Ends last: the output of settling turns is read from it.
+  // Acquired first, so that it ends last: settling turns still write to the bodies.
   const bodies = yield* openBodies
   yield* EventLoop.watch
   const context = yield* Layer.buildWithScope(live, scope)
   const owner = yield* Effect.provide(Owner.find(settings, tenant), context)
   const work = yield* Scope.make()
-  // A second close of a scope returns at once; caching lets every caller wait for the same end.
+  // Closing a scope a second time returns at once. Because of the cache every caller waits for the first close.
   const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))
   yield* Effect.addFinalizer(() => stopWork)
   if (working) yield* Layer.buildWithScope(Layer.provide(Workers.layer, Layer.succeedContext(context)), work)

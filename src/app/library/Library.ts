@@ -11,7 +11,7 @@ import * as AiSdk from "../../capabilities/ModelRuntime/AiSdk.ts"
 import * as InProcess from "../../capabilities/ToolSources/InProcess.ts"
 import { isChannelName, OtherChannels } from "../../capabilities/ChannelAdapters.ts"
 import { hostChannel } from "../../channels/HostAdapter.ts"
-import { hostReader } from "../../readers/connectors/Host.ts"
+import { hostReader } from "../../readers/connectors/HostReader.ts"
 import * as Registered from "../../readers/connectors/Registered.ts"
 import { ReaderName } from "../../domain/knowledge/SourceReader.ts"
 import { ToolName } from "../../domain/agents/Tool.ts"
@@ -63,7 +63,7 @@ const errorOf = (cause: Cause.Cause<unknown>): SpokeError => {
     : new SpokeError({ code: "INTERNAL_ERROR", message: "Something went wrong on our side.", cause: failure })
 }
 
-const settle = <A>(exit: Exit.Exit<A, unknown>): A => {
+const valueOf = <A>(exit: Exit.Exit<A, unknown>): A => {
   if (Exit.isSuccess(exit)) return exit.value
   throw errorOf(exit.cause)
 }
@@ -111,14 +111,14 @@ const channelLayer = (channels: NonNullable<SpokeSettings["channels"]>) =>
 const isToolName = Schema.is(ToolName)
 const isReaderName = Schema.is(ReaderName)
 
-const invalid = (told: ReadonlyArray<string>, issues: unknown) =>
+const invalid = (messages: ReadonlyArray<string>, issues: unknown) =>
   new SpokeError({
     code: "INVALID_CONFIG",
-    message: `Invalid settings: ${told.join("; ")}`,
+    message: `Invalid settings: ${messages.join("; ")}`,
     details: { issues }
   })
 
-const opening = <A extends Replaceable>(all: SpokeSettings, replacements: Replacements<A>) =>
+const openService = <A extends Replaceable>(all: SpokeSettings, replacements: Replacements<A>) =>
   Effect.gen(function* () {
     const unknown = LibrarySettings.unknownSettings(all)
     if (unknown.length > 0) {
@@ -164,25 +164,25 @@ export const createSpoke = async <A extends Replaceable = never>(
 ): Promise<Spoke> => {
   const logged = logLayer(settings)
   const run: Run = async (effect, options) =>
-    settle(await Effect.runPromiseExit(Effect.provide(effect, logged), options))
+    valueOf(await Effect.runPromiseExit(Effect.provide(effect, logged), options))
   const scope = await run(Scope.make())
-  const end = () => run(Scope.close(scope, Exit.void))
+  const closeScope = () => run(Scope.close(scope, Exit.void))
   try {
-    return facade(await run(Scope.extend(opening(settings, replacements), scope)), run, end)
+    return makeSpoke(await run(Scope.extend(openService(settings, replacements), scope)), run, closeScope)
   } catch (cause) {
-    await end()
+    await closeScope()
     throw cause
   }
 }
 
 /** `chat` that also accepts Effect Schemas; the browser client does not. */
 const withEffectSchemas = (chat: Chat): AgentChat => {
-  function any<A>(
+  function chatAny<A>(
     request: StructuredRequest<EffectInput<A> | StandardInput<A>>,
     options?: IdempotentOptions
   ): Promise<StructuredResult<A>>
-  function any(request: ChatRequest, options?: IdempotentOptions): Promise<ChatResult>
-  function any<A>(
+  function chatAny(request: ChatRequest, options?: IdempotentOptions): Promise<ChatResult>
+  function chatAny<A>(
     request: StructuredRequest<EffectInput<A> | StandardInput<A>> | ChatRequest,
     options?: IdempotentOptions
   ): Promise<StructuredResult<A> | ChatResult> {
@@ -190,7 +190,7 @@ const withEffectSchemas = (chat: Chat): AgentChat => {
       ? chat({ ...request, responseSchema: standard(request.responseSchema) }, options)
       : chat(request, options)
   }
-  return any
+  return chatAny
 }
 
 const hasSchema = <A>(
@@ -201,7 +201,7 @@ const hasSchema = <A>(
 
 type Run = <A>(effect: Effect.Effect<A, unknown>, options?: { readonly signal: AbortSignal }) => Promise<A>
 
-const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>): Spoke => {
+const makeSpoke = (embedded: Embedded.Embedded, run: Run, closeScope: () => Promise<void>): Spoke => {
   const pending = new Set<Promise<unknown>>()
   let closing: Promise<void> | undefined
 
@@ -212,15 +212,15 @@ const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>)
     return answer
   }
 
-  const answered = Effect.timeoutOption(
+  const pendingAnswers = Effect.timeoutOption(
     Effect.promise(() => Promise.all(pending)),
     closeTimeout
   )
 
   const close = () =>
     (closing ??= (async () => {
-      await run(Effect.all([embedded.drain, answered], { concurrency: "unbounded" }))
-      await end()
+      await run(Effect.all([embedded.drain, pendingAnswers], { concurrency: "unbounded" }))
+      await closeScope()
     })())
 
   const unlessClosed =

@@ -46,11 +46,11 @@ const givenOf = ({ admin, fetchAllow, openai, ...given }: LibrarySettings): Give
 const settingOf = (variable: string): string =>
   Object.entries(variableOf).find(([, name]) => name === variable)?.[0] ?? variable
 
-const isGroup = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
 /** Settings without an environment variable. */
-const others = [
+const settingsWithoutVariable = [
   "channels",
   "env",
   "log",
@@ -64,27 +64,27 @@ const others = [
 /** Unknown settings. In plain JavaScript no compiler reports them. */
 export const unknownSettings = (given: SpokeSettings) => {
   const named = Object.keys(variableOf).map((name) => name.split("."))
-  const known = new Set([...named.flatMap(([name = ""]) => name), ...others])
+  const known = new Set([...named.flatMap(([name = ""]) => name), ...settingsWithoutVariable])
   return Object.entries(given).flatMap(([name, value]) => {
     if (!known.has(name)) return [{ path: [name], message: unknownField([], name, known) }]
-    const inner = named.flatMap(([group, field]) => (group === name && field !== undefined ? [field] : []))
-    return inner.length === 0 || !isGroup(value)
+    const groupFields = named.flatMap(([group, field]) => (group === name && field !== undefined ? [field] : []))
+    return groupFields.length === 0 || !isRecord(value)
       ? []
       : Object.keys(value)
-          .filter((field) => !inner.includes(field))
-          .map((field) => ({ path: [name, field], message: unknownField([name], field, inner) }))
+          .filter((field) => !groupFields.includes(field))
+          .map((field) => ({ path: [name, field], message: unknownField([name], field, groupFields) }))
   })
 }
 
 /** The settings. Fails with `InvalidConfig`, which has every problem by the name of its setting. */
 export const read = (given: LibrarySettings) => {
-  const set = Object.entries(givenOf(given)).flatMap(([name, value]) =>
+  const givenEntries = Object.entries(givenOf(given)).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const]
   )
   const named: Readonly<Record<string, string>> = variableOf
   const record = {
     ...given.env,
-    ...Object.fromEntries(set.map(([name, value]) => [named[name] ?? name, value]))
+    ...Object.fromEntries(givenEntries.map(([name, value]) => [named[name] ?? name, value]))
   }
   return Effect.mapError(fromRecord(record, false), ({ problems }) =>
     problems.map(({ message, variable }) => ({ path: [settingOf(variable)], message }))

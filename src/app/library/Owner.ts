@@ -39,14 +39,14 @@ const owners = (tenant: string | undefined) =>
 
 /** The owner of `tenant`; without it the owner of the only tenant, which is created when there is none. */
 export const find = Effect.fn("Owner.find")(function* (settings: Settings, tenant: string | undefined) {
-  const before = yield* owners(tenant)
-  if (before.length === 0 && tenant === undefined) {
-    const unknown = () => Redacted.make(randomBytes(24).toString("base64url"))
-    yield* FirstOwner.create(settings, Option.getOrElse(settings.admin.password, unknown))
+  const existing = yield* owners(tenant)
+  if (existing.length === 0 && tenant === undefined) {
+    const unknownPassword = () => Redacted.make(randomBytes(24).toString("base64url"))
+    yield* FirstOwner.create(settings, Option.getOrElse(settings.admin.password, unknownPassword))
   }
-  const [owner, another] = before.length === 0 ? yield* owners(tenant) : before
+  const [owner, second] = existing.length === 0 ? yield* owners(tenant) : existing
   if (owner === undefined) return yield* new ValidationError({ message: "There is no such tenant." })
-  if (another !== undefined) {
+  if (second !== undefined) {
     return yield* new ValidationError({ message: "The database has several tenants: name one as tenant." })
   }
   const { email, id: userId, tenantId } = owner

@@ -6,7 +6,7 @@ import { urlOf } from "../../domain/Address.ts"
 /** Node's request, with `body` when a framework has parsed it. */
 export type NodeRequest = IncomingMessage & { readonly body?: unknown }
 
-const unusable = (why: string) =>
+const bodyError = (why: string) =>
   new TypeError(`${why} Mount Spoke before whatever parses bodies of other types than JSON and text.`)
 
 interface Body {
@@ -35,13 +35,13 @@ const streamOf = (request: IncomingMessage): Body => {
 
 /** The body that was already read: JSON is encoded again, bytes and text are unchanged. */
 const parsedBody = ({ body, headers }: NodeRequest): Uint8Array<ArrayBuffer> | string => {
-  if (body === undefined) throw unusable("The body of the request has already been read.")
+  if (body === undefined) throw bodyError("The body of the request has already been read.")
   if (typeof body === "string") return body
   if (ArrayBuffer.isView(body)) {
     return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice()
   }
   if (/^application\/(?:[\w.-]+\+)?json\b/iu.test(headers["content-type"] ?? "")) return JSON.stringify(body)
-  throw unusable("The body of the request has already been parsed.")
+  throw bodyError("The body of the request has already been parsed.")
 }
 
 const headersOf = ({ rawHeaders }: IncomingMessage, isParsed: boolean) => {
@@ -84,14 +84,14 @@ const requestOf = (request: NodeRequest, path: string, { content }: Body, signal
   })
 
 /** Waits until more can be written, or the client is gone. A closed response has no events any more. */
-const drained = (response: ServerResponse) =>
+const waitForDrain = (response: ServerResponse) =>
   new Promise<void>((resolve) => {
     if (response.destroyed) return resolve()
-    const go = () => {
-      response.off("drain", go).off("close", go)
+    const done = () => {
+      response.off("drain", done).off("close", done)
       resolve()
     }
-    response.on("drain", go).on("close", go)
+    response.on("drain", done).on("close", done)
   })
 
 const send = async (answer: Response, response: ServerResponse) => {
@@ -106,7 +106,7 @@ const send = async (answer: Response, response: ServerResponse) => {
   for (;;) {
     const read = await reader?.read()
     if (read === undefined || read.done) break
-    if (!response.write(read.value)) await drained(response)
+    if (!response.write(read.value)) await waitForDrain(response)
     if (response.destroyed) return void (await reader?.cancel())
   }
   response.end()
@@ -123,16 +123,16 @@ export const answer = async (spoke: Spoke, request: NodeRequest, response: Serve
     response.writeHead(501, { "content-length": 0 }).end()
     return
   }
-  const left = new AbortController()
+  const clientGone = new AbortController()
   // The client may have left before this was called.
-  if (response.destroyed) left.abort()
-  else response.once("close", () => left.abort())
+  if (response.destroyed) clientGone.abort()
+  else response.once("close", () => clientGone.abort())
   const { remoteAddress } = request.socket
   const body = bodyOf(request)
-  const answered = await spoke.fetch(
-    requestOf(request, path, body, left.signal),
+  const result = await spoke.fetch(
+    requestOf(request, path, body, clientGone.signal),
     remoteAddress === undefined ? {} : { clientAddress: remoteAddress }
   )
-  await send(answered, response).catch(() => void response.destroy())
+  await send(result, response).catch(() => void response.destroy())
   await body.drop().catch(() => undefined)
 }

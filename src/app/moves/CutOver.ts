@@ -1,4 +1,4 @@
-/** The change of sides: the tenant pauses, the last changes are copied, and the other side serves it. */
+/** The cut-over: requests of the tenant pause, the last changes are copied, and then the other side serves it. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -7,9 +7,9 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { MoveFailed } from "./Side.ts"
 import { carryJobs, catchUp, copyLastChanges, type Transfer } from "./Transfer.ts"
 
-/** Time in which running jobs may end before they wait for the other side, as at the end of a process. */
+/** Time for running jobs to end. After it they are stopped, and run again at the other side. */
 const maxDrainTime = Duration.seconds(30)
-/** A side holds jobs for at most so long if its command does not come back. */
+/** Maximum time for which a side holds jobs if the command does not continue. */
 const maxDrainHold = Duration.seconds(60)
 /** Parts of the pause, each from its beginning: turns may end, the decision is made, jobs are carried over. */
 const turnsShare = 0.5
@@ -17,14 +17,14 @@ const decisionShare = 0.85
 const carryShare = 0.9
 const pollInterval = Duration.millis(40)
 const releaseTimeout = Duration.seconds(1)
-/** Attempts that give up the pause rather than end running turns, and the time between attempts. */
+/** Number of attempts that end the pause rather than running turns, and the time between attempts. */
 const attemptsWithoutEnding = 5
 const attemptInterval = Duration.seconds(2)
 /** Maximum number of changes that are left to copy when the pause begins. */
 const maxChangesLeft = 50
 
 export interface CutOverOptions {
-  /** The tenant pauses for at most so long. */
+  /** Maximum time for which requests of the tenant wait. */
   readonly maxPause: Duration.Duration
   /** Fails instead of ending turns that run longer than the pause. */
   readonly keepTurns: boolean
@@ -49,17 +49,17 @@ const waitUntil = (
     }
   })
 
-const takenOver = () =>
+const takenOverError = () =>
   new MoveFailed({
     reason: "taken",
     message: "Another command has taken over the move. Nothing was cut over."
   })
 
-const hold = ({ driver, from }: Transfer, to: "draining" | "pausing", lasts: Duration.Duration) =>
+const hold = ({ driver, from }: Transfer, to: "draining" | "pausing", maxTime: Duration.Duration) =>
   Effect.filterOrFail(
-    from.ask(new Wire.Hold({ driver, to, millis: Duration.toMillis(lasts) })),
+    from.ask(new Wire.Hold({ driver, to, millis: Duration.toMillis(maxTime) })),
     ({ changed }) => changed,
-    takenOver
+    takenOverError
   )
 
 /** No job begins, and those that run end or wait. */
@@ -75,7 +75,7 @@ const drainJobs = (transfer: Transfer) =>
 /**
  * One attempt. `turns`: turns still ran and the pause was ended. `late`: the pause was over before the decision.
  */
-const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boolean) =>
+const attempt = (transfer: Transfer, maxPause: Duration.Duration, mayEndTurns: boolean) =>
   Effect.gen(function* () {
     const { driver, from, to } = transfer
     yield* drainJobs(transfer)
@@ -88,18 +88,18 @@ const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boo
     // No decision is made later, so that the rest is for the other side to begin.
     yield* hold(transfer, "pausing", Duration.times(maxPause, decisionShare))
     const turnsWait = Duration.times(maxPause, turnsShare)
-    const quiet = yield* waitUntil(transfer, turnsWait, ({ jobs, turns }) => jobs === 0 && turns === 0)
-    if (!quiet) {
-      if (!endsTurns) return "turns" as const
+    const isQuiet = yield* waitUntil(transfer, turnsWait, ({ jobs, turns }) => jobs === 0 && turns === 0)
+    if (!isQuiet) {
+      if (!mayEndTurns) return "turns" as const
       yield* from.ask(new Wire.EndRunning({ driver, turns: true, jobs: true }))
     }
     const millis = yield* timeLeft(decisionShare)
-    const fenced = yield* from.ask(new Wire.Fence({ driver, millis, awaitsTurns: quiet }))
+    const fenced = yield* from.ask(new Wire.Fence({ driver, millis, awaitsTurns: isQuiet }))
     if (!fenced.changed) return "late" as const
     yield* copyLastChanges(transfer)
     const decided = yield* from.ask(new Wire.HandOver({ driver }))
     const { move } = yield* progressOf(transfer)
-    // The answer of the decision may have been lost, so the state counts.
+    // The answer to the decision may have been lost, so the stored state counts.
     if (!decided.changed && move?.state !== "away") return "late" as const
     // From here on the jobs are the other side's. They come before those that it queues itself.
     yield* carryJobs(transfer, Duration.millis(yield* timeLeft(carryShare)))
@@ -110,13 +110,13 @@ const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boo
 /** Tries until the tenant has changed sides. Returns how long it paused, in milliseconds. */
 export const cutOver = (transfer: Transfer, { keepTurns, maxPause }: CutOverOptions) =>
   Effect.gen(function* () {
-    const { driver, from, tell } = transfer
+    const { driver, from, report } = transfer
     for (let count = 1; ; count += 1) {
       const isLast = count > attemptsWithoutEnding
       const outcome = yield* attempt(transfer, maxPause, isLast && !keepTurns).pipe(
-        // Without this the tenant is served again when the hold is over.
+        // Otherwise the tenant would be served again only when the hold ends by itself.
         Effect.onError(() =>
-          // Nothing can be interrupted here otherwise, so that the time-out would wait for an origin that does not answer.
+          // Finalizers cannot be interrupted: without this, the time-out would wait for an origin that is unreachable.
           Effect.interruptible(from.ask(new Wire.Release({ driver }))).pipe(
             Effect.timeout(releaseTimeout),
             Effect.ignore
@@ -133,7 +133,7 @@ export const cutOver = (transfer: Transfer, { keepTurns, maxPause }: CutOverOpti
               ? "Turns of the tenant always run longer than the pause. Nothing was cut over. Run the command again at a quieter time, or without --keep-turns."
               : "The last changes cannot be copied within the pause. Nothing was cut over. Run the command again at a quieter time."
         })
-      yield* tell(
+      yield* report(
         outcome === "turns"
           ? "turns still run; the tenant is served on, and the next attempt follows"
           : "the pause was too short; the tenant is served on, and the next attempt follows"

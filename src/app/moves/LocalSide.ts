@@ -21,8 +21,8 @@ export const localSide = (name: string, tenantId: TenantId) =>
     name,
     ask: (request) =>
       Effect.gen(function* () {
-        const asked = yield* Effect.orDie(Schema.validate(MoveRequest)(request))
-        const answer = yield* Effect.mapError(moves.ask(tenantId, asked, "command-line"), failed)
+        const validRequest = yield* Effect.orDie(Schema.validate(MoveRequest)(request))
+        const answer = yield* Effect.mapError(moves.ask(tenantId, validRequest, "command-line"), failed)
         return yield* Effect.orDie(Schema.validate(Schema.successSchema(request))(answer))
       }),
     original: (ref) => Effect.mapError(moves.getOriginal(tenantId, ref), failed),

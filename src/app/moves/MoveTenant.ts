@@ -1,6 +1,6 @@
 /**
- * Drives the move of a tenant. Nothing but the two installations knows how far it is, so the command may end at any time
- * and be run again. docs/design/placement.md has the states.
+ * Drives the move of a tenant. The state of the move is stored in the two installations only, so the command may end at
+ * any time and be run again. docs/design/placement.md describes the states.
  */
 import { randomBytes } from "node:crypto"
 import * as Duration from "effect/Duration"
@@ -15,18 +15,18 @@ import { MoveFailed, type Side } from "./Side.ts"
 import { carryJobs } from "./Transfer.ts"
 import * as Transfer from "./Transfer.ts"
 
-/** The two installations, and what callers are told of them. */
+/** The two installations of a move, and the addresses at which callers reach them. */
 export interface Installations {
   readonly origin: Side
   readonly destination: Side
-  /** Addresses for callers. */
+  /** Public addresses, which callers are redirected to. */
   readonly originAt: string
   readonly destinationAt: string
   readonly streams: number
-  readonly tell: (text: string) => Effect.Effect<void>
+  readonly report: (text: string) => Effect.Effect<void>
 }
 
-/** Time after a rollback in which the destination still answers where the tenant is served. */
+/** Time after a rollback in which the destination still tells callers where the tenant is served. */
 const redirectTime = Duration.seconds(5)
 /** How often a side is asked whether its last jobs have ended. */
 const jobsInterval = Duration.millis(200)
@@ -41,7 +41,7 @@ export interface InstallationFacts {
 
 const refused = (message: string) => new MoveFailed({ reason: "refused", message })
 
-const random = () => randomBytes(24).toString("base64url")
+const randomId = () => randomBytes(24).toString("base64url")
 
 /** Asks both installations for their facts about the tenant. */
 export const factsOf = ({ destination, origin }: Installations) =>
@@ -49,13 +49,13 @@ export const factsOf = ({ destination, origin }: Installations) =>
 
 const shapeOf = ({ columns, table, types }: Wire.TableShape) => JSON.stringify([table, columns, types])
 
-const sameSchema = ({ destination, origin }: InstallationFacts) => {
+const checkSameSchema = ({ destination, origin }: InstallationFacts) => {
   if (origin.migrations.join() !== destination.migrations.join())
     return refused(
       `The origin has ${origin.migrations.length} migrations, the destination ${destination.migrations.length}. Upgrade the older one first; nothing was changed.`
     )
-  const there = new Set(destination.tables.map(shapeOf))
-  const missing = origin.tables.find((table) => !there.has(shapeOf(table)))
+  const destinationShapes = new Set(destination.tables.map(shapeOf))
+  const missing = origin.tables.find((table) => !destinationShapes.has(shapeOf(table)))
   return missing === undefined && origin.tables.length === destination.tables.length
     ? Effect.void
     : refused(`The table ${missing?.table ?? "list"} is not the same at both sides. Nothing was changed.`)
@@ -65,11 +65,11 @@ const isSameAddress = (one: string | null, other: string) =>
   one !== null && serverAddress(one) === serverAddress(other)
 
 /**
- * Fails unless these are the two sides of one move. Of a move that one side has alone, the other side either has not
- * heard yet or has forgotten it already. A third installation knows nothing of it, too, and would serve a tenant that
- * it does not have.
+ * Fails unless these are the two sides of one move. If only one side has the move, the other one has not begun it yet
+ * or has ended it already. The addresses are compared, because a third installation has no move either, and would
+ * otherwise be ordered to serve a tenant that it does not have.
  */
-const sameMove = ({ destinationAt, originAt }: Installations, { destination, origin }: InstallationFacts) => {
+const checkSameMove = ({ destinationAt, originAt }: Installations, { destination, origin }: InstallationFacts) => {
   if (origin.move !== null && destination.move !== null)
     return origin.move.move === destination.move.move
       ? Effect.void
@@ -89,12 +89,12 @@ const sameMove = ({ destinationAt, originAt }: Installations, { destination, ori
   return Effect.void
 }
 
-/** Begins the move at both sides, or takes over its driving. `forth` and `back`: the two directions. */
-const beginMove = (installations: Installations, { destination: there, origin: here }: InstallationFacts) =>
+/** Begins the move at both sides, or takes over a move that another command has begun. */
+const beginMove = (installations: Installations, { destination: destinationFacts, origin: originFacts }: InstallationFacts) =>
   Effect.gen(function* () {
-    const { destination, destinationAt, origin, originAt, streams, tell } = installations
-    const driver = random()
-    const move = here.move?.move ?? there.move?.move ?? random()
+    const { destination, destinationAt, origin, originAt, streams, report } = installations
+    const driver = randomId()
+    const move = originFacts.move?.move ?? destinationFacts.move?.move ?? randomId()
     const atOrigin = yield* origin.ask(
       new Wire.Begin({ driver, move, role: "origin", servedAt: destinationAt })
     )
@@ -105,36 +105,36 @@ const beginMove = (installations: Installations, { destination: there, origin: h
     const common = {
       driver,
       streams,
-      tell,
-      sealKey: Redacted.make(random()),
-      tables: here.tables.map(({ table }) => table),
+      report,
+      sealKey: Redacted.make(randomId()),
+      tables: originFacts.tables.map(({ table }) => table),
       unreadable: (count: number) => {
         unreadable.count += count
       }
     }
-    const forth: Transfer.Transfer = { ...common, from: origin, to: destination }
-    const back: Transfer.Transfer = { ...common, from: destination, to: origin }
-    return { driver, atOrigin, atDestination, forth, back, unreadable }
+    const toDestination: Transfer.Transfer = { ...common, from: origin, to: destination }
+    const toOrigin: Transfer.Transfer = { ...common, from: destination, to: origin }
+    return { driver, atOrigin, atDestination, toDestination, toOrigin, unreadable }
   })
 
 type MoveState = Effect.Effect.Success<ReturnType<typeof beginMove>>
 
-/** Both sides are away: the decision was made, and the other side has not heard of it. */
-const finishDecision = ({ atDestination, atOrigin, back, driver, forth }: MoveState) =>
+/** When both sides are `away`, the decision was made, but the side that is to serve was not informed. Informs it. */
+const finishDecision = ({ atDestination, atOrigin, toOrigin, driver, toDestination }: MoveState) =>
   Effect.gen(function* () {
     if (atOrigin.state !== "away" || atDestination.state !== "away") return
-    // The side with fewer changes of sides is the one to serve.
-    const isForth = atOrigin.handovers > atDestination.handovers
-    const transfer = isForth ? forth : back
-    // Nobody serves the tenant now, so the rest is carried over afterwards.
+    // The side with fewer handovers is the one to serve.
+    const isToDestination = atOrigin.handovers > atDestination.handovers
+    const transfer = isToDestination ? toDestination : toOrigin
+    // No side serves the tenant now, so most jobs are carried over afterwards.
     yield* carryJobs(transfer, Duration.zero)
     yield* transfer.to.ask(
-      new Wire.Serve({ driver, handovers: (isForth ? atOrigin : atDestination).handovers })
+      new Wire.Serve({ driver, handovers: (isToDestination ? atOrigin : atDestination).handovers })
     )
   })
 
-/** Who serves the tenant now. */
-const serving = (installations: Installations, current: MoveState) =>
+/** The side that serves the tenant now. */
+const findServingSide = (installations: Installations, current: MoveState) =>
   Effect.gen(function* () {
     yield* finishDecision(current)
     const { destination, origin } = yield* factsOf(installations)
@@ -155,8 +155,8 @@ export interface Moved {
 const carryOver = (transfer: Transfer.Transfer) =>
   Effect.zipRight(carryJobs(transfer), Transfer.copyEvents(transfer))
 
-/** Before anything is changed. A move that has begun is continued, whatever it finds. */
-const mayBegin = ({ destination, origin }: InstallationFacts) => {
+/** Checks a new move before anything is changed. A move that has begun is always continued. */
+const checkMayBegin = ({ destination, origin }: InstallationFacts) => {
   if (origin.move !== null) return Effect.void
   if (destination.move !== null && origin.name === null)
     return refused("The tenant was removed from the origin already. End the move with --confirm.")
@@ -170,32 +170,32 @@ const mayBegin = ({ destination, origin }: InstallationFacts) => {
 export const move = (installations: Installations, options: CutOverOptions) =>
   Effect.gen(function* () {
     const facts = yield* factsOf(installations)
-    yield* mayBegin(facts)
-    yield* sameSchema(facts)
-    yield* sameMove(installations, facts)
+    yield* checkMayBegin(facts)
+    yield* checkSameSchema(facts)
+    yield* checkSameMove(installations, facts)
     const current = yield* beginMove(installations, facts)
-    const { driver, forth, unreadable } = current
-    if ((yield* serving(installations, current)) === "destination") {
-      yield* carryOver(forth)
+    const { driver, toDestination, unreadable } = current
+    if ((yield* findServingSide(installations, current)) === "destination") {
+      yield* carryOver(toDestination)
       const moved: Moved = { tables: [], pausedMillis: null, unreadable: 0 }
       return moved
     }
-    yield* forth.from.ask(new Wire.Release({ driver }))
-    yield* Transfer.copy(forth)
-    yield* installations.tell("comparing")
-    const tables = yield* Transfer.compare(forth)
-    const pausedMillis = yield* cutOver(forth, options)
-    yield* carryOver(forth)
+    yield* toDestination.from.ask(new Wire.Release({ driver }))
+    yield* Transfer.copy(toDestination)
+    yield* installations.report("comparing")
+    const tables = yield* Transfer.compare(toDestination)
+    const pausedMillis = yield* cutOver(toDestination, options)
+    yield* carryOver(toDestination)
     const moved: Moved = { tables, pausedMillis, unreadable: unreadable.count }
     return moved
   })
 
-const removeAll = (side: Side, driver: string) =>
+const removeRows = (side: Side, driver: string) =>
   side.ask(new Wire.RemoveSome({ driver })).pipe(Effect.repeat({ until: ({ more }) => !more }), Effect.asVoid)
 
-/** Ends the move at a side, after `carried` has brought over what waits there. */
-const forgotten = (side: Side, driver: string, carried: Effect.Effect<unknown, MoveFailed> = Effect.void) =>
-  Effect.zipRight(carried, side.ask(new Wire.Forget({ driver }))).pipe(
+/** Ends the move at a side, after `carryFirst` has carried over what waits there. */
+const forgetMove = (side: Side, driver: string, carryFirst: Effect.Effect<unknown, MoveFailed> = Effect.void) =>
+  Effect.zipRight(carryFirst, side.ask(new Wire.Forget({ driver }))).pipe(
     Effect.repeat({ schedule: Schedule.spaced(jobsInterval), until: ({ changed }) => changed }),
     Effect.asVoid
   )
@@ -205,26 +205,26 @@ export const confirm = (installations: Installations) =>
   Effect.gen(function* () {
     const { destination, origin } = installations
     const facts = yield* factsOf(installations)
-    yield* sameMove(installations, facts)
+    yield* checkSameMove(installations, facts)
     if (facts.destination.move === null)
       return yield* refused("The destination has no move of this tenant to confirm.")
     if (facts.origin.move === null && facts.origin.name === null) {
-      // The origin has forgotten it, and the command ended then.
-      const driver = random()
+      // The origin has ended the move, and an earlier command ended after that.
+      const driver = randomId()
       const { move: id } = facts.destination.move
       yield* destination.ask(
         new Wire.Begin({ driver, move: id, role: "destination", servedAt: installations.originAt })
       )
-      return yield* forgotten(destination, driver)
+      return yield* forgetMove(destination, driver)
     }
     const current = yield* beginMove(installations, facts)
-    if ((yield* serving(installations, current)) === "origin")
+    if ((yield* findServingSide(installations, current)) === "origin")
       return yield* refused("The tenant has not been cut over: run the command without --confirm first.")
-    const { driver, forth } = current
-    yield* carryOver(forth)
-    yield* removeAll(origin, driver)
-    yield* forgotten(origin, driver, carryJobs(forth))
-    return yield* forgotten(destination, driver)
+    const { driver, toDestination } = current
+    yield* carryOver(toDestination)
+    yield* removeRows(origin, driver)
+    yield* forgetMove(origin, driver, carryJobs(toDestination))
+    return yield* forgetMove(destination, driver)
   })
 
 /** Undoes a move: the origin serves the tenant, with what has happened at the destination meanwhile. */
@@ -232,32 +232,32 @@ export const rollback = (installations: Installations, options: CutOverOptions) 
   Effect.gen(function* () {
     const { destination, origin } = installations
     const facts = yield* factsOf(installations)
-    yield* sameMove(installations, facts)
+    yield* checkSameMove(installations, facts)
     if (facts.origin.move === null && facts.destination.move === null)
       return yield* refused("The tenant has no move to undo.")
     if (facts.origin.move === null && facts.origin.name === null)
       return yield* refused("The tenant was removed from the origin: move it back instead.")
     const current = yield* beginMove(installations, facts)
-    const { back, driver, forth } = current
+    const { toOrigin, driver, toDestination } = current
     let pausedMillis: number | null = null
-    if ((yield* serving(installations, current)) === "destination") {
-      yield* back.from.ask(new Wire.Release({ driver }))
-      yield* carryOver(forth)
-      yield* Transfer.copyOriginals(back)
-      yield* Transfer.catchUp(back)
-      yield* installations.tell("comparing")
-      yield* Transfer.compare(back)
-      pausedMillis = yield* cutOver(back, options)
+    if ((yield* findServingSide(installations, current)) === "destination") {
+      yield* toOrigin.from.ask(new Wire.Release({ driver }))
+      yield* carryOver(toDestination)
+      yield* Transfer.copyOriginals(toOrigin)
+      yield* Transfer.catchUp(toOrigin)
+      yield* installations.report("comparing")
+      yield* Transfer.compare(toOrigin)
+      pausedMillis = yield* cutOver(toOrigin, options)
     } else yield* origin.ask(new Wire.Release({ driver }))
     const wasAway = pausedMillis !== null || current.atDestination.handovers > 0
     if (wasAway) {
-      yield* carryOver(back)
-      // Requests that wait there are told, too, and the origin's processes read that they serve the tenant again. An
-      // earlier command may have ended before this.
+      yield* carryOver(toOrigin)
+      // Meanwhile the requests that wait at the destination are redirected, and the origin's processes read that they
+      // serve the tenant again. An earlier command may have ended before this.
       yield* Effect.sleep(redirectTime)
     }
-    yield* removeAll(destination, driver)
-    yield* forgotten(destination, driver, carryJobs(back))
-    yield* forgotten(origin, driver)
+    yield* removeRows(destination, driver)
+    yield* forgetMove(destination, driver, carryJobs(toOrigin))
+    yield* forgetMove(origin, driver)
     return { pausedMillis }
   })

@@ -16,8 +16,8 @@ import { serverAddress } from "../../domain/Address.ts"
 /** A step was refused, or an installation does not answer. `message` is for the user of the command line. */
 export class MoveFailed extends Schema.TaggedError<MoveFailed>()("MoveFailed", {
   message: Schema.String,
-  /** `away`: the installation does not answer for now. The others are those of `ArrivalRefused`. */
-  reason: Schema.Literal("away", "conflict", "differs", "order", "refused", "taken")
+  /** `unreachable`: the installation does not answer. The others are those of `ArrivalRefused`. */
+  reason: Schema.Literal("conflict", "differs", "order", "refused", "taken", "unreachable")
 }) {}
 
 export interface Side {
@@ -32,7 +32,7 @@ export interface Side {
 
 const requestTimeout = Duration.minutes(2)
 
-/** A request that gets no answer is retried for at most so long: the installation may be restarted. */
+/** Maximum time for which a request without an answer is retried: the installation may be restarting. */
 const maxRetryTime = Duration.minutes(2)
 
 const retrySchedule = Schedule.exponential("100 millis").pipe(
@@ -51,7 +51,7 @@ const Failure = Schema.Struct({
 const isReason = Schema.is(MoveFailed.fields.reason)
 
 /** Statuses after which the same request may succeed: overload, a restart behind a proxy. */
-const passing = new Set([429, 502, 503, 504])
+const transientStatuses = new Set([429, 502, 503, 504])
 
 /** An installation over HTTP. Every request may be repeated, so one whose answer was lost is sent again. */
 export const overHttp = (
@@ -66,7 +66,7 @@ export const overHttp = (
     const path = `${base}/api/operator/tenants/${encodeURIComponent(tenantId)}/move`
     const noAnswer = () =>
       new MoveFailed({
-        reason: "away",
+        reason: "unreachable",
         message: `The ${name} does not answer. Run the command again to continue.`
       })
 
@@ -80,7 +80,7 @@ export const overHttp = (
           const message = `The ${name} says: ${error?.message ?? `status ${response.status}`}`
           return new MoveFailed({
             message,
-            reason: passing.has(response.status) ? "away" : isReason(reason) ? reason : "refused"
+            reason: transientStatuses.has(response.status) ? "unreachable" : isReason(reason) ? reason : "refused"
           })
         })
       )
@@ -94,11 +94,11 @@ export const overHttp = (
     /** Each attempt has a time-out, its body included. */
     const withRetries = <A>(one: Effect.Effect<A, MoveFailed>) =>
       Effect.retry(Effect.timeoutFail(one, { duration: requestTimeout, onTimeout: noAnswer }), {
-        while: ({ reason }) => reason === "away",
+        while: ({ reason }) => reason === "unreachable",
         schedule: retrySchedule
       })
 
-    const found = (response: HttpClientResponse.HttpClientResponse) =>
+    const failIfMissing = (response: HttpClientResponse.HttpClientResponse) =>
       response.status === 404 ? refusal(response) : Effect.succeed(response)
 
     /** None if it was removed. A proxy answers 404, too, while the installation behind it restarts. */
@@ -118,7 +118,7 @@ export const overHttp = (
         const encoded = yield* Effect.orDie(Schema.encodeUnknown(MoveRequest)(request))
         const response = yield* send(
           HttpClientRequest.bodyUnsafeJson(HttpClientRequest.post(path), encoded)
-        ).pipe(Effect.flatMap(found))
+        ).pipe(Effect.flatMap(failIfMissing))
         const body = yield* Effect.mapError(response.json, noAnswer)
         return yield* Schema.decodeUnknown(Schema.Struct({ data: Schema.successSchema(request) }))(body).pipe(
           Effect.map(({ data }) => data),
@@ -132,12 +132,12 @@ export const overHttp = (
         )
       }).pipe(withRetries)
 
-    const at = (ref: ArtifactRef) => `${path}/originals/${encodeURIComponent(ref)}`
+    const originalUrl = (ref: ArtifactRef) => `${path}/originals/${encodeURIComponent(ref)}`
     return {
       name,
       ask,
       original: (ref) =>
-        send(HttpClientRequest.get(at(ref))).pipe(
+        send(HttpClientRequest.get(originalUrl(ref))).pipe(
           Effect.flatMap((response) =>
             response.status === 404
               ? missingOriginal(response)
@@ -150,7 +150,7 @@ export const overHttp = (
         ),
       putOriginal: (ref, bytes) =>
         send(
-          HttpClientRequest.bodyUint8Array(HttpClientRequest.put(at(ref)), bytes, "application/octet-stream")
-        ).pipe(Effect.flatMap(found), Effect.asVoid, withRetries)
+          HttpClientRequest.bodyUint8Array(HttpClientRequest.put(originalUrl(ref)), bytes, "application/octet-stream")
+        ).pipe(Effect.flatMap(failIfMissing), Effect.asVoid, withRetries)
     }
   })

@@ -13,11 +13,11 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { MoveFailed, type Side } from "./Side.ts"
 
-/** Rows of a part. Fewer are repeated after an interruption, more make fewer requests. */
+/** Rows of a part. Smaller parts repeat fewer rows after an interruption; larger ones need fewer requests. */
 const rowsPerPart = 20_000
 /** Keys of rows that are compared at a time. */
 const rowsPerSample = 1_000
-/** Changes of a round, and how many at most where some of them depend on later ones. */
+/** Changes of a round, and the maximum if some of them depend on later ones. */
 const changesPerRound = 500
 const maxChangesPerRound = 32_000
 /** Changes are copied this often while rows are compared. */
@@ -29,30 +29,30 @@ export interface Transfer {
   readonly from: Side
   readonly to: Side
   readonly driver: string
-  /** Under which secrets pass. */
+  /** The key that secrets are sealed under in transfer. */
   readonly sealKey: Redacted.Redacted
   /** Pages in transfer at a time. */
   readonly streams: number
   readonly tables: ReadonlyArray<string>
-  readonly tell: (text: string) => Effect.Effect<void>
+  readonly report: (text: string) => Effect.Effect<void>
   /** Counts secrets that could not be opened. */
   readonly unreadable: (count: number) => void
 }
 
-const isOrder = ({ reason }: MoveFailed) => reason === "order"
+const isOutOfOrder = ({ reason }: MoveFailed) => reason === "order"
 
-const original = ({ from, to }: Transfer, ref: ArtifactRef) =>
+const copyOriginal = ({ from, to }: Transfer, ref: ArtifactRef) =>
   Effect.flatMap(
     from.original(ref),
     // It was removed, so its rows are gone too, or will be.
     Option.match({ onNone: () => Effect.void, onSome: (bytes) => to.putOriginal(ref, bytes) })
   )
 
-const originals = (transfer: Transfer, refs: ReadonlyArray<ArtifactRef>) =>
+const copyMissingOriginals = (transfer: Transfer, refs: ReadonlyArray<ArtifactRef>) =>
   Effect.gen(function* () {
     if (refs.length === 0) return
     const missing = yield* transfer.to.ask(new Wire.MissingOriginals({ refs }))
-    yield* Effect.forEach(missing.refs, (ref) => original(transfer, ref), {
+    yield* Effect.forEach(missing.refs, (ref) => copyOriginal(transfer, ref), {
       concurrency: maxConcurrentOriginals,
       discard: true
     })
@@ -66,18 +66,18 @@ export const copyOriginals = (transfer: Transfer) =>
       const { refs } = yield* transfer.from.ask(new Wire.Originals({ after }))
       const last = refs.at(-1)
       if (last === undefined) break
-      yield* originals(transfer, refs)
+      yield* copyMissingOriginals(transfer, refs)
       count += refs.length
       after = last
     }
-    if (count > 0) yield* transfer.tell(`${"originals".padEnd(24)} ${count}`)
+    if (count > 0) yield* transfer.report(`${"originals".padEnd(24)} ${count}`)
   })
 
 const storeChanges = (transfer: Transfer, { changes, refs, seqs }: Wire.ChangeSet) =>
   Effect.gen(function* () {
     if (seqs.length === 0) return
     const { driver, from, sealKey, to } = transfer
-    yield* originals(transfer, refs)
+    yield* copyMissingOriginals(transfer, refs)
     const { unreadable } = yield* to.ask(new Wire.WriteChanges({ driver, changes, sealKey }))
     transfer.unreadable(unreadable)
     yield* from.ask(new Wire.Acknowledge({ seqs }))
@@ -99,12 +99,12 @@ const copyChanges = (
   }).pipe(
     // The rows on which these depend are among later changes.
     Effect.catchIf(
-      (error) => isOrder(error) && limit < maxChangesPerRound,
+      (error) => isOutOfOrder(error) && limit < maxChangesPerRound,
       () => copyChanges(transfer, limit * 4)
     )
   )
 
-/** Copies the changes that are there. Others are made meanwhile, so some may be left: at most `maxLeft`. */
+/** Copies changes until at most `maxLeft` are left. Others are made meanwhile. */
 export const catchUp = (transfer: Transfer, maxLeft = changesPerRound - 1) =>
   copyChanges(transfer).pipe(
     Effect.repeat({ until: ({ count, more }) => !more && count <= maxLeft }),
@@ -114,13 +114,13 @@ export const catchUp = (transfer: Transfer, maxLeft = changesPerRound - 1) =>
 /** Copies all changes of a tenant that is fenced. */
 export const copyLastChanges = (transfer: Transfer) => catchUp(transfer, 0)
 
-/** Pages are in transfer beside each other; changes are copied alone. */
-const makeTurns = (streams: number) =>
+/** Pages are copied at the same time; changes are copied while no page is in transfer. */
+const makeLocks = (streams: number) =>
   Effect.map(Effect.makeSemaphore(streams), (places) => ({
     page: places.withPermits(1),
     changes: places.withPermits(streams)
   }))
-type Turns = Effect.Effect.Success<ReturnType<typeof makeTurns>>
+type Locks = Effect.Effect.Success<ReturnType<typeof makeLocks>>
 
 const writePage = (transfer: Transfer, table: string, rows: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -130,16 +130,16 @@ const writePage = (transfer: Transfer, table: string, rows: ReadonlyArray<string
     transfer.unreadable(unreadable)
   })
 
-const copyPage = (transfer: Transfer, part: Wire.TablePart, turns: Turns) => {
+const copyPage = (transfer: Transfer, part: Wire.TablePart, locks: Locks) => {
   const { from, sealKey, tables } = transfer
   const { table } = part
-  const pageAlone = Effect.gen(function* () {
+  const copyOnly = Effect.gen(function* () {
     const { next, rows } = yield* from.ask(new Wire.ReadPage({ ...part, sealKey }))
     yield* writePage(transfer, table, rows)
     return { next, count: rows.length }
   })
-  // A row that it depends on has changed since the table of that row was copied.
-  const withChanges = Effect.gen(function* () {
+  // For a page with a row that depends on one that has changed since the table of that one was copied.
+  const copyWithChanges = Effect.gen(function* () {
     yield* catchUp(transfer)
     const limit = maxChangesPerRound
     const { page, ...changes } = yield* from.ask(
@@ -149,43 +149,43 @@ const copyPage = (transfer: Transfer, part: Wire.TablePart, turns: Turns) => {
     yield* writePage(transfer, table, page.rows)
     return { next: page.next, count: page.rows.length }
   })
-  return Effect.catchIf(turns.page(pageAlone), isOrder, () => turns.changes(withChanges))
+  return Effect.catchIf(locks.page(copyOnly), isOutOfOrder, () => locks.changes(copyWithChanges))
 }
 
-const copyPart = (transfer: Transfer, part: Wire.TablePart, turns: Turns) =>
+const copyPart = (transfer: Transfer, part: Wire.TablePart, locks: Locks) =>
   Effect.gen(function* () {
     let count = 0
     for (let { after } = part; ;) {
-      const page = yield* copyPage(transfer, { ...part, after }, turns)
+      const page = yield* copyPage(transfer, { ...part, after }, locks)
       count += page.count
       if (page.next === null) break
       after = page.next
     }
     yield* transfer.to.ask(new Wire.Arrived(part))
     // Keeps the list of changes short.
-    if (part.upTo !== null) yield* turns.changes(copyChanges(transfer))
+    if (part.upTo !== null) yield* locks.changes(copyChanges(transfer))
     return count
   })
 
 /** Parts that have arrived, by where they begin. */
 type Arrived = ReadonlyMap<string, Wire.TablePart>
 
-const placeOf = ({ after, table }: Pick<Wire.TablePart, "table" | "after">) => JSON.stringify([table, after])
+const partKey = ({ after, table }: Pick<Wire.TablePart, "table" | "after">) => JSON.stringify([table, after])
 
 /** Copies the parts of a table that have not arrived, several at a time. */
-const copyTable = (transfer: Transfer, table: string, arrived: Arrived, turns: Turns) =>
+const copyTable = (transfer: Transfer, table: string, arrived: Arrived, locks: Locks) =>
   Effect.gen(function* () {
     const { from, streams } = transfer
     const waiting = yield* Queue.bounded<Wire.TablePart | null>(streams)
     let count = 0
     const plan = Effect.gen(function* () {
       for (let after: Wire.RowKey | null = null; ;) {
-        const known = arrived.get(placeOf({ table, after }))
+        const transferred = arrived.get(partKey({ table, after }))
         const upTo: Wire.RowKey | null =
-          known === undefined
+          transferred === undefined
             ? (yield* from.ask(new Wire.Split({ table, after, rows: rowsPerPart }))).upTo
-            : known.upTo
-        if (known === undefined) yield* Queue.offer(waiting, { table, after, upTo })
+            : transferred.upTo
+        if (transferred === undefined) yield* Queue.offer(waiting, { table, after, upTo })
         if (upTo === null) break
         after = upTo
       }
@@ -198,16 +198,16 @@ const copyTable = (transfer: Transfer, table: string, arrived: Arrived, turns: T
       for (;;) {
         const part = yield* Queue.take(waiting)
         if (part === null) return
-        const copied = yield* copyPart(transfer, part, turns)
+        const copied = yield* copyPart(transfer, part, locks)
         count += copied
-        if (part.upTo !== null) yield* transfer.tell(`${table.padEnd(24)} ${count} …`)
+        if (part.upTo !== null) yield* transfer.report(`${table.padEnd(24)} ${count} …`)
       }
     })
     yield* Effect.all([plan, ...Array.from({ length: streams }, () => work)], {
       concurrency: "unbounded",
       discard: true
     })
-    if (count > 0) yield* transfer.tell(`${table.padEnd(24)} ${count}`)
+    if (count > 0) yield* transfer.report(`${table.padEnd(24)} ${count}`)
   })
 
 /** Copies everything that has not arrived yet, and then the changes that were made meanwhile. */
@@ -215,15 +215,15 @@ export const copy = (transfer: Transfer) =>
   Effect.gen(function* () {
     const { from, tables, to } = transfer
     yield* copyOriginals(transfer)
-    const turns = yield* makeTurns(transfer.streams)
+    const locks = yield* makeLocks(transfer.streams)
     const filled = new Set((yield* from.ask(new Wire.Filled())).tables)
     const { parts } = yield* to.ask(new Wire.Parts())
-    const arrived = new Map(parts.map((part) => [placeOf(part), part]))
+    const arrived = new Map(parts.map((part) => [partKey(part), part]))
     for (const [place, table] of tables.entries()) {
-      // Rows of a table that is empty now come as changes.
+      // If a table is empty now, its later rows are copied as changes.
       if (!filled.has(table)) continue
       // Changes of later tables may depend on rows that have not arrived.
-      yield* copyTable({ ...transfer, tables: tables.slice(0, place + 1) }, table, arrived, turns)
+      yield* copyTable({ ...transfer, tables: tables.slice(0, place + 1) }, table, arrived, locks)
     }
     yield* catchUp(transfer)
   })
@@ -243,7 +243,7 @@ export interface TableComparison {
   readonly hash: string
 }
 
-const compareTable = (transfer: Transfer, table: string, between: Effect.Effect<void, MoveFailed>) =>
+const compareTable = (transfer: Transfer, table: string, afterSample: Effect.Effect<void, MoveFailed>) =>
   Effect.gen(function* () {
     const { from, to } = transfer
     let rows = 0
@@ -262,25 +262,25 @@ const compareTable = (transfer: Transfer, table: string, between: Effect.Effect<
       }
       rows += digest.rows
       hash += BigInt(digest.hash)
-      yield* between
+      yield* afterSample
       if (next === null) break
       after = next
     }
-    const here = yield* from.ask(new Wire.Count({ table, changing: null }))
-    const there = yield* to.ask(new Wire.Count({ table, changing: here.changing }))
-    if (here.rows !== there.rows)
-      return yield* differs(table, `it has ${there.rows} rows instead of ${here.rows}`)
+    const counted = yield* from.ask(new Wire.Count({ table, changing: null }))
+    const copied = yield* to.ask(new Wire.Count({ table, changing: counted.changing }))
+    if (counted.rows !== copied.rows)
+      return yield* differs(table, `it has ${copied.rows} rows instead of ${counted.rows}`)
     const compared: TableComparison = { table, rows, hash: hash.toString() }
     return compared
   })
 
-/** Tables without rows at the origin have none at the destination, unless they have got some just now. */
+/** Compares tables that have rows in the copy but none at the side that serves the tenant. */
 const compareEmpty = (transfer: Transfer) =>
   Effect.gen(function* () {
     yield* catchUp(transfer)
-    const there = (yield* transfer.to.ask(new Wire.Filled())).tables
-    const here = new Set((yield* transfer.from.ask(new Wire.Filled())).tables)
-    for (const table of there.filter((name) => !here.has(name))) {
+    const copied = (yield* transfer.to.ask(new Wire.Filled())).tables
+    const filled = new Set((yield* transfer.from.ask(new Wire.Filled())).tables)
+    for (const table of copied.filter((name) => !filled.has(name))) {
       yield* compareTable(transfer, table, Effect.void)
     }
   })
@@ -305,10 +305,10 @@ export const compare = (transfer: Transfer): Effect.Effect<ReadonlyArray<TableCo
     return compared
   })
 
-/** Carries jobs over that wait at a side that does not serve the tenant: all of them, or as many as there is time for. */
-export const carryJobs = ({ driver, from, to }: Transfer, lasts: Duration.Duration = Duration.infinity) =>
+/** Carries over jobs that wait at a side that does not serve the tenant: all, or as many as `maxTime` allows. */
+export const carryJobs = ({ driver, from, to }: Transfer, maxTime: Duration.Duration = Duration.infinity) =>
   Effect.gen(function* () {
-    const end = (yield* monotonicMillis) + Duration.toMillis(lasts)
+    const end = (yield* monotonicMillis) + Duration.toMillis(maxTime)
     do {
       const { jobs } = yield* from.ask(new Wire.ReadJobs())
       if (jobs.length === 0) return
@@ -317,7 +317,7 @@ export const carryJobs = ({ driver, from, to }: Transfer, lasts: Duration.Durati
     } while ((yield* monotonicMillis) < end)
   })
 
-/** Copies what channels have delivered and was processed: no reply depends on it any more. */
+/** Copies the events of channels that were processed. No reply depends on them any more. */
 export const copyEvents = ({ driver, from, to }: Transfer) =>
   Effect.gen(function* () {
     for (let after: string | null = ""; after !== null;) {

@@ -22,20 +22,18 @@ const retries = { schedule: Schedule.exponential("1 second"), times: 2 }
 const backoff = { first: Duration.toMillis("2 seconds"), max: Duration.toMillis("30 seconds") }
 const logInterval = Duration.toMillis("1 minute")
 
-/** Statuses that refuse this batch only; the collector itself works. */
-const batchRefused = new Set([400, 413, 415, 422])
-const passing = (status: number) => status === 408 || status === 429 || status >= 500
+/** Statuses that refuse only this batch. The collector itself works. */
+const batchRefusalStatuses = new Set([400, 413, 415, 422])
+const isTransientStatus = (status: number) => status === 408 || status === 429 || status >= 500
 
-type Refusal = HttpClientError.ResponseError
-
-const isPassing = (error: HttpClientError.HttpClientError): boolean =>
-  error._tag === "RequestError" ? error.reason === "Transport" : passing(error.response.status)
+const isTransientError = (error: HttpClientError.HttpClientError): boolean =>
+  error._tag === "RequestError" ? error.reason === "Transport" : isTransientStatus(error.response.status)
 
 const make = (inner: HttpClient.HttpClient) => {
-  const places = Effect.unsafeMakeSemaphore(maxBatches)
+  const permits = Effect.unsafeMakeSemaphore(maxBatches)
   let loggedAt = Number.NEGATIVE_INFINITY
-  let rest = 0
-  let until = Number.NEGATIVE_INFINITY
+  let pauseMillis = 0
+  let pausedUntil = Number.NEGATIVE_INFINITY
 
   /** Logs a loss, at most once a minute. */
   const logLoss = (request: HttpClientRequest.HttpClientRequest) =>
@@ -49,36 +47,36 @@ const make = (inner: HttpClient.HttpClient) => {
     })
 
   const backOff = Effect.map(monotonicMillis, (now) => {
-    rest = Math.min(backoff.max, Math.max(backoff.first, rest * 2))
-    until = now + rest
+    pauseMillis = Math.min(backoff.max, Math.max(backoff.first, pauseMillis * 2))
+    pausedUntil = now + pauseMillis
   })
 
   return HttpClient.transform(inner, (response, request) => {
-    const noAnswer = () =>
+    const noAnswerError = () =>
       new HttpClientError.RequestError({ request, reason: "Transport", description: "No answer" })
     const attempt = response.pipe(
-      Effect.timeoutFail({ duration: requestTimeout, onTimeout: noAnswer }),
+      Effect.timeoutFail({ duration: requestTimeout, onTimeout: noAnswerError }),
       Effect.filterOrFail(
         ({ status }) => status < 400,
-        (answer): Refusal =>
+        (answer): HttpClientError.ResponseError =>
           new HttpClientError.ResponseError({ request, response: answer, reason: "StatusCode" })
       )
     )
     const send = attempt.pipe(
-      Effect.retry({ ...retries, while: isPassing }),
+      Effect.retry({ ...retries, while: isTransientError }),
       Effect.tap(() => {
-        rest = 0
+        pauseMillis = 0
       }),
       Effect.catchAll((error) => {
-        const fault = error._tag === "ResponseError" && batchRefused.has(error.response.status)
-        return Effect.zipRight(fault ? Effect.void : backOff, logLoss(request))
+        const isBatchRefused = error._tag === "ResponseError" && batchRefusalStatuses.has(error.response.status)
+        return Effect.zipRight(isBatchRefused ? Effect.void : backOff, logLoss(request))
       })
     )
     return Effect.flatMap(monotonicMillis, (now) =>
-      now < until
+      now < pausedUntil
         ? logLoss(request)
         : Effect.flatMap(
-            places.withPermitsIfAvailable(1)(send),
+            permits.withPermitsIfAvailable(1)(send),
             Option.match({
               onNone: () => logLoss(request),
               onSome: Effect.succeed

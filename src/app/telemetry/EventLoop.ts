@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 
 /** Interval of each measurement. */
-const window = Duration.seconds(5)
+const measureInterval = Duration.seconds(5)
 /** Resolution of the probe in milliseconds. The probe itself adds this delay, so it is subtracted. */
 const resolutionMs = 10
 
@@ -25,7 +25,7 @@ export const watch = Effect.gen(function* () {
     }),
     (histogram) => Effect.sync(() => void histogram.disable())
   )
-  const tell = Effect.forEach(
+  const updateGauge = Effect.forEach(
     percentiles,
     (percentile) => {
       const nanoseconds = percentile === 100 ? delays.max : delays.percentile(percentile)
@@ -34,13 +34,13 @@ export const watch = Effect.gen(function* () {
     },
     { discard: true }
   )
-  yield* tell
+  yield* updateGauge
   yield* Effect.forkScoped(
     Effect.forever(
       Effect.zipRight(
-        Effect.sleep(window),
+        Effect.sleep(measureInterval),
         Effect.zipRight(
-          tell,
+          updateGauge,
           Effect.sync(() => delays.reset())
         )
       )

@@ -37,7 +37,7 @@ export const layer = ({ healthPort, host }: Settings) =>
   healthPort === null
     ? Layer.succeed(HealthAddress, null)
     : Layer.unwrapEffect(
-        Effect.map(Port.attempt({ host, port: healthPort, variable: "SPOKE_HEALTH_PORT" }), (port) =>
+        Effect.map(Port.findPort({ host, port: healthPort, variable: "SPOKE_HEALTH_PORT" }), (port) =>
           HttpApiBuilder.serve().pipe(
             Layer.provide([Boundary.layer, Metrics.layer]),
             Layer.provide(HttpApiBuilder.api(HealthApi).pipe(Layer.provide(SystemHandlers.layer))),

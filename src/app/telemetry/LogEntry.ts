@@ -5,7 +5,7 @@ import * as Logger from "effect/Logger"
 import type { LogEntry } from "../../client/Spoke.ts"
 
 /** Maximum characters of a cause: some contain whole statements. */
-const causeLimit = 4_000
+const maxCauseLength = 4_000
 
 const levels: Readonly<Record<string, LogEntry["level"]>> = {
   TRACE: "trace",
@@ -16,23 +16,23 @@ const levels: Readonly<Record<string, LogEntry["level"]>> = {
 }
 
 /** The text of a message of one or several parts. */
-export const words = (message: unknown): string =>
+export const messageText = (message: unknown): string =>
   (Array.isArray(message) ? message : [message])
     .map((part: unknown) => (typeof part === "string" ? part : JSON.stringify(part)))
     .join(" ")
 
 /** The cause as a field, if there is one. */
-export const causeIn = (cause: Cause.Cause<unknown>): { readonly cause?: string } =>
-  Cause.isEmpty(cause) ? {} : { cause: Cause.pretty(cause).slice(0, causeLimit) }
+export const causeField = (cause: Cause.Cause<unknown>): { readonly cause?: string } =>
+  Cause.isEmpty(cause) ? {} : { cause: Cause.pretty(cause).slice(0, maxCauseLength) }
 
-/** Passes every line to `take`. */
-export const logger = (take: (entry: LogEntry) => void) =>
+/** A logger that passes every line to `onEntry`. */
+export const logger = (onEntry: (entry: LogEntry) => void) =>
   Logger.make<unknown, void>(({ annotations, cause, date, logLevel, message }) =>
-    take({
+    onEntry({
       timestamp: date,
       level: levels[logLevel.label] ?? "info",
-      message: words(message),
+      message: messageText(message),
       annotations: Object.fromEntries(HashMap.toEntries(annotations)),
-      ...causeIn(cause)
+      ...causeField(cause)
     })
   )

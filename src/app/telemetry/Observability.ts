@@ -18,7 +18,7 @@ import * as AccessLog from "../../http/server/AccessLog.ts"
 import { sqlStateOf } from "../../store/Database.ts"
 import type { Settings } from "../config/Config.ts"
 import * as Telemetry from "./Telemetry.ts"
-import { causeIn, words } from "./LogEntry.ts"
+import { causeField, messageText } from "./LogEntry.ts"
 
 const levels: Record<Settings["logLevel"], LogLevel.LogLevel> = {
   trace: LogLevel.Trace,
@@ -30,7 +30,7 @@ const levels: Record<Settings["logLevel"], LogLevel.LogLevel> = {
 }
 
 /** Ids of the current span, which connect log lines and traces. */
-const traceOf = (refs: FiberRefs.FiberRefs) =>
+const traceField = (refs: FiberRefs.FiberRefs) =>
   Option.match(Context.getOption(FiberRefs.getOrDefault(refs, FiberRef.currentContext), Tracer.ParentSpan), {
     onNone: () => ({}),
     // Without tracing a span has no id of its own.
@@ -38,14 +38,14 @@ const traceOf = (refs: FiberRefs.FiberRefs) =>
   })
 
 /** The SQLSTATE of the failure, as a field to search by. */
-const sqlStateIn = (cause: Cause.Cause<unknown>) => {
+const sqlStateField = (cause: Cause.Cause<unknown>) => {
   const states = Chunk.filterMap(Chunk.appendAll(Cause.failures(cause), Cause.defects(cause)), (thrown) =>
     Option.fromNullable(sqlStateOf(thrown))
   )
   return Option.match(Chunk.head(states), { onNone: () => ({}), onSome: (sqlState) => ({ sqlState }) })
 }
 
-const lineOf = ({
+const entryOf = ({
   annotations,
   cause,
   context,
@@ -56,19 +56,19 @@ const lineOf = ({
 }: Logger.Logger.Options<unknown>) => ({
   timestamp: date.toISOString(),
   level: logLevel.label.toLowerCase(),
-  message: words(message),
+  message: messageText(message),
   ...Object.fromEntries(HashMap.toEntries(annotations)),
-  ...traceOf(context),
+  ...traceField(context),
   ...(List.isNil(spans) ? {} : { spans: List.toArray(spans).map(({ label }) => label) }),
-  ...sqlStateIn(cause),
-  ...causeIn(cause)
+  ...sqlStateField(cause),
+  ...causeField(cause)
 })
 
 const colors: Readonly<Record<string, number>> = { error: 31, fatal: 31, warn: 33, debug: 90, trace: 90 }
 
 const pretty = (options: Logger.Logger.Options<unknown>): string => {
-  const { cause, level, message, timestamp, spans: _, ...annotations } = lineOf(options)
-  const details = Object.entries(annotations).map(([name, value]) => `${name}=${words(value)}`)
+  const { cause, level, message, timestamp, spans: _, ...annotations } = entryOf(options)
+  const details = Object.entries(annotations).map(([name, value]) => `${name}=${messageText(value)}`)
   const head = `${timestamp.slice(11, 19)} \u001b[${colors[level] ?? 36}m${level.padEnd(5)}\u001b[0m ${message}`
   return [[head, ...details].join(" "), ...(cause === undefined ? [] : [cause])].join("\n")
 }
@@ -78,7 +78,7 @@ const write = (line: string) => {
   process.stderr.write(`${line}\n`)
 }
 
-const jsonLogger = Logger.make<unknown, void>((options) => write(JSON.stringify(lineOf(options))))
+const jsonLogger = Logger.make<unknown, void>((options) => write(JSON.stringify(entryOf(options))))
 const prettyLogger = Logger.make<unknown, void>((options) => write(pretty(options)))
 
 export const layer = ({

@@ -12,7 +12,7 @@ const oldest = Metric.gauge("spoke_queue_oldest_waiting_seconds", {
   description: "How long the oldest due job of a queue has waited for a worker"
 })
 
-const every = Duration.seconds(15)
+const updateInterval = Duration.seconds(15)
 const queryTimeout = Duration.seconds(5)
 /** Pause before the next try when the database did not answer. */
 const retryDelay = Duration.seconds(1)
@@ -50,16 +50,16 @@ export const read = Effect.flatMap(
   )
 )
 
-const tell = Effect.flatMap(read, (queues) =>
+const updateMetrics = Effect.flatMap(read, (queues) =>
   Effect.forEach(
     queues,
     ({ queue, seconds, ...counts }) => {
-      const of = Metric.tagged(jobs, "queue", queue)
+      const jobsOfQueue = Metric.tagged(jobs, "queue", queue)
       const { active, delayed, failed, waiting } = counts
       return Effect.zipRight(
         Metric.set(Metric.tagged(oldest, "queue", queue), seconds ?? 0),
         Effect.forEach(Object.entries({ waiting, active, delayed, failed }), ([state, count]) =>
-          Metric.set(Metric.tagged(of, "state", state), count)
+          Metric.set(Metric.tagged(jobsOfQueue, "state", state), count)
         )
       )
     },
@@ -67,13 +67,13 @@ const tell = Effect.flatMap(read, (queues) =>
   )
 ).pipe(
   Effect.timeout(queryTimeout),
-  Effect.matchCause({ onSuccess: () => every, onFailure: () => retryDelay })
+  Effect.matchCause({ onSuccess: () => updateInterval, onFailure: () => retryDelay })
 )
 
 /**
  * Measures until the scope closes. The first measurement ends before it returns, so that there are figures from the
  * start. While the database does not answer, the last figures are kept.
  */
-export const watch = Effect.flatMap(tell, (first) =>
-  Effect.forkScoped(Effect.zipRight(Effect.sleep(first), Effect.forever(Effect.flatMap(tell, Effect.sleep))))
+export const watch = Effect.flatMap(updateMetrics, (first) =>
+  Effect.forkScoped(Effect.zipRight(Effect.sleep(first), Effect.forever(Effect.flatMap(updateMetrics, Effect.sleep))))
 )

@@ -73,7 +73,7 @@ export const telemetryOf = (given: TelemetryVariables): Telemetry | null =>
       }
 
 /** Disables the framework's spans, which contain whole addresses and headers. `http/server/Span` creates ours. */
-const ownSpansOnly = Layer.scopedDiscard(
+const disableFrameworkSpans = Layer.scopedDiscard(
   Effect.zipRight(
     Effect.locallyScoped(HttpMiddleware.currentTracerDisabledWhen, () => true),
     Effect.locallyScoped(HttpClient.currentTracerDisabledWhen, () => true)
@@ -92,8 +92,8 @@ const withoutMessage = (failure: unknown) => {
   const { message = "", stack = "" } = isError(failure) ? failure : {}
   // Lines of the message may look like stack frames.
   const frames = stack.slice(Math.max(0, stack.indexOf(message)) + message.length).split("\n")
-  const places = frames.filter((line) => /^\s{4}at .*:\d+:\d+\)?$/u.test(line))
-  return Object.assign(new Error(kind), { name: kind, stack: [kind, ...places].join("\n") })
+  const frameLines = frames.filter((line) => /^\s{4}at .*:\d+:\d+\)?$/u.test(line))
+  return Object.assign(new Error(kind), { name: kind, stack: [kind, ...frameLines].join("\n") })
 }
 
 const withoutMessages = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
@@ -106,15 +106,15 @@ const withoutMessages = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
     onParallel: Cause.parallel
   })
 
-/** Ends spans without the messages of their failures. */
-const withoutWords = Layer.scopedDiscard(
+/** Removes the messages of failures from spans when they end, and names database spans. */
+const withoutFailureMessages = Layer.scopedDiscard(
   Effect.flatMap(Effect.tracer, (inner) =>
     Effect.withTracerScoped(
       Tracer.make({
         context: (run, fiber) => inner.context(run, fiber),
         span: (...given) => {
-          const made = inner.span(...given)
-          const span = given[0] === SqlSpans.libraryName ? SqlSpans.withStatementName(made) : made
+          const created = inner.span(...given)
+          const span = given[0] === SqlSpans.librarySpanName ? SqlSpans.withStatementName(created) : created
           const { end } = span
           return Object.assign(span, {
             end: (at: bigint, exit: Exit.Exit<unknown, unknown>) =>
@@ -128,11 +128,11 @@ const withoutWords = Layer.scopedDiscard(
 
 export const layer = (telemetry: Telemetry | null) => {
   if (telemetry === null) return Layer.setTracerEnabled(false)
-  const { endpoint, headers, ratio: part, service } = telemetry
+  const { endpoint, headers, ratio: samplingRatio, service } = telemetry
   return Layer.mergeAll(
-    ownSpansOnly,
-    Layer.scopedDiscard(Effect.locallyScoped(sampling, part)),
-    withoutWords.pipe(
+    disableFrameworkSpans,
+    Layer.scopedDiscard(Effect.locallyScoped(sampling, samplingRatio)),
+    withoutFailureMessages.pipe(
       Layer.provideMerge(
         Otlp.layerJson({
           baseUrl: endpoint,

@@ -246,7 +246,7 @@ const make = (options: OpenAiOptions) =>
     const { model, timeout = "30 seconds", concurrency = 4 } = options
     const dimensions = options.dimensions ?? nativeDimensions[model] ?? 1_536
     const call = { operation: "embeddings", provider: options.provider ?? "openai" } as const
-    ProviderMetrics.begin(call)
+    ProviderMetrics.register(call)
     pauses.unsafeUpdate(0, [])
     const requestEmbeddings = makeRequestEmbeddings(yield* StreamingPost, options.baseUrl, options.apiKey, Duration.decode(timeout))
     const send: Ask = (asked) =>

@@ -115,7 +115,7 @@ export const probe = (
 const make = (options: HttpOptions) =>
   Effect.map(makeCheckClaim(options), (checkClaim) => {
     const { timeout = "5 seconds" } = options
-    ProviderMetrics.begin(call)
+    ProviderMetrics.register(call)
     const check = Effect.fn("GroundingChecker.http")(function* (
       claims: ReadonlyArray<Claim>,
       cancelled: Effect.Effect<unknown> = Effect.never

@@ -33,7 +33,7 @@ const recordOn = (span: Tracer.Span, startedAt: number, now: () => number) => {
 /** Measures the calls of `inner` under the provider's configured name. */
 export const measured = (provider: string, inner: ModelRuntimeService): ModelRuntimeService => {
   const call = { operation: "chat", provider } as const
-  ProviderMetrics.begin(call)
+  ProviderMetrics.register(call)
 
   const traced = (request: ModelRequest, model: string, startedAt: number) =>
     Stream.unwrap(

@@ -13,7 +13,7 @@ const maxCounters = 100_000
 type Counter = Map<number, number>
 
 const count = (counters: LruCache<Counter>, name: string, limit: RateLimit, now: number) => {
-  const counter = counters.use(name) ?? new Map<number, number>()
+  const counter = counters.get(name) ?? new Map<number, number>()
   const current = Math.max(partAt(limit, now), ...counter.keys())
   let used = 0
   for (const [part, requests] of counter) {
@@ -22,8 +22,8 @@ const count = (counters: LruCache<Counter>, name: string, limit: RateLimit, now:
   }
   const granted = used < limit.requests
   if (granted) counter.set(current, (counter.get(current) ?? 0) + 1)
-  counters.put(name, counter)
-  counters.keep(maxCounters)
+  counters.set(name, counter)
+  counters.trim(maxCounters)
   const [oldest = current] = counter.keys()
   return resultOf(limit, { granted, now, oldest, used: used + (granted ? 1 : 0) })
 }

@@ -72,7 +72,7 @@ const call = { operation: "rerank", provider: "reranker" } as const
 const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
   Effect.map(HttpClient.HttpClient, (http) => {
     let pausedUntil = 0
-    ProviderMetrics.begin(call)
+    ProviderMetrics.register(call)
 
     const ask = (query: string, documents: ReadonlyArray<string>) => {
       const post = HttpClientRequest.post(url, { acceptJson: true }).pipe(

@@ -47,12 +47,12 @@ export const makeHotAgents = ({ dropFromMemory, holds, loadIntoMemory }: Memory,
     const agents = new LruCache<SearchCount>()
 
     const countOf = (agentId: AgentId, now: number): SearchCount => {
-      const before = agents.use(agentId)
+      const before = agents.get(agentId)
       if (before !== undefined && now - before.since < periodMs) return before
       const { nextLoadAt = 0, isLoading = false } = before ?? {}
       const searches = { since: now, count: 0, isLoading, nextLoadAt }
-      agents.put(agentId, searches)
-      agents.keep(maxAgents)
+      agents.set(agentId, searches)
+      agents.trim(maxAgents)
       return searches
     }
 
@@ -64,7 +64,7 @@ export const makeHotAgents = ({ dropFromMemory, holds, loadIntoMemory }: Memory,
         Effect.zipRight(monotonicMillis),
         Effect.tap((now) =>
           Effect.sync(() => {
-            const latest = agents.use(agent.agentId) ?? searches
+            const latest = agents.get(agent.agentId) ?? searches
             latest.isLoading = false
             latest.nextLoadAt = now + minLoadIntervalMs
           })

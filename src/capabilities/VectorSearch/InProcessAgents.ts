@@ -176,13 +176,13 @@ export const makeAgents = (
     const context = { rows, dimensionsOf, wordsFirstAbove }
 
     const entryOf = (agentId: AgentId): AgentEntry => {
-      const entry = entries.use(agentId) ?? {
+      const entry = entries.get(agentId) ?? {
         index: null,
         update: null,
         pendingLoad: null,
         vectorLoad: null
       }
-      entries.put(agentId, entry)
+      entries.set(agentId, entry)
       return entry
     }
 
@@ -203,7 +203,7 @@ export const makeAgents = (
               Effect.sync(() => {
                 index.loading = false
                 if (entry.index === index) entry.vectorLoad = null
-                entries.fit(maxBytes, bytesOf)
+                entries.trimToCost(maxBytes, bytesOf)
               })
             ),
             Effect.withSpan("VectorSearch.readVectors", { attributes: { agentId: agent.agentId } }),
@@ -223,7 +223,7 @@ export const makeAgents = (
         Effect.ensuring(
           Effect.sync(() => {
             entry.update = null
-            entries.fit(maxBytes, bytesOf)
+            entries.trimToCost(maxBytes, bytesOf)
           })
         ),
         Effect.withSpan("VectorSearch.catchUp", { attributes: { agentId: agent.agentId } })
@@ -280,12 +280,12 @@ export const makeAgents = (
 
     return {
       entryOf,
-      findEntry: (agentId) => entries.use(agentId),
-      drop: (agentId) => entries.drop(agentId),
+      findEntry: (agentId) => entries.get(agentId),
+      drop: (agentId) => entries.delete(agentId),
       refresh,
       addVectors,
       load,
       loadFully,
-      bytes: () => entries.sum(bytesOf)
+      bytes: () => entries.totalCost(bytesOf)
     }
   })

@@ -32,8 +32,8 @@ export const makeQueryVectors = () => {
       ),
       Effect.map(roundVector),
       Effect.tap((vector) => {
-        cache.put(key, vector)
-        cache.keep(maxCachedQueries)
+        cache.set(key, vector)
+        cache.trim(maxCachedQueries)
       }),
       Effect.asSome,
       Effect.catchAll(({ message }) =>
@@ -48,7 +48,7 @@ export const makeQueryVectors = () => {
     Effect.suspend(() => {
       const normalized = text.normalize("NFC").trim().replace(/\s+/g, " ")
       const key = `${embedder.profile} ${normalized}`
-      const vector = cache.use(key)
+      const vector = cache.get(key)
       return vector === undefined ? embed(embedder, normalized, key) : Effect.succeedSome(vector)
     })
 }

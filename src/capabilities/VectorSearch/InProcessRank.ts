@@ -3,7 +3,7 @@
  * exactly. With many chunks, bounds are computed only for chunks that may be among the best by their words and by the
  * signs of their vectors.
  */
-import { Best, expectedCosine, fuse, type Ranked } from "../../search/Fusion.ts"
+import { TopRanked, expectedCosine, fuse, type Ranked } from "../../search/Fusion.ts"
 import type { QueryWords } from "../../search/Query.ts"
 import type { Vectors } from "../../search/vectors/Vectors.ts"
 
@@ -164,11 +164,11 @@ export const rank = (query: RankQuery, ranking: Ranking): ReadonlyArray<Ranked> 
   const { ids, lexical, slots, vectors } = ranking
   const { lexicalWeight, minScore, minWordScore = minScore, topK, vector } = query
   if (vector === undefined || vectors.count === 0) {
-    const best = new Best(topK, minWordScore)
+    const best = new TopRanked(topK, minWordScore)
     for (const slot of slots) best.offer(ids[slot] ?? "", fuse(lexicalWeight, lexical[slot] ?? 0, undefined))
     return best.all
   }
-  const best = new Best(topK, minScore)
+  const best = new TopRanked(topK, minScore)
   const expected = expectedOf(vectors, vector, lexical.length)
   for (const slot of candidateSlots(query, vector, ranking, expected)) {
     const words = lexical[slot] ?? 0

@@ -13,8 +13,8 @@ const durations = new DurationHistogram<{ readonly degraded: "true" | "false" }>
 export const measuredSearch = Layer.effect(
   VectorSearch,
   Effect.map(VectorSearch, (inner) => {
-    durations.begin({ degraded: "false" })
-    durations.begin({ degraded: "true" })
+    durations.register({ degraded: "false" })
+    durations.register({ degraded: "true" })
     return VectorSearch.of({
       warm: inner.warm,
       search: (scope, query) =>

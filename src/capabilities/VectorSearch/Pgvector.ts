@@ -109,17 +109,17 @@ const make = (options: PgvectorOptions) =>
             where e.tenant_id = ${tenantId} and e.agent_id = ${agentId} and e.encoding < 2) as waiting,
           vector_index_name(agent_id, coalesce(profile, ${profile})) as index,
           version::float8 as version,
-          case when version = ${vectorCounts.use(agentId)?.version ?? -1}::bigint then null
+          case when version = ${vectorCounts.get(agentId)?.version ?? -1}::bigint then null
             else (select count(*)::int ${stored}) end as "vectorCount",
           ${counts(sql, { agentId, tenantId }, terms)} as counts
         from agent_stats s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}`.pipe(
         Effect.map(([row]) => row ?? noAgent),
         Effect.tap(({ profile: liveProfile, vectorCount, vectors, version }) =>
           Effect.sync(() => {
-            if (!vectors || liveProfile !== profile) vectorCounts.drop(agentId)
+            if (!vectors || liveProfile !== profile) vectorCounts.delete(agentId)
             else if (vectorCount !== null) {
-              vectorCounts.put(agentId, { version, vectorCount })
-              vectorCounts.keep(maxCountedAgents)
+              vectorCounts.set(agentId, { version, vectorCount })
+              vectorCounts.trim(maxCountedAgents)
             }
           })
         )
@@ -165,7 +165,7 @@ const make = (options: PgvectorOptions) =>
       // Run concurrently if the agent had vectors the last time, because it most likely still has.
       const supportsLanguage = supportsLanguageOf(embedder, text)
       const [agent, earlyVector] =
-        supportsLanguage && vectorCounts.use(scope.agentId) !== undefined
+        supportsLanguage && vectorCounts.get(scope.agentId) !== undefined
           ? yield* Effect.all([state, queryVector(embedder, text)], { concurrency: 2 })
           : [yield* state, null]
       if (agent.chunks === 0) return noResults
@@ -182,7 +182,7 @@ const make = (options: PgvectorOptions) =>
           ? Effect.succeed(earlyVector)
           : queryVector(comparable, text)
       const weighed = yield* weights.weigh(scope, agent, words, agent.counts)
-      const vectorCount = agent.vectorCount ?? vectorCounts.use(scope.agentId)?.vectorCount ?? 0
+      const vectorCount = agent.vectorCount ?? vectorCounts.get(scope.agentId)?.vectorCount ?? 0
       const { chunks } = yield* runChecked(scope, {
         terms: weighed,
         chunks: agent.chunks,

@@ -80,11 +80,11 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
   const agents = new LruCache<CachedCounts>()
 
   const countedOf = (agentId: string, { chunks, length, version }: ChunkState, now: number): CachedCounts => {
-    const before = agents.use(agentId)
+    const before = agents.get(agentId)
     const isCurrent = before?.chunks === chunks && before.length === length && now - before.since < cacheLifetimeMs
     if (isCurrent) return before
     const counted: CachedCounts = { chunks, length, version, since: now, counts: new Map() }
-    agents.put(agentId, counted)
+    agents.set(agentId, counted)
     return counted
   }
 
@@ -98,7 +98,7 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
 
   /** The words that probably have to be counted, by the cache alone. */
   const uncounted = (agentId: string, query: QueryWords) => {
-    const known = agents.use(agentId)?.counts
+    const known = agents.get(agentId)?.counts
     return termsOf(query).filter((term) => known?.has(term) !== true)
   }
 
@@ -113,7 +113,7 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
       if (missing.length > 0) {
         for (const [term, chunks] of yield* count(scope, missing)) counted.counts.set(term, chunks)
       }
-      if (missing.length > 0 || newCounts.length > 0) agents.fit(maxCachedWords, ({ counts }) => counts.size)
+      if (missing.length > 0 || newCounts.length > 0) agents.trimToCost(maxCachedWords, ({ counts }) => counts.size)
       const chunksOf = (term: string) => counted.counts.get(term) ?? 0
       const weightOf = (term: string) =>
         termWeight(query, Math.max(agent.chunks, chunksOf(term)), chunksOf(term))

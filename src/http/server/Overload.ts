@@ -338,7 +338,7 @@ export const guard = (
     const sweeping = yield* Effect.makeLatch(false)
     waiting.unsafeUpdate(0, [])
     refused.unsafeUpdate(0, [])
-    waited.begin({})
+    waited.register({})
     const connections = new Connections.Connections(yield* Connections.ConnectionLimits, proxies)
     const reception = new Reception(server, yield* Effect.clock, {
       overHttps: yield* Headers.OverHttps,

@@ -11,7 +11,7 @@ import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { Text, trimmed } from "../../domain/Text.ts"
 import { scan } from "../../domain/Xml.ts"
 import { escaped, markdownOf } from "./HtmlText.ts"
-import { at, requestJson } from "./Requests.ts"
+import { urlAt, requestJson } from "./Requests.ts"
 
 const pageSize = 50
 
@@ -78,34 +78,34 @@ const attributeOf = (tag: string, name: string): string => tag.split(`${name}="`
  */
 const htmlOfStorage = (storage: string): string => {
   let html = ""
-  let left = 0
+  let skippedDepth = 0
   scan(storage, {
     open: (name, tag) => {
       if (!/^(?:ac|ri):/u.test(tag)) {
-        if (left === 0) html += `<${tag}>`
+        if (skippedDepth === 0) html += `<${tag}>`
         return
       }
-      if (skippedElements.has(name)) left++
-      if (left > 0) return
+      if (skippedElements.has(name)) skippedDepth++
+      if (skippedDepth > 0) return
       if (name === "plain-text-body") html += "<pre><code>"
       if (tag.startsWith("ri:page")) html += escaped(attributeOf(tag, "ri:content-title"))
       if (tag.startsWith("ri:url")) html += escaped(attributeOf(tag, "ri:value"))
     },
     close: (name) => {
-      if (skippedElements.has(name)) left = Math.max(0, left - 1)
-      else if (left > 0) return
+      if (skippedElements.has(name)) skippedDepth = Math.max(0, skippedDepth - 1)
+      else if (skippedDepth > 0) return
       else if (name === "plain-text-body") html += "</code></pre>"
-      else if (/^[a-z][a-z0-9]{0,15}$/u.test(name) && !macros.has(name)) html += `</${name}>`
+      else if (/^[a-z][a-z0-9]{0,15}$/u.test(name) && !elementsWithoutHtml.has(name)) html += `</${name}>`
     },
     text: (text) => {
-      if (left === 0) html += escaped(text)
+      if (skippedDepth === 0) html += escaped(text)
     }
   })
   return html
 }
 
 /** Names, without prefix, of elements that have no HTML equivalent. */
-const macros = new Set(["image", "link", "emoticon", "page", "url", "user", "attachment", "task", "layout"])
+const elementsWithoutHtml = new Set(["image", "link", "emoticon", "page", "url", "user", "attachment", "task", "layout"])
 
 const authorization = (email: string, token: string) => ({
   authorization: `Basic ${Buffer.from(`${email}:${token}`).toString("base64")}`
@@ -126,16 +126,16 @@ export const confluence = sourceReader({
     Effect.gen(function* () {
       const headers = authorization(email, token)
       const service = "Confluence"
-      const spaceOf = Effect.gen(function* () {
+      const findSpace = Effect.gen(function* () {
         const query = new URLSearchParams({ keys: key, limit: "1" })
         const { results } = yield* requestJson(
-          { service, headers, url: at(url, `/wiki/api/v2/spaces?${query.toString()}`) },
+          { service, headers, url: urlAt(url, `/wiki/api/v2/spaces?${query.toString()}`) },
           Spaces
         )
         const [found] = results
         return found === undefined ? yield* noSpace(key) : found.id
       })
-      const space = position?.space ?? (yield* spaceOf)
+      const space = position?.space ?? (yield* findSpace)
       const query = new URLSearchParams({
         limit: String(pageSize),
         "body-format": "storage",
@@ -147,7 +147,7 @@ export const confluence = sourceReader({
         {
           service,
           headers,
-          url: at(url, `/wiki/api/v2/spaces/${encodeURIComponent(space)}/pages?${query.toString()}`)
+          url: urlAt(url, `/wiki/api/v2/spaces/${encodeURIComponent(space)}/pages?${query.toString()}`)
         },
         Pages
       )
@@ -155,7 +155,7 @@ export const confluence = sourceReader({
       const unchanged: Array<string> = []
       const unread: Array<{ readonly uri: string; readonly reason: string }> = []
       for (const page of results) {
-        const uri = at(url, `/wiki${page._links.webui}`)
+        const uri = urlAt(url, `/wiki${page._links.webui}`)
         const revision = String(page.version.number)
         if (page.status !== "current") continue
         if (known(uri) === revision) unchanged.push(uri)

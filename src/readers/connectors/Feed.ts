@@ -80,7 +80,7 @@ const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
   let entry: Entry | undefined
   /** Open elements within a field: XHTML content of Atom. */
   let field: string | undefined
-  let inner = 0
+  let openElements = 0
   let text = ""
   scan(xml, {
     open: (name, tag) => {
@@ -91,7 +91,7 @@ const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
         return
       }
       if (field !== undefined) {
-        inner++
+        openElements++
         text += `<${tag}>`
         return
       }
@@ -100,21 +100,21 @@ const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
         if (href !== undefined && isAlternate(tag) && entry.link === "") entry.link = href
       }
       field = name
-      inner = 0
+      openElements = 0
       text = ""
     },
     close: (name) => {
       if (entry === undefined) return
       if (field !== undefined) {
-        if (inner > 0) {
-          inner--
+        if (openElements > 0) {
+          openElements--
           text += `</${name}>`
           return
         }
-        const known = fields[field]
-        const said = text.trim()
-        if (field === "link" && said !== "" && entry.link === "") entry.link = said
-        if (known !== undefined && entry[known] === "") entry[known] = said
+        const entryField = fields[field]
+        const value = text.trim()
+        if (field === "link" && value !== "" && entry.link === "") entry.link = value
+        if (entryField !== undefined && entry[entryField] === "") entry[entryField] = value
         field = undefined
         return
       }
@@ -132,18 +132,18 @@ const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
 
 const notAFeed = permanentError("no_feed", "The address holds no RSS or Atom feed.")
 
-const resolved = (href: string, base: string): string | undefined => urlOf(href, base)?.href
+const resolveUrl = (href: string, base: string): string | undefined => urlOf(href, base)?.href
 
-interface Read {
+interface FeedStep {
   readonly documents: Array<SteppedDocument>
   readonly unread: Array<{ readonly uri: string; readonly reason: string }>
 }
 
 /** Adds the document of the entry to `step`, if it has one. */
-const read = (entry: Entry, base: string, step: Read) =>
+const addDocument = (entry: Entry, base: string, step: FeedStep) =>
   Effect.gen(function* () {
     const uri =
-      (entry.link === "" ? undefined : resolved(entry.link, base)) ?? (entry.id === "" ? undefined : entry.id)
+      (entry.link === "" ? undefined : resolveUrl(entry.link, base)) ?? (entry.id === "" ? undefined : entry.id)
     if (uri === undefined) return
     const title = entry.title.replaceAll(/<[^<>]{1,200}>/g, "").trim()
     const html = entry.content === "" ? entry.summary : entry.content
@@ -178,15 +178,15 @@ export const feed = sourceReader({
         url,
         headers,
         maxBytes,
-        ...(cursor === null ? {} : { also: [304] })
+        ...(cursor === null ? {} : { acceptedStatuses: [304] })
       })
       if (cursor !== null && response.status === 304) {
         return { documents: [], next: { done: cursor, complete: false } }
       }
       const entries = entriesOf(new TextDecoder().decode(response.body))
       if (entries === null) return yield* notAFeed
-      const step: Read = { documents: [], unread: [] }
-      yield* Effect.forEach(entries, (entry) => read(entry, response.url, step), { discard: true })
+      const step: FeedStep = { documents: [], unread: [] }
+      yield* Effect.forEach(entries, (entry) => addDocument(entry, response.url, step), { discard: true })
       // The next pass reads the feed again although it has not changed.
       const isWhole = step.unread.length === 0
       const done = {

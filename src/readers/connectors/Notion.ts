@@ -10,7 +10,7 @@ import {
 } from "../../capabilities/SourceReaders.ts"
 import { trimmed } from "../../domain/Text.ts"
 import { type Block, markdownOfBlocks } from "./NotionMarkdown.ts"
-import { request, requestJson, strange } from "./Requests.ts"
+import { request, requestJson, unexpectedAnswer } from "./Requests.ts"
 
 const version = "2022-06-28"
 /** Number of pages of one step. Each needs requests for its blocks. */
@@ -19,10 +19,10 @@ const pagesPerStep = 10
 const maxBlocks = 5_000
 const maxDepth = 8
 /**
- * Age in milliseconds below which the time of an edit is no revision: Notion rounds it down to the minute, so that a
- * later edit may have the same.
+ * Minimum age of an edit in milliseconds for its time to serve as the revision. Notion rounds times down to the minute,
+ * so a later edit may have the same time.
  */
-const unsettledMillis = 120_000
+const minRevisionAgeMillis = 120_000
 
 const Settings = Schema.Struct({
   token: trimmed(1_000).annotations(
@@ -81,7 +81,7 @@ export const notion = (origin = "https://api.notion.com"): SourceReader => {
   /** The blocks of a page or block with nested blocks; null when it does not exist. */
   const blocksOf = (token: string, page: string) => {
     let count = 0
-    const within = (
+    const readBlocks = (
       id: string,
       depth: number
     ): Effect.Effect<
@@ -101,24 +101,24 @@ export const notion = (origin = "https://api.notion.com"): SourceReader => {
             service: "Notion",
             url: `${origin}/v1/blocks/${encodeURIComponent(id)}/children?${query.toString()}`,
             headers: headersOf(token),
-            also: [404]
+            acceptedStatuses: [404]
           })
           if (response.status === 404) return null
           const decoded = decodeBlocks(new TextDecoder().decode(response.body))
-          if (decoded._tag === "None") return yield* strange("Notion")
+          if (decoded._tag === "None") return yield* unexpectedAnswer("Notion")
           for (const { has_children, id: inner, type, ...rest } of decoded.value.results) {
             if (++count > maxBlocks) return blocks
             // A nested page is a document of its own.
-            const isOwn = type === "child_page" || type === "child_database"
-            const isOpen = has_children && !isOwn && depth < maxDepth
-            const children: ReadonlyArray<Block> | null = isOpen ? yield* within(inner, depth + 1) : []
+            const isPage = type === "child_page" || type === "child_database"
+            const hasChildren = has_children && !isPage && depth < maxDepth
+            const children: ReadonlyArray<Block> | null = hasChildren ? yield* readBlocks(inner, depth + 1) : []
             blocks.push({ type, value: rest[type], children: children ?? [] })
           }
           cursor = decoded.value.has_more ? decoded.value.next_cursor : null
         } while (cursor !== null)
         return blocks
       })
-    return within(page, 0)
+    return readBlocks(page, 0)
   }
 
   return sourceReader({
@@ -170,7 +170,7 @@ export const notion = (origin = "https://api.notion.com"): SourceReader => {
                 title: title === "" ? uri : title,
                 format: "markdown",
                 content: content === "" ? title : content,
-                ...(now - Date.parse(revision) < unsettledMillis ? {} : { revision })
+                ...(now - Date.parse(revision) < minRevisionAgeMillis ? {} : { revision })
               })
           }
         }

@@ -72,7 +72,7 @@ const marks: Readonly<Record<string, string>> = {
 }
 const lists = new Set(["bulleted_list_item", "numbered_list_item", "to_do", "toggle"])
 
-const ownOf = (block: Block): string => {
+const blockText = (block: Block): string => {
   const { type } = block
   if (type === "divider") return "---"
   if (type === "table") return tableOf(block.children)
@@ -91,10 +91,10 @@ export const markdownOfBlocks = (blocks: ReadonlyArray<Block>): string => {
   let text = ""
   let before = ""
   for (const block of blocks) {
-    const own = ownOf(block)
-    const within = block.type === "table" ? "" : markdownOfBlocks(block.children)
+    const ownText = blockText(block)
+    const children = block.type === "table" ? "" : markdownOfBlocks(block.children)
     const isList = lists.has(block.type)
-    const markdown = [own, isList ? indented(within) : within]
+    const markdown = [ownText, isList ? indented(children) : children]
       .filter((part) => part !== "")
       .join(isList ? "\n" : "\n\n")
     if (markdown === "") continue

@@ -11,7 +11,7 @@ import { urlOf } from "../../domain/Address.ts"
 import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { Text, trimmed } from "../../domain/Text.ts"
-import { compile, fits } from "../Glob.ts"
+import { compilePattern, matchesPattern } from "../Glob.ts"
 import { request, requestJson } from "./Requests.ts"
 import { makeTar } from "./Tar.ts"
 import { MiB } from "../../domain/Bytes.ts"
@@ -194,10 +194,10 @@ const markdown = /\.(?:md|mdx|markdown)$/iu
 
 const selectorOf = ({ exclude = [], include = [] }: Settings) => {
   const budget = new WorkBudget()
-  const [taken, left] = [include, exclude].map((globs) => globs.map((glob) => compile(glob, "?")))
-  const isIn = (globs: typeof taken, path: string) => globs?.some((glob) => fits(glob, path, budget)) === true
+  const [included, excluded] = [include, exclude].map((globs) => globs.map((glob) => compilePattern(glob, "?")))
+  const isIn = (globs: typeof included, path: string) => globs?.some((glob) => matchesPattern(glob, path, budget)) === true
   return (path: string) =>
-    markdown.test(path) && (include.length === 0 || isIn(taken, path)) && !isIn(left, path)
+    markdown.test(path) && (include.length === 0 || isIn(included, path)) && !isIn(excluded, path)
 }
 
 /** The Markdown files of the archive by path, without the top-level folder. */
@@ -273,8 +273,8 @@ export const repository = sourceReader({
       })
       const files = yield* filesOf(archive.body, selectorOf(settings))
       const after = position?.after
-      const left = [...files.keys()].toSorted().filter((path) => after === undefined || path > after)
-      const now = left.slice(0, filesPerStep)
+      const remaining = [...files.keys()].toSorted().filter((path) => after === undefined || path > after)
+      const now = remaining.slice(0, filesPerStep)
       const documents = now.flatMap((path) => {
         const { content, title } = documentOf(path, files.get(path) ?? "")
         const uri = server.page(path)
@@ -284,7 +284,7 @@ export const repository = sourceReader({
       return {
         documents,
         next:
-          left.length > now.length && end !== undefined
+          remaining.length > now.length && end !== undefined
             ? { more: { commit, after: end } }
             : { done: { commit }, complete: true }
       }

@@ -1,4 +1,4 @@
-/** HTTP requests of registered readers, with backoff on request of a service, and readable errors. */
+/** HTTP requests of registered readers: pauses as a service asks for them, retries, and errors for users. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -9,15 +9,15 @@ import { ReaderError, permanentError } from "../../capabilities/SourceReaders.ts
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import { HostLimiter } from "../HostLimiter.ts"
 import { MiB } from "../../domain/Bytes.ts"
-import { unreachable } from "../Fetch.ts"
+import { fetchError } from "../Fetch.ts"
 
-/** Attempts of one request, including the first. After the last one the job's attempt fails; the next attempt repeats the step. */
+/** Maximum attempts of one request, including the first. Then the step fails, and the job repeats it later. */
 const maxTries = 5
 const firstPause = Duration.seconds(1)
 /** Upper bound of the pause that a service may ask for. */
 const maxPause = Duration.minutes(2)
 
-export interface Ask {
+export interface ConnectorRequest {
   /** Name of the service in messages: "The feed", "Zendesk". */
   readonly service: string
   readonly url: string
@@ -28,18 +28,18 @@ export interface Ask {
   readonly body?: string
   /** Maximum size of the answer in bytes; default: 20 MiB. */
   readonly maxBytes?: number
-  /** Statuses besides 2xx that are returned. */
-  readonly also?: ReadonlyArray<number>
+  /** Statuses besides 2xx that are returned; any other is an error. */
+  readonly acceptedStatuses?: ReadonlyArray<number>
 }
 
 const isTransient = (status: number) => status === 408 || status === 425 || status === 429 || status >= 500
 
-const fewer = " It asks for fewer requests."
+const fewerRequests = " It asks for fewer requests."
 
 const advice: Readonly<Record<number, string>> = {
   400: " Check the source's settings.",
   404: " Check the address, and that the token may read it.",
-  429: fewer
+  429: fewerRequests
 }
 
 /** GitHub and Gitea report an exhausted rate limit with 403. */
@@ -48,44 +48,44 @@ const isLimit = ({ headers, status }: OutboundResponse) =>
 
 /** The pause that a service asks for: `retry-after`, else the Unix time at which its rate limit is reset. */
 const pauseOf = ({ headers, status }: OutboundResponse, now: number): Option.Option<Duration.Duration> => {
-  const asked = retryAfter(headers, now)
-  if (Option.isSome(asked) || (status !== 403 && status !== 429)) return asked
+  const requestedDelay = retryAfter(headers, now)
+  if (Option.isSome(requestedDelay) || (status !== 403 && status !== 429)) return requestedDelay
   const reset = (headers["x-ratelimit-reset"] ?? headers["ratelimit-reset"] ?? "").trim()
   return /^\d{9,11}$/u.test(reset)
     ? Option.some(Duration.millis(Math.max(0, Number(reset) * 1_000 - now)))
     : Option.none()
 }
 
-const refusal = ({ service, headers }: Ask, response: OutboundResponse, now: number) => {
+const refusal = ({ service, headers }: ConnectorRequest, response: OutboundResponse, now: number) => {
   const { status } = response
   const isLimited = isLimit(response)
   if (status === 401 || (status === 403 && !isLimited)) {
-    const why =
+    const reason =
       headers?.["authorization"] === undefined && headers?.["private-token"] === undefined
         ? "It asks for a login: give the source a token."
         : "The token is not valid any more, or may not read this. Give the source a new one and sync again."
-    return permanentError("unauthorized", `${service} answered ${status}. ${why}`)
+    return permanentError("unauthorized", `${service} answered ${status}. ${reason}`)
   }
   const retryable = isLimited || isTransient(status)
   const pause = retryable ? Option.getOrUndefined(pauseOf(response, now)) : undefined
   return new ReaderError({
     code: `status_${status}`,
-    message: `${service} answered ${status}.${isLimited ? fewer : (advice[status] ?? "")}`,
+    message: `${service} answered ${status}.${isLimited ? fewerRequests : (advice[status] ?? "")}`,
     retryable,
     ...(pause === undefined ? {} : { retryAfter: pause })
   })
 }
 
-const once = (ask: Ask) =>
+const sendOnce = (given: ConnectorRequest) =>
   Effect.gen(function* () {
     const http = yield* OutboundHttp
     const hosts = yield* HostLimiter
-    const { also = [], headers = {}, json, maxBytes = 20 * MiB, service, url, ...rest } = ask
+    const { acceptedStatuses = [], headers = {}, json, maxBytes = 20 * MiB, service, url, ...rest } = given
     const host = yield* Effect.try({
       try: () => new URL(url).host,
       catch: () => permanentError("fetch_invalid_url", `${service} has no valid address.`)
     })
-    const sent =
+    const options =
       json === undefined
         ? { headers, ...rest }
         : {
@@ -94,17 +94,17 @@ const once = (ask: Ask) =>
             body: JSON.stringify(json)
           }
     const response = yield* hosts
-      .within(host, http.fetch({ url, maxBytes, ...sent }))
-      .pipe(Effect.mapError(unreachable))
-    const isAnswer = (response.status >= 200 && response.status < 300) || also.includes(response.status)
-    return isAnswer ? response : yield* refusal(ask, response, yield* Clock.currentTimeMillis)
+      .withHostPermit(host, http.fetch({ url, maxBytes, ...options }))
+      .pipe(Effect.mapError(fetchError))
+    const isAnswer = (response.status >= 200 && response.status < 300) || acceptedStatuses.includes(response.status)
+    return isAnswer ? response : yield* refusal(given, response, yield* Clock.currentTimeMillis)
   })
 
-/** A response with 2xx, or a status of `also`. Waits and retries when the service is overloaded or not available. */
-export const request = (ask: Ask): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> => {
+/** A response with 2xx, or one of `acceptedStatuses`. Waits and retries if the service is overloaded or unavailable. */
+export const request = (given: ConnectorRequest): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> => {
   const attempt = (tries: number): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> =>
     Effect.catchIf(
-      once(ask),
+      sendOnce(given),
       ({ retryable }) => retryable && tries < maxTries,
       (error) =>
         Effect.zipRight(
@@ -114,11 +114,11 @@ export const request = (ask: Ask): Effect.Effect<OutboundResponse, ReaderError, 
           attempt(tries + 1)
         )
     )
-  return Effect.withSpan(attempt(1), "Connector.request", { attributes: { service: ask.service } })
+  return Effect.withSpan(attempt(1), "Connector.request", { attributes: { service: given.service } })
 }
 
 /** An answer that cannot be decoded. */
-export const strange = (service: string) =>
+export const unexpectedAnswer = (service: string) =>
   new ReaderError({
     code: "unexpected_answer",
     message: `${service} answered with something else than expected. Check the source's settings.`,
@@ -126,13 +126,13 @@ export const strange = (service: string) =>
   })
 
 /** {@link request}, with JSON decoded by `schema`. */
-export const requestJson = <A, I>(ask: Ask, schema: Schema.Schema<A, I>) => {
+export const requestJson = <A, I>(given: ConnectorRequest, schema: Schema.Schema<A, I>) => {
   const decode = Schema.decode(Schema.parseJson(schema))
   return Effect.flatMap(
-    request({ ...ask, headers: { accept: "application/json", ...ask.headers } }),
-    (response) => Effect.mapError(decode(new TextDecoder().decode(response.body)), () => strange(ask.service))
+    request({ ...given, headers: { accept: "application/json", ...given.headers } }),
+    (response) => Effect.mapError(decode(new TextDecoder().decode(response.body)), () => unexpectedAnswer(given.service))
   )
 }
 
-/** The origin of an address entered by a person, with `path`; without credentials. */
-export const at = (address: string, path: string): string => new URL(path, new URL(address).origin).href
+/** The URL of `path` at the origin of an address that a person entered; without credentials. */
+export const urlAt = (address: string, path: string): string => new URL(path, new URL(address).origin).href

@@ -45,7 +45,7 @@ export const makeTar = ({ file, wants }: TarVisitor) => {
     | undefined
   let padding = 0
 
-  const ended = () => {
+  const endBody = () => {
     if (body === undefined) return
     const { bytes, name, type } = body
     if (bytes !== null) {
@@ -57,39 +57,39 @@ export const makeTar = ({ file, wants }: TarVisitor) => {
     body = undefined
   }
 
-  const begin = (): boolean => {
+  const beginBody = (): boolean => {
     filled = 0
     if (isEmpty(header)) return true
     const size = sizeOf(header)
     if (size === null) return false
     const type = String.fromCharCode(header[156] ?? 0)
-    const isNaming = type === "x" || type === "L"
+    const isNameHeader = type === "x" || type === "L"
     const name = longName ?? nameOf(header)
-    if (!isNaming && type !== "g") longName = undefined
-    const isHeld = isNaming ? size <= maxNameBytes : (type === "0" || type === "\0") && wants(name, size)
-    body = { name, type, bytes: isHeld ? new Uint8Array(size) : null, at: 0, size }
-    if (size === 0) ended()
+    if (!isNameHeader && type !== "g") longName = undefined
+    const isBuffered = isNameHeader ? size <= maxNameBytes : (type === "0" || type === "\0") && wants(name, size)
+    body = { name, type, bytes: isBuffered ? new Uint8Array(size) : null, at: 0, size }
+    if (size === 0) endBody()
     return true
   }
 
   return (chunk: Uint8Array): boolean => {
     for (let at = 0; at < chunk.length;) {
       if (body !== undefined) {
-        const taken = chunk.subarray(at, at + body.size - body.at)
-        body.bytes?.set(taken, body.at)
-        body.at += taken.length
-        at += taken.length
-        if (body.at === body.size) ended()
+        const part = chunk.subarray(at, at + body.size - body.at)
+        body.bytes?.set(part, body.at)
+        body.at += part.length
+        at += part.length
+        if (body.at === body.size) endBody()
       } else if (padding > 0) {
-        const passed = Math.min(padding, chunk.length - at)
-        padding -= passed
-        at += passed
+        const skipped = Math.min(padding, chunk.length - at)
+        padding -= skipped
+        at += skipped
       } else {
-        const taken = chunk.subarray(at, at + blockBytes - filled)
-        header.set(taken, filled)
-        filled += taken.length
-        at += taken.length
-        if (filled === blockBytes && !begin()) return false
+        const part = chunk.subarray(at, at + blockBytes - filled)
+        header.set(part, filled)
+        filled += part.length
+        at += part.length
+        if (filled === blockBytes && !beginBody()) return false
       }
     }
     return true

@@ -6,7 +6,7 @@ import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { Text, trimmed } from "../../domain/Text.ts"
 import { markdownOf } from "./HtmlText.ts"
-import { at, requestJson } from "./Requests.ts"
+import { urlAt, requestJson } from "./Requests.ts"
 
 const pageSize = 100
 
@@ -109,7 +109,7 @@ export const zendesk = sourceReader({
       const { articles, meta } = yield* requestJson(
         {
           service: "Zendesk",
-          url: at(url, `/api/v2/help_center/${locale.toLowerCase()}/articles.json?${query.toString()}`),
+          url: urlAt(url, `/api/v2/help_center/${locale.toLowerCase()}/articles.json?${query.toString()}`),
           headers: authorization(email, token)
         },
         Page

@@ -72,8 +72,8 @@ export class BinaryCodes {
     }
     this.#scales[slot] = sum === 0 ? 0 : squares / sum
     // The share of the vector's length that the signs keep. The rotation spreads the rest evenly.
-    const kept = squares === 0 ? 1 : (sum * sum) / (rotated.length * squares)
-    const deviation = Math.sqrt((squares * (1 - Math.min(1, kept))) / kept / Math.max(1, rotated.length - 1))
+    const cosineSquared = squares === 0 ? 1 : (sum * sum) / (rotated.length * squares)
+    const deviation = Math.sqrt((squares * (1 - Math.min(1, cosineSquared))) / cosineSquared / Math.max(1, rotated.length - 1))
     this.#deviation = Math.max(this.#deviation, deviation)
   }
 
@@ -99,7 +99,7 @@ export class BinaryCodes {
 
   /**
    * For each group of four numbers of the rotated query: their sum for every choice of signs. The sum of the entries
-   * that a code chooses, times `step` minus `offset`, is the signed sum. `lost` is the standard deviation of the
+   * that a code chooses, times `step` minus `offset`, is the signed sum. `deviation` is the standard deviation of the
    * rounding error.
    */
   #tablesOf(query: Float32Array) {
@@ -126,12 +126,12 @@ export class BinaryCodes {
       }
       for (let signs = 0; signs < 16; signs++) tables[table * 16 + signs] = (sums[signs] ?? 0) / step + 0.5
     }
-    return { tables, step, offset: peak * count, lost: step * Math.sqrt(count / 12) } as const
+    return { tables, step, offset: peak * count, deviation: step * Math.sqrt(count / 12) } as const
   }
 
   /** Estimates of the cosines of slots 0 to `slots` − 1. */
   estimates(query: Float32Array, slots: number): Estimates {
-    const { lost, offset, step, tables } = this.#tablesOf(query)
+    const { deviation, offset, step, tables } = this.#tablesOf(query)
     const cosine = new Float64Array(slots).fill(Number.NaN)
     const known = Math.min(slots, this.#scales.length, this.#groups.slots * groupSize)
     const sums = this.#groups.lookupSums(tables, groupsOf(known))
@@ -141,6 +141,6 @@ export class BinaryCodes {
       if (scale > largestScale) largestScale = scale
       cosine[slot] = ((sums[slot] ?? 0) * step - offset) * scale
     }
-    return { cosine, slack: maxDeviations * Math.hypot(this.#deviation, lost * largestScale) }
+    return { cosine, slack: maxDeviations * Math.hypot(this.#deviation, deviation * largestScale) }
   }
 }

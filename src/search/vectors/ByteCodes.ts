@@ -16,8 +16,8 @@ export interface QuantizedQuery {
   readonly numbers: Int16Array
   /** The value of code 1. */
   readonly step: number
-  /** The length of the rounding error vector. */
-  readonly lost: number
+  /** The length of the vector of rounding errors. */
+  readonly roundingError: number
 }
 
 /** The cosine of the n-th requested slot lies within `margin[n]` of `cosine[n]`, which is NaN without a vector. */
@@ -46,17 +46,17 @@ const quantize = (
   step: number,
   numbers: Int8Array | Int16Array
 ): number => {
-  let lost = 0
+  let squares = 0
   for (let place = 0; place < numbers.length; place++) {
     const exact = vectors[from + place] ?? 0
     const rounded = Math.round(exact / step)
     numbers[place] = rounded
-    lost += (exact - rounded * step) ** 2
+    squares += (exact - rounded * step) ** 2
   }
-  return Math.sqrt(lost)
+  return Math.sqrt(squares)
 }
 
-const enlarged = (numbers: Float64Array, length: number) => {
+const enlarge = (numbers: Float64Array, length: number) => {
   const larger = new Float64Array(length)
   larger.set(numbers)
   return larger
@@ -66,7 +66,7 @@ export class ByteCodes {
   readonly #codes: CodePages
   /** By slot, as in {@link QuantizedQuery}. */
   #steps = new Float64Array(0)
-  #lost = new Float64Array(0)
+  #roundingErrors = new Float64Array(0)
   /** Buffer for the codes of one vector. */
   readonly #numbers: Int8Array
 
@@ -77,19 +77,19 @@ export class ByteCodes {
 
   /** Memory, in bytes. */
   get bytes(): number {
-    return this.#codes.bytes + this.#steps.byteLength + this.#lost.byteLength
+    return this.#codes.bytes + this.#steps.byteLength + this.#roundingErrors.byteLength
   }
 
   /** Makes room for slots 0 to `slots` − 1. */
   reserve(slots: number): void {
-    this.#steps = enlarged(this.#steps, slots)
-    this.#lost = enlarged(this.#lost, slots)
+    this.#steps = enlarge(this.#steps, slots)
+    this.#roundingErrors = enlarge(this.#roundingErrors, slots)
   }
 
   /** Encodes the numbers of `vectors`, starting at `from`, into a slot that has been reserved. */
   set(slot: number, vectors: Float32Array, from: number): void {
     const step = peakOf(vectors, from, this.#numbers.length) / maxByte
-    this.#lost[slot] = quantize(vectors, from, step, this.#numbers)
+    this.#roundingErrors[slot] = quantize(vectors, from, step, this.#numbers)
     this.#steps[slot] = step
     this.#codes.grow(slot + 1)
     this.#codes.slot(slot).set(new Uint8Array(this.#numbers.buffer))
@@ -99,7 +99,7 @@ export class ByteCodes {
   move(from: number, to: number): void {
     this.#codes.move(from, to)
     this.#steps[to] = this.#steps[from] ?? 0
-    this.#lost[to] = this.#lost[from] ?? 0
+    this.#roundingErrors[to] = this.#roundingErrors[from] ?? 0
   }
 
   /** Drops the slots from `slots` on. Their memory stays reserved. */
@@ -112,11 +112,11 @@ export class ByteCodes {
     const largest = Math.min(maxInt16, Math.floor(maxInt32 / (maxByte * Math.max(1, query.length))))
     const step = peakOf(query, 0, query.length) / largest
     const numbers = new Int16Array(query.length)
-    return { numbers, step, lost: quantize(query, 0, step, numbers) }
+    return { numbers, step, roundingError: quantize(query, 0, step, numbers) }
   }
 
   /** Bounds for those `slots` for which `has` is 1. */
-  bounds({ lost, numbers, step }: QuantizedQuery, slots: Int32Array, has: Uint8Array): Bounds {
+  bounds({ roundingError, numbers, step }: QuantizedQuery, slots: Int32Array, has: Uint8Array): Bounds {
     const known = new Int32Array(slots.length)
     let count = 0
     for (const slot of slots) if (has[slot] === 1) known[count++] = slot
@@ -127,10 +127,10 @@ export class ByteCodes {
     for (let place = 0; place < slots.length; place++) {
       const slot = slots[place] ?? 0
       if (has[slot] !== 1) continue
-      const own = this.#lost[slot] ?? 0
+      const ownError = this.#roundingErrors[slot] ?? 0
       cosine[place] = (products[next++] ?? 0) * (this.#steps[slot] ?? 0) * step
       // The rounding error of each side, times the length of the other.
-      margin[place] = own + lost * (1 + own) + roundingMargin
+      margin[place] = ownError + roundingError * (1 + ownError) + roundingMargin
     }
     return { cosine, margin }
   }

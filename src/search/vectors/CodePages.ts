@@ -121,8 +121,8 @@ export class CodePages {
     const pairs = this.#slotBytes / groupSize
     bytes.fill(0, queryAt, queryAt + pairs * pairTablesBytes).set(tables, queryAt)
     for (let from = 0; from < slots;) {
-      const left = this.#slotsPerPage - (from % this.#slotsPerPage)
-      const count = Math.min(left, slots - from, maxGroups)
+      const slotsLeft = this.#slotsPerPage - (from % this.#slotsPerPage)
+      const count = Math.min(slotsLeft, slots - from, maxGroups)
       simd.lookupSums(queryAt, this.#addressOf(from), count, pairs, resultsAt)
       sums.set(uint16.subarray(resultsAt / 2, resultsAt / 2 + count * groupSize), from * groupSize)
       from += count

@@ -37,7 +37,7 @@ export class StoredPassages {
   readonly #known = new LruCache<true>()
 
   has({ tenantId }: TenantScope, passage: HashedPassage): boolean {
-    return this.#known.use(`${tenantId} ${passage.hash}`) === true
+    return this.#known.get(`${tenantId} ${passage.hash}`) === true
   }
 
   /** Runs `settlement`, which refers to `passages`. Runs it again if one of them was removed. */
@@ -48,11 +48,11 @@ export class StoredPassages {
   ): Effect.Effect<A, E, R> {
     const keys = passages.map(({ hash }) => `${tenantId} ${hash}`)
     const forget = () => {
-      for (const key of keys) this.#known.drop(key)
+      for (const key of keys) this.#known.delete(key)
     }
     const remember = () => {
-      for (const key of keys) this.#known.put(key, true)
-      this.#known.keep(maxRemembered)
+      for (const key of keys) this.#known.set(key, true)
+      this.#known.trim(maxRemembered)
     }
     return Effect.tap(retrySettlement(settlement, forget), ({ _tag }) =>
       _tag === "Written" ? Effect.sync(remember) : Effect.void

@@ -21,7 +21,7 @@ import {
   MessageRole
 } from "../../domain/conversations/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../../domain/Ids.ts"
-import { languageName } from "../../search/LanguageName.ts"
+import { languageCode } from "../../search/LanguageCode.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
@@ -193,7 +193,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           now() + make_interval(secs => ${Duration.toSeconds(start.timeout)}),
           (select ${chosenVersion(sql, versionChoiceOf(start))} from agents a
             where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}),
-          ${languageName(start.message)}
+          ${languageCode(start.message)}
         from ${from}, reserved
         returning tenant_id, id
       ),

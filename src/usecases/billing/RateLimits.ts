@@ -89,18 +89,18 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
       const name = key.allowedOrigins.length === 0 ? key.keyId : `${key.keyId}@${address}`
       const cacheKey = `${name} ${limit.requests} ${limit.window}`
       const now = yield* monotonicMillis
-      const until = refused.use(cacheKey) ?? 0
+      const until = refused.get(cacheKey) ?? 0
       if (until > now) {
         yield* Metric.increment(refusals)
         return toAllowance(limit, { granted: false, remaining: 0, reset: until - now })
       }
-      refused.drop(cacheKey)
+      refused.delete(cacheKey)
       const result = yield* count(name, limit, now)
       if (result === null) return null
       if (!result.granted) {
         yield* Metric.increment(refusals)
-        refused.put(cacheKey, now + result.reset)
-        refused.keep(maxRememberedRefusals)
+        refused.set(cacheKey, now + result.reset)
+        refused.trim(maxRememberedRefusals)
       }
       return toAllowance(limit, result)
     })

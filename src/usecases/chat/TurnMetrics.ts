@@ -84,8 +84,8 @@ export const register = (): void => {
   for (const series of [ended, supported, ratedBy, requestedBy, { read, written, cost, unpriced, refused }])
     for (const counter of Object.values(series)) counter.unsafeUpdate(0, [])
   const ends: ReadonlyArray<End> = ["complete", "failed", "timed_out", "taken_over"]
-  for (const outcome of ends) durations.begin({ outcome })
-  firstTexts.begin({})
+  for (const outcome of ends) durations.register({ outcome })
+  firstTexts.register({})
 }
 
 interface Result {

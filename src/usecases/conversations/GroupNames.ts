@@ -129,15 +129,15 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
         Effect.zip(Clock.currentTimeMillis),
         Effect.map(([names, at]) => {
           for (const [index, group] of groups.entries())
-            known.put(keyOf(group), { name: names.get(index) ?? "", at })
-          known.keep(maxNames)
+            known.set(keyOf(group), { name: names.get(index) ?? "", at })
+          known.trim(maxNames)
         })
       )
 
     const needsName =
       (now: number) =>
       (group: UnnamedGroup): boolean => {
-        const found = known.use(keyOf(group))
+        const found = known.get(keyOf(group))
         return found === undefined || (found.name === "" && now - found.at > Duration.toMillis(retryDelay))
       }
 
@@ -164,7 +164,7 @@ export class GroupNames extends Effect.Service<GroupNames>()("usecases/conversat
       yield* Effect.timeoutOption(Fiber.awaitAll(fibers), maxWait)
       return new Map(
         groups.flatMap((group) => {
-          const found = known.use(keyOf(group))
+          const found = known.get(keyOf(group))
           return found === undefined || found.name === "" ? [] : [[group.id, found.name] as const]
         })
       )

@@ -271,7 +271,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         rows,
         vectors,
         isCut: read.length > maxTurns,
-        all: ranked(yield* inSlices(QuestionGroups.grouped(asked)))
+        all: ranked(yield* inSlices(QuestionGroups.groupQuestions(asked)))
       }
     })
 

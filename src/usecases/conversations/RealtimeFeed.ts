@@ -175,9 +175,9 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     ) {
       const now = yield* monotonicMillis
       const key = `${by} ${conversationId}`
-      if (now - (lastTyping.use(key) ?? -Infinity) < Duration.toMillis(typingInterval)) return
-      lastTyping.put(key, now)
-      lastTyping.keep(maxRememberedTyping)
+      if (now - (lastTyping.get(key) ?? -Infinity) < Duration.toMillis(typingInterval)) return
+      lastTyping.set(key, now)
+      lastTyping.trim(maxRememberedTyping)
       yield* realtime.publish({ _tag: "Typing", conversationId, by })
     })
 

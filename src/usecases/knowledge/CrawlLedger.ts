@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { CrawlEntry } from "../../domain/knowledge/Crawl.ts"
 import { digestOf, fingerprintOf } from "../../readers/Fingerprint.ts"
-import type { Evidence, Journal, JournalEntry } from "../../readers/Journal.ts"
+import type { PageState, Journal, JournalEntry } from "../../readers/Journal.ts"
 import type { ReaderError } from "../../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "../../readers/Reader.ts"
 import type { CrawlEntryStore, NewEntry, AddressState } from "../../store/knowledge/CrawlEntries.ts"
@@ -88,7 +88,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
       return store.add(task, entries)
     })
 
-    const note = (entry: CrawlEntry, evidence?: Evidence) =>
+    const note = (entry: CrawlEntry, evidence?: PageState) =>
       Effect.gen(function* () {
         if (entry.target !== null) reportedUrls.add(entry.target)
         if (place >= maxEntries) return
@@ -116,8 +116,8 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
       known: (url) => known.get(url),
       foundThrough: (parent) => links.get(parent) ?? [],
       keep: (uri) => Effect.sync(() => kept.add(uri)),
-      spare: (uri) => Effect.sync(() => kept.add(uri)),
-      note,
+      keepUnread: (uri) => Effect.sync(() => kept.add(uri)),
+      record: note,
       progress
     }
 
@@ -132,7 +132,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
       target: null
     })
 
-    const evidenceOf = (document: ReadDocument): Effect.Effect<Evidence> =>
+    const evidenceOf = (document: ReadDocument): Effect.Effect<PageState> =>
       Effect.map(Clock.currentTimeMillis, (fetchedAt) => ({
         ...noEvidence,
         fetchedAt,

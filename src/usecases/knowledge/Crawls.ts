@@ -17,13 +17,13 @@ import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { SourceId } from "../../domain/Ids.ts"
 import { pageBy } from "../../domain/Page.ts"
 import { WorkBudget } from "../../concurrency/WorkBudget.ts"
-import { linkReason } from "../../readers/Crawl.ts"
-import { judge, type Patterns, type Verdict } from "../../readers/Glob.ts"
+import { linkSkipReason } from "../../readers/Crawl.ts"
+import { makeUrlFilter, type Patterns, type Verdict } from "../../readers/Glob.ts"
 import { type Journal, noJournal } from "../../readers/Journal.ts"
 import { read } from "../../readers/Readers.ts"
 import type { ReaderError } from "../../capabilities/SourceReaders.ts"
 import type { ReaderServices } from "../../readers/Reader.ts"
-import { type SkipReason, skipWords } from "../../readers/Visits.ts"
+import { type SkipReason, skipMessages } from "../../readers/Visits.ts"
 import { CrawlEntryStore, type LineFilter, type ReportScope } from "../../store/knowledge/CrawlEntries.ts"
 
 /** Maximum pages that a dry run fetches, and its time-out. */
@@ -51,8 +51,8 @@ const emptyReport: CrawlReport = { job: null, entries: [], next: null }
 
 /** The rules of a crawl. A URL source stays on its site; a sitemap may list any site. */
 const rulesOf = ({ type, config }: DryRunRequest, budget: WorkBudget) => {
-  const verdict: (url: string) => Verdict = judge(config, budget)
-  if (type === "URL") return linkReason(new URL(config.url).origin, verdict)
+  const verdict: (url: string) => Verdict = makeUrlFilter(config, budget)
+  if (type === "URL") return linkSkipReason(new URL(config.url).origin, verdict)
   return (url: string): { readonly reason: SkipReason | null; readonly pattern: string | null } =>
     verdict(url)
 }
@@ -72,12 +72,12 @@ const judgeUrls = Effect.fn("Crawls.judgeUrls")(function* (
     const href = new URL(url)
     href.hash = ""
     const { reason, pattern } = reasonOf(href.href)
-    const message = reason === null ? null : skipWords[reason]
+    const message = reason === null ? null : skipMessages[reason]
     return { ...emptyEntry, url, included: reason === null, reason, message, pattern }
   }
   const lines: Array<DryRunLine> = []
   for (const url of urls) {
-    if (budget.isDue) yield* budget.rest
+    if (budget.isYieldDue) yield* budget.yieldIfDue
     lines.push(lineOf(url))
   }
   const dryRun: DryRun = {
@@ -91,10 +91,10 @@ const judgeUrls = Effect.fn("Crawls.judgeUrls")(function* (
 const matchesPatterns = ({ url, reason }: CrawlEntry) =>
   isHttpUrl(url) && reason !== "other_origin" && reason !== "asset"
 
-const skipReasons: ReadonlySet<string | null> = new Set<SkipReason>(Object.keys(skipWords).filter(isSkipReason))
+const skipReasons: ReadonlySet<string | null> = new Set<SkipReason>(Object.keys(skipMessages).filter(isSkipReason))
 
 function isSkipReason(name: string): name is SkipReason {
-  return name in skipWords
+  return name in skipMessages
 }
 
 const robotsOf = ({ outcome, reason }: CrawlEntry): DryRunLine["robots"] => {
@@ -108,10 +108,10 @@ const judgeEntries = Effect.fn("Crawls.judgeEntries")(function* (
   entries: ReadonlyArray<CrawlEntry>
 ) {
   const budget = new WorkBudget()
-  const verdict = judge(patterns, budget)
+  const verdict = makeUrlFilter(patterns, budget)
   const lines: Array<DryRunLine> = []
   for (const entry of entries) {
-    if (budget.isDue) yield* budget.rest
+    if (budget.isYieldDue) yield* budget.yieldIfDue
     lines.push({
       url: entry.url,
       included: entry.outcome === "indexed",

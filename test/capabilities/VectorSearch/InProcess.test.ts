@@ -260,9 +260,9 @@ it.scoped("Indexes that were not used for longest are forgotten when memory is s
 
 it("A map of recent things keeps the last one however large it is", () => {
   const recent = new LruCache<number>()
-  for (const size of [1, 2, 100]) recent.put(String(size), size)
-  recent.fit(10, (size) => size)
-  expect([recent.use("1"), recent.use("2"), recent.use("100")]).toEqual([undefined, undefined, 100])
+  for (const size of [1, 2, 100]) recent.set(String(size), size)
+  recent.trimToCost(10, (size) => size)
+  expect([recent.get("1"), recent.get("2"), recent.get("100")]).toEqual([undefined, undefined, 100])
 })
 
 /** Vectors as of a real model: topics of few dimensions around a common mean. */

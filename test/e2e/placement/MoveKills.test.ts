@@ -129,7 +129,7 @@ describe.skipIf(skipped)("A move that is cut", () => {
         originAt: origin,
         destinationAt: destination,
         streams: 2,
-        tell: () => Effect.void
+        report: () => Effect.void
       }
       return both
     })

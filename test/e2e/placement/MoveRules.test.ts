@@ -113,7 +113,7 @@ describe.skipIf(skipped)("A tenant that moves", () => {
         originAt: origin.spoke.url,
         destinationAt: destination.spoke.url,
         streams: 2,
-        tell: () => Effect.void
+        report: () => Effect.void
       }
       return both
     })

@@ -21,11 +21,11 @@ import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
  * Health of an embedded database that a running server has open, as reported by that server: no other process may open
  * it.
  */
-const findingOfRunning = (settings: Settings) =>
+const runningServerFinding = (settings: Settings) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
-    const kept = yield* DataDirectory.credentials.read(settings.dataDir)
-    const url = Option.match(kept, { onNone: () => settings.appUrl, onSome: (found) => found.url })
+    const credentials = yield* DataDirectory.credentials.read(settings.dataDir)
+    const url = Option.match(credentials, { onNone: () => settings.appUrl, onSome: (found) => found.url })
     const { status } = yield* client.get(`${url}/readyz`).pipe(Effect.timeout(answerTimeout))
     return status === 200
       ? ok("database", `embedded, in use by the server at ${url}, which is ready`)
@@ -54,7 +54,7 @@ const server = Effect.flatMap(
             where backend_type = 'client backend' and application_name <> 'spoke'))::int as "freeConnections"`
 )
 
-const versionOf = (settings: Settings, { number, version }: Server): Finding => {
+const versionFinding = (settings: Settings, { number, version }: Server): Finding => {
   const name = settings.database === null ? "embedded PostgreSQL" : "PostgreSQL"
   return number < oldestServerVersion
     ? problem("database", `${name} ${version} is too old: 15 is needed`)
@@ -62,15 +62,15 @@ const versionOf = (settings: Settings, { number, version }: Server): Finding => 
 }
 
 /** Connections of each process: its pool, and one for LISTEN. */
-const poolOf = ({ database: options }: Settings, { freeConnections }: Server): ReadonlyArray<Finding> => {
+const poolFindings = ({ database: options }: Settings, { freeConnections }: Server): ReadonlyArray<Finding> => {
   if (options === null) return []
   const each = options.maxConnections + 1
   const processes = Math.floor(Math.max(0, freeConnections) / each)
-  const words = `SPOKE_DATABASE_POOL takes ${each} connections a process, and the server has room for ${freeConnections}`
+  const text = `SPOKE_DATABASE_POOL takes ${each} connections a process, and the server has room for ${freeConnections}`
   return [
     processes === 0
-      ? problem("connections", `${words}: lower it, or raise max_connections there`)
-      : ok("connections", `${words}: ${processes} processes`)
+      ? problem("connections", `${text}: lower it, or raise max_connections there`)
+      : ok("connections", `${text}: ${processes} processes`)
   ]
 }
 
@@ -80,8 +80,8 @@ const migrations = Effect.map(pendingFiles(Package.migrations), (pending) =>
     : warning("migrations", `${pending.length} wait; the next start applies them, and so does spoke migrate`)
 ).pipe(Effect.catchTag("MigrationError", ({ message }) => Effect.succeed(problem("migrations", message))))
 
-/** Clock skew: seconds by which the database's clock is ahead of ours. */
-const skew = Effect.gen(function* () {
+/** Seconds by which the database's clock is ahead of ours. */
+const clockSkew = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const before = yield* Clock.currentTimeMillis
   const [row] = yield* sql<{ readonly now: number }>`
@@ -90,14 +90,14 @@ const skew = Effect.gen(function* () {
   return (row?.now ?? 0) - (before + after) / 2_000
 })
 
-const tolerated = { warning: 2, problem: 60 }
+const maxSkewSeconds = { warning: 2, problem: 60 }
 
-export const clockOf = (seconds: number): Finding => {
-  const off = Math.abs(seconds)
-  const words = `this machine and the database are ${off.toFixed(1)} seconds apart`
-  if (off < tolerated.warning) return ok("clock", words)
-  const advice = `${words}: let both follow one time server (NTP)`
-  return off < tolerated.problem ? warning("clock", advice) : problem("clock", advice)
+export const clockFinding = (seconds: number): Finding => {
+  const skewSeconds = Math.abs(seconds)
+  const text = `this machine and the database are ${skewSeconds.toFixed(1)} seconds apart`
+  if (skewSeconds < maxSkewSeconds.warning) return ok("clock", text)
+  const advice = `${text}: let both follow one time server (NTP)`
+  return skewSeconds < maxSkewSeconds.problem ? warning("clock", advice) : problem("clock", advice)
 }
 
 /** The work that is left for workers before searches use pgvector; empty if none is. */
@@ -129,43 +129,43 @@ const vector = (settings: Settings) =>
   })
 
 /** Where the job queue is stored. */
-const queueOf = ({ database: options }: Settings): string =>
+const queuePlace = ({ database: options }: Settings): string =>
   options === null ? "in the embedded database" : "in PostgreSQL"
 
-/** The finding on the queue when no other check covered it. */
-const unseenQueue = (settings: Settings, found: ReadonlyArray<Finding>): ReadonlyArray<Finding> => {
+/** The finding on the queue if the database check has not added one. */
+const queueFallback = (settings: Settings, found: ReadonlyArray<Finding>): ReadonlyArray<Finding> => {
   if (found.some(({ check }) => check === "queue")) return []
   const broken = found.some(({ check, status }) => check === "database" && status === "problem")
   return [
     broken
-      ? warning("queue", `${queueOf(settings)}, which could not be asked: see database`)
-      : ok("queue", queueOf(settings))
+      ? warning("queue", `${queuePlace(settings)}, which could not be asked: see database`)
+      : ok("queue", queuePlace(settings))
   ]
 }
 
 const queues = (settings: Settings) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [there] = yield* sql<{
+    const [table] = yield* sql<{
       readonly found: boolean
     }>`select to_regclass('queue_jobs') is not null as found`
-    if (there?.found !== true) return []
+    if (table?.found !== true) return []
     const [row] = yield* sql<{ readonly waiting: number; readonly failed: number }>`
     select (count(*) filter (where state = 'waiting'))::int as waiting,
       (count(*) filter (where state = 'failed'))::int as failed from queue_jobs`
     const { failed, waiting } = row ?? { failed: 0, waiting: 0 }
     return [
       failed === 0
-        ? ok("queue", `${queueOf(settings)}: ${waiting} jobs wait, none has failed`)
+        ? ok("queue", `${queuePlace(settings)}: ${waiting} jobs wait, none has failed`)
         : warning(
             "queue",
-            `${queueOf(settings)}: ${waiting} jobs wait, ${failed} have failed: the operator's routes say why and retry`
+            `${queuePlace(settings)}: ${waiting} jobs wait, ${failed} have failed: the operator's routes say why and retry`
           )
     ]
   })
 
 /** Checks row level security: whether it is on, and whether it applies to the role of tenants' statements. */
-const isolationOf = (settings: Settings) =>
+const isolationFinding = (settings: Settings) =>
   Effect.gen(function* () {
     const role = settings.tenantRole
     const found = yield* rowLevelSecurityState(role ?? "")
@@ -207,12 +207,12 @@ const findingsOf = (settings: Settings) =>
     if (found === undefined) return [problem("database", "does not say what it is")]
     yield* refuseReadOnly
     return [
-      versionOf(settings, found),
-      ...poolOf(settings, found),
+      versionFinding(settings, found),
+      ...poolFindings(settings, found),
       yield* migrations,
-      yield* isolationOf(settings),
+      yield* isolationFinding(settings),
       yield* vector(settings),
-      clockOf(yield* skew),
+      clockFinding(yield* clockSkew),
       ...(yield* queues(settings))
     ]
   }).pipe(forEveryTenant("operator"), Effect.provide(database(settings)))
@@ -230,7 +230,7 @@ const databaseFindings = (settings: Settings) =>
             onTimeout: () => ({ _tag: "NoAnswer", message: "The database does not answer in time." }) as const
           }),
           Effect.catchTag("DataDirectoryLocked", () =>
-            Effect.map(findingOfRunning(settings), (finding) => [finding])
+            Effect.map(runningServerFinding(settings), (finding) => [finding])
           ),
           Effect.catchAll(({ message }) => Effect.succeed([problem("database", message)]))
         )
@@ -238,4 +238,4 @@ const databaseFindings = (settings: Settings) =>
 
 /** The database and, on every engine, the queue. */
 export const checkDatabase = (settings: Settings) =>
-  Effect.map(databaseFindings(settings), (findings) => [...findings, ...unseenQueue(settings, findings)])
+  Effect.map(databaseFindings(settings), (findings) => [...findings, ...queueFallback(settings, findings)])

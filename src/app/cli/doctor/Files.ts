@@ -48,10 +48,10 @@ export const checkArtifacts = (settings: Settings) => {
 /** Minimum free bytes. */
 const minFreeBytes = { warning: 1_024 * MiB, problem: 100 * MiB }
 
-export const spaceOf = (free: number): Finding => {
-  const words = `${Math.floor(free / MiB)} MiB are free where the data directory is`
-  if (free >= minFreeBytes.warning) return ok("disk", words)
-  return (free >= minFreeBytes.problem ? warning : problem)("disk", `${words}: make room`)
+export const diskFinding = (free: number): Finding => {
+  const text = `${Math.floor(free / MiB)} MiB are free where the data directory is`
+  if (free >= minFreeBytes.warning) return ok("disk", text)
+  return (free >= minFreeBytes.problem ? warning : problem)("disk", `${text}: make room`)
 }
 
 const nearestExisting = (folder: string): string =>
@@ -72,26 +72,26 @@ const checkDisk = ({ artifacts, database, dataDir }: Settings): ReadonlyArray<Fi
   const folder = nearestExisting(dataDir)
   if (!isWritable(folder)) return [problem("disk", `${folder} cannot be written: see SPOKE_DATA_DIR`)]
   const { bavail, bsize } = fs.statfsSync(folder)
-  return [spaceOf(bavail * bsize)]
+  return [diskFinding(bavail * bsize)]
 }
 
-const private_ = ["secrets.json", "credentials.json", "database"]
-const others = 0o077
+const privateFiles = ["secrets.json", "credentials.json", "database"]
+const otherUsersMode = 0o077
 
 /** Files that were copied or restored manually are often readable by every user. */
 const checkModes = ({ dataDir }: Settings): ReadonlyArray<Finding> => {
-  const there = private_.map((name) => path.join(dataDir, name)).filter((file) => fs.existsSync(file))
-  const open = there.filter((file) => (fs.statSync(file).mode & others) !== 0)
-  if (there.length === 0) return []
-  return open.length === 0
+  const existing = privateFiles.map((name) => path.join(dataDir, name)).filter((file) => fs.existsSync(file))
+  const readable = existing.filter((file) => (fs.statSync(file).mode & otherUsersMode) !== 0)
+  if (existing.length === 0) return []
+  return readable.length === 0
     ? [ok("file modes", "only their owner may read database and secrets")]
-    : [problem("file modes", `others may read ${open.join(", ")}: chmod -R go= ${dataDir}`)]
+    : [problem("file modes", `others may read ${readable.join(", ")}: chmod -R go= ${dataDir}`)]
 }
 
-const built = ["index.html", "widget.js"]
+const pageFiles = ["index.html", "widget.js"]
 
 const checkPages = (): Finding =>
-  built.every((name) => fs.existsSync(path.join(Package.ui, name)))
+  pageFiles.every((name) => fs.existsSync(path.join(Package.ui, name)))
     ? ok("hosted pages", "are built")
     : problem("hosted pages", "are not built: run npm run build in a checkout, or install the package again")
 

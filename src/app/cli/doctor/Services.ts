@@ -25,20 +25,20 @@ const probe = "spoke doctor"
 
 const noFindings: ReadonlyArray<Finding> = []
 
-const field = (info: string, name: string): string | undefined =>
+const infoField = (info: string, name: string): string | undefined =>
   new RegExp(`^${name}:(\\S+)`, "mu").exec(info)?.[1]
 
-const isRecent = (version: string): boolean => {
+const isSupported = (version: string): boolean => {
   const [major = 0, minor = 0] = version.split(".").map(Number)
   return major > 6 || (major === 6 && minor >= 2)
 }
 
 /** With an eviction policy a full server drops dedupe claims and rate limit counters too. */
-export const redisOf = (info: string): ReadonlyArray<Finding> => {
-  const version = field(info, "redis_version")
-  const policy = field(info, "maxmemory_policy")
+export const redisFindings = (info: string): ReadonlyArray<Finding> => {
+  const version = infoField(info, "redis_version")
+  const policy = infoField(info, "maxmemory_policy")
   return [
-    version === undefined || isRecent(version)
+    version === undefined || isSupported(version)
       ? ok("redis", `answers${version === undefined ? "" : `, version ${version}`}`)
       : problem("redis", `version ${version} is too old: 6.2 is needed`),
     ...(policy === undefined
@@ -58,7 +58,7 @@ export const checkRedis = ({ redis }: Settings) =>
     : Effect.gen(function* () {
         const { connect } = yield* Effect.promise(() => import("../../RedisBackends.ts"))
         const connection = yield* connect(redis)
-        return redisOf(yield* Effect.tryPromise(() => connection.info()))
+        return redisFindings(yield* Effect.tryPromise(() => connection.info()))
       }).pipe(
         Effect.scoped,
         Effect.catchTag("PackageMissing", ({ message }) => Effect.succeed([problem("redis", message)])),
@@ -97,10 +97,10 @@ export const checkModel = ({ model, providers }: Settings) =>
     if (status === 401 || status === 403) return problem("model", "the provider refuses OPENAI_API_KEY")
     if (status >= 500) return problem("model", `the provider answers ${status}`)
     const prefix = `${model.provider}/`
-    const own = model.chatModel.startsWith(prefix) ? model.chatModel.slice(prefix.length) : model.chatModel
-    const isElsewhere = providers.has(own.split("/", 1)[0] ?? "")
+    const modelName = model.chatModel.startsWith(prefix) ? model.chatModel.slice(prefix.length) : model.chatModel
+    const isElsewhere = providers.has(modelName.split("/", 1)[0] ?? "")
     // Azure lists models, but is called with deployment names.
-    if (status === 200 && !isElsewhere && model.api !== "azure" && !(yield* isModelListed(own, response)))
+    if (status === 200 && !isElsewhere && model.api !== "azure" && !(yield* isModelListed(modelName, response)))
       return warning("model", `the provider does not list ${model.chatModel}: is SPOKE_CHAT_MODEL right?`)
     return ok("model", `${model.chatModel} at ${model.baseUrl} (${model.api})`)
   }).pipe(
@@ -119,13 +119,13 @@ const checkProvider = (name: string, provider: ModelProvider, models: ReadonlyAr
     if (status === 401 || status === 403)
       return problem(check, "the provider refuses the key: see its apiKeyEnv in SPOKE_PROVIDERS")
     if (status >= 500) return problem(check, `the provider answers ${status}`)
-    const known =
+    const answer =
       status === 200 && api !== "azure" ? yield* response.json.pipe(Effect.orElseSucceed(() => null)) : null
-    const absent = models.filter((model) => !isListed(model, known))
-    return absent.length > 0
+    const unlisted = models.filter((model) => !isListed(model, answer))
+    return unlisted.length > 0
       ? warning(
           check,
-          `the provider does not list ${absent.join(", ")}: see SPOKE_CHAT_MODEL and SPOKE_FALLBACK_MODELS`
+          `the provider does not list ${unlisted.join(", ")}: see SPOKE_CHAT_MODEL and SPOKE_FALLBACK_MODELS`
         )
       : ok(check, `answers at ${baseUrl} (${api})`)
   }).pipe(
@@ -140,11 +140,11 @@ export const checkProviders = ({ fallbackModels, model, providers }: Settings) =
     // The default provider is checked with the model.
     [...providers].filter(([name]) => name !== model?.provider),
     ([name, provider]) => {
-      const own = [model?.chatModel ?? "", ...fallbackModels].filter((one) => one.startsWith(`${name}/`))
+      const modelsOfProvider = [model?.chatModel ?? "", ...fallbackModels].filter((one) => one.startsWith(`${name}/`))
       return checkProvider(
         name,
         provider,
-        own.map((one) => one.slice(name.length + 1))
+        modelsOfProvider.map((one) => one.slice(name.length + 1))
       )
     },
     { concurrency: 4 }

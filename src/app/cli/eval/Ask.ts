@@ -52,7 +52,7 @@ const Frame = Schema.parseJson(
 
 const Problem = Schema.Struct({ error: Schema.Struct({ code: Schema.String, message: Schema.String }) })
 
-const unfinished: NoReply = { error: "the reply was cut off" }
+const cutOff: NoReply = { error: "the reply was cut off" }
 
 /** The state of a stream so far. */
 interface StreamState {
@@ -63,21 +63,21 @@ interface StreamState {
 }
 
 /** Token counts come before the reply is complete, once per round with the model. */
-const withFrame = (told: StreamState, frame: typeof Frame.Type, latency: number): StreamState => {
+const withFrame = (state: StreamState, frame: typeof Frame.Type, latency: number): StreamState => {
   if ("errorText" in frame) {
     const { errorText: code } = frame
-    return { ...told, reply: { error: told.problem === null ? code : `${code}: ${told.problem}` } }
+    return { ...state, reply: { error: state.problem === null ? code : `${code}: ${state.problem}` } }
   }
-  if (!("data" in frame)) return told
+  if (!("data" in frame)) return state
   if ("payload" in frame.data) {
     const { payload } = frame.data
-    if ("problem" in payload) return { ...told, problem: payload.problem }
+    if ("problem" in payload) return { ...state, problem: payload.problem }
     const { inputTokens: input, outputTokens: output } = payload
-    const before = told.tokens ?? { input: 0, output: 0 }
-    return { ...told, tokens: { input: before.input + input, output: before.output + output } }
+    const before = state.tokens ?? { input: 0, output: 0 }
+    return { ...state, tokens: { input: before.input + input, output: before.output + output } }
   }
   const { citations, reply: text } = frame.data.result
-  return { ...told, reply: { text, citations, latency, tokens: told.tokens } }
+  return { ...state, reply: { text, citations, latency, tokens: state.tokens } }
 }
 
 /** Reads the stream of a turn to its end. */
@@ -88,18 +88,18 @@ const readReply = (response: HttpClientResponse.HttpClientResponse, started: num
     Stream.filter((line) => line.startsWith("data: {")),
     Stream.mapEffect((line) => Schema.decode(Frame)(line.slice("data: ".length))),
     Stream.runFoldEffect<StreamState, typeof Frame.Type, never, never>(
-      { reply: unfinished, problem: null, tokens: null },
-      (told, frame) => Effect.map(Clock.currentTimeMillis, (now) => withFrame(told, frame, now - started))
+      { reply: cutOff, problem: null, tokens: null },
+      (state, frame) => Effect.map(Clock.currentTimeMillis, (now) => withFrame(state, frame, now - started))
     ),
     Effect.map(({ reply }) => reply),
     Effect.catchTags({
       ParseError: () => Effect.succeed<NoReply>({ error: "the stream has an unexpected form" }),
-      ResponseError: () => Effect.succeed(unfinished)
+      ResponseError: () => Effect.succeed(cutOff)
     })
   )
 
 /** Errors for which no other question would succeed. A used-up quota is a 429 too, but waiting does not help. */
-const endsRun = (status: number, code: string): boolean =>
+const isFatal = (status: number, code: string): boolean =>
   status === 401 || status === 403 || status === 404 || code === "TURN_LIMIT_EXCEEDED"
 
 /** A server without a language model answers 503 to a question with a schema, and waiting does not help. */
@@ -131,7 +131,7 @@ export const make = (send: Send, { timeout }: AskOptions) =>
     const pausedUntil = yield* Ref.make(0)
     const hasAnswered = yield* Ref.make(false)
 
-    const reach = (request: HttpClientRequest.HttpClientRequest) =>
+    const trySend = (request: HttpClientRequest.HttpClientRequest) =>
       send(request).pipe(
         Effect.tap(Ref.set(hasAnswered, true)),
         Effect.asSome,
@@ -147,17 +147,17 @@ export const make = (send: Send, { timeout }: AskOptions) =>
         if (until > now) yield* Effect.sleep(until - now)
         const started = yield* Clock.currentTimeMillis
         return yield* Effect.gen(function* () {
-          const reached = yield* reach(
+          const sent = yield* trySend(
             HttpClientRequest.post("/chat/stream").pipe(
               HttpClientRequest.bodyUnsafeJson({ message: question, persist: false, responseSchema })
             )
           )
-          if (Option.isNone(reached)) return unreachable
-          const response = reached.value
+          if (Option.isNone(sent)) return unreachable
+          const response = sent.value
           const { status } = response
           if (status >= 200 && status < 300) return Option.some(yield* readReply(response, started))
           const { code, message } = yield* codeOf(response)
-          if (endsRun(status, code)) return yield* refused(response)
+          if (isFatal(status, code)) return yield* refused(response)
           if (!isBusy(status, code))
             return Option.some<NoReply>({ error: message === "" ? code : `${code}: ${message}` })
           const at = yield* Clock.currentTimeMillis
@@ -176,7 +176,7 @@ export const make = (send: Send, { timeout }: AskOptions) =>
     return (question: Question): Effect.Effect<Reply | NoReply, CommandFailed> =>
       attempt(question).pipe(
         Effect.repeat({ until: Option.isSome }),
-        Effect.map(Option.getOrElse((): NoReply => unfinished)),
+        Effect.map(Option.getOrElse((): NoReply => cutOff)),
         Effect.timeoutTo({
           duration: Duration.sum(maxBusyTime, timeout),
           onSuccess: (reply) => reply,

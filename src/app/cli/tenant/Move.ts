@@ -11,7 +11,7 @@ import { overHttp } from "../../moves/Side.ts"
 import * as Arguments from "../Arguments.ts"
 import { CommandFailed, operatorOf, type OperatorFlags, secretOf, commandFailed } from "../Connection.ts"
 import * as Output from "../Output.ts"
-import { explain } from "../Signals.ts"
+import { noteIfInterrupted } from "../Signals.ts"
 
 interface Flags extends OperatorFlags {
   readonly to?: string | undefined
@@ -48,7 +48,7 @@ const installations = (tenant: string, flags: Flags) =>
       originAt: from.url,
       destinationAt: flags.servedAt ?? flags.to,
       streams: flags.streams,
-      tell: Output.note
+      report: Output.note
     }
     return made
   })
@@ -60,12 +60,12 @@ const status = (tenant: string, both: MoveTenant.Installations, json: boolean) =
     const { destination, origin } = yield* MoveTenant.factsOf(both)
     const states = { tenant, origin: origin.move, destination: destination.move }
     if (json) return yield* Output.asJson(states)
-    const words = (name: string, { move, name: called }: typeof origin) =>
+    const sideText = (name: string, { move, name: called }: typeof origin) =>
       move === null
         ? `${name}: ${called === null ? "no such tenant" : "serves the tenant, no move"}`
         : `${name}: ${move.state === "away" ? "does not serve the tenant" : "serves the tenant"} (${move.state}, ${move.handovers} changes of sides)`
-    yield* Output.line(words("origin", origin))
-    return yield* Output.line(words("destination", destination))
+    yield* Output.line(sideText("origin", origin))
+    return yield* Output.line(sideText("destination", destination))
   })
 
 const optionsOf = ({ keepTurns, maxPause }: Flags) => ({
@@ -78,7 +78,7 @@ const runAgainHint = "Run the same command again to continue, or with --rollback
 const moveTenant = (tenant: string, both: MoveTenant.Installations, flags: Flags) =>
   Effect.gen(function* () {
     const options = optionsOf(flags)
-    const result = yield* MoveTenant.move(both, options).pipe(Effect.onInterrupt(() => explain(runAgainHint)))
+    const result = yield* MoveTenant.move(both, options).pipe(Effect.onInterrupt(() => noteIfInterrupted(runAgainHint)))
     const rows = result.tables.reduce((total, table) => total + table.rows, 0)
     if (flags.json === true) yield* Output.asJson({ tenant, servedAt: both.destinationAt, ...result })
     else if (result.pausedMillis === null) yield* Output.line(`${tenant} is served at ${both.destinationAt}`)
@@ -105,12 +105,12 @@ const runMove = (tenant: string, flags: Flags) =>
     const both = yield* installations(tenant, flags)
     if (flags.status === true) return yield* status(tenant, both, flags.json === true)
     if (flags.confirm === true) {
-      yield* MoveTenant.confirm(both).pipe(Effect.onInterrupt(() => explain("Run it again to continue.")))
+      yield* MoveTenant.confirm(both).pipe(Effect.onInterrupt(() => noteIfInterrupted("Run it again to continue.")))
       return yield* Output.line(`The move of ${tenant} is confirmed, and the origin has no rows of it`)
     }
     if (flags.rollback === true) {
       const { pausedMillis } = yield* MoveTenant.rollback(both, optionsOf(flags)).pipe(
-        Effect.onInterrupt(() => explain("Run it again to continue."))
+        Effect.onInterrupt(() => noteIfInterrupted("Run it again to continue."))
       )
       if (flags.json === true) return yield* Output.asJson({ tenant, servedAt: both.originAt, pausedMillis })
       return yield* Output.line(

@@ -9,7 +9,7 @@ import { fromEnvironment } from "../../config/Config.ts"
 import * as Arguments from "../Arguments.ts"
 import { CommandFailed, secretOf, commandFailed } from "../Connection.ts"
 import * as Output from "../Output.ts"
-import { explain } from "../Signals.ts"
+import { noteIfInterrupted } from "../Signals.ts"
 
 /** Shorter keys could be guessed by whoever has the archive. */
 const minKeyBytes = 32
@@ -50,7 +50,7 @@ const write = (tenant: string, folder: string, { keyFile, streams }: ExportFlags
         "Its secrets are sealed under the master secret of this installation, so only an installation with the same one can import it. --key-file seals them under a key of yours."
       )
   }).pipe(
-    Effect.onInterrupt(() => explain("Run the same command again: finished parts are kept.")),
+    Effect.onInterrupt(() => noteIfInterrupted("Run the same command again: finished parts are kept.")),
     Effect.mapError(commandFailed)
   )
 
@@ -87,7 +87,7 @@ const read = (folder: string, { discard, keyFile, streams }: ImportFlags) =>
     )
   }).pipe(
     Effect.onInterrupt(() =>
-      explain(
+      noteIfInterrupted(
         "The tenant is not served here yet. Run the same command again to continue, or with --discard to remove what was stored."
       )
     ),

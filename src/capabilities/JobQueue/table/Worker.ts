@@ -276,7 +276,7 @@ export const startWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
       wakes: yield* Queue.sliding<void>(1),
       finished: yield* Queue.sliding<void>(1)
     }
-    waits.begin({ queue: options.queue })
+    waits.register({ queue: options.queue })
     yield* registerFailures(options.queue)
     // Finalizers run in reverse order: first no more claims, then the end of running jobs, then of their heartbeat.
     yield* Effect.forkScoped(Effect.interruptible(heartbeat(worker)))

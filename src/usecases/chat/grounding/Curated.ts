@@ -4,7 +4,7 @@ import type { FoundChunk, VectorSearch } from "../../../capabilities/VectorSearc
 import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
-import { similarity } from "../../../search/QuestionLikeness.ts"
+import { similarity } from "../../../search/QuestionSimilarity.ts"
 
 /** Maximum chunks that are compared: enough for the longest answer among others with similar questions. */
 const maxComparedChunks = 20

@@ -2,7 +2,7 @@
  * Detects the language of a question by its function words. This is cheap, and gives no result where they do not tell.
  */
 
-const languageNames: Readonly<Record<string, string>> = {
+const functionWords: Readonly<Record<string, string>> = {
   en: "the is are was were do does did can could how what where when why which who my your our i you we they it of to in on for with and not this that have has there",
   de: "der die das den dem ein eine einen ist sind war wie was wo wann warum welche wer mein meine ich sie wir es und nicht mit von zu zum zur für auf im kann können habe hat gibt bei muss",
   fr: "le la les un une des est sont était comment que quoi où quand pourquoi quel quelle qui mon ma mes je vous nous il elle et ne pas avec pour dans sur puis peut avez ai du au",
@@ -15,19 +15,20 @@ const languageNames: Readonly<Record<string, string>> = {
   tr: "bir bu nasıl ne nerede zaman neden hangi kim benim ben siz biz ve değil ile için mi mı mu mü var yok olarak kadar"
 }
 
-const ofWord = new Map<string, Array<string>>()
-for (const [language, words] of Object.entries(languageNames))
-  for (const word of words.split(" ")) ofWord.set(word, [...(ofWord.get(word) ?? []), language])
+/** The languages that a function word belongs to. */
+const languagesOfWord = new Map<string, Array<string>>()
+for (const [language, words] of Object.entries(functionWords))
+  for (const word of words.split(" ")) languagesOfWord.set(word, [...(languagesOfWord.get(word) ?? []), language])
 
 /** Maximum number of UTF-16 units of a question that are examined. */
 const sampleLength = 500
 const latinWord = /[\p{Script=Latin}\p{M}]+/gu
 
 /**
- * Letters that one language of a script has and the others hardly use, and scripts of hardly more than one language.
- * The first match counts, so the letters of a language stand before its script.
+ * Letters that occur in only one language of a script, and scripts that are used for mostly one language. The first
+ * match counts, so the letters of a language come before its script.
  */
-const letters: ReadonlyArray<readonly [RegExp, string]> = [
+const scripts: ReadonlyArray<readonly [RegExp, string]> = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}]/u, "ja"],
   [/\p{Script=Hangul}/u, "ko"],
   [/\p{Script=Han}/u, "zh"],
@@ -52,13 +53,13 @@ const letters: ReadonlyArray<readonly [RegExp, string]> = [
   [/\p{Script=Armenian}/u, "hy"]
 ]
 
-/** Returns the ISO 639-1 code, or null where words do not tell or two languages are equally likely. */
-export const languageName = (text: string): string | null => {
+/** The ISO 639-1 code of the language; null if the words do not tell, or two languages are equally likely. */
+export const languageCode = (text: string): string | null => {
   const sample = text.slice(0, sampleLength).toLowerCase()
-  for (const [letter, language] of letters) if (letter.test(sample)) return language
+  for (const [letter, language] of scripts) if (letter.test(sample)) return language
   const counts = new Map<string, number>()
   for (const [word] of sample.matchAll(latinWord)) {
-    const languages = ofWord.get(word) ?? []
+    const languages = languagesOfWord.get(word) ?? []
     // A word that several languages share counts less for each.
     for (const language of languages) counts.set(language, (counts.get(language) ?? 0) + 1 / languages.length)
   }

@@ -12,8 +12,8 @@ const minCommonTerms = 2
 /** Maximum length, in UTF-16 units, of texts that are compared with curated questions. */
 const maxLength = 1_000
 
-/** Small words that change the meaning of a question, and that search ignores. */
-const turning = new Set(
+/** Function words that change the meaning of a question. Search ignores them. */
+const meaningWords = new Set(
   (
     "no nor not never without before after until only except up down in out on off over under above below against more less " +
     "most least few from to first last t nicht kein keine keinen keiner keines ohne vor nach bis nur nie mehr weniger über " +
@@ -21,14 +21,14 @@ const turning = new Set(
   ).split(" ")
 )
 
-/** A word with the signs that tell names such as `C`, `C++` and `C#` apart. */
-const signedWord = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]{0,2}/gu
+/** A word with the signs that distinguish names such as `C`, `C++` and `C#`. */
+const wordWithSigns = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*[+#]{0,2}/gu
 
 const wordsOf = (text: string): ReadonlyArray<string> =>
-  Array.from(withoutJoiners(text).normalize("NFKC").toLowerCase().matchAll(signedWord), ([found]) => found)
+  Array.from(withoutJoiners(text).normalize("NFKC").toLowerCase().matchAll(wordWithSigns), ([found]) => found)
 
 const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /[\p{N}+#]/u.test(found)))
-const turningOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => turning.has(found)))
+const meaningWordsOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => meaningWords.has(found)))
 
 /** 1 for the same question, at least {@link minSimilarity} for one with the same meaning, else 0. */
 export const similarity = (asked: string, question: string): number => {
@@ -36,7 +36,7 @@ export const similarity = (asked: string, question: string): number => {
   const [one, other] = [wordsOf(asked), wordsOf(question)]
   if (one.length === 0) return 0
   if (one.join(" ") === other.join(" ")) return 1
-  if (!isSameSet(numbersOf(one), numbersOf(other)) || !isSameSet(turningOf(one), turningOf(other))) return 0
+  if (!isSameSet(numbersOf(one), numbersOf(other)) || !isSameSet(meaningWordsOf(one), meaningWordsOf(other))) return 0
   const [left, right] = [new Set(terms(asked)), new Set(terms(question))]
   const common = [...left].filter((term) => right.has(term)).length
   const share = (2 * common) / (left.size + right.size)

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest"
-import { languageName } from "../../src/search/LanguageName.ts"
+import { languageCode } from "../../src/search/LanguageCode.ts"
 
 it.each([
   ["Where can I download my invoice?", "en"],
@@ -29,9 +29,9 @@ it.each([
   ["", null],
   ["🙂", null]
 ])("%s is %s", (text, language) => {
-  expect(languageName(text)).toBe(language)
+  expect(languageCode(text)).toBe(language)
 })
 
 it("A long text costs no more than its beginning", () => {
-  expect(languageName("the invoice is mine ".repeat(100_000))).toBe("en")
+  expect(languageCode("the invoice is mine ".repeat(100_000))).toBe("en")
 })

@@ -7,7 +7,7 @@ import {
 } from "../../../domain/agents/evaluation/Report.ts"
 import { shortened } from "../Output.ts"
 
-const names: Readonly<Record<Measure, string>> = {
+const labels: Readonly<Record<Measure, string>> = {
   passRate: "Passed",
   sourceAt1: "Right source cited first",
   sourceAt3: "… among the first three",
@@ -26,7 +26,7 @@ const changeLines = ({ broken, changes, compared, mended }: Comparison): Readonl
   `Compared with the baseline, over the ${compared} questions of both (95 % interval of the difference):`,
   ...changes.map(
     ({ after, before, difference, high, low, measure, verdict }) =>
-      `  ${names[measure].padEnd(38)}${percent(before)} → ${percent(after)}, ${points(difference)} points ` +
+      `  ${labels[measure].padEnd(38)}${percent(before)} → ${percent(after)}, ${points(difference)} points ` +
       `(${points(low)} to ${points(high)}): ${verdict === "same" ? "no clear change" : verdict}`
   ),
   ...broken.map((question) => `  fails now:  ${shortened(question)}`),
@@ -34,7 +34,7 @@ const changeLines = ({ broken, changes, compared, mended }: Comparison): Readonl
 ]
 
 /** The report as text for the user. */
-export const words = (report: Report, comparison: Comparison | null): string => {
+export const reportText = (report: Report, comparison: Comparison | null): string => {
   const { cases, errors, failed, figures, latencyMs, passed, results, tokens } = report
   return [
     `${cases} cases: ${passed} passed, ${failed} failed${errors === 0 ? "" : `, ${errors} of them without a reply`}`,
@@ -43,7 +43,7 @@ export const words = (report: Report, comparison: Comparison | null): string => 
       if (figure === null) return []
       const { high, low, of, value } = figure
       return [
-        `  ${names[measure].padEnd(38)}${percent(value)} of ${of} (95 %: ${percent(low)} to ${percent(high)})`
+        `  ${labels[measure].padEnd(38)}${percent(value)} of ${of} (95 %: ${percent(low)} to ${percent(high)})`
       ]
     }),
     ...(latencyMs.p50 === null

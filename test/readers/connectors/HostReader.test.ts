@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { reader } from "../../../src/client/Reader.ts"
-import { hostReader } from "../../../src/readers/connectors/Host.ts"
+import { hostReader } from "../../../src/readers/connectors/HostReader.ts"
 import { layerReaders } from "../Site.ts"
 import { json, parameter, serveStub } from "./StubService.ts"
 

@@ -26,12 +26,12 @@ const userFacingTags = new Set([
   "VectorUnavailable"
 ])
 
-const isSpoken = (thrown: unknown): thrown is Error =>
+const isUserFacing = (thrown: unknown): thrown is Error =>
   isError(thrown) && "_tag" in thrown && userFacingTags.has(String(thrown._tag))
 
 /** The message of the first such failure or defect; none for an unknown one. */
-export const wordsOf = (cause: Cause.Cause<unknown>): Option.Option<string> =>
-  Chunk.findFirst(Chunk.appendAll(Cause.failures(cause), Cause.defects(cause)), isSpoken).pipe(
+export const failureMessage = (cause: Cause.Cause<unknown>): Option.Option<string> =>
+  Chunk.findFirst(Chunk.appendAll(Cause.failures(cause), Cause.defects(cause)), isUserFacing).pipe(
     Option.map(({ message }) => message)
   )
 

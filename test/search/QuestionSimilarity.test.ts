@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
 import * as FastCheck from "effect/FastCheck"
-import { similarity } from "../../src/search/QuestionLikeness.ts"
+import { similarity } from "../../src/search/QuestionSimilarity.ts"
 
 /** As docs/sources.md says. */
 const likenessFloor = 0.8

@@ -13,8 +13,8 @@ const maxAddressCharacters = 16_777_216
  * those that share a part. The number of comparisons per part is bounded, because a site could make all of its pages
  * share one.
  */
-const parts = [0, 4, 8, 12]
-const maxSharers = 8
+const partOffsets = [0, 4, 8, 12]
+const maxComparedPerPart = 8
 
 /** The data of a document for comparison with earlier ones. */
 export interface DocumentDigest {
@@ -24,7 +24,7 @@ export interface DocumentDigest {
 }
 
 interface Numbered {
-  readonly print: DocumentDigest
+  readonly document: DocumentDigest
   readonly number: number
 }
 
@@ -35,7 +35,7 @@ export interface Repeat {
 }
 
 /** Texts for a {@link Repeat}. */
-export const repeatWords: Readonly<Record<string, string>> = {
+export const repeatMessages: Readonly<Record<string, string>> = {
   same_address: "The page calls itself by the address of a document that is read already.",
   same_content: "The page is word for word the same as another document.",
   nearly_same_content: "The page has the title of another document and nearly the same words."
@@ -46,51 +46,51 @@ export const makeDuplicateDetector = () => {
   const addresses = new Set<string>()
   const uris = new Set<string>()
   const digests = new Map<string, string>()
-  const sharers = new Map<string, Array<Numbered>>()
+  const byPart = new Map<string, Array<Numbered>>()
   let characters = 0
-  let prints = 0
-  /** Index keys: the title with each part, by its position. */
-  const partsOf = (fingerprint: string): ReadonlyArray<string> => {
+  let documentCount = 0
+  /** Index keys of a fingerprint: its title and position with each part. */
+  const partKeysOf = (fingerprint: string): ReadonlyArray<string> => {
     const [title = "", bits = ""] = fingerprint.split(":")
-    return bits === "" ? [] : parts.map((at) => `${title}:${at}:${bits.slice(at, at + 4)}`)
+    return bits === "" ? [] : partOffsets.map((at) => `${title}:${at}:${bits.slice(at, at + 4)}`)
   }
-  const remember = (print: DocumentDigest): void => {
-    const numbered = { print, number: prints++ }
-    for (const part of partsOf(print.fingerprint)) {
-      const others = sharers.get(part)
-      if (others === undefined) sharers.set(part, [numbered])
-      else if (others.length < maxSharers) others.push(numbered)
+  const remember = (document: DocumentDigest): void => {
+    const numbered = { document, number: documentCount++ }
+    for (const part of partKeysOf(document.fingerprint)) {
+      const candidates = byPart.get(part)
+      if (candidates === undefined) byPart.set(part, [numbered])
+      else if (candidates.length < maxComparedPerPart) candidates.push(numbered)
     }
   }
   /** The first document that is nearly equal. */
-  const nearest = ({ fingerprint }: DocumentDigest): DocumentDigest | undefined =>
-    partsOf(fingerprint)
-      .flatMap((part) => sharers.get(part) ?? [])
-      .filter(({ print }) => isNear(print.fingerprint, fingerprint))
+  const firstNear = ({ fingerprint }: DocumentDigest): DocumentDigest | undefined =>
+    partKeysOf(fingerprint)
+      .flatMap((part) => byPart.get(part) ?? [])
+      .filter(({ document }) => isNear(document.fingerprint, fingerprint))
       .reduce<Numbered | undefined>(
         (first, next) => (first === undefined || next.number < first.number ? next : first),
         undefined
-      )?.print
+      )?.document
   return {
-    /** True the first time an address is seen. */
-    isNew: (url: string): boolean => {
+    /** Records an address. True the first time it is seen; false, too, beyond the limits of a run. */
+    markSeen: (url: string): boolean => {
       if (addresses.has(url) || addresses.size >= maxAddresses) return false
       if (characters + url.length > maxAddressCharacters) return false
       characters += url.length
       addresses.add(url)
       return true
     },
-    /** The earlier document that this one repeats; undefined for a new one, whose address is then recorded. */
-    fold: (print: DocumentDigest): Repeat | undefined => {
-      addresses.add(print.uri)
-      if (uris.has(print.uri)) return { of: print.uri, reason: "same_address" }
-      const same = digests.get(print.digest)
+    /** The earlier document that this one repeats; undefined for a new one, which is recorded. */
+    check: (document: DocumentDigest): Repeat | undefined => {
+      addresses.add(document.uri)
+      if (uris.has(document.uri)) return { of: document.uri, reason: "same_address" }
+      const same = digests.get(document.digest)
       if (same !== undefined) return { of: same, reason: "same_content" }
-      const near = nearest(print)
+      const near = firstNear(document)
       if (near !== undefined) return { of: near.uri, reason: "nearly_same_content" }
-      uris.add(print.uri)
-      digests.set(print.digest, print.uri)
-      remember(print)
+      uris.add(document.uri)
+      digests.set(document.digest, document.uri)
+      remember(document)
       return undefined
     }
   } as const

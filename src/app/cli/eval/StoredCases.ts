@@ -15,7 +15,7 @@ const Agents = Schema.Struct({
 type Server = Effect.Effect.Success<ReturnType<typeof Connection.manage>>
 
 /** The agent with this id, else the only one with this name. */
-const agentNamed = (server: Server, name: string) =>
+const findAgent = (server: Server, name: string) =>
   Effect.gen(function* () {
     const pages = yield* Stream.runCollect(server.pages(Agents, "/agents"))
     const agents = Array.from(pages).flatMap((page) => page.agents)
@@ -31,12 +31,12 @@ const agentNamed = (server: Server, name: string) =>
 export const read = (flags: Connection.Flags & Connection.ManageFlags, name: string) =>
   Effect.gen(function* () {
     const server = yield* Connection.manage(flags)
-    const agent = yield* agentNamed(server, name)
+    const agent = yield* findAgent(server, name)
     const response = yield* server.send(HttpClientRequest.get(`/agents/${agent.id}/cases/export`))
     const text = yield* Effect.mapError(response.text, Connection.unexpected)
     if (text === "") return yield* badInput(`${agent.name} has no test cases.`)
-    const own = yield* Effect.flatMap(Connection.connect(flags), Connection.agentOf)
-    if (own !== agent.id) return yield* badInput(`The key belongs to another agent than ${agent.name}.`)
+    const keyAgent = yield* Effect.flatMap(Connection.connect(flags), Connection.agentOf)
+    if (keyAgent !== agent.id) return yield* badInput(`The key belongs to another agent than ${agent.name}.`)
     return yield* Either.match(parse(text, "jsonl"), {
       onLeft: () => Effect.fail(Connection.unexpected()),
       onRight: Effect.succeed

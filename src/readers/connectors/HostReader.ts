@@ -1,4 +1,4 @@
-/** Functions of the host as readers. */
+/** Makes a reader of a function of the host program. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
@@ -18,9 +18,9 @@ import { request } from "./Requests.ts"
 
 const stepTimeout = Duration.minutes(10)
 
-const wordsOf = (words: ReaderWords) => (typeof words === "string" ? { en: words } : words)
+const localized = (text: ReaderWords) => (typeof text === "string" ? { en: text } : text)
 
-const kinds = {
+const schemas = {
   text: Text.pipe(Schema.minLength(1), Schema.maxLength(4_000)),
   secret: Text.pipe(Schema.minLength(1), Schema.maxLength(4_000)),
   number: Schema.JsonNumber,
@@ -35,13 +35,13 @@ const fieldOf = ({
   label,
   optional: isOptional = false
 }: ReaderSetting) => {
-  const note = setting({
-    label: wordsOf(label),
-    ...(hint === undefined ? {} : { hint: wordsOf(hint) }),
+  const annotation = setting({
+    label: localized(label),
+    ...(hint === undefined ? {} : { hint: localized(hint) }),
     secret: kind === "secret",
     address
   })
-  const schema: Schema.Schema<unknown> = Schema.make(kinds[kind].annotations(note).ast)
+  const schema: Schema.Schema<unknown> = Schema.make(schemas[kind].annotations(annotation).ast)
   return isOptional ? optional(schema) : schema
 }
 
@@ -69,15 +69,15 @@ const failed = (message: string, retryable: boolean) =>
 
 const timedOut = () => failed("The reader took longer than ten minutes for one step.", true)
 
-const fetching =
+const makeFetch =
   (service: string, runtime: Runtime.Runtime<OutboundHttp>, signal: AbortSignal) =>
   async (url: string, given: Parameters<Parameters<HostReader["read"]>[0]["fetch"]>[1] = {}) => {
     const { body, headers, maxBytes, method } = given
-    const answer = await Runtime.runPromise(runtime)(
+    const result = await Runtime.runPromise(runtime)(
       request({
         service,
         url,
-        also: [304, 404, 410],
+        acceptedStatuses: [304, 404, 410],
         ...(headers === undefined ? {} : { headers }),
         ...(maxBytes === undefined ? {} : { maxBytes }),
         ...(method === undefined ? {} : { method }),
@@ -85,13 +85,13 @@ const fetching =
       }).pipe(Effect.either),
       { signal }
     )
-    if (answer._tag === "Left") throw answer.left
+    if (result._tag === "Left") throw result.left
     const response: ReaderResponse = {
-      url: answer.right.url,
-      status: answer.right.status,
-      headers: answer.right.headers,
-      text: () => new TextDecoder().decode(answer.right.body),
-      bytes: () => answer.right.body
+      url: result.right.url,
+      status: result.right.status,
+      headers: result.right.headers,
+      text: () => new TextDecoder().decode(result.right.body),
+      bytes: () => result.right.body
     }
     return response
   }
@@ -104,11 +104,11 @@ export const hostReader = (
   const fields = Object.fromEntries(
     Object.entries(settings).map(([field, given]) => [field, fieldOf(given)] as const)
   )
-  const service = wordsOf(title).en
+  const service = localized(title).en
   return sourceReader({
     name,
-    title: wordsOf(title),
-    description: wordsOf(description),
+    title: localized(title),
+    description: localized(description),
     settings: Schema.Struct(fields),
     cursor: Schema.Unknown,
     position: Schema.Unknown,
@@ -122,7 +122,7 @@ export const hostReader = (
               position,
               known,
               signal,
-              fetch: fetching(service, runtime, signal)
+              fetch: makeFetch(service, runtime, signal)
             }),
           catch: (thrown) =>
             thrown instanceof ReaderError

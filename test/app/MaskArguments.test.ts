@@ -1,6 +1,6 @@
 /** Everybody can read the arguments of a process: its secrets are masked there. */
 import { expect, it } from "vitest"
-import { maskArguments } from "../../src/app/cli/Hidden.ts"
+import { maskArguments } from "../../src/app/cli/MaskArguments.ts"
 
 it("the value of a secret option is masked, however it is written", () => {
   const start = ["node", "spoke", "chat", "Hi"]
