@@ -187,7 +187,7 @@ const inOpenAiShape = (responses: Readonly<Record<string, unknown>>, streams: bo
   Object.fromEntries(
     Object.entries(responses).map(([status, response]) => {
       if (!isRecord(response) || !isRecord(response["content"])) return [status, response]
-      if (!status.startsWith("2")) return [status, OpenAiError.described(response, codesOf(response))]
+      if (!status.startsWith("2")) return [status, OpenAiError.describeErrors(response, codesOf(response))]
       const content = streams ? { ...response["content"], ...streamType } : response["content"]
       return [status, { ...response, content }]
     })
@@ -200,7 +200,7 @@ const completed = (operation: unknown, route: Routes.Route | undefined) => {
   const given = isRecord(operation["responses"]) ? operation["responses"] : {}
   const body = operation["requestBody"]
   const known = body === undefined ? given : { ...given, 413: tooLarge }
-  const responses = OpenAiError.isShapeOf(route.path) ? inOpenAiShape(known, body !== undefined) : known
+  const responses = OpenAiError.isOpenAiPath(route.path) ? inOpenAiShape(known, body !== undefined) : known
   return {
     ...operation,
     "x-permission": route.permission,

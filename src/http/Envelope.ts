@@ -21,14 +21,14 @@ import {
 import { RequestId } from "./server/RequestId.ts"
 import { MiB } from "../domain/Bytes.ts"
 
-/** Maximum bytes of an endpoint's body; {@link jsonLimit} without the annotation. Larger bodies are 413. */
-export class BodyLimit extends Context.Tag("http/BodyLimit")<BodyLimit, number>() {}
+/** Maximum bytes of an endpoint's body; {@link maxJsonBytes} without the annotation. Larger bodies are 413. */
+export class MaxBodyBytes extends Context.Tag("http/MaxBodyBytes")<MaxBodyBytes, number>() {}
 
 /** When the endpoint last changed for its callers, ISO 8601. Shown in `/openapi.json`. */
 export class UpdatedAt extends Context.Tag("http/UpdatedAt")<UpdatedAt, string>() {}
 
-export const jsonLimit = MiB
-export const webhookLimit = 4 * MiB
+export const maxJsonBytes = MiB
+export const maxWebhookBytes = 4 * MiB
 
 const Meta = Schema.Struct({ requestId: Schema.String })
 

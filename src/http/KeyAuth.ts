@@ -43,7 +43,7 @@ export interface Requester {
 /** The key of a request: `x-api-key`, else the bearer token. */
 export const secretOf = ({ headers }: Requester): Option.Option<Redacted.Redacted> => {
   // Proxies and templates send an empty header when there is no key.
-  const secret = Headers.line(headers, "x-api-key") || bearerToken(Headers.line(headers, "authorization"))
+  const secret = Headers.get(headers, "x-api-key") || bearerToken(Headers.get(headers, "authorization"))
   return secret === "" || secret.length > maxKeyCharacters
     ? Option.none()
     : Option.some(Redacted.make(secret))
@@ -171,7 +171,7 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
     yield* Effect.logError("An agent key has no agent", { keyId: live.keyId })
     return yield* internalError()
   }
-  yield* checkOrigin(live, requirements, Headers.line(requester.headers, "origin"))
+  yield* checkOrigin(live, requirements, Headers.get(requester.headers, "origin"))
   yield* checkPermission(live, requirements)
   if (limits.limitOf(live) !== null) yield* checkRate(limits, live, requester)
   const key: AgentKey = {
@@ -181,7 +181,7 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
     permissions: live.permissions,
     sourceScope: live.sourceScope
   }
-  const token = Headers.line(requester.headers, "x-visitor-token")
+  const token = Headers.get(requester.headers, "x-visitor-token")
   return token === undefined ? key : yield* ofVisitor(visitors, key, isWidget, token)
 })
 

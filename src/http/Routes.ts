@@ -11,14 +11,14 @@ import {
   AgentKeyAuth,
   CallerAuth,
   ManageAuth,
-  Managed,
-  Open,
+  RequiredTokenScope,
+  OpenReason,
   OperatorAuth,
   RequiredPermission,
   RequiredRole,
   SessionAuth
 } from "./Auth.ts"
-import { BodyLimit, UpdatedAt } from "./Envelope.ts"
+import { MaxBodyBytes, UpdatedAt } from "./Envelope.ts"
 
 export interface Route {
   readonly method: HttpMethod
@@ -31,9 +31,9 @@ export interface Route {
   readonly role: Role | undefined
   /** Set under `ManageAuth`. */
   readonly scope: RequiredScope | undefined
-  readonly bodyLimit: number | undefined
+  readonly maxBodyBytes: number | undefined
   /** Whether its declared body is JSON. */
-  readonly takesJson: boolean
+  readonly hasJsonBody: boolean
   /** Status codes of success. */
   readonly statuses: ReadonlyArray<number>
   readonly summary: string | undefined
@@ -45,7 +45,7 @@ export const keyOf = (route: { readonly method: string; readonly path: string })
   `${route.method} ${route.path}`
 
 const scopeOf = (
-  managed: typeof Managed.Service | undefined,
+  managed: typeof RequiredTokenScope.Service | undefined,
   method: HttpMethod
 ): RequiredScope | undefined =>
   typeof managed === "string" ? { resource: managed, verb: method === "GET" ? "read" : "write" } : managed
@@ -64,10 +64,10 @@ const tableOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any
       const permission = Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredPermission))
       const role = Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredRole))
       const scope = scopeOf(
-        Option.getOrUndefined(Context.getOption(mergedAnnotations, Managed)),
+        Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredTokenScope)),
         endpoint.method
       )
-      const open = Option.isSome(Context.getOption(mergedAnnotations, Open))
+      const open = Option.isSome(Context.getOption(mergedAnnotations, OpenReason))
       const declared =
         (keys.has(AgentKeyAuth.key) && permission !== undefined) ||
         (keys.has(SessionAuth.key) && role !== undefined) ||
@@ -85,8 +85,8 @@ const tableOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any
         permission,
         role,
         scope: keys.has(ManageAuth.key) ? scope : undefined,
-        bodyLimit: Option.getOrUndefined(Context.getOption(mergedAnnotations, BodyLimit)),
-        takesJson: payloads.has("application/json"),
+        maxBodyBytes: Option.getOrUndefined(Context.getOption(mergedAnnotations, MaxBodyBytes)),
+        hasJsonBody: payloads.has("application/json"),
         statuses: [...successes.keys()],
         summary: Option.getOrUndefined(Context.getOption(mergedAnnotations, OpenApi.Summary)),
         updatedAt: Option.getOrUndefined(Context.getOption(mergedAnnotations, UpdatedAt))

@@ -11,7 +11,7 @@ import {
   ServiceUnavailable,
   ValidationError
 } from "../../domain/Errors.ts"
-import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
+import { ManageAuth, RequiredTokenScope, RequiredRole } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 const Parts = Schema.Struct({
@@ -49,4 +49,4 @@ export class ConfigurationApi extends HttpApiGroup.make("configuration")
   .prefix("/api/manage/v1")
   .middleware(ManageAuth)
   .annotateEndpoints(RequiredRole, "admin")
-  .annotateEndpoints(Managed, "agents") {}
+  .annotateEndpoints(RequiredTokenScope, "agents") {}

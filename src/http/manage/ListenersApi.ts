@@ -4,7 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { EventType, ReceivedEvent, Payload, StartListener, WebhookId } from "../../domain/events/Webhook.ts"
-import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
+import { ManageAuth, RequiredTokenScope, RequiredRole } from "../Auth.ts"
 import { deletion, failure, success } from "../Envelope.ts"
 
 /** Maximum wait of one request, in seconds. */
@@ -54,4 +54,4 @@ export class ListenersApi extends HttpApiGroup.make("listeners")
   .prefix("/api/manage/v1")
   .middleware(ManageAuth)
   .annotateEndpoints(RequiredRole, "admin")
-  .annotateEndpoints(Managed, "webhooks") {}
+  .annotateEndpoints(RequiredTokenScope, "webhooks") {}

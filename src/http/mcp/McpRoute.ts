@@ -16,7 +16,7 @@ import * as Stream from "effect/Stream"
 import type { AgentKey } from "../../domain/accounts/Access.ts"
 import * as Json from "../../domain/Json.ts"
 import { Agents } from "../../usecases/agents/Agents.ts"
-import { answer } from "../server/Boundary.ts"
+import { errorResponse } from "../server/Boundary.ts"
 import { authenticate, authorities } from "../KeyAuth.ts"
 import * as RequestId from "../server/RequestId.ts"
 import * as Rpc from "./Rpc.ts"
@@ -201,7 +201,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         return yield* handleMessage(key, message.value, takesEvents(request))
       }).pipe(
         Effect.catchTag("UNAUTHORIZED", (error) =>
-          Effect.map(RequestId.RequestId, (id) => answer(error, id, { "www-authenticate": "Bearer" }))
+          Effect.map(RequestId.RequestId, (id) => errorResponse(error, id, { "www-authenticate": "Bearer" }))
         )
       )
       yield* router.post(path, receiveMessage)

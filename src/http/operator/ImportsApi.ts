@@ -8,11 +8,11 @@ import { ImportReport } from "../../domain/conversations/ConversationImport.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { PayloadTooLarge, ValidationError } from "../../domain/Errors.ts"
 import { OperatorAuth } from "../Auth.ts"
-import { BodyLimit, failure, success } from "../Envelope.ts"
+import { MaxBodyBytes, failure, success } from "../Envelope.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum bytes of one request. */
-const importLimit = 16 * MiB
+const maxImportBytes = 16 * MiB
 
 const Lines = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })
@@ -23,7 +23,7 @@ const conversations = HttpApiEndpoint.post("conversations", "/api/operator/impor
   .setPayload(Lines)
   .addSuccess(success(ImportReport))
   .addError(failure(ValidationError, PayloadTooLarge))
-  .annotate(BodyLimit, importLimit)
+  .annotate(MaxBodyBytes, maxImportBytes)
   .annotate(OpenApi.Summary, "Import conversations, one a line; repeating it imports nothing twice")
 
 export class ImportsApi extends HttpApiGroup.make("imports").add(conversations).middleware(OperatorAuth) {}

@@ -18,11 +18,11 @@ import {
 import { TenantId } from "../../domain/Ids.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { OperatorAuth } from "../Auth.ts"
-import { BodyLimit, failure, success } from "../Envelope.ts"
+import { MaxBodyBytes, failure, success } from "../Envelope.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum bytes of one request. A page of rows has about 2 MiB, unless a row alone is longer. */
-const requestLimit = 64 * MiB
+const maxRequestBytes = 64 * MiB
 
 const ofTenant = Schema.Struct({ id: TenantId })
 const ofOriginal = Schema.Struct({ id: TenantId, ref: ArtifactRef })
@@ -36,7 +36,7 @@ const ask = HttpApiEndpoint.post("ask", "/api/operator/tenants/:id/move")
   .setPayload(MoveRequest)
   .addSuccess(success(Schema.Unknown))
   .addError(failure(ValidationError, NotFound, Conflict, PayloadTooLarge, ServiceUnavailable))
-  .annotate(BodyLimit, requestLimit)
+  .annotate(MaxBodyBytes, maxRequestBytes)
   .annotate(OpenApi.Summary, "One step of a move of the tenant; used by spoke tenant move alone")
 
 /** The bytes of an original of a tenant that is being moved. */
@@ -51,7 +51,7 @@ const putOriginal = HttpApiEndpoint.put("putOriginal", "/api/operator/tenants/:i
   .setPayload(Bytes)
   .addSuccess(success(Schema.Struct({ ref: ArtifactRef })))
   .addError(failure(ValidationError, NotFound, Conflict, PayloadTooLarge, ServiceUnavailable))
-  .annotate(BodyLimit, requestLimit)
+  .annotate(MaxBodyBytes, maxRequestBytes)
 
 export class MovesApi extends HttpApiGroup.make("moves")
   .add(ask)

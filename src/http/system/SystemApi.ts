@@ -4,7 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
-import { Open } from "../Auth.ts"
+import { OpenReason } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 export const SystemApi = HttpApiGroup.make("system")
@@ -35,4 +35,4 @@ export const SystemApi = HttpApiGroup.make("system")
       .addError(failure(ServiceUnavailable))
       .annotate(OpenApi.Summary, "Database, queue, migrations and search are ready; 503 while draining")
   )
-  .annotateEndpoints(Open, "Load balancers have no key, and learn nothing but names of checks.")
+  .annotateEndpoints(OpenReason, "Load balancers have no key, and learn nothing but names of checks.")

@@ -13,7 +13,7 @@ import {
 import { UserId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { ChoosePassword, CreateUser, Invitation, Member, PatchUser } from "../../../domain/accounts/Team.ts"
-import { managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, OpenReason, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
 
@@ -74,6 +74,6 @@ const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/passwor
   .addSuccess(success(OneMember))
   .addError(failure(Unauthorized, ValidationError, ServiceUnavailable))
   .middleware(SameOrigin)
-  .annotate(Open, "An invited user chooses the password here.")
+  .annotate(OpenReason, "An invited user chooses the password here.")
 
 export class PasswordsApi extends HttpApiGroup.make("passwords").add(choosePassword) {}

@@ -10,7 +10,7 @@ import { IfMatchHeader } from "../../../domain/Version.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool.ts"
 import { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
 import { ToolSignInAnswer } from "../../../domain/agents/ToolConnection.ts"
-import { managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, OpenReason, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ tool: Tool }))
@@ -85,6 +85,6 @@ const callback = HttpApiEndpoint.get("callback", toolCallback)
   .setUrlParams(ToolSignInAnswer)
   .addSuccess(HttpApiSchema.Empty(302))
   .addError(failure(ValidationError, ServiceUnavailable))
-  .annotate(Open, "It checks the session itself, and explains a missing one in the dashboard.")
+  .annotate(OpenReason, "It checks the session itself, and explains a missing one in the dashboard.")
 
 export class ToolSignInsApi extends HttpApiGroup.make("toolSignIns").add(callback) {}

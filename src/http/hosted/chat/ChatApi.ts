@@ -24,7 +24,7 @@ import {
 } from "../../../domain/Errors.ts"
 import { RunStatus } from "../../../domain/chat/AgentRun.ts"
 import { AgentId, RunId } from "../../../domain/Ids.ts"
-import { CallerAuth, Open, RequiredPermission, RequiredRole } from "../../Auth.ts"
+import { CallerAuth, OpenReason, RequiredPermission, RequiredRole } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const Events = Schema.String.pipe(
@@ -88,4 +88,4 @@ export const HostedChatApi = HttpApiGroup.make("hostedChat")
 export const ShimsApi = HttpApiGroup.make("shims")
   .add(HttpApiEndpoint.post("chat", "/api/v1/chat").addError(failure(Gone)))
   .add(HttpApiEndpoint.post("retrieve", "/api/v1/retrieve").addError(failure(Gone)))
-  .annotateEndpoints(Open, "They do nothing but say where the API is.")
+  .annotateEndpoints(OpenReason, "They do nothing but say where the API is.")

@@ -50,16 +50,16 @@ const decodeTurn = Schema.decodeUnknown(HostedTurnRequest, { errors: "all" })
 
 const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", Issues.refuse)
 
-/** The turn and the results of `take` for its files. Fails at the first error, before the rest has arrived. */
+/** The turn and the results of `onFile` for its files. Fails at the first error, before the rest has arrived. */
 export const read = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
-  take: (file: Upload.UploadedFile) => Effect.Effect<A, E, R>
+  onFile: (file: Upload.UploadedFile) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
     if (!isForm(request)) {
       const body = yield* Effect.catchTag(request.json, "RequestError", Effect.die)
       return { turn: yield* decode(body), files: new Array<A>() }
     }
-    const { fields, files } = yield* Upload.read(request, take)
+    const { fields, files } = yield* Upload.read(request, onFile)
     return { turn: yield* decode(yield* bodyOf(fields)), files }
   })

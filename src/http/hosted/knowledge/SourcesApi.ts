@@ -33,7 +33,7 @@ import { ReaderForm } from "../../../domain/knowledge/SourceReader.ts"
 import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
 import { trimmed } from "../../../domain/Text.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { BodyLimit, failure, success } from "../../Envelope.ts"
+import { MaxBodyBytes, failure, success } from "../../Envelope.ts"
 import {
   ChangedSource,
   DeletedSource,
@@ -43,7 +43,7 @@ import {
   SourcePage,
   SyncedSource,
   SyncRequest,
-  uploadLimit
+  maxUploadBytes
 } from "../../public/knowledge/SourcesApi.ts"
 import { MiB } from "../../../domain/Bytes.ts"
 
@@ -92,7 +92,7 @@ const uploadTo = <const Name extends string>(name: Name, route: `/${string}`) =>
     .addError(
       failure(ValidationError, NotFound, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable)
     )
-    .annotate(BodyLimit, uploadLimit + MiB)
+    .annotate(MaxBodyBytes, maxUploadBytes + MiB)
     .annotate(RequiredRole, "admin")
 
 /** One document. */

@@ -10,7 +10,7 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import * as Form from "../../server/Form.ts"
-import { uploadLimit, sourceDetail } from "../../public/knowledge/SourcesApi.ts"
+import { maxUploadBytes, sourceDetail } from "../../public/knowledge/SourcesApi.ts"
 import { audited, removal } from "../accounts/Actor.ts"
 
 const decodeAgentId = Schema.decodeUnknown(AgentId)
@@ -29,7 +29,7 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
 
     const upload = (type: "FILE" | "BULK_UPLOAD", request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
-        const { fields, ...document } = yield* Form.document(request, uploadLimit, (content) =>
+        const { fields, ...document } = yield* Form.readDocument(request, maxUploadBytes, (content) =>
           sources.stage(content)
         )
         const scope = yield* scopes.ofAgent(yield* CurrentUser, yield* agentOf(fields))

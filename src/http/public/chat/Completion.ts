@@ -205,7 +205,7 @@ export class Chunks implements Frames {
   failed(code: Failure["_tag"]): string {
     if (this.over) return ""
     this.over = true
-    return data({ error: OpenAiError.streamed(code) })
+    return data({ error: OpenAiError.streamError(code) })
   }
 
   close(): string {

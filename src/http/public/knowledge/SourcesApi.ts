@@ -31,7 +31,7 @@ import {
 } from "../../../domain/knowledge/Source.ts"
 import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
-import { BodyLimit, failure, success, UpdatedAt } from "../../Envelope.ts"
+import { MaxBodyBytes, failure, success, UpdatedAt } from "../../Envelope.ts"
 import { MiB } from "../../../domain/Bytes.ts"
 
 const { id, agentId, type, name, labels, status, config, lastSyncedAt, lastError } = Source.fields
@@ -80,7 +80,7 @@ export const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
 }
 
 /** Maximum bytes of an uploaded document. The form may have one MiB more. */
-export const uploadLimit = 50 * MiB
+export const maxUploadBytes = 50 * MiB
 
 /** A deleted source. */
 export const DeletedSource = Schema.Struct({ id, deleted: Schema.Literal(true) })
@@ -131,7 +131,7 @@ export const SourcesApi = HttpApiGroup.make("sources")
       )
       .addSuccess(success(SourceCreation), { status: 201 })
       .addError(failure(ValidationError, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable))
-      .annotate(BodyLimit, uploadLimit + MiB)
+      .annotate(MaxBodyBytes, maxUploadBytes + MiB)
       .annotate(OpenApi.Summary, "Create a source from an uploaded document")
   )
   .add(
