@@ -7,7 +7,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Api } from "../http/Api.ts"
-import * as Docs from "../http/Docs.ts"
+import * as DescriptionRoutes from "../http/DescriptionRoutes.ts"
 import * as Assets from "../http/hosted/chat/Assets.ts"
 import { AgentsHandlers, ManagedAgentsHandlers } from "../http/hosted/agents/AgentsHandlers.ts"
 import {
@@ -259,7 +259,7 @@ export const publicAccess = ({ apiUrl, appUrl, trustedProxies }: Settings) =>
   Layer.mergeAll(
     Layer.succeed(Headers.OverHttps, new URL(appUrl).protocol === "https:"),
     Layer.succeed(TrustedProxies, trustedProxies),
-    Layer.succeed(Docs.ApiAddress, apiUrl.replace(/\/v1\/?$/u, ""))
+    Layer.succeed(DescriptionRoutes.ApiAddress, apiUrl.replace(/\/v1\/?$/u, ""))
   )
 
 /** Settings of the listener's overload control. */

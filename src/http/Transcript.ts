@@ -23,7 +23,7 @@ export const whole = <E>(
   Effect.map(RequestId, (requestId) => {
     const opening = JSON.stringify({ ...head, messages: [] }).slice(0, -2)
     const items = Stream.zipWithIndex(messages).pipe(
-      Stream.map(([message, place]) => `${place === 0 ? "" : ","}${encode(message)}`),
+      Stream.map(([message, index]) => `${index === 0 ? "" : ","}${encode(message)}`),
       Stream.chunks,
       Stream.map((texts) => Array.from(texts).join(""))
     )
@@ -43,8 +43,8 @@ export const page = Effect.fn("Transcript.page")(function* (
   id: ConversationId,
   { cursor, limit = defaultPageSize }: { readonly cursor?: string; readonly limit?: number }
 ) {
-  const place = { scope: reader, route: `conversations/${id}/messages` }
-  const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
+  const list = { scope: reader, route: `conversations/${id}/messages` }
+  const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
     conversations.messages(scope, id, { after: after === undefined ? undefined : Number(after), limit })
   )
   return { messages: rows, nextCursor, hasMore: nextCursor !== null }

@@ -19,7 +19,7 @@ const form = new ValidationError({
 
 const decodeKey = (header: string) =>
   Schema.decodeUnknown(IdempotencyHeader)({ "idempotency-key": header }).pipe(
-    Effect.catchTag("ParseError", Issues.refuse)
+    Effect.catchTag("ParseError", Issues.failWithIssues)
   )
 
 type KnownAnswer = { readonly status: number; readonly contentType: string; readonly body: string }

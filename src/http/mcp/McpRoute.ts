@@ -17,7 +17,7 @@ import type { AgentKey } from "../../domain/accounts/Access.ts"
 import * as Json from "../../domain/Json.ts"
 import { Agents } from "../../usecases/agents/Agents.ts"
 import { errorResponse } from "../server/Boundary.ts"
-import { authenticate, authorities } from "../KeyAuth.ts"
+import { authenticate, keyServices } from "../KeyAuth.ts"
 import * as RequestId from "../server/RequestId.ts"
 import * as Rpc from "./Rpc.ts"
 import * as Stateless from "./Stateless.ts"
@@ -77,7 +77,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function* () {
       const agents = yield* Agents
-      const known = yield* authorities
+      const services = yield* keyServices
       const tools = yield* Tools.make
       const ownOrigin = new URL(appUrl).origin
       const requirements = { permission: ["retrieve", "chat"], publicApi: false, ownOrigin } as const
@@ -175,7 +175,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
 
       const receiveMessage = Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const key = yield* authenticate(known, requirements, request)
+        const key = yield* authenticate(services, requirements, request)
         // The boundary answers for a body that is too large or incomplete.
         const text = yield* Effect.orDie(request.text)
         const body = Json.parse(text)

@@ -104,7 +104,7 @@ const passage = ({ score, sourceName, text, url }: Chunk) =>
   `${sourceName} (${score.toFixed(3)}) ${url}\n${text}`
 
 const decodeArguments = <A, I>(schema: Schema.Schema<A, I>, given: unknown) =>
-  Effect.catchTag(Schema.decodeUnknown(schema, { errors: "all" })(given), "ParseError", Issues.refuse)
+  Effect.catchTag(Schema.decodeUnknown(schema, { errors: "all" })(given), "ParseError", Issues.failWithIssues)
 
 export const make = Effect.gen(function* () {
   const retrieve = yield* Retrieve

@@ -64,8 +64,8 @@ const render = (
   }
   if (MetricState.isHistogramState(state)) {
     const exemplars = format === "openmetrics" ? exemplarsOf(metricKey) : []
-    const buckets = state.buckets.map(([upper, count], place) => {
-      const last = exemplars[place]
+    const buckets = state.buckets.map(([upper, count], index) => {
+      const last = exemplars[index]
       const line = sample(`${name}_bucket`, [...labels, ["le", bound(upper, format)]], count)
       return last === undefined ? line : `${line}${exemplar(last)}`
     })

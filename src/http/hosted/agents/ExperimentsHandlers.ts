@@ -36,8 +36,8 @@ const group = (handlers: GroupHandlers<"experiments">) =>
       .handle("results", ({ path: { id }, urlParams: { limit = 20, cursor } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/experiments/:id/results", filter: { id } }
-          const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after = "-1") =>
+          const list = { scope: user.tenantId, route: "/api/experiments/:id/results", filter: { id } }
+          const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after = "-1") =>
             experiments.results(user, id, { limit, after: Number(after) })
           )
           return { results: rows, nextCursor }

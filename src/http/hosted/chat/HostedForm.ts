@@ -48,7 +48,7 @@ const bodyOf = (fields: Readonly<Record<string, string>>) =>
 
 const decodeTurn = Schema.decodeUnknown(HostedTurnRequest, { errors: "all" })
 
-const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", Issues.refuse)
+const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", Issues.failWithIssues)
 
 /** The turn and the results of `onFile` for its files. Fails at the first error, before the rest has arrived. */
 export const read = <A, E, R>(

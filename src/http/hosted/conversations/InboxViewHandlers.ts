@@ -18,8 +18,8 @@ export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handler
         Effect.gen(function* () {
           const user = yield* CurrentUser
           yield* known(filter.channel)
-          const place = { scope: `${user.tenantId} ${user.userId}`, route: "/api/inbox", filter }
-          const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
+          const list = { scope: `${user.tenantId} ${user.userId}`, route: "/api/inbox", filter }
+          const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
             inbox.list(user, filter, { limit, after })
           )
           return { conversations: rows, nextCursor }

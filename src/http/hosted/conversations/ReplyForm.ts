@@ -18,12 +18,12 @@ export const read = <A, E, R>(
     if (!HostedForm.isForm(request)) {
       const body = yield* Effect.catchTag(request.json, "RequestError", Effect.die)
       return {
-        ...(yield* Effect.catchTag(decode(body), "ParseError", Issues.refuse)),
+        ...(yield* Effect.catchTag(decode(body), "ParseError", Issues.failWithIssues)),
         files: new Array<A>()
       }
     }
     const { fields, files } = yield* Upload.read(request, onFile)
     const content = fields["content"] ?? ""
     if (content.trim() === "" && files.length > 0) return { files }
-    return { ...(yield* Effect.catchTag(decode({ content }), "ParseError", Issues.refuse)), files }
+    return { ...(yield* Effect.catchTag(decode({ content }), "ParseError", Issues.failWithIssues)), files }
   })

@@ -17,12 +17,12 @@ const group = (handlers: GroupHandlers<"impact">) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
           const { from, sourceId, to } = asked
-          const place = {
+          const list = {
             scope: user.tenantId,
             route: "/api/agents/:id/impact",
             filter: { id, sourceId, from: textOf(from), to: textOf(to) }
           }
-          return yield* Cursor.page(place, cursor, (after) => impact.list(user, id, asked, { limit, after }))
+          return yield* Cursor.page(list, cursor, (after) => impact.list(user, id, asked, { limit, after }))
         })
       )
       .handle("replay", ({ path, payload }) =>

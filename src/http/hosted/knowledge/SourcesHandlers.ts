@@ -40,8 +40,8 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
       .handle("list", ({ urlParams: { agentId, artifact, limit = 20, cursor, q, status, type } }) =>
         Effect.gen(function* () {
           const scope = yield* scopes.ofAgent(yield* CurrentUser, agentId)
-          const of = { scope: agentId, route: "/api/sources", filter: { artifact, q, status, type } }
-          const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after) =>
+          const list = { scope: agentId, route: "/api/sources", filter: { artifact, q, status, type } }
+          const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
             sources.list(scope, { limit, after, status, type, text: q, artifact })
           )
           return { sources: rows, nextCursor }

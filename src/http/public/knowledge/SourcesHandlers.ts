@@ -17,8 +17,8 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
       .handle("list", ({ urlParams: { limit = 20, cursor, status, type } }) =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
-          const place = { scope: key.agentId, route: "sources", filter: { status, type } }
-          const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
+          const list = { scope: key.agentId, route: "sources", filter: { status, type } }
+          const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
             sources.list(key, { limit, after, status, type })
           )
           return { sources: rows, nextCursor }

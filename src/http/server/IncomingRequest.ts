@@ -4,10 +4,11 @@ import { realtimePath } from "../realtime/RealtimePath.ts"
 const asksForUpgrade = Symbol("asksForUpgrade")
 
 /**
- * As Node's, but only the handshake of a realtime socket is an upgrade. Node gives away the connection of an upgrade with
- * the body of the request. A request that offers another protocol is answered as if it did not.
+ * Node's request, except that only the handshake of a realtime socket is an upgrade. Node hands over the connection of an
+ * upgrade to its handler, together with the request's body. Requests that offer another protocol are handled as if they
+ * did not.
  */
-export class Incoming extends IncomingMessage {
+export class IncomingRequest extends IncomingMessage {
   private [asksForUpgrade] = false
   get upgrade(): boolean {
     if (!this[asksForUpgrade] || this.method === "CONNECT") return this[asksForUpgrade]
