@@ -16,7 +16,7 @@ import {
 } from "../http/hosted/agents/AgentVersionsHandlers.ts"
 import { AuditHandlers } from "../http/hosted/accounts/AuditHandlers.ts"
 import * as CallerAuth from "../http/hosted/accounts/CallerAuth.ts"
-import { HostedChatHandlers, ShimsHandlers } from "../http/hosted/chat/ChatHandlers.ts"
+import { HostedChatHandlers, RemovedRoutesHandlers } from "../http/hosted/chat/ChatHandlers.ts"
 import { ChannelsHandlers, ManagedChannelsHandlers } from "../http/hosted/channels/ChannelsHandlers.ts"
 import { EmailLogsHandlers } from "../http/hosted/accounts/EmailLogsHandlers.ts"
 import { EndUsersHandlers, ManagedEndUsersHandlers } from "../http/hosted/conversations/EndUsersHandlers.ts"
@@ -119,7 +119,7 @@ const hosted = Layer.mergeAll(
   AuditHandlers,
   ChannelsHandlers,
   HostedChatHandlers,
-  ShimsHandlers,
+  RemovedRoutesHandlers,
   ReplaysHandlers,
   SdkHandlers,
   EmailLogsHandlers,

@@ -1,4 +1,4 @@
-/** Messages of a conversation, in pages or as a whole of any length, for the public and the hosted routes. */
+/** Messages of a conversation, in pages or as one stream, for the public and the hosted routes. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -15,7 +15,7 @@ const defaultPageSize = 50
  * `{ data: { …head, messages }, meta }`. `messages` are sent while they are read, so that a conversation of any length
  * fits in memory. When reading fails the response is cut off, which clients detect as incomplete.
  */
-export const whole = <E>(
+export const streamAll = <E>(
   head: Readonly<Record<string, unknown>>,
   encode: (message: AuthoredMessage) => string,
   messages: Stream.Stream<AuthoredMessage, E>

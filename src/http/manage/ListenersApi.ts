@@ -12,13 +12,13 @@ const maxWaitSeconds = 20
 
 const Listener = Schema.Struct({ id: WebhookId, events: Schema.Array(EventType), payload: Payload })
 const path = Schema.Struct({ id: WebhookId })
-const Place = Schema.String.pipe(
+const EventPosition = Schema.String.pipe(
   Schema.pattern(/^\d{1,18}$/, { message: () => "Expected the place that an answer has given" })
 )
 
 /** The last event that the caller received, and how long it waits for the next. */
-const Next = Schema.Struct({
-  received: Schema.optionalWith(Schema.NullOr(Place), { exact: true }),
+const NextEvents = Schema.Struct({
+  received: Schema.optionalWith(Schema.NullOr(EventPosition), { exact: true }),
   waitSeconds: Schema.optionalWith(Schema.Int.pipe(Schema.between(0, maxWaitSeconds)), { exact: true })
 })
 
@@ -32,7 +32,7 @@ const start = HttpApiEndpoint.post("start", "/listeners")
 /** The next events, as soon as there is one. Events up to `received` are confirmed; all others are returned again. */
 const next = HttpApiEndpoint.post("next", "/listeners/:id/next")
   .setPath(path)
-  .setPayload(Next)
+  .setPayload(NextEvents)
   .addSuccess(
     success(Schema.Struct({ events: Schema.Array(ReceivedEvent), received: Schema.NullOr(Schema.String) }))
   )

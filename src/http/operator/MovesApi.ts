@@ -1,6 +1,6 @@
 /**
  * Moves of tenants between installations, for `spoke tenant move`. Both installations and the command have the same
- * version, so the requests are no public interface.
+ * version, so the requests are not a public interface.
  */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -39,13 +39,13 @@ const ask = HttpApiEndpoint.post("ask", "/api/operator/tenants/:id/move")
   .annotate(MaxBodyBytes, maxRequestBytes)
   .annotate(OpenApi.Summary, "One step of a move of the tenant; used by spoke tenant move alone")
 
-/** The bytes of an original of a tenant that is being moved. */
+/** The bytes of an original of a tenant that is being moved from this installation. */
 const original = HttpApiEndpoint.get("original", "/api/operator/tenants/:id/move/originals/:ref")
   .setPath(ofOriginal)
   .addSuccess(Bytes)
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
-/** Stores an original of a tenant that arrives. 409 when the bytes are not those of `ref`. */
+/** Stores an original of a tenant that is being moved to this installation. 409 when the bytes do not match `ref`. */
 const putOriginal = HttpApiEndpoint.put("putOriginal", "/api/operator/tenants/:id/move/originals/:ref")
   .setPath(ofOriginal)
   .setPayload(Bytes)

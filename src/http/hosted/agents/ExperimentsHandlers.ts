@@ -6,7 +6,7 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { listPage } from "../../Lists.ts"
-import { audited, idOf, recordReplays, removal } from "../accounts/Actor.ts"
+import { audited, idOf, recordReplays, auditedRemoval } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"experiments">) =>
   Effect.gen(function* () {
@@ -48,7 +48,7 @@ const group = (handlers: GroupHandlers<"experiments">) =>
           Effect.bindTo("experiment")
         )
       )
-      .handle("remove", ({ path: { id } }) => removal("experiment.delete", id, experiments.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("experiment.delete", id, experiments.remove))
       .handle("threshold", ({ path }) =>
         Effect.flatMap(CurrentUser, (user) => gate.find(user, path.id)).pipe(Effect.bindTo("threshold"))
       )

@@ -85,7 +85,7 @@ export const HostedChatApi = HttpApiGroup.make("hostedChat")
   .middleware(CallerAuth)
 
 /** Removed routes: every request is answered 410. */
-export const ShimsApi = HttpApiGroup.make("shims")
+export const RemovedRoutesApi = HttpApiGroup.make("shims")
   .add(HttpApiEndpoint.post("chat", "/api/v1/chat").addError(failure(Gone)))
   .add(HttpApiEndpoint.post("retrieve", "/api/v1/retrieve").addError(failure(Gone)))
   .annotateEndpoints(OpenReason, "They do nothing but say where the API is.")

@@ -10,7 +10,7 @@ import * as Issues from "../../server/Issues.ts"
 import * as Upload from "../../server/Upload.ts"
 
 /** Form fields that are plain text. An identity may also be JSON. */
-const texts: ReadonlyArray<string> = [
+const textFields: ReadonlyArray<string> = [
   "message",
   "sessionId",
   "agentId",
@@ -28,7 +28,7 @@ const asJson = (name: string, text: string) =>
   Effect.mapError(Json.parse(text), ({ message }) => invalidField([name], `Expected JSON: ${message}`))
 
 const valueOf = (name: string, text: string) => {
-  if (!texts.includes(name)) return asJson(name, text)
+  if (!textFields.includes(name)) return asJson(name, text)
   const quoted = name !== "message" && /^"[^"\\]*"$/u.test(text)
   return Effect.succeed(quoted ? text.slice(1, -1) : text)
 }

@@ -27,8 +27,8 @@ export const InsightsHandlers = HttpApiBuilder.group(Api, "insights", (handlers)
           )
         })
       )
-      .handle("measures", ({ urlParams: { by = "day", ...asked } }) =>
-        Effect.flatMap(CurrentUser, (user) => insights.measures(user, asked, by))
+      .handle("measures", ({ urlParams: { by = "day", ...filter } }) =>
+        Effect.flatMap(CurrentUser, (user) => insights.measures(user, filter, by))
       )
   })
 )

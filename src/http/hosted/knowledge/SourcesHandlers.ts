@@ -11,7 +11,7 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import * as Form from "../../server/Form.ts"
 import { maxUploadBytes, sourceDetail } from "../../public/knowledge/SourcesApi.ts"
-import { audited, removal } from "../accounts/Actor.ts"
+import { audited, auditedRemoval } from "../accounts/Actor.ts"
 
 const decodeAgentId = Schema.decodeUnknown(AgentId)
 
@@ -69,7 +69,7 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
           const scope = yield* scopes.ofSource(yield* CurrentUser, id)
-          return yield* removal("source.delete", id, () => sources.remove(scope, id))
+          return yield* auditedRemoval("source.delete", id, () => sources.remove(scope, id))
         })
       )
       .handle("sync", ({ path: { id }, payload }) =>

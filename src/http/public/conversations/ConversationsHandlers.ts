@@ -39,7 +39,7 @@ export const layer = HttpApiBuilder.group(Api, "conversations", (handlers) =>
       .handle("get", ({ path }) =>
         Effect.gen(function* () {
           const { conversation, messages } = yield* conversations.get(scopeOf(yield* CurrentKey), path.id)
-          return yield* Transcript.whole(encodeHead(conversation), encodeMessage, messages)
+          return yield* Transcript.streamAll(encodeHead(conversation), encodeMessage, messages)
         })
       )
       .handle("messages", ({ path, urlParams }) =>

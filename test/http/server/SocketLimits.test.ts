@@ -2,11 +2,11 @@ import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { makeSocketPlaces, type SocketOwner } from "../../../src/http/realtime/SocketPlaces.ts"
+import { makeSocketLimits, type SocketOwner } from "../../../src/http/realtime/SocketLimits.ts"
 
 /** Sockets of owners, and which of them have been told to close. */
 const opened = (sockets: number, perConversation: number) => {
-  const placeFor = makeSocketPlaces(sockets, perConversation)
+  const placeFor = makeSocketLimits(sockets, perConversation)
   const closed: Array<string> = []
   /** False when there is no place. */
   const open = (name: string, owner: SocketOwner) =>
@@ -65,7 +65,7 @@ it.effect("A tenant whose visitors take all places gives way to another tenant",
 
 it.effect("A place is free again when the socket has gone, or has not been had", () =>
   Effect.gen(function* () {
-    const placeFor = makeSocketPlaces(1, 1)
+    const placeFor = makeSocketLimits(1, 1)
     const owner = visitor("ten_1", "192.0.2.1", "cnv_1")
     for (let times = 0; times < 3; times++) {
       yield* Effect.scoped(
