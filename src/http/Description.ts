@@ -194,10 +194,10 @@ const inOpenAiFormat = (responses: Readonly<Record<string, unknown>>, streams: b
 const completeOperation = (operation: unknown, route: Routes.Route | undefined) => {
   if (!isRecord(operation) || route === undefined) return operation
   const id = String(operation["operationId"])
-  const given = isRecord(operation["responses"]) ? operation["responses"] : {}
+  const declaredResponses = isRecord(operation["responses"]) ? operation["responses"] : {}
   const body = operation["requestBody"]
-  const known = body === undefined ? given : { ...given, 413: tooLarge }
-  const responses = OpenAiError.isOpenAiPath(route.path) ? inOpenAiFormat(known, body !== undefined) : known
+  const allResponses = body === undefined ? declaredResponses : { ...declaredResponses, 413: tooLarge }
+  const responses = OpenAiError.isOpenAiPath(route.path) ? inOpenAiFormat(allResponses, body !== undefined) : allResponses
   return {
     ...operation,
     "x-permission": route.permission,
@@ -227,17 +227,17 @@ const description = [
 
 /** `components` without unused schemas. */
 export const referencedSchemas = (schemas: Readonly<Record<string, unknown>>, paths: unknown) => {
-  const kept = new Map<string, unknown>()
+  const referenced = new Map<string, unknown>()
   const visit = (node: unknown): void => {
     const text = JSON.stringify(node) ?? ""
     for (const [, name = ""] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-      if (kept.has(name)) continue
-      kept.set(name, schemas[name])
+      if (referenced.has(name)) continue
+      referenced.set(name, schemas[name])
       visit(schemas[name])
     }
   }
   visit(paths)
-  return Object.fromEntries(kept)
+  return Object.fromEntries(referenced)
 }
 
 /** Replacements for schemas that the framework describes differently from their wire format. */

@@ -53,7 +53,7 @@ export const mapValues = (node: unknown, each: (value: unknown, name: string) =>
     ? Object.fromEntries(Object.entries(node).map(([name, value]) => [name, each(value, name)]))
     : {}
 
-/** `paths` with references, and the referenced schemas. `clean` removes from a schema what is never sent. */
+/** `paths` with references instead of schemas, and the referenced schemas. `clean` removes parts that are never sent. */
 export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node: unknown) => unknown) => {
   const names = new Map(
     Object.entries(shared).map(([name, schema]) => [
@@ -75,8 +75,8 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
     const inner = () => mapValues(node, withReferences)
     const code = codeOf(node)
     if (code !== undefined) return stored(pascalCase(code).replace(/(?:Error)?$/u, "Error"), inner())
-    const known = node["type"] === "object" ? names.get(JSON.stringify(node)) : undefined
-    return known === undefined ? inner() : stored(known, inner())
+    const sharedName = node["type"] === "object" ? names.get(JSON.stringify(node)) : undefined
+    return sharedName === undefined ? inner() : stored(sharedName, inner())
   }
 
   const isObject = (node: unknown) => valueAt(node, "type") === "object"

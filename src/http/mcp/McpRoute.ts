@@ -105,12 +105,12 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         sendEvents: boolean,
         result: typeof Rpc.result
       ) => {
-        const { arguments: given = {}, name } = params
+        const { arguments: input = {}, name } = params
         if (!Tools.isName(name)) {
           return Effect.succeed(json(Rpc.failure(id, Rpc.codes.parameters, "There is no such tool.")))
         }
         const run: Run = (progress) =>
-          Effect.map(tools.call(key, name, given, progress), (found) => result(id, found))
+          Effect.map(tools.call(key, name, input, progress), (value) => result(id, value))
         const token = Option.filter(decodeProgressToken(params), () => sendEvents)
         return Option.match(token, {
           onNone: () =>
@@ -123,7 +123,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
       }
 
       const handleWithHandshake = (key: AgentKey, { id, method, params = {} }: Rpc.Message, sendEvents: boolean) => {
-        // Notifications, and responses to requests that were never made. A turn settles even when nobody waits for it.
+        // A notification, or a response to a request that was never made. A cancelled turn still settles.
         if (method === undefined || id === undefined || id === null) {
           return Effect.succeed(HttpServerResponse.empty({ status: 202 }))
         }
@@ -141,7 +141,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         }
       }
 
-      const result = (id: Rpc.Id, given: Rpc.Body) => Stateless.result(version, id, given)
+      const result = (id: Rpc.Id, value: Rpc.Body) => Stateless.result(version, id, value)
 
       /** Answers a stateless request. */
       const handleStateless = (

@@ -102,7 +102,7 @@ export const layer = (appUrl: string) =>
         scope: TenantScope,
         action: string,
         changed: Effect.Effect<A, E>,
-        target: (made: A) => string
+        target: (created: A) => string
       ) =>
         Effect.flatMap(RequestId, (requestId) =>
           audit.change(
@@ -170,8 +170,8 @@ export const layer = (appUrl: string) =>
         withTenant((scope) =>
           Effect.gen(function* () {
             const fields = yield* readPerson(yield* body)
-            const made = yield* change(scope, "user.create", scim.createPerson(scope, fields), ({ id }) => id)
-            return personResponse(made, 201)
+            const created = yield* change(scope, "user.create", scim.createPerson(scope, fields), ({ id }) => id)
+            return personResponse(created, 201)
           })
         )
       )
@@ -221,9 +221,9 @@ export const layer = (appUrl: string) =>
         withTenant((scope) =>
           Effect.gen(function* () {
             const fields = yield* readGroup(yield* body)
-            const made = yield* change(scope, "group.create", scim.createGroup(scope, fields), ({ id }) => id)
-            return json(Resources.groupResource(base, made, true), 201, {
-              location: `${base}/Groups/${made.id}`
+            const created = yield* change(scope, "group.create", scim.createGroup(scope, fields), ({ id }) => id)
+            return json(Resources.groupResource(base, created, true), 201, {
+              location: `${base}/Groups/${created.id}`
             })
           })
         )

@@ -11,7 +11,7 @@ export const enabled: FiberRef.FiberRef<boolean> = globalValue("spoke/http/Acces
 /** Routes that are polled constantly and therefore not logged. */
 const unloggedRoutes = new Set(["/healthz", "/readyz", "/metrics"])
 
-/** True if each request leaves more than a metric, and so needs a fiber. */
+/** True if each request is logged or traced, for which it needs a fiber. */
 export const isLoggedOrTraced: Effect.Effect<boolean> = Effect.zipWith(
   FiberRef.get(FiberRef.currentTracerEnabled),
   FiberRef.get(enabled),

@@ -1,6 +1,6 @@
 /**
- * The one place where a request gets its id and a failure becomes a response. It is the outermost middleware, so it
- * sees failures before the framework converts them.
+ * Gives each request its id and converts every failure to a response. It is the outermost middleware, so it handles
+ * failures before the framework does.
  */
 import { IncomingMessage } from "node:http"
 import type * as PlatformHeaders from "@effect/platform/Headers"
@@ -124,11 +124,11 @@ const recover = (
   const path = pathOf(request)
   const toResponse = ScimProblem.isScimPath(path) ? scimErrorResponse : errorResponse
   return isRouteNotFound(cause)
-    ? Effect.map(methods, (known) => unmatchedResponse(request.method, known, requestId, toResponse))
+    ? Effect.map(methods, (allowed) => unmatchedResponse(request.method, allowed, requestId, toResponse))
     : responseOfFailure(cause, requestId, OpenAiError.isOpenAiPath(path) ? openAiErrorResponse : toResponse)
 }
 
-/** The response to a request whose route failed or that could not be read. */
+/** The response to a request that could not be read or whose route failed. */
 export const responseOfFailure = (
   cause: Cause.Cause<unknown>,
   requestId: string,
@@ -164,12 +164,12 @@ export interface RequestInfo {
   readonly overHttps: boolean
 }
 
-/** Gives every request an id in each log line, a span, a metric, a response in every case, and headers. */
+/** Adds the request's id to its log lines and response, and its span, metric, log line and headers. Failures become responses. */
 export const withRequestContext =
   ({ clientAddress, headers, method, overHttps, path, pattern, recover, requestId, startedAtMillis }: RequestInfo) =>
   <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
     Effect.gen(function* () {
-      // The fiber belongs to the request, so nothing has to be restored.
+      // The fiber ends with the request, so the annotations need not be removed.
       yield* FiberRef.update(
         FiberRef.currentLogAnnotations,
         flow(
@@ -286,8 +286,8 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     // The most frequent routes have no parameters. They are found by one lookup.
     const staticKeys = yield* Effect.cached(Effect.map(routes, staticRoutes))
     const patternOf = (request: HttpServerRequest.HttpServerRequest) =>
-      Effect.flatMap(staticKeys, (known) =>
-        known.has(`${request.method} ${pathOf(request)}`)
+      Effect.flatMap(staticKeys, (keys) =>
+        keys.has(`${request.method} ${pathOf(request)}`)
           ? Effect.succeed(pathOf(request))
           : Effect.map(routes, (all) => patternAt(all, request))
       )

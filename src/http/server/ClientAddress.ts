@@ -34,9 +34,9 @@ export const isProxy = (proxies: BlockList, remoteAddress: string | undefined): 
   remoteAddress !== undefined && isTrusted(proxies, withoutIpv6Prefix(remoteAddress))
 
 /**
- * Reads `forwardedFor` from right to left, beginning with `remoteAddress`, and returns the first address that is no
- * trusted proxy; when all are, the first proxy. A connection whose address the host does not know is a proxy's, if any
- * are trusted.
+ * Reads `remoteAddress`, then `forwardedFor` from right to left, and returns the first address that is not a trusted
+ * proxy; if all are, the last one read. If any proxies are trusted, a connection without a known address counts as a
+ * trusted one.
  */
 export const clientAddressOf = (
   proxies: BlockList,
@@ -49,7 +49,7 @@ export const clientAddressOf = (
   for (let hops = 0; hops < maxHops && end > 0 && isForwarded; hops++) {
     const comma = forwardedFor?.lastIndexOf(",", end - 1) ?? -1
     const entry = withoutPort((forwardedFor ?? "").slice(comma + 1, end).trim())
-    // A proxy writes addresses only.
+    // Proxies add only addresses.
     if (isIP(entry) === 0) break
     address = withoutIpv6Prefix(entry)
     isForwarded = isTrusted(proxies, address)

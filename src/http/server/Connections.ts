@@ -1,6 +1,6 @@
 /**
  * Limits client connections, per address and in total. A connection without a request may be closed at any time. One
- * with a request is left alone, unless its client does not read the response.
+ * with a request is closed only if its client does not read the response.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { BlockList, Socket } from "node:net"
@@ -59,7 +59,7 @@ export class Connections {
     const owner = networkOf(socket.remoteAddress)
     const isFull =
       this.#limiter.heldBy(owner) >= this.#maxPerAddress && !isProxy(this.#proxies, socket.remoteAddress)
-    // One address may stand for many clients: its connection that has been idle longest is closed for the new one.
+    // Many clients may share an address: its connection that has been idle longest is closed for the new one.
     const permit =
       isFull && !this.#limiter.revokeOldestOf(owner)
         ? null

@@ -1,7 +1,7 @@
 import { IncomingMessage } from "node:http"
 import { realtimePath } from "../realtime/RealtimePath.ts"
 
-const asksForUpgrade = Symbol("asksForUpgrade")
+const requestsUpgrade = Symbol("asksForUpgrade")
 
 /**
  * Node's request, except that only the handshake of a realtime socket is an upgrade. Node hands over the connection of an
@@ -9,13 +9,13 @@ const asksForUpgrade = Symbol("asksForUpgrade")
  * did not.
  */
 export class IncomingRequest extends IncomingMessage {
-  private [asksForUpgrade] = false
+  private [requestsUpgrade] = false
   get upgrade(): boolean {
-    if (!this[asksForUpgrade] || this.method === "CONNECT") return this[asksForUpgrade]
+    if (!this[requestsUpgrade] || this.method === "CONNECT") return this[requestsUpgrade]
     const isSocket = this.method === "GET" && this.url?.startsWith(realtimePath) === true
     return isSocket && /^websocket$/iu.test(this.headers.upgrade ?? "")
   }
-  set upgrade(asked: boolean) {
-    this[asksForUpgrade] = asked
+  set upgrade(value: boolean) {
+    this[requestsUpgrade] = value
   }
 }

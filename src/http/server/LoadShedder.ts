@@ -6,9 +6,10 @@
  * thousand. A request that would wait too long is refused at once. The measure is lateness and the number of unanswered
  * requests, not open streams: a stream that waits for a model uses no CPU.
  *
- * Most of a request's cost comes after its begin, so lateness alone would be noticed only when a whole burst has begun.
- * A burst is therefore begun in batches, and while the thread is fully busy, four requests for five answered ones. A
- * request of an owner without one in progress does not wait for the others' answers, as long as few owners have any.
+ * Most of a request's cost follows after it has begun, so lateness would show only after a whole burst has begun. A burst
+ * therefore begins in batches, and while the thread is fully busy, four requests begin for each five that are answered.
+ * The first request of an owner does not wait for the requests of other owners, as long as few owners have any in
+ * progress.
  */
 import { FairQueue, type Waiter } from "../../concurrency/FairQueue.ts"
 
@@ -131,7 +132,7 @@ export class LoadShedder {
   }
 
   /**
-   * Connections are arriving. The thread accepts one per iteration of its event loop, beside all other work. Until the
+   * Connections are arriving. The thread accepts one per iteration of its event loop, besides all other work. Until the
    * whole burst is accepted, including health checks, only the minimum of requests begins.
    */
   connectionArrived(): void {
@@ -270,7 +271,7 @@ export class LoadShedder {
     return this.#inProgressByOwner.size < minInProgress && !this.#inProgressByOwner.has(owner)
   }
 
-  /** Lateness of the current check, which is itself late when the thread is. */
+  /** Milliseconds by which the current check is late. */
   #checkDelay(now: number): number {
     return this.#checkedAt === null ? 0 : Math.max(0, now - this.#checkedAt - checkIntervalMillis)
   }

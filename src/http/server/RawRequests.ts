@@ -129,7 +129,7 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
                 overHttps
               }),
               Effect.map((complete) => send(response, complete)),
-              // The response has failed: the socket is closed, so that nobody waits for it.
+              // No response can be sent: the socket is closed, so that the client does not wait for one.
               Effect.onError(() => Effect.sync(() => void response.destroy())),
               runFork
             )

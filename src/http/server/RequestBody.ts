@@ -195,7 +195,7 @@ const minPieceBytes = 1_024
 const joinPieces = (request: IncomingMessage): (() => void) => {
   const { push } = request
   const pieces = new GrowingBuffer(Number.POSITIVE_INFINITY)
-  let begun = false
+  let hasBegun = false
   let scheduled: NodeJS.Immediate | null = null
   const pushPiece = (piece: unknown): boolean => Boolean(Reflect.apply(push, request, [piece]))
   const flush = (): boolean => {
@@ -209,16 +209,16 @@ const joinPieces = (request: IncomingMessage): (() => void) => {
         flush()
         return pushPiece(piece)
       }
-      if (begun && pieces.length === 0 && piece.length >= minPieceBytes) return pushPiece(piece)
+      if (hasBegun && pieces.length === 0 && piece.length >= minPieceBytes) return pushPiece(piece)
       pieces.add(piece)
       if (pieces.length >= maxJoinedBytes) return flush()
       // After all chunks of the packet.
-      if (begun) scheduled ??= setImmediate(flush)
+      if (hasBegun) scheduled ??= setImmediate(flush)
       return true
     }
   })
   return () => {
-    begun = true
+    hasBegun = true
     flush()
   }
 }

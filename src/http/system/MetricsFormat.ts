@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus' text format, and in OpenMetrics, which also has exemplars. Prometheus asks for OpenMetrics by its
- * `Accept` header; `promtool` and most people read the text.
+ * Metrics in Prometheus' text format, and in OpenMetrics, which also has exemplars. Prometheus requests OpenMetrics by the
+ * header `accept`.
  */
 import type * as MetricLabel from "effect/MetricLabel"
 import type * as MetricPair from "effect/MetricPair"
@@ -14,7 +14,7 @@ export const contentTypes: Readonly<Record<Format, string>> = {
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
 }
 
-/** OpenMetrics where the caller names it, whatever else it takes. */
+/** OpenMetrics if the client accepts it, whatever its preference. */
 export const formatFor = (accept: string | undefined): Format =>
   accept?.toLowerCase().includes("application/openmetrics-text") === true ? "openmetrics" : "text"
 
@@ -88,7 +88,7 @@ export const exposition = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>, 
     const name = nameOf(pair.metricKey.name)
     if (isFiberMetric(name)) continue
     const [type, samples] = render(name, pair, format)
-    // In OpenMetrics the ending of a counter is of its samples alone.
+    // In OpenMetrics, only the samples of a counter have the suffix.
     const familyName = format === "openmetrics" && type === "counter" ? name.replace(/_total$/u, "") : name
     const { description } = pair.metricKey
     const help = description._tag === "Some" ? [`# HELP ${familyName} ${escapedHelp(description.value)}`] : []

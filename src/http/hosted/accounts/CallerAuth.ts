@@ -19,7 +19,7 @@ import type { VisitorTokens } from "../../../usecases/chat/widget/VisitorTokens.
 import { CallerAuth } from "../../Auth.ts"
 import { authenticate, keyServices, keySecretOf } from "../../KeyAuth.ts"
 import * as Routes from "../../Routes.ts"
-import { sameOrigin } from "./SessionAuth.ts"
+import { requireSameOrigin } from "./SessionAuth.ts"
 import { sessionToken } from "./SessionCookie.ts"
 
 /** The middleware for the endpoints of `api` that declare it. `appUrl` is `{app_url}`. */
@@ -27,7 +27,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   appUrl: string
 ): Layer.Layer<CallerAuth, never, Accounts | KeyStore | RateLimits | TenantGate | VisitorTokens> => {
-  const check = sameOrigin(new URL(appUrl).origin)
+  const check = requireSameOrigin(new URL(appUrl).origin)
   return Layer.effect(
     CallerAuth,
     Effect.gen(function* () {

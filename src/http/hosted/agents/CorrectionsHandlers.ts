@@ -38,8 +38,8 @@ const group = (handlers: GroupHandlers<"corrections">) =>
       .handle("preview", ({ path, payload }) =>
         Effect.gen(function* () {
           const by = yield* actor
-          const found = yield* corrections.toReplay(by, path.id, payload.turns)
-          const change = Effect.zipLeft(corrections.preview(by, found, by.actor), recordReplays(found.runIds))
+          const replay = yield* corrections.toReplay(by, path.id, payload.turns)
+          const change = Effect.zipLeft(corrections.preview(by, replay, by.actor), recordReplays(replay.runIds))
           return { correction: yield* audited("correction.preview", () => change, idOf) }
         })
       )

@@ -44,7 +44,7 @@ const group = (handlers: GroupHandlers<"testCases">) =>
       )
       .handle("import", ({ path: { id }, payload }) =>
         audited("test_case.import", (user) => cases.importFile(user, id, payload), id).pipe(
-          Effect.map((made) => ({ imported: made.length }))
+          Effect.map((imported) => ({ imported: imported.length }))
         )
       )
       .handle("update", ({ path, payload }) =>

@@ -48,8 +48,8 @@ const remove = deletion("remove", "/tools/:id", ToolId).annotate(RequiredRole, "
 export const BegunConnection = Schema.Struct({ url: Schema.NullOr(Schema.String) })
 
 /**
- * Connects a tool with OAuth. The person of the session signs in at `url` and comes back. A tool with client credentials
- * is connected at once. 409 when the tool needs a person and the caller is a program.
+ * Connects a tool with OAuth. The user of the session signs in at `url` and is redirected back. A tool with client
+ * credentials is connected at once. 409 when the tool needs a person and the caller is a program.
  */
 const connect = HttpApiEndpoint.post("connect", "/tools/:id/connection")
   .setPath(toolPath)
@@ -60,7 +60,7 @@ const connect = HttpApiEndpoint.post("connect", "/tools/:id/connection")
 /** Removes the tool's tokens, and revokes them where the authorization server can. */
 const disconnect = deletion("disconnect", "/tools/:id/connection", ToolId).annotate(RequiredRole, "admin")
 
-/** Calls the tool as a turn would, without a model: its address is really asked. */
+/** Calls the tool as a turn would, without a model. The call is really sent. */
 const trial = HttpApiEndpoint.post("trial", "/tools/:id/trial")
   .setPath(toolPath)
   .setPayload(ToolTrialRequest)

@@ -69,8 +69,8 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
 
     return handlers
       .handle("widget", ({ urlParams: { agentId } }) => Effect.flatMap(scopeOf(agentId), widgets.publicView))
-      .handle("init", ({ payload: { agentId, ...given } }) =>
-        Effect.flatMap(accessOf(agentId), (caller) => beginSession(caller, given))
+      .handle("init", ({ payload: { agentId, ...params } }) =>
+        Effect.flatMap(accessOf(agentId), (caller) => beginSession(caller, params))
       )
       .handle("conversation", ({ urlParams: { agentId, sessionId } }) =>
         Effect.flatMap(accessOf(agentId), (caller) => chat.conversation(caller, sessionId))
@@ -103,9 +103,9 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
           Effect.map(chat.typing(access, sessionId), (told) => ({ told }))
         )
       )
-      .handle("voice", ({ payload: { agentId, ...given } }) =>
+      .handle("voice", ({ payload: { agentId, ...params } }) =>
         Effect.flatMap(accessOf(agentId), (caller) =>
-          Effect.map(beginSession(caller, given), (session) => ({ ...session, voice: null }))
+          Effect.map(beginSession(caller, params), (session) => ({ ...session, voice: null }))
         )
       )
   })

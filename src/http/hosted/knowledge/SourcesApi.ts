@@ -37,7 +37,7 @@ import { MaxBodyBytes, failure, success } from "../../Envelope.ts"
 import {
   ChangedSource,
   DeletedSource,
-  lenient,
+  ignoreUnknown,
   SourceCreation,
   SourceDetail,
   SourcePage,
@@ -55,8 +55,8 @@ const list = HttpApiEndpoint.get("list", "/sources")
       agentId: AgentId,
       limit: limitParam(100),
       cursor: cursorParam,
-      status: lenient(SourceStatus),
-      type: lenient(SourceType),
+      status: ignoreUnknown(SourceStatus),
+      type: ignoreUnknown(SourceType),
       /** Part of the name. */
       q: optional(trimmed(200)),
       /** The uploaded original: finds sources with the same content. */

@@ -63,7 +63,7 @@ export const SourceCreation = Schema.Struct({
 })
 
 /** A filter that ignores unknown values. */
-export const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
+export const ignoreUnknown = <A extends string, I>(known: Schema.Schema<A, I>) => {
   const isKnown = Schema.is(known)
   return Schema.optionalWith(
     Schema.transform(
@@ -71,7 +71,7 @@ export const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
       Schema.UndefinedOr(Schema.typeSchema(known)),
       {
         strict: true,
-        decode: (given) => (isKnown(given) ? given : undefined),
+        decode: (value) => (isKnown(value) ? value : undefined),
         encode: (value) => value ?? ""
       }
     ),
@@ -102,8 +102,8 @@ export const SourcesApi = HttpApiGroup.make("sources")
         Schema.Struct({
           limit: limitParam(100),
           cursor: cursorParam,
-          status: lenient(SourceStatus),
-          type: lenient(SourceType)
+          status: ignoreUnknown(SourceStatus),
+          type: ignoreUnknown(SourceType)
         })
       )
       .addSuccess(success(SourcePage))
