@@ -1,7 +1,7 @@
 import { IncomingMessage } from "node:http"
 import { realtimePath } from "../realtime/RealtimePath.ts"
 
-const requestsUpgrade = Symbol("asksForUpgrade")
+const requestsUpgrade = Symbol("requestsUpgrade")
 
 /**
  * Node's request, except that only the handshake of a realtime socket is an upgrade. Node hands over the connection of an
