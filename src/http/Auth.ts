@@ -1,7 +1,7 @@
 /**
  * Access rules, declared on the endpoints themselves. A group has one of the middlewares, and each of its endpoints an
- * annotation with its requirements. An endpoint without a middleware has {@link OpenReason}. The server does not start when
- * an endpoint declares nothing. The middlewares are implemented elsewhere.
+ * annotation with its requirements. An endpoint without a middleware has {@link OpenReason}. The server does not start
+ * when an endpoint declares nothing. The middlewares are implemented elsewhere.
  */
 import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"

@@ -20,6 +20,7 @@ import {
 } from "../domain/Errors.ts"
 import { RequestId } from "./server/RequestId.ts"
 import { MiB } from "../domain/Bytes.ts"
+import { optional } from "../domain/Optional.ts"
 
 /** Maximum bytes of an endpoint's body; {@link maxJsonBytes} without the annotation. Larger bodies are 413. */
 export class MaxBodyBytes extends Context.Tag("http/MaxBodyBytes")<MaxBodyBytes, number>() {}
@@ -104,9 +105,7 @@ const failureAst = (errorClass: ErrorClass): AST.AST => {
     error: Schema.Struct({
       code: Schema.Literal(code),
       message: Schema.String,
-      details: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.Unknown }), {
-        exact: true
-      })
+      details: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
     }),
     meta: Meta
   })
@@ -136,6 +135,15 @@ export const failure = <const C extends readonly [ErrorClass, ...ReadonlyArray<E
       return Schema.make<InstanceType<C[number]>, unknown>(ast)
     })
   )
+
+/** A text outside the envelope. */
+export const textBody = (contentType: string) =>
+  Schema.String.pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType }))
+
+/** Bytes outside the envelope. */
+export const bytesBody = Schema.Uint8ArrayFromSelf.pipe(
+  HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
+)
 
 /** An endpoint that deletes what the `:id` of its route names. */
 export const deletion = <const Name extends string, Id>(

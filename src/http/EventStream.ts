@@ -1,6 +1,6 @@
 /**
- * The bytes of a turn's stream, in the format of a {@link FrameWriter}. Waiting parts are sent in one write, and an idle
- * stream sends keep-alives.
+ * The bytes of a turn's stream, in the format of a {@link FrameWriter}. Waiting parts are sent in one write, and an
+ * idle stream sends keep-alives.
  */
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"

@@ -53,7 +53,9 @@ export const mapValues = (node: unknown, each: (value: unknown, name: string) =>
     ? Object.fromEntries(Object.entries(node).map(([name, value]) => [name, each(value, name)]))
     : {}
 
-/** `paths` with references instead of schemas, and the referenced schemas. `clean` removes parts that are never sent. */
+/**
+ * `paths` with references instead of schemas, and the referenced schemas. `clean` removes parts that are never sent.
+ */
 export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node: unknown) => unknown) => {
   const names = new Map(
     Object.entries(shared).map(([name, schema]) => [

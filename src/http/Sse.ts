@@ -15,7 +15,9 @@ import * as Resume from "./Resume.ts"
 const done = "data: [DONE]\n\n"
 /** Sent before any part, because proxies forward the first byte at once. */
 const opening = ': stream-open\n\ndata: {"type":"start"}\n\n'
-/** Comments keep proxies from closing a stream. Clients do not see them: to detect a stalled stream, they need a part. */
+/**
+ * Comments keep proxies from closing a stream. Clients do not see them: to detect a stalled stream, they need a part.
+ */
 const heartbeat = `${keepAliveComment}data: {"type":"data-heartbeat","data":{},"transient":true}\n\n`
 
 const frame = (chunk: Readonly<Record<string, unknown>>) => `data: ${JSON.stringify(chunk)}\n\n`

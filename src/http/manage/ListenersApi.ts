@@ -4,6 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { EventType, ReceivedEvent, Payload, StartListener, WebhookId } from "../../domain/events/Webhook.ts"
+import { optional } from "../../domain/Optional.ts"
 import { ManageAuth, RequiredTokenScope, RequiredRole } from "../Auth.ts"
 import { deletion, failure, success } from "../Envelope.ts"
 
@@ -18,8 +19,8 @@ const EventPosition = Schema.String.pipe(
 
 /** The last event that the caller received, and how long it waits for the next. */
 const NextEvents = Schema.Struct({
-  received: Schema.optionalWith(Schema.NullOr(EventPosition), { exact: true }),
-  waitSeconds: Schema.optionalWith(Schema.Int.pipe(Schema.between(0, maxWaitSeconds)), { exact: true })
+  received: optional(Schema.NullOr(EventPosition)),
+  waitSeconds: optional(Schema.Int.pipe(Schema.between(0, maxWaitSeconds)))
 })
 
 const start = HttpApiEndpoint.post("start", "/listeners")

@@ -12,6 +12,7 @@ import { Chunk, RetrieveRequest } from "../../domain/knowledge/Chunk.ts"
 import { type CodedError, Forbidden, TurnFailed, internalError } from "../../domain/Errors.ts"
 import { ConversationId, RunId } from "../../domain/Ids.ts"
 import { trimmed } from "../../domain/Text.ts"
+import { optional } from "../../domain/Optional.ts"
 import { ChatTurn } from "../../usecases/chat/ChatTurn.ts"
 import { Retrieve } from "../../usecases/knowledge/Retrieve.ts"
 import { isCoded } from "../Envelope.ts"
@@ -25,10 +26,7 @@ export type Progress = (message: string) => Effect.Effect<void>
 
 const ChatArguments = Schema.Struct({
   message: trimmed(32_000, "The question, in full sentences."),
-  conversationId: Schema.optionalWith(
-    ConversationId.annotations({ description: "Continues the conversation of an earlier answer." }),
-    { exact: true }
-  )
+  conversationId: optional(ConversationId.annotations({ description: "Continues the conversation of an earlier answer." }))
 })
 
 const inputs: Record<Name, Schema.Schema.AnyNoContext> = { chat: ChatArguments, retrieve: RetrieveRequest }
@@ -37,7 +35,7 @@ const ChatAnswer = Schema.Struct({
   reply: ChatTurnResult.fields.reply,
   citations: ChatTurnResult.fields.citations,
   conversationId: ChatTurnResult.fields.conversationId,
-  runId: Schema.optionalWith(RunId, { exact: true })
+  runId: optional(RunId)
 })
 
 const outputs: Record<Name, Schema.Schema.AnyNoContext> = {

@@ -6,6 +6,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../d
 import { QueueJobId } from "../../domain/Ids.ts"
 import { JobState, JobSummary, QueueCounts } from "../../domain/knowledge/Job.ts"
 import { cursorParam, limitParam, nextCursor } from "../../domain/Page.ts"
+import { optional } from "../../domain/Optional.ts"
 import { OperatorAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
@@ -18,7 +19,7 @@ const jobs = HttpApiEndpoint.get("jobs", "/api/operator/queues/:name/jobs")
   .setPath(Schema.Struct({ name: Schema.String }))
   .setUrlParams(
     Schema.Struct({
-      state: Schema.optionalWith(JobState, { exact: true }),
+      state: optional(JobState),
       limit: limitParam(100),
       cursor: cursorParam
     })

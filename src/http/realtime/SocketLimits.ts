@@ -1,6 +1,6 @@
 /**
- * Limits the realtime sockets of a process. Tenants share them fairly, and so do the visitors of a tenant. At the limit,
- * the oldest sockets of a tenant or address above its share are closed for new ones.
+ * Limits the realtime sockets of a process. Tenants share them fairly, and so do the visitors of a tenant. At the
+ * limit, the oldest sockets of a tenant or address above its share are closed for new ones.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -30,7 +30,9 @@ export const makeSocketLimits = (sockets: number, perConversation: number) => {
     permits: 2 * sockets,
     maxPermitsPerOwner: perConversation
   })
-  /** Acquires a slot until the scope closes. The returned effect completes when the slot is needed for another socket. */
+  /**
+   * Acquires a slot until the scope closes. The returned effect completes when the slot is needed for another socket.
+   */
   return ({
     conversationId,
     network,

@@ -84,8 +84,8 @@ export interface RouteBodyRules {
 }
 
 /**
- * `request` with the client's address, and with its body limited by its route. The body is read once and cached. Forms are
- * read by `http/server/Upload` from the original request.
+ * `request` with the client's address, and with its body limited by its route. The body is read once and cached. Forms
+ * are read by `http/server/Upload` from the original request.
  */
 export const withBodyLimit = (
   request: Request,

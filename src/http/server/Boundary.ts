@@ -164,7 +164,7 @@ export interface RequestInfo {
   readonly overHttps: boolean
 }
 
-/** Adds the request's id to its log lines and response, and its span, metric, log line and headers. Failures become responses. */
+/** Adds log annotations, span, metric, access log line and headers to a request. Failures become responses. */
 export const withRequestContext =
   ({ clientAddress, headers, method, overHttps, path, pattern, recover, requestId, startedAtMillis }: RequestInfo) =>
   <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>

@@ -6,10 +6,10 @@
  * thousand. A request that would wait too long is refused at once. The measure is lateness and the number of unanswered
  * requests, not open streams: a stream that waits for a model uses no CPU.
  *
- * Most of a request's cost follows after it has begun, so lateness would show only after a whole burst has begun. A burst
- * therefore begins in batches, and while the thread is fully busy, four requests begin for each five that are answered.
- * The first request of an owner does not wait for the requests of other owners, as long as few owners have any in
- * progress.
+ * Most of a request's cost follows after it has begun, so lateness would show only after a whole burst has begun. A
+ * burst therefore begins in batches, and while the thread is fully busy, four requests begin for each five that are
+ * answered. The first request of an owner does not wait for the requests of other owners, as long as few owners have
+ * any in progress.
  */
 import { FairQueue, type Waiter } from "../../concurrency/FairQueue.ts"
 
@@ -38,8 +38,8 @@ const maxThreadDelayMillis = 100
 /** Duration of the database probe, in milliseconds, above which new requests wait. */
 const maxDatabaseDelayMillis = 250
 /**
- * Requests up to this number always begin, even when the process is late for other reasons. So does the first request of
- * an owner, while fewer owners than this have a request in progress.
+ * Requests up to this number always begin, even when the process is late for other reasons. So does the first request
+ * of an owner, while fewer owners than this have a request in progress.
  */
 const minInProgress = 16
 /** Longest time, in milliseconds, that waiting requests are begun without yielding. */
@@ -49,8 +49,8 @@ const batchSize = 128
 /** Longest time, in milliseconds, that requests wait for a burst of connections to be accepted. */
 const maxGatherMillis = 250
 /**
- * The thread is fully busy above this share of its time, averaged over `averageMillis`. Then fewer requests begin than are
- * answered.
+ * The thread is fully busy above this share of its time, averaged over `averageMillis`. Then fewer requests begin than
+ * are answered.
  */
 const busyThread = { minShare: 0.9, averageMillis: 50, begunPerAnswered: 0.8 }
 /** At least one waiting request begins in this time, in milliseconds, even when none was answered. */
@@ -202,8 +202,8 @@ export class LoadShedder {
 
   /**
    * Allows one start for each answered request, and more while the thread has time and the database answers in time.
-   * While the thread is fully busy, it allows fewer starts than were answered: more requests in progress only delay each
-   * other.
+   * While the thread is fully busy, it allows fewer starts than were answered: more requests in progress only delay
+   * each other.
    */
   #addAllowedStarts(answered: number): void {
     const idle = 1 - this.#busyShare / busyThread.minShare

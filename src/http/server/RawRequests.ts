@@ -1,8 +1,8 @@
 /**
  * Routes that a Node server answers without the framework, for webhooks. These arrive in bursts, and the framework's
- * request, router and codecs took a third of their CPU time (0.33 of 0.86 ms). Without a Node server, or if an address is
- * written unusually, the router handles the same route. Id, log, span, metric, headers and envelope are those of every
- * other request.
+ * request, router and codecs took a third of their CPU time (0.33 of 0.86 ms). Without a Node server, or if an address
+ * is written unusually, the router handles the same route. Id, log, span, metric, headers and envelope are those of
+ * every other request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as PlatformHeaders from "@effect/platform/Headers"

@@ -1,8 +1,8 @@
 /**
  * Repeats refusals. After a 503 with `retry-after`, requests from the same network with the same credential, method and
  * address get the same response for a second, the shortest time that `retry-after` can state. A client that retries at
- * once then costs a look-up instead of routing, authentication and decoding: 0.1 instead of 0.8 to 1.5 ms of the thread.
- * The response is sent half a second later, so that such a client does not retry hundreds of times a second.
+ * once then costs a look-up instead of routing, authentication and decoding: 0.1 instead of 0.8 to 1.5 ms of the
+ * thread. The response is sent half a second later, so that such a client does not retry hundreds of times a second.
  *
  * Requests without a credential are excluded, because other clients of their network may still be served. So are
  * webhooks, whose senders share addresses and send no credential.
@@ -117,8 +117,8 @@ export class RepeatedRefusals {
   }
 
   /**
-   * Refuses `request` of `owner` and returns true if it repeats a refused one. {@link sendDue} sends the response. `open`
-   * returns undefined if the request has been answered by then, or its client has disconnected.
+   * Refuses `request` of `owner` and returns true if it repeats a refused one. {@link sendDue} sends the response.
+   * `open` returns undefined if the request has been answered by then, or its client has disconnected.
    */
   repeat(owner: string, request: IncomingMessage, open: () => ServerResponse | undefined): boolean {
     const key = keyOf(owner, request)

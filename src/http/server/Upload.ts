@@ -78,8 +78,8 @@ const textOf = (field: string, content: UploadedFile["content"], maxBytes: numbe
   )
 
 /**
- * The form's fields, the last value of each, and the results of `onFile` for its files, in order. By default at most ten
- * attachments. The request's body must not have been read. The scope ends the reading and releases what `onFile`
+ * The form's fields, the last value of each, and the results of `onFile` for its files, in order. By default at most
+ * ten attachments. The request's body must not have been read. The scope ends the reading and releases what `onFile`
  * acquired.
  */
 export const read = <A, E, R>(

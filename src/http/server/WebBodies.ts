@@ -98,7 +98,9 @@ class Body {
   }
 }
 
-/** The response to a request that has been aborted. The producer of `body` starts with the first read and is cancelled. */
+/**
+ * The response to a request that has been aborted. The producer of `body` starts with the first read and is cancelled.
+ */
 const discardedResponse = (body: ReadableStream<Uint8Array>) => {
   const source = body.getReader()
   const end = () => source.cancel()

@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus' text format, and in OpenMetrics, which also has exemplars. Prometheus requests OpenMetrics by the
- * header `accept`.
+ * Metrics in Prometheus' text format, and in OpenMetrics, which also has exemplars. Prometheus requests OpenMetrics by
+ * the header `accept`.
  */
 import type * as MetricLabel from "effect/MetricLabel"
 import type * as MetricPair from "effect/MetricPair"

@@ -4,6 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
+import { optional } from "../../domain/Optional.ts"
 import { OpenReason } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
@@ -20,15 +21,10 @@ export const SystemApi = HttpApiGroup.make("system")
           Schema.Struct({
             status: Schema.Literal("ready"),
             checks: Schema.Array(Schema.Struct({ name: Schema.String, ok: Schema.Boolean })),
-            queue: Schema.optionalWith(Schema.Struct({ oldestWaitingSeconds: Schema.NullOr(Schema.Int) }), {
-              exact: true
-            }),
-            queues: Schema.optionalWith(
-              Schema.Array(
+            queue: optional(Schema.Struct({ oldestWaitingSeconds: Schema.NullOr(Schema.Int) })),
+            queues: optional(Schema.Array(
                 Schema.Struct({ name: Schema.String, oldestWaitingSeconds: Schema.NullOr(Schema.Int) })
-              ),
-              { exact: true }
-            )
+              ))
           })
         )
       )

@@ -17,14 +17,14 @@ import {
   Unauthorized,
   ValidationError
 } from "../../domain/Errors.ts"
+import { optional } from "../../domain/Optional.ts"
 import { OpenReason } from "../Auth.ts"
 import { MaxBodyBytes, failure, success, maxWebhookBytes } from "../Envelope.ts"
 
-const optional = Schema.optionalWith(Schema.String, { exact: true })
 const Subscription = Schema.Struct({
-  "hub.mode": optional,
-  "hub.verify_token": optional,
-  "hub.challenge": optional
+  "hub.mode": optional(Schema.String),
+  "hub.verify_token": optional(Schema.String),
+  "hub.challenge": optional(Schema.String)
 })
 export type Subscription = typeof Subscription.Type
 

@@ -84,7 +84,10 @@ const Pages = Schema.parseJson(
 )
 const decodePages = Schema.decodeUnknown(Pages)
 
-/** The header `link` of the page at `url`: the browser requests files and data at once, not after the code that names them. */
+/**
+ * The header `link` of the page at `url`: the browser requests files and data at once, not after the code that names
+ * them.
+ */
 const linksOf = (pages: typeof Pages.Type, url: string): string => {
   const path = /^\/app(\/[^?]*)/.exec(url)?.[1] ?? "/"
   const page = pages.find(({ pattern }) => new RegExp(pattern, "u").test(path))

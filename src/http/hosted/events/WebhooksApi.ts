@@ -15,6 +15,7 @@ import {
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
 
@@ -66,7 +67,7 @@ const endpoints = <const Path extends string>(base: Path) => {
     deliveries: HttpApiEndpoint.get("deliveries", `/${base}/:id/deliveries`)
       .setPath(path)
       .setUrlParams(
-        Schema.Struct({ ...pageParams, status: Schema.optionalWith(DeliveryStatus, { exact: true }) })
+        Schema.Struct({ ...pageParams, status: optional(DeliveryStatus) })
       )
       .addSuccess(success(DeliveryPage))
       .addError(failure(ValidationError, NotFound)),

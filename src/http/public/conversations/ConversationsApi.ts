@@ -7,6 +7,7 @@ import { Conversation, Message } from "../../../domain/conversations/Conversatio
 import { NotFound, PaginationNotReady, ValidationError } from "../../../domain/Errors.ts"
 import { ConversationId, EndUserId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, UpdatedAt } from "../../Envelope.ts"
 
@@ -50,7 +51,7 @@ export const ConversationsApi = HttpApiGroup.make("conversations")
         Schema.Struct({
           limit: limitParam(100),
           cursor: cursorParam,
-          endUserId: Schema.optionalWith(EndUserId, { exact: true })
+          endUserId: optional(EndUserId)
         })
       )
       .addSuccess(success(ConversationPage))

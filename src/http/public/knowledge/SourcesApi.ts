@@ -33,6 +33,7 @@ import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { MaxBodyBytes, failure, success, UpdatedAt } from "../../Envelope.ts"
 import { MiB } from "../../../domain/Bytes.ts"
+import { optional } from "../../../domain/Optional.ts"
 
 const { id, agentId, type, name, labels, status, config, lastSyncedAt, lastError } = Source.fields
 
@@ -65,8 +66,7 @@ export const SourceCreation = Schema.Struct({
 /** A filter that ignores unknown values. */
 export const ignoreUnknown = <A extends string, I>(known: Schema.Schema<A, I>) => {
   const isKnown = Schema.is(known)
-  return Schema.optionalWith(
-    Schema.transform(
+  return optional(Schema.transform(
       Schema.Union(Schema.String, Schema.Array(Schema.String)),
       Schema.UndefinedOr(Schema.typeSchema(known)),
       {
@@ -74,9 +74,7 @@ export const ignoreUnknown = <A extends string, I>(known: Schema.Schema<A, I>) =
         decode: (value) => (isKnown(value) ? value : undefined),
         encode: (value) => value ?? ""
       }
-    ),
-    { exact: true }
-  )
+    ))
 }
 
 /** Maximum bytes of an uploaded document. The form may have one MiB more. */
@@ -124,8 +122,8 @@ export const SourcesApi = HttpApiGroup.make("sources")
         HttpApiSchema.Multipart(
           Schema.Struct({
             file: Multipart.SingleFileSchema,
-            name: Schema.optionalWith(SourceName, { exact: true }),
-            labels: Schema.optionalWith(Schema.parseJson(SourceLabels), { exact: true })
+            name: optional(SourceName),
+            labels: optional(Schema.parseJson(SourceLabels))
           })
         )
       )
