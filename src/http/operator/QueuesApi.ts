@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { QueueJobId } from "../../domain/Ids.ts"
 import { JobState, JobSummary, QueueCounts } from "../../domain/knowledge/Job.ts"
-import { cursorParam, limitParam, nextCursor } from "../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../domain/Page.ts"
 import { optional } from "../../domain/Optional.ts"
 import { OperatorAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
@@ -20,8 +20,7 @@ const jobs = HttpApiEndpoint.get("jobs", "/api/operator/queues/:name/jobs")
   .setUrlParams(
     Schema.Struct({
       state: optional(JobState),
-      limit: limitParam(100),
-      cursor: cursorParam
+      ...pageParams.fields
     })
   )
   .addSuccess(success(Schema.Struct({ jobs: Schema.Array(JobSummary), nextCursor })))

@@ -11,7 +11,7 @@ import {
   ValidationError
 } from "../../../domain/Errors.ts"
 import { UserId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { ChoosePassword, CreateUser, Invitation, Member, PatchUser } from "../../../domain/accounts/Team.ts"
 import { managed, OpenReason, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
@@ -25,7 +25,7 @@ export const InvitedMember = Schema.Struct({ user: Member, invitation: Schema.Nu
 export const MemberPage = Schema.Struct({ users: Schema.Array(Member), nextCursor })
 
 const list = HttpApiEndpoint.get("list", "/users")
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(MemberPage))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")

@@ -11,7 +11,7 @@ import {
 } from "../../../domain/agents/TestCase.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success, textBody } from "../../Envelope.ts"
 
@@ -25,7 +25,7 @@ const casePath = Schema.Struct({ id: TestCaseId })
 /** Oldest first. */
 const list = HttpApiEndpoint.get("list", "/agents/:id/cases")
   .setPath(agentPath)
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(TestCasePage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")

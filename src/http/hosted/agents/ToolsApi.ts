@@ -5,7 +5,7 @@ import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool.ts"
 import { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
@@ -21,7 +21,7 @@ const toolPath = Schema.Struct({ id: ToolId })
 /** Oldest first. Roles below admin do not get the values of fixed headers, query parameters and bodies. */
 const list = HttpApiEndpoint.get("list", "/agents/:id/tools")
   .setPath(agentPath)
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(ToolPage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")

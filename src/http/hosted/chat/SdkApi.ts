@@ -3,7 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ValidationError } from "../../../domain/Errors.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import {
   ConversationView,
   Feedback,
@@ -48,7 +48,7 @@ const conversation = HttpApiEndpoint.get("conversation", "/api/sdk/conversation"
 
 export const WidgetMessagePage = Schema.Struct({
   messages: Schema.Array(WidgetMessage),
-  nextCursor: Schema.NullOr(Schema.String),
+  nextCursor,
   hasMore: Schema.Boolean
 })
 

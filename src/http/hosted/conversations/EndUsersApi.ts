@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { EndUser } from "../../../domain/conversations/EndUser.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { EndUserId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { Text } from "../../../domain/Text.ts"
 import { optional } from "../../../domain/Optional.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
@@ -21,8 +21,7 @@ export const EndUserPage = Schema.Struct({ endUsers: Schema.Array(EndUser), next
 const list = HttpApiEndpoint.get("list", "/end-users")
   .setUrlParams(
     Schema.Struct({
-      limit: limitParam(100),
-      cursor: cursorParam,
+      ...pageParams.fields,
       externalId: optional(Text.pipe(Schema.maxLength(200)))
     })
   )

@@ -8,7 +8,7 @@ import { Entry, InboxFilter, InboxStanding } from "../../../domain/conversations
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, MessageId, RunId } from "../../../domain/Ids.ts"
 import { ConversationPreview, InboxMessage, LastRun } from "../../../domain/conversations/InboxView.ts"
-import { cursorParam, limitParam, WholeNumber, nextCursor } from "../../../domain/Page.ts"
+import { limitParam, nextCursor, pageParams, WholeNumber } from "../../../domain/Page.ts"
 import { ArtifactRef } from "../../../domain/knowledge/Source.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { bytesBody, failure, success } from "../../Envelope.ts"
@@ -27,8 +27,7 @@ export const InboxPage = Schema.Struct({ conversations: Schema.Array(InboxConver
 const list = HttpApiEndpoint.get("list", "/api/inbox")
   .setUrlParams(
     Schema.Struct({
-      limit: limitParam(100),
-      cursor: cursorParam,
+      ...pageParams.fields,
       ...InboxFilter.fields
     })
   )

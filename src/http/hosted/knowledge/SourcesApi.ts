@@ -19,7 +19,7 @@ import {
 } from "../../../domain/Errors.ts"
 import { AgentId, IngestionJobId, SourceId } from "../../../domain/Ids.ts"
 import { optional } from "../../../domain/Optional.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { pageParams } from "../../../domain/Page.ts"
 import {
   ArtifactRef,
   CreateSource,
@@ -53,8 +53,7 @@ const list = HttpApiEndpoint.get("list", "/sources")
   .setUrlParams(
     Schema.Struct({
       agentId: AgentId,
-      limit: limitParam(100),
-      cursor: cursorParam,
+      ...pageParams.fields,
       status: ignoreUnknown(SourceStatus),
       type: ignoreUnknown(SourceType),
       /** Part of the name. */

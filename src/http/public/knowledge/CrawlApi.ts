@@ -12,7 +12,7 @@ import {
 } from "../../../domain/knowledge/Crawl.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { SourceId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { optional } from "../../../domain/Optional.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, UpdatedAt } from "../../Envelope.ts"
@@ -26,7 +26,7 @@ export const reportParams = Schema.Struct({
 export const CrawlReport = Schema.Struct({
   job: Schema.NullOr(ReportedJob),
   entries: Schema.Array(CrawlEntry),
-  nextCursor: Schema.NullOr(Schema.String)
+  nextCursor
 })
 
 export const CrawlApi = HttpApiGroup.make("crawl")

@@ -17,7 +17,7 @@ import {
 } from "../../../domain/Errors.ts"
 import { IdempotencyHeader } from "../../../domain/IdempotencyKey.ts"
 import { IngestionJobId, SourceId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import {
   CreateSource,
   EmbeddingState,
@@ -98,8 +98,7 @@ export const SourcesApi = HttpApiGroup.make("sources")
     HttpApiEndpoint.get("list", "/v1/sources")
       .setUrlParams(
         Schema.Struct({
-          limit: limitParam(100),
-          cursor: cursorParam,
+          ...pageParams.fields,
           status: ignoreUnknown(SourceStatus),
           type: ignoreUnknown(SourceType)
         })
