@@ -7,7 +7,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Api } from "../http/Api.ts"
-import * as Docs from "../http/Docs.ts"
+import * as DescriptionRoutes from "../http/DescriptionRoutes.ts"
 import * as Assets from "../http/hosted/chat/Assets.ts"
 import { AgentsHandlers, ManagedAgentsHandlers } from "../http/hosted/agents/AgentsHandlers.ts"
 import {
@@ -16,7 +16,7 @@ import {
 } from "../http/hosted/agents/AgentVersionsHandlers.ts"
 import { AuditHandlers } from "../http/hosted/accounts/AuditHandlers.ts"
 import * as CallerAuth from "../http/hosted/accounts/CallerAuth.ts"
-import { HostedChatHandlers, ShimsHandlers } from "../http/hosted/chat/ChatHandlers.ts"
+import { HostedChatHandlers, RemovedRoutesHandlers } from "../http/hosted/chat/ChatHandlers.ts"
 import { ChannelsHandlers, ManagedChannelsHandlers } from "../http/hosted/channels/ChannelsHandlers.ts"
 import { EmailLogsHandlers } from "../http/hosted/accounts/EmailLogsHandlers.ts"
 import { EndUsersHandlers, ManagedEndUsersHandlers } from "../http/hosted/conversations/EndUsersHandlers.ts"
@@ -119,7 +119,7 @@ const hosted = Layer.mergeAll(
   AuditHandlers,
   ChannelsHandlers,
   HostedChatHandlers,
-  ShimsHandlers,
+  RemovedRoutesHandlers,
   ReplaysHandlers,
   SdkHandlers,
   EmailLogsHandlers,
@@ -259,7 +259,7 @@ export const publicAccess = ({ apiUrl, appUrl, trustedProxies }: Settings) =>
   Layer.mergeAll(
     Layer.succeed(Headers.OverHttps, new URL(appUrl).protocol === "https:"),
     Layer.succeed(TrustedProxies, trustedProxies),
-    Layer.succeed(Docs.ApiAddress, apiUrl.replace(/\/v1\/?$/u, ""))
+    Layer.succeed(DescriptionRoutes.ApiAddress, apiUrl.replace(/\/v1\/?$/u, ""))
   )
 
 /** Settings of the listener's overload control. */

@@ -64,7 +64,7 @@ export interface WaitOptions extends CallOptions {
   readonly every?: number | undefined
 }
 
-const pause = (milliseconds: number, signal: AbortSignal | undefined) =>
+const sleep = (milliseconds: number, signal: AbortSignal | undefined) =>
   new Promise<void>((resolve, reject) => {
     const stop = () => {
       clearTimeout(timer)
@@ -80,8 +80,8 @@ const pause = (milliseconds: number, signal: AbortSignal | undefined) =>
 const formOf = ({ file, fileName, name }: Upload) => {
   const form = new FormData()
   if (name !== undefined) form.set("name", name)
-  const own = typeof File === "function" && file instanceof File ? file.name : "document"
-  form.set("file", file instanceof Blob ? file : new Blob([file]), fileName ?? own)
+  const ownName = typeof File === "function" && file instanceof File ? file.name : "document"
+  form.set("file", file instanceof Blob ? file : new Blob([file]), fileName ?? ownName)
   return form
 }
 
@@ -94,26 +94,26 @@ const sourcesOf = ({ call }: Transport) => {
    * `FAILED`, and with `SOURCE_NOT_SYNCED` when it has no job.
    */
   const awaitReady = async (id: string, options: WaitOptions = {}): Promise<SourceView> => {
-    let told = -1
+    let reported = -1
     for (;;) {
       const source = await get(id, options)
-      const { progress: reached = 0, status = "SUCCEEDED" } = source.latestJob ?? {}
+      const { progress: jobProgress = 0, status = "SUCCEEDED" } = source.latestJob ?? {}
       // The source keeps the status of its last job until the next one begins.
-      const isMoving = status === "QUEUED" || status === "RUNNING"
-      const ready = source.status === "READY" && !isMoving
-      const progress = ready ? 100 : reached
-      if (progress !== told) options.onProgress?.((told = progress))
+      const isIngesting = status === "QUEUED" || status === "RUNNING"
+      const ready = source.status === "READY" && !isIngesting
+      const progress = ready ? 100 : jobProgress
+      if (progress !== reported) options.onProgress?.((reported = progress))
       if (ready) return source
-      if (source.status === "FAILED" && !isMoving) {
+      if (source.status === "FAILED" && !isIngesting) {
         throw new SpokeError({ code: "SOURCE_FAILED", message: source.error ?? "The source has failed." })
       }
-      if (source.status === "PENDING" && !isMoving) {
+      if (source.status === "PENDING" && !isIngesting) {
         throw new SpokeError({
           code: "SOURCE_NOT_SYNCED",
           message: "The source has no job that reads it. Call sources.sync first."
         })
       }
-      await pause(options.every ?? 250, options.signal)
+      await sleep(options.every ?? 250, options.signal)
     }
   }
 

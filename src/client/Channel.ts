@@ -63,7 +63,7 @@ export type Channel = HostChannel
 const fieldName = /^[A-Za-z][A-Za-z0-9]{0,31}$/u
 const maxFields = 8
 
-const misnamed = (fields: Readonly<Record<string, unknown>>) =>
+const hasInvalidNames = (fields: Readonly<Record<string, unknown>>) =>
   Object.keys(fields).length > maxFields || Object.keys(fields).some((name) => !fieldName.test(name))
 
 /** Creates a channel from functions of the host. An agent's channels name it. Throws a `SpokeError`. */
@@ -74,7 +74,7 @@ export const channel = <
   options: ChannelOptions<S, K>
 ): Channel => {
   const { prove, receive, secrets, send, settings, verify, ...rest } = options
-  if (misnamed(settings ?? {}) || misnamed(secrets ?? {})) {
+  if (hasInvalidNames(settings ?? {}) || hasInvalidNames(secrets ?? {})) {
     throw new SpokeError({
       code: "INVALID_CONFIG",
       message:
@@ -82,7 +82,7 @@ export const channel = <
     })
   }
   // Stored accounts were validated against these.
-  const isFitting = (account: HostAccount): account is ChannelAccountOf<S, K> & HostAccount =>
+  const isComplete = (account: HostAccount): account is ChannelAccountOf<S, K> & HostAccount =>
     Object.entries(settings ?? {}).every(
       ([name, { optional }]) => optional === true || account.settings[name] !== undefined
     ) && Object.keys(secrets ?? {}).every((name) => account.secrets[name] !== undefined)
@@ -92,10 +92,10 @@ export const channel = <
     ...rest,
     ...(settings === undefined ? {} : { settings }),
     ...(secrets === undefined ? {} : { secrets }),
-    verify: (delivery, account) => isFitting(account) && verify(delivery, account),
-    receive: (body, account) => (isFitting(account) ? receive(body, account) : {}),
-    prove: (account, call) => (isFitting(account) ? prove(account, call) : Promise.reject(invalidSettings())),
+    verify: (delivery, account) => isComplete(account) && verify(delivery, account),
+    receive: (body, account) => (isComplete(account) ? receive(body, account) : {}),
+    prove: (account, call) => (isComplete(account) ? prove(account, call) : Promise.reject(invalidSettings())),
     send: (account, message, call) =>
-      isFitting(account) ? send(account, message, call) : Promise.reject(invalidSettings())
+      isComplete(account) ? send(account, message, call) : Promise.reject(invalidSettings())
   }
 }

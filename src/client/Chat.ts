@@ -1,7 +1,7 @@
 /** A turn with its complete reply, optionally as an object of the caller's schema. */
 import type { CompleteTurnRequest, CompleteTurnResult } from "../domain/chat/ChatTurn.ts"
 import { SpokeError } from "./Failure.ts"
-import { placed, type StandardInput, target } from "./StandardSchema.ts"
+import { issueText, type StandardInput, target } from "./StandardSchema.ts"
 import type { CallOptions } from "./Transport.ts"
 
 export type ChatRequest = typeof CompleteTurnRequest.Encoded
@@ -30,15 +30,15 @@ const isStandard = <A>(
 ): request is StructuredRequest<StandardInput<A>> =>
   request.responseSchema !== undefined && "~standard" in request.responseSchema
 
-const isText = (value: unknown): value is Readonly<Record<string, never>> =>
+const isObject = (value: unknown): value is Readonly<Record<string, never>> =>
   typeof value === "object" && value !== null
 
 /** Converts the schema to JSON Schema. */
-const written = <A>(schema: StandardInput<A>): Readonly<Record<string, never>> => {
+const toJsonSchema = <A>(schema: StandardInput<A>): Readonly<Record<string, never>> => {
   const { jsonSchema, vendor } = schema["~standard"]
   try {
     const plain: unknown = JSON.parse(JSON.stringify(jsonSchema?.input({ target })))
-    if (isText(plain)) return plain
+    if (isObject(plain)) return plain
   } catch {
     // The error is reported below.
   }
@@ -63,12 +63,12 @@ export const make = (
   ): Promise<StructuredResult<A> | ChatResult> {
     if (!isStandard(request)) return send(request, options)
     const { responseSchema, ...rest } = request
-    const result = await send({ ...rest, responseSchema: written(responseSchema) }, options)
+    const result = await send({ ...rest, responseSchema: toJsonSchema(responseSchema) }, options)
     const decoded = await responseSchema["~standard"].validate(result.object)
     if (decoded.issues === undefined) return { ...result, object: decoded.value }
     throw new SpokeError({
       code: "INVALID_RESPONSE",
-      message: `The reply's object does not fit the schema: ${decoded.issues.map(placed).join("; ")}`
+      message: `The reply's object does not fit the schema: ${decoded.issues.map(issueText).join("; ")}`
     })
   }
   return chat

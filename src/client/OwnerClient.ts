@@ -44,17 +44,17 @@ const channels = {
   remove: route("DELETE", "/api/channels/:id")
 }
 
-const one = async (answer: Promise<typeof OneAgent.Encoded>) => (await answer).agent
+const agentOf = async (answer: Promise<typeof OneAgent.Encoded>) => (await answer).agent
 
 const agentsOf = ({ call }: Transport) => ({
-  create: (agent: AgentInput, options?: CallOptions) => one(call(agents.create, { json: agent }, options)),
+  create: (agent: AgentInput, options?: CallOptions) => agentOf(call(agents.create, { json: agent }, options)),
   /** Newest first. */
   list: (query: PageOptions = {}, options?: CallOptions) =>
     call<typeof AgentPage.Encoded>(agents.list, { query: { ...query } }, options),
-  get: (id: string, options?: CallOptions) => one(call(agents.get, { path: { id } }, options)),
+  get: (id: string, options?: CallOptions) => agentOf(call(agents.get, { path: { id } }, options)),
   /** Omitted fields stay; `null` clears a field. */
   update: (id: string, changes: typeof PatchAgent.Encoded, options?: CallOptions) =>
-    one(call(agents.patch, { path: { id }, json: changes }, options)),
+    agentOf(call(agents.patch, { path: { id }, json: changes }, options)),
   /** Deletes the agent with everything that belongs to it. */
   delete: (id: string, options?: CallOptions) =>
     call<{ readonly id: string; readonly deleted: true }>(agents.remove, { path: { id } }, options)

@@ -40,8 +40,8 @@ const settingName = /^[A-Za-z][A-Za-z0-9_]{0,63}$/u
 export const reader = <const S extends Readonly<Record<string, ReaderSetting>>>(
   options: ReaderOptions<S>
 ): Reader => {
-  const misnamed = Object.keys(options.settings).find((name) => !settingName.test(name))
-  if (misnamed !== undefined) {
+  const invalidName = Object.keys(options.settings).find((name) => !settingName.test(name))
+  if (invalidName !== undefined) {
     throw new SpokeError({
       code: "INVALID_CONFIG",
       message: "The name of a reader's setting must be a letter, then up to 63 letters, digits or _."
@@ -49,14 +49,14 @@ export const reader = <const S extends Readonly<Record<string, ReaderSetting>>>(
   }
   const { description, read, settings, title } = options
   // Stored settings were validated against `settings`.
-  const isFitting = (given: Readonly<Record<string, unknown>>): given is ReaderSettings<S> =>
+  const isComplete = (given: Readonly<Record<string, unknown>>): given is ReaderSettings<S> =>
     Object.entries(settings).every(([name, { optional }]) => optional === true || given[name] !== undefined)
   return {
     title,
     description,
     settings,
     read: (context) =>
-      isFitting(context.settings)
+      isComplete(context.settings)
         ? read({ ...context, settings: context.settings })
         : Promise.reject(new SpokeError({ code: "INVALID_CONFIG", message: "The settings do not fit." }))
   }

@@ -22,9 +22,9 @@ export interface StandardInput<Output> {
 }
 
 /** An issue with its path, in words. */
-export const placed = ({ message, path = [] }: StandardIssue): string => {
-  const place = path.map((part) => String(typeof part === "object" ? part.key : part)).join(".")
-  return place === "" ? message : `${place}: ${message}`
+export const issueText = ({ message, path = [] }: StandardIssue): string => {
+  const fieldPath = path.map((part) => String(typeof part === "object" ? part.key : part)).join(".")
+  return fieldPath === "" ? message : `${fieldPath}: ${message}`
 }
 
 /** The version of JSON Schema to which schemas are converted. */

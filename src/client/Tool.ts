@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import type { HostTool, ToolCallContext } from "../domain/agents/HostTool.ts"
 import { JsonObject } from "../domain/Text.ts"
 import { SpokeError } from "./Failure.ts"
-import { placed, type StandardInput, target } from "./StandardSchema.ts"
+import { issueText, type StandardInput, target } from "./StandardSchema.ts"
 
 /** The used members of an Effect Schema. */
 export interface EffectInput<Output> {
@@ -35,46 +35,46 @@ export interface ToolOptions<A> {
 /** For `createSpoke({ tools })`; created by {@link tool}. */
 export type Tool = HostTool
 
-const refused = (message: string) => new SpokeError({ code: "INVALID_CONFIG", message })
+const invalidConfig = (message: string) => new SpokeError({ code: "INVALID_CONFIG", message })
 
-const notConvertible = (why: string) =>
-  refused(
-    `The input schema of a tool cannot be written as JSON Schema (${why}): pass its JSON Schema as jsonSchema.`
+const notConvertible = (reason: string) =>
+  invalidConfig(
+    `The input schema of a tool cannot be written as JSON Schema (${reason}): pass its JSON Schema as jsonSchema.`
   )
 
 /** The types exclude schemas that need services. */
-const isEffect = <A>(input: Input<A>): input is Input<A> & Schema.Schema<A, unknown> => Schema.isSchema(input)
+const isEffectSchema = <A>(input: Input<A>): input is Input<A> & Schema.Schema<A, unknown> => Schema.isSchema(input)
 
-const isStandard = <A>(input: Input<A>): input is StandardInput<A> => "~standard" in input
+const isStandardSchema = <A>(input: Input<A>): input is StandardInput<A> => "~standard" in input
 
 const isJsonObject = Schema.is(JsonObject)
 
-const attempt = <A>(convert: () => A, why: string): A => {
+const convertOrThrow = <A>(convert: () => A, reason: string): A => {
   try {
     return convert()
   } catch {
-    throw notConvertible(why)
+    throw notConvertible(reason)
   }
 }
 
-const standardOf = <A>(input: Input<A>): StandardInput<A> => {
-  if (isEffect(input)) return Schema.standardSchemaV1(input)
-  if (isStandard(input)) return input
-  throw refused("The input of a tool must be an Effect Schema or a Standard Schema.")
+const toStandardSchema = <A>(input: Input<A>): StandardInput<A> => {
+  if (isEffectSchema(input)) return Schema.standardSchemaV1(input)
+  if (isStandardSchema(input)) return input
+  throw invalidConfig("The input of a tool must be an Effect Schema or a Standard Schema.")
 }
 
-const converted = <A>(input: Input<A>): unknown => {
-  if (isEffect(input)) return attempt(() => JSONSchema.make(input), "a part of it has no JSON form")
-  const { jsonSchema, vendor } = standardOf(input)["~standard"]
+const toJsonSchema = <A>(input: Input<A>): unknown => {
+  if (isEffectSchema(input)) return convertOrThrow(() => JSONSchema.make(input), "a part of it has no JSON form")
+  const { jsonSchema, vendor } = toStandardSchema(input)["~standard"]
   if (jsonSchema === undefined) throw notConvertible(`${vendor} does not support it`)
-  return attempt(() => jsonSchema.input({ target }), `${vendor} has no JSON form for a part of it`)
+  return convertOrThrow(() => jsonSchema.input({ target }), `${vendor} has no JSON form for a part of it`)
 }
 
 /** The schema of `parameters`, which providers require to be of type `object`. */
-const parametersOf = (given: unknown): JsonObject => {
-  const plain: unknown = attempt(() => JSON.parse(JSON.stringify(given)), "it is no JSON")
+const parametersOf = (value: unknown): JsonObject => {
+  const plain: unknown = convertOrThrow(() => JSON.parse(JSON.stringify(value)), "it is no JSON")
   if (!isJsonObject(plain) || plain["type"] !== "object") {
-    throw refused('The input of a tool must be an object: its JSON Schema needs "type": "object".')
+    throw invalidConfig('The input of a tool must be an object: its JSON Schema needs "type": "object".')
   }
   const { $schema: _, ...parameters } = plain
   return parameters
@@ -85,29 +85,29 @@ const parametersOf = (given: unknown): JsonObject => {
  */
 export const tool = <A>({ description, execute, input, jsonSchema, timeout = 15 }: ToolOptions<A>): Tool => {
   if (typeof description !== "string" || description.length > 4_000) {
-    throw refused("The description of a tool must be a text of at most 4,000 characters.")
+    throw invalidConfig("The description of a tool must be a text of at most 4,000 characters.")
   }
   if (!Number.isFinite(timeout) || timeout < 1 || timeout > 30) {
-    throw refused("The timeout of a tool must be 1 to 30 seconds.")
+    throw invalidConfig("The timeout of a tool must be 1 to 30 seconds.")
   }
-  const parameters = parametersOf(jsonSchema ?? converted(input))
-  const standard = standardOf(input)["~standard"]
+  const parameters = parametersOf(jsonSchema ?? toJsonSchema(input))
+  const standard = toStandardSchema(input)["~standard"]
   return {
     description,
     parameters,
     timeoutMillis: timeout * 1_000,
-    call: async (given, context) => {
-      const decoded = await standard.validate(given)
+    call: async (value, context) => {
+      const decoded = await standard.validate(value)
       return decoded.issues === undefined
         ? { answer: await execute(decoded.value, context) }
-        : { invalid: decoded.issues.map(placed) }
+        : { invalid: decoded.issues.map(issueText) }
     }
   }
 }
 
 /** An Effect Schema in the form of Standard Schema, with its JSON Schema. */
 export const standard = <A>(schema: EffectInput<A> | StandardInput<A>): StandardInput<A> => {
-  if (!isEffect(schema)) return standardOf(schema)
+  if (!isEffectSchema(schema)) return toStandardSchema(schema)
   const { "~standard": described } = Schema.standardSchemaV1(schema)
   const input = () => ({ ...JSONSchema.make(schema) })
   return { "~standard": { ...described, jsonSchema: { input } } }

@@ -27,16 +27,16 @@ export type Send = (request: Request) => Promise<Response>
 
 export interface Transport {
   /** The `data` of the answer. */
-  readonly call: <A>(route: Route, given?: RequestParts, options?: CallOptions) => Promise<A>
+  readonly call: <A>(route: Route, parts?: RequestParts, options?: CallOptions) => Promise<A>
   /** Begins when it is iterated. Ending the iteration closes the connection. */
-  readonly stream: (route: Route, given?: RequestParts, options?: CallOptions) => AsyncIterable<StreamPart>
+  readonly stream: (route: Route, parts?: RequestParts, options?: CallOptions) => AsyncIterable<StreamPart>
 }
 
 /** Removes the `/v1` at the end of the public base address. */
 export const originOf = (baseUrl: string) => baseUrl.replace(/\/+$/u, "").replace(/\/v1$/u, "")
 
-/** Nothing and dots would make the address of another route, such as that of the list. */
-const filled = (path: string, values: Readonly<Record<string, string | undefined>> = {}) =>
+/** Fills the parameters of `path`. Refuses empty values and dots, which would make the address of another route. */
+const fillPath = (path: string, values: Readonly<Record<string, string | undefined>> = {}) =>
   path.replace(/:(\w+)/gu, (_, name: string) => {
     const value = values[name] ?? ""
     if (/^\.{0,2}$/u.test(value)) {
@@ -64,21 +64,21 @@ const isFailure = (body: unknown): body is FailureBody =>
   typeof body.meta === "object" &&
   body.meta !== null
 
-const unreadable = (status: number) =>
+const invalidResponse = (status: number) =>
   new SpokeError({ code: "INVALID_RESPONSE", message: "The answer is not one of Spoke's.", status })
 
 const unreachable = (message: string) => new SpokeError({ code: "UNREACHABLE", message })
 
 /** The error of an answer outside 2xx. */
-const refusal = async (response: Response) => {
+const errorOf = async (response: Response) => {
   const body: unknown = await response.json().catch(() => undefined)
-  if (!isFailure(body)) return unreadable(response.status)
+  if (!isFailure(body)) return invalidResponse(response.status)
   const { code, details, message } = body.error
   return new SpokeError({ code, message, details, status: response.status, requestId: body.meta.requestId })
 }
 
-/** Undefined for what is no JSON. */
-const parsed = <A>(text: string): A | undefined => {
+/** Undefined if `text` is not JSON. */
+const parseJson = <A>(text: string): A | undefined => {
   try {
     const value: A = JSON.parse(text)
     return value
@@ -88,7 +88,7 @@ const parsed = <A>(text: string): A | undefined => {
 }
 
 const eventStream = "text/event-stream"
-const ending = "[DONE]"
+const endMarker = "[DONE]"
 
 /** The payloads of Server-Sent Events as they arrive; none after `signal` is aborted. */
 async function* events(
@@ -96,18 +96,18 @@ async function* events(
   signal: AbortSignal | undefined
 ): AsyncGenerator<string, void, undefined> {
   const reader = body.getReader()
-  const leave = () => void reader.cancel(signal?.reason).catch(() => undefined)
+  const cancel = () => void reader.cancel(signal?.reason).catch(() => undefined)
   // A finished body of Node's fetch does not react to an abort, and its reader would wait for ever.
-  if (signal?.aborted === true) leave()
-  else signal?.addEventListener("abort", leave, { once: true })
+  if (signal?.aborted === true) cancel()
+  else signal?.addEventListener("abort", cancel, { once: true })
   const decoder = new TextDecoder()
-  let rest = ""
+  let unfinished = ""
   try {
     for (;;) {
       const { done, value } = await reader.read()
       if (done) return
-      const blocks = (rest + decoder.decode(value, { stream: true })).split("\n\n")
-      rest = blocks.pop() ?? ""
+      const blocks = (unfinished + decoder.decode(value, { stream: true })).split("\n\n")
+      unfinished = blocks.pop() ?? ""
       for (const block of blocks) {
         for (const line of block.split("\n")) {
           if (signal?.aborted === true) return
@@ -116,7 +116,7 @@ async function* events(
       }
     }
   } finally {
-    signal?.removeEventListener("abort", leave)
+    signal?.removeEventListener("abort", cancel)
     await reader.cancel().catch(() => undefined)
   }
 }
@@ -127,53 +127,53 @@ export const make = (
   send: Send,
   headers: Readonly<Record<string, string>> = {}
 ): Transport => {
-  const request = async (route: Route, given: RequestParts, { signal }: CallOptions) => {
+  const request = async (route: Route, parts: RequestParts, { signal }: CallOptions) => {
     signal?.throwIfAborted()
-    const all = new Headers({ ...headers })
-    for (const [name, value] of Object.entries(given.headers ?? {})) {
-      if (value !== undefined) all.set(name, value)
+    const allHeaders = new Headers({ ...headers })
+    for (const [name, value] of Object.entries(parts.headers ?? {})) {
+      if (value !== undefined) allHeaders.set(name, value)
     }
-    if (given.json !== undefined) all.set("content-type", "application/json")
-    const body = given.json === undefined ? given.form : JSON.stringify(given.json)
-    const made = new Request(`${origin}${filled(route.path, given.path)}${queryOf(given.query)}`, {
+    if (parts.json !== undefined) allHeaders.set("content-type", "application/json")
+    const body = parts.json === undefined ? parts.form : JSON.stringify(parts.json)
+    const httpRequest = new Request(`${origin}${fillPath(route.path, parts.path)}${queryOf(parts.query)}`, {
       method: route.method,
-      headers: all,
+      headers: allHeaders,
       ...(body === undefined ? {} : { body }),
       ...(signal === undefined ? {} : { signal })
     })
-    const response = await send(made).catch((cause: unknown) => {
+    const response = await send(httpRequest).catch((cause: unknown) => {
       signal?.throwIfAborted()
       throw cause instanceof SpokeError ? cause : unreachable("The server cannot be reached.")
     })
     signal?.throwIfAborted()
     if (response.ok) return response
-    const refused = await refusal(response)
+    const error = await errorOf(response)
     signal?.throwIfAborted()
-    throw refused
+    throw error
   }
 
-  const call = async <A>(route: Route, given: RequestParts = {}, options: CallOptions = {}): Promise<A> => {
-    const response = await request(route, given, options)
+  const call = async <A>(route: Route, parts: RequestParts = {}, options: CallOptions = {}): Promise<A> => {
+    const response = await request(route, parts, options)
     const text = await response.text().catch(() => {
       options.signal?.throwIfAborted()
       throw unreachable("The answer was cut off.")
     })
-    const body = parsed<{ readonly data?: A } | null>(text)
+    const body = parseJson<{ readonly data?: A } | null>(text)
     // The server has validated the answer against the declarations from which the types are derived.
-    if (body?.data === undefined) throw unreadable(response.status)
+    if (body?.data === undefined) throw invalidResponse(response.status)
     return body.data
   }
 
-  async function* stream(route: Route, given: RequestParts = {}, options: CallOptions = {}) {
-    const { body, headers, status } = await request(route, given, options)
+  async function* stream(route: Route, parts: RequestParts = {}, options: CallOptions = {}) {
+    const { body, headers, status } = await request(route, parts, options)
     const type = headers.get("content-type") ?? eventStream
     if (body === null || !type.startsWith(eventStream)) {
       await body?.cancel().catch(() => undefined)
-      throw unreadable(status)
+      throw invalidResponse(status)
     }
     try {
       for await (const data of events(body, options.signal)) {
-        if (data === ending) return
+        if (data === endMarker) return
         const part: StreamPart = JSON.parse(data)
         yield part
       }

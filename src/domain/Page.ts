@@ -22,6 +22,9 @@ export const limitParam = (max: number) =>
 /** `?cursor=`: opaque; made and checked by `http/Cursor`. */
 export const cursorParam = Schema.optionalWith(Schema.String.pipe(Schema.maxLength(1024)), { exact: true })
 
+/** The parameters of most lists. A page has up to 100 rows. */
+export const pageParams = Schema.Struct({ limit: limitParam(100), cursor: cursorParam })
+
 /** The cursor of the next page; null on the last one. */
 export const nextCursor = Schema.NullOr(Schema.String)
 

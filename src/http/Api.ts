@@ -6,7 +6,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import { AgentsApi } from "./hosted/agents/AgentsApi.ts"
 import { AgentVersionsApi } from "./hosted/agents/AgentVersionsApi.ts"
 import { AuditApi } from "./hosted/accounts/AuditApi.ts"
-import { HostedChatApi, ShimsApi } from "./hosted/chat/ChatApi.ts"
+import { HostedChatApi, RemovedRoutesApi } from "./hosted/chat/ChatApi.ts"
 import { BudgetsApi } from "./hosted/billing/BudgetsApi.ts"
 import { ChannelsApi } from "./hosted/channels/ChannelsApi.ts"
 import { EmailLogsApi } from "./hosted/accounts/EmailLogsApi.ts"
@@ -60,7 +60,7 @@ export { PublicApi }
 export const Api = HttpApi.make("spoke")
   .addHttpApi(PublicApi)
   .add(HostedChatApi)
-  .add(ShimsApi)
+  .add(RemovedRoutesApi)
   .add(SdkApi)
   .add(ReplaysApi)
   .add(SessionsApi)

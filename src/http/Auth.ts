@@ -1,7 +1,7 @@
 /**
  * Access rules, declared on the endpoints themselves. A group has one of the middlewares, and each of its endpoints an
- * annotation with its requirements. An endpoint without a middleware has {@link Open}. The server does not start when
- * an endpoint declares nothing. The middlewares are implemented elsewhere.
+ * annotation with its requirements. An endpoint without a middleware has {@link OpenReason}. The server does not start
+ * when an endpoint declares nothing. The middlewares are implemented elsewhere.
  */
 import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -47,13 +47,13 @@ export class RequiredRole extends Context.Tag("http/RequiredRole")<RequiredRole,
  * Annotation of endpoints under {@link ManageAuth}: the resource that the token's scopes must include. The default verb
  * is `read` for GET and `write` for all other methods.
  */
-export class Managed extends Context.Tag("http/Managed")<
-  Managed,
+export class RequiredTokenScope extends Context.Tag("http/RequiredTokenScope")<
+  RequiredTokenScope,
   RequiredScope["resource"] | RequiredScope
 >() {}
 
 /** Annotation of endpoints without a middleware: the reason why they are open. */
-export class Open extends Context.Tag("http/Open")<Open, string>() {}
+export class OpenReason extends Context.Tag("http/OpenReason")<OpenReason, string>() {}
 
 /**
  * `x-api-key` or `Authorization: Bearer`. Fails in this order: key, tenant not served here, plan, agent, origin,
@@ -91,7 +91,7 @@ export class ManageAuth extends HttpApiMiddleware.Tag<ManageAuth>()("http/Manage
 export const managed = <Id extends string, Endpoints extends HttpApiEndpoint.HttpApiEndpoint.Any, E, R>(
   group: HttpApiGroup.HttpApiGroup<Id, Endpoints, E, R>,
   resource: RequiredScope["resource"]
-) => group.prefix("/api/manage/v1").middleware(ManageAuth).annotateEndpoints(Managed, resource)
+) => group.prefix("/api/manage/v1").middleware(ManageAuth).annotateEndpoints(RequiredTokenScope, resource)
 
 /**
  * An agent key as for {@link AgentKeyAuth}, also when the plan excludes the public API; else a session as for {@link

@@ -14,22 +14,22 @@ export interface List {
   readonly filter?: Readonly<Record<string, string | undefined>>
 }
 
-const nameOf = ({ scope, route, filter = {} }: List) =>
+const listKey = ({ scope, route, filter = {} }: List) =>
   JSON.stringify([scope, route, Object.entries(filter).filter(([, value]) => value !== undefined)])
 
 /** A cursor that continues `list` after the row `after`; null stays null. */
-const seal = Effect.fn("Cursor.seal")(function* (list: List, after: string | number | null) {
+const encodeCursor = Effect.fn("Cursor.seal")(function* (list: List, after: string | number | null) {
   if (after === null) return null
   const box = yield* SecretBox
-  return yield* box.sign("cursor", `${after}\n${nameOf(list)}`)
+  return yield* box.sign("cursor", `${after}\n${listKey(list)}`)
 })
 
 /** The row after which `list` continues; undefined without a cursor. */
-const open = Effect.fn("Cursor.open")(function* (list: List, cursor: string | undefined) {
+const decodeCursor = Effect.fn("Cursor.open")(function* (list: List, cursor: string | undefined) {
   if (cursor === undefined) return undefined
   const box = yield* SecretBox
   const text = yield* box.verify("cursor", cursor)
-  const suffix = `\n${nameOf(list)}`
+  const suffix = `\n${listKey(list)}`
   if (Option.isNone(text) || !text.value.endsWith(suffix)) {
     return yield* invalidField(
       ["cursor"],
@@ -47,6 +47,6 @@ export const page = <A extends { readonly next: string | number | null }, E, R>(
   read: (after: string | undefined) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
-    const { next, ...found } = yield* read(yield* open(list, cursor))
-    return { ...found, nextCursor: yield* seal(list, next) }
+    const { next, ...found } = yield* read(yield* decodeCursor(list, cursor))
+    return { ...found, nextCursor: yield* encodeCursor(list, next) }
   })

@@ -1,19 +1,19 @@
 /**
- * OpenAPI descriptions of the public API, derived from its declarations: {@link compact} without schemas,
+ * OpenAPI descriptions of the public API, derived from its declarations: {@link compactDescription} without schemas,
  * {@link publicDescription} as OpenAPI 3.1 with every schema, error and example.
  */
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Predicate from "effect/Predicate"
 import { PublicApi } from "./Api.ts"
 import { examples } from "./Examples.ts"
-import { withNames } from "./NamedSchemas.ts"
+import { isRecord, mapValues, withNames } from "./NamedSchemas.ts"
 import * as OpenAiError from "./OpenAiError.ts"
 import * as Routes from "./Routes.ts"
 
 const info = { title: "Spoke", version: "1" } as const
 
 /** `:id` in OpenAPI's syntax. */
-export const template = (path: string) => path.replace(/:(\w+)/g, "{$1}")
+export const pathTemplate = (path: string) => path.replace(/:(\w+)/g, "{$1}")
 
 const parameters = (path: string) =>
   Array.from(path.matchAll(/:(\w+)/g), ([, name]) => ({
@@ -32,32 +32,32 @@ const operation = ({ path, permission, statuses, summary, updatedAt }: Routes.Ro
 })
 
 /** Path parameters, success status codes, permissions and update timestamps; no schemas. */
-export const compact = () => {
+export const compactDescription = () => {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of Routes.table(PublicApi)) {
-    const path = template(route.path)
+    const path = pathTemplate(route.path)
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
   }
   return { openapi: "3.1.0", info, paths }
 }
 
 /** The framework's schema of a decode error. It is never sent: the boundary answers `VALIDATION_ERROR`. */
-const unsent = "#/components/schemas/HttpApiDecodeError"
+const decodeErrorRef = "#/components/schemas/HttpApiDecodeError"
 
-const isUnsent = (member: unknown) => Predicate.hasProperty(member, "$ref") && member.$ref === unsent
+const isDecodeError = (member: unknown) => Predicate.hasProperty(member, "$ref") && member.$ref === decodeErrorRef
 
 /** Members whose values are data and contain no schemas. */
-const isData = new Set(["example", "examples", "enum", "default"])
+const dataMembers = new Set(["example", "examples", "enum", "default"])
 
 /** `node` without union members that are never sent, and without identifiers that occur more than once. */
-export const wireSchema = (node: unknown): unknown => {
-  if (Array.isArray(node)) return node.filter((member) => !isUnsent(member)).map(wireSchema)
+export const toWireSchema = (node: unknown): unknown => {
+  if (Array.isArray(node)) return node.filter((member) => !isDecodeError(member)).map(toWireSchema)
   if (!Predicate.isRecord(node)) return node
   const { HttpApiDecodeError: _, ...members } = node
   return Object.fromEntries(
     Object.entries(members)
       .filter(([name, member]) => !(name === "$id" && typeof member === "string"))
-      .map(([name, member]) => [name, isData.has(name) ? member : wireSchema(member)])
+      .map(([name, member]) => [name, dataMembers.has(name) ? member : toWireSchema(member)])
   )
 }
 
@@ -66,7 +66,7 @@ const requestId = {
   schema: { type: "string" }
 }
 
-const refusal = (description: string, ...codes: ReadonlyArray<string>) => ({
+const errorDescription = (description: string, ...codes: ReadonlyArray<string>) => ({
   description,
   content: {
     "application/json": {
@@ -110,14 +110,11 @@ const rateHeaders = {
   "ratelimit-policy": { description: "`<requests>;w=<seconds of the window>`", schema: { type: "string" } }
 }
 
-const tooLarge = refusal("The body is over the limit", "PAYLOAD_TOO_LARGE")
+const tooLarge = errorDescription("The body is over the limit", "PAYLOAD_TOO_LARGE")
 
-const exampleCalled = (id: string) => examples[id] ?? {}
+const exampleOf = (id: string) => examples[id] ?? {}
 
-export const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
-  Predicate.isRecord(value)
-
-const streamed = "text/event-stream"
+const eventStreamType = "text/event-stream"
 
 /** `content` with `example` added to each media type that it fits: the text of a stream, or JSON. */
 const withExample = (content: unknown, example: unknown) =>
@@ -125,7 +122,7 @@ const withExample = (content: unknown, example: unknown) =>
     ? Object.fromEntries(
         Object.entries(content).map(([type, media]) => [
           type,
-          isRecord(media) && (type === streamed) === (typeof example === "string")
+          isRecord(media) && (type === eventStreamType) === (typeof example === "string")
             ? { ...media, example }
             : media
         ])
@@ -140,10 +137,10 @@ const codesOf = (node: unknown): ReadonlyArray<string> => {
 }
 
 /** One response of an operation with its headers and example, and for a failure the possible codes. */
-const answer = (status: string, response: unknown, id: string) => {
+const describeResponse = (status: string, response: unknown, id: string) => {
   if (!isRecord(response)) return response
   const failed = !status.startsWith("2")
-  const example = exampleCalled(id).answer
+  const example = exampleOf(id).answer
   const data =
     typeof example === "string" || example === undefined
       ? example
@@ -164,43 +161,43 @@ const answer = (status: string, response: unknown, id: string) => {
   }
 }
 
-const streamType = { [streamed]: { schema: { type: "string" } } }
+const streamType = { [eventStreamType]: { schema: { type: "string" } } }
 
 /** What the parameters are for. The framework describes only their form. */
-const parameterTexts: Readonly<Record<string, string>> = {
+const parameterDescriptions: Readonly<Record<string, string>> = {
   "idempotency-key":
     "A new one for each request: a repeat with the same key has no second effect for 24 hours.",
   "x-request-id": "Your own id of the request, 1 to 128 characters of `A-Z a-z 0-9 . _ : -`.",
   cursor: "Where the page begins: `nextCursor` of the previous page. Without it the first page."
 }
 
-const withText = (parameter: unknown) => {
+const withDescription = (parameter: unknown) => {
   if (!isRecord(parameter)) return parameter
-  const text = parameterTexts[String(parameter["name"])]
+  const text = parameterDescriptions[String(parameter["name"])]
   return text === undefined ? parameter : { ...parameter, description: text }
 }
 
 /**
  * The responses of an operation in OpenAI's format: a stream or the complete object, and errors with more fields.
  */
-const inOpenAiShape = (responses: Readonly<Record<string, unknown>>, streams: boolean) =>
+const inOpenAiFormat = (responses: Readonly<Record<string, unknown>>, streams: boolean) =>
   Object.fromEntries(
     Object.entries(responses).map(([status, response]) => {
       if (!isRecord(response) || !isRecord(response["content"])) return [status, response]
-      if (!status.startsWith("2")) return [status, OpenAiError.described(response, codesOf(response))]
+      if (!status.startsWith("2")) return [status, OpenAiError.describeErrors(response, codesOf(response))]
       const content = streams ? { ...response["content"], ...streamType } : response["content"]
       return [status, { ...response, content }]
     })
   )
 
 /** The framework's description of an operation, completed with data from the routes and the boundary. */
-const completed = (operation: unknown, route: Routes.Route | undefined) => {
+const completeOperation = (operation: unknown, route: Routes.Route | undefined) => {
   if (!isRecord(operation) || route === undefined) return operation
   const id = String(operation["operationId"])
-  const given = isRecord(operation["responses"]) ? operation["responses"] : {}
+  const declaredResponses = isRecord(operation["responses"]) ? operation["responses"] : {}
   const body = operation["requestBody"]
-  const known = body === undefined ? given : { ...given, 413: tooLarge }
-  const responses = OpenAiError.isShapeOf(route.path) ? inOpenAiShape(known, body !== undefined) : known
+  const allResponses = body === undefined ? declaredResponses : { ...declaredResponses, 413: tooLarge }
+  const responses = OpenAiError.isOpenAiPath(route.path) ? inOpenAiFormat(allResponses, body !== undefined) : allResponses
   return {
     ...operation,
     "x-permission": route.permission,
@@ -208,12 +205,12 @@ const completed = (operation: unknown, route: Routes.Route | undefined) => {
     parameters: [
       ...(Array.isArray(operation["parameters"]) ? operation["parameters"] : []),
       { name: "x-request-id", in: "header", required: false, schema: { type: "string" } }
-    ].map(withText),
+    ].map(withDescription),
     ...(isRecord(body)
-      ? { requestBody: { ...body, content: withExample(body["content"], exampleCalled(id).request) } }
+      ? { requestBody: { ...body, content: withExample(body["content"], exampleOf(id).request) } }
       : {}),
     responses: Object.fromEntries(
-      Object.entries(responses).map(([status, response]) => [status, answer(status, response, id)])
+      Object.entries(responses).map(([status, response]) => [status, describeResponse(status, response, id)])
     )
   }
 }
@@ -230,17 +227,17 @@ const description = [
 
 /** `components` without unused schemas. */
 export const referencedSchemas = (schemas: Readonly<Record<string, unknown>>, paths: unknown) => {
-  const kept = new Map<string, unknown>()
+  const referenced = new Map<string, unknown>()
   const visit = (node: unknown): void => {
     const text = JSON.stringify(node) ?? ""
     for (const [, name = ""] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-      if (kept.has(name)) continue
-      kept.set(name, schemas[name])
+      if (referenced.has(name)) continue
+      referenced.set(name, schemas[name])
       visit(schemas[name])
     }
   }
   visit(paths)
-  return Object.fromEntries(kept)
+  return Object.fromEntries(referenced)
 }
 
 /** Replacements for schemas that the framework describes differently from their wire format. */
@@ -248,24 +245,15 @@ export const wireSchemas = {
   DateTimeUtc: { type: "string", format: "date-time", description: "ISO 8601, in UTC, with milliseconds." }
 }
 
-const transformed = ({ components, info: declared, paths, ...spec }: Record<string, unknown>) => {
+const transform = ({ components, info: declared, paths, ...spec }: Record<string, unknown>) => {
   const routes = new Map(
-    Routes.table(PublicApi).map((route) => [`${route.method.toLowerCase()} ${template(route.path)}`, route])
+    Routes.table(PublicApi).map((route) => [`${route.method.toLowerCase()} ${pathTemplate(route.path)}`, route])
   )
-  const clean = wireSchema(paths)
-  const operations = Object.fromEntries(
-    Object.entries(isRecord(clean) ? clean : {}).map(([path, item]) => [
-      path,
-      Object.fromEntries(
-        Object.entries(isRecord(item) ? item : {}).map(([method, operation]) => [
-          method,
-          completed(operation, routes.get(`${method} ${path}`))
-        ])
-      )
-    ])
+  const operations = mapValues(toWireSchema(paths), (item, path) =>
+    mapValues(item, (operation, method) => completeOperation(operation, routes.get(`${method} ${path}`)))
   )
-  const described = isRecord(components) ? wireSchema(components["schemas"]) : {}
-  const named = withNames(operations, wireSchema)
+  const described = isRecord(components) ? toWireSchema(components["schemas"]) : {}
+  const named = withNames(operations, toWireSchema)
   const all = { ...(isRecord(described) ? described : {}), ...wireSchemas, ...named.schemas }
   return {
     ...spec,
@@ -280,7 +268,7 @@ const transformed = ({ components, info: declared, paths, ...spec }: Record<stri
 /** The public API with titles and descriptions, for `/docs`. */
 const Documented = PublicApi.annotate(OpenApi.Title, info.title)
   .annotate(OpenApi.Version, info.version)
-  .annotate(OpenApi.Transform, transformed)
+  .annotate(OpenApi.Transform, transform)
 
 /** The public API as OpenAPI 3.1. `address` is its base address, without `/v1`. */
 export const publicDescription = (address = "/") => ({

@@ -20,20 +20,21 @@ import {
 } from "../domain/Errors.ts"
 import { RequestId } from "./server/RequestId.ts"
 import { MiB } from "../domain/Bytes.ts"
+import { optional } from "../domain/Optional.ts"
 
-/** Maximum bytes of an endpoint's body; {@link jsonLimit} without the annotation. Larger bodies are 413. */
-export class BodyLimit extends Context.Tag("http/BodyLimit")<BodyLimit, number>() {}
+/** Maximum bytes of an endpoint's body; {@link maxJsonBytes} without the annotation. Larger bodies are 413. */
+export class MaxBodyBytes extends Context.Tag("http/MaxBodyBytes")<MaxBodyBytes, number>() {}
 
 /** When the endpoint last changed for its callers, ISO 8601. Shown in `/openapi.json`. */
 export class UpdatedAt extends Context.Tag("http/UpdatedAt")<UpdatedAt, string>() {}
 
-export const jsonLimit = MiB
-export const webhookLimit = 4 * MiB
+export const maxJsonBytes = MiB
+export const maxWebhookBytes = 4 * MiB
 
 const Meta = Schema.Struct({ requestId: Schema.String })
 
 /** Accepts any value: the surrounding transformation encodes and decodes it. */
-const opaque = <A>(documented?: AST.AST): Schema.Schema<A> =>
+const anyValue = <A>(documented?: AST.AST): Schema.Schema<A> =>
   Schema.declare(
     (_: unknown): _ is A => true,
     documented === undefined ? {} : { [AST.SurrogateAnnotationId]: documented }
@@ -46,7 +47,7 @@ const opaque = <A>(documented?: AST.AST): Schema.Schema<A> =>
 export const success = <A, I>(schema: Schema.Schema<A, I>): Schema.Schema<A, unknown> => {
   const Wire = Schema.Struct({ data: schema, meta: Meta })
   // Encoders and decoders are made when they are first used, not at the start. The library keeps them.
-  return Schema.transformOrFail(opaque<unknown>(Wire.ast), opaque<A>(), {
+  return Schema.transformOrFail(anyValue<unknown>(Wire.ast), anyValue<A>(), {
     strict: true,
     decode: (body) => ParseResult.map(ParseResult.decodeUnknown(Wire)(body), ({ data }) => data),
     encode: (value) =>
@@ -83,41 +84,39 @@ export const failureBody = (
   meta: { requestId }
 })
 
-/** True only for the documented errors. */
+/** True for the documented errors. */
 export const isCoded = (thrown: unknown): thrown is CodedError =>
   typeof thrown === "object" &&
   thrown !== null &&
   "_tag" in thrown &&
-  Object.values(errors).some((known) => thrown instanceof known)
+  Object.values(errors).some((errorClass) => thrown instanceof errorClass)
 
 /** The HTTP status of the code. */
 export const statusOf = (code: ErrorCode): number => HttpApiSchema.getStatusErrorAST(errors[code].ast)
 
 type ErrorClass = (typeof errors)[ErrorCode]
 
-/** The schema of each error. Most endpoints fail with the same ones, and a start takes longer if each builds its own. */
+/** Cached schemas: most endpoints fail with the same errors, and building a schema for each would slow the start. */
 const failures = new Map<ErrorClass, AST.AST>()
 
-const failureOf = (known: ErrorClass): AST.AST => {
-  const code = known._tag
+const failureAst = (errorClass: ErrorClass): AST.AST => {
+  const code = errorClass._tag
   const Wire = Schema.Struct({
     error: Schema.Struct({
       code: Schema.Literal(code),
       message: Schema.String,
-      details: Schema.optionalWith(Schema.Record({ key: Schema.String, value: Schema.Unknown }), {
-        exact: true
-      })
+      details: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
     }),
     meta: Meta
   })
-  const isOne = (thrown: unknown): thrown is CodedError => thrown instanceof known
-  const enveloped = Schema.transformOrFail(opaque<unknown>(Wire.ast), Schema.declare(isOne), {
+  const isInstance = (thrown: unknown): thrown is CodedError => thrown instanceof errorClass
+  const enveloped = Schema.transformOrFail(anyValue<unknown>(Wire.ast), Schema.declare(isInstance), {
     strict: true,
     decode: (body) =>
       ParseResult.map(
         ParseResult.decodeUnknown(Wire)(body),
         ({ error: { message, details } }) =>
-          new known({ message, ...(details === undefined ? {} : { details }) })
+          new errorClass({ message, ...(details === undefined ? {} : { details }) })
       ),
     encode: ({ message, details }) =>
       Effect.map(RequestId, (requestId) => failureBody({ _tag: code, message, details }, requestId))
@@ -127,15 +126,24 @@ const failureOf = (known: ErrorClass): AST.AST => {
 
 /** The errors of an endpoint, each in the envelope with its own status. */
 export const failure = <const C extends readonly [ErrorClass, ...ReadonlyArray<ErrorClass>]>(
-  ...known: C
+  ...errorClasses: C
 ): Schema.Schema<InstanceType<C[number]>, unknown> =>
   Schema.Union(
-    ...known.map((one: C[number]) => {
-      const ast = failures.get(one) ?? failureOf(one)
-      failures.set(one, ast)
+    ...errorClasses.map((errorClass: C[number]) => {
+      const ast = failures.get(errorClass) ?? failureAst(errorClass)
+      failures.set(errorClass, ast)
       return Schema.make<InstanceType<C[number]>, unknown>(ast)
     })
   )
+
+/** A text outside the envelope. */
+export const textBody = (contentType: string) =>
+  Schema.String.pipe(HttpApiSchema.withEncoding({ kind: "Text", contentType }))
+
+/** Bytes outside the envelope. */
+export const bytesBody = Schema.Uint8ArrayFromSelf.pipe(
+  HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
+)
 
 /** An endpoint that deletes what the `:id` of its route names. */
 export const deletion = <const Name extends string, Id>(

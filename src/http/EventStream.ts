@@ -1,6 +1,6 @@
 /**
- * The bytes of a turn's stream in any framing. Waiting parts are sent in one write, and an idle stream sends
- * heartbeats.
+ * The bytes of a turn's stream, in the format of a {@link FrameWriter}. Waiting parts are sent in one write, and an
+ * idle stream sends keep-alives.
  */
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
@@ -16,11 +16,11 @@ import type { RuntimeTimeout, TurnFailed } from "../domain/Errors.ts"
 export type Failure = TurnFailed | RuntimeTimeout
 
 /** Encodes the parts of one stream. */
-export interface Frames {
+export interface FrameWriter {
   /** Sent before any part, because proxies forward the first byte at once. */
   readonly opening: string
   readonly keepAlive: string
-  /** Frames of parts that were waiting together. */
+  /** Frames of parts that are sent in one write. */
   readonly frames: (parts: Iterable<TurnPart>) => string
   /** Frames of a failed turn. Only {@link close} follows. */
   readonly failed: (code: Failure["_tag"]) => string
@@ -29,7 +29,7 @@ export interface Frames {
 }
 
 /** A comment, which clients ignore. */
-export const comment = ": keep-alive\n\n"
+export const keepAliveComment = ": keep-alive\n\n"
 const keepAliveInterval = Duration.seconds(12)
 
 const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
@@ -38,7 +38,7 @@ const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
 const logDefect = (cause: Cause.Cause<Failure>) =>
   Option.isSome(Cause.failureOption(cause)) ? Effect.void : Effect.logError("A turn's stream broke", cause)
 
-/** Maximum waiting writes for a slow client. More of them stop the reading of parts. */
+/** Maximum writes that wait for a slow client. Then no further parts are read. */
 const maxUnsentWrites = 16
 
 const utf8 = new TextEncoder()
@@ -52,14 +52,14 @@ const bytesOf = (texts: Chunk.Chunk<string>) => Chunk.of(utf8.encode(Chunk.join(
  */
 export const bytes = (
   parts: Stream.Stream<TurnPart, Failure>,
-  make: () => Frames
+  makeWriter: () => FrameWriter
 ): Stream.Stream<Uint8Array> =>
   Stream.unwrapScoped(
     Effect.gen(function* () {
-      const writer = make()
+      const writer = makeWriter()
       const unsent = yield* Mailbox.make<string>(maxUnsentWrites)
       yield* unsent.offer(writer.opening)
-      const write = Stream.runForEachChunk(parts, (come) => unsent.offer(writer.frames(come))).pipe(
+      const write = Stream.runForEachChunk(parts, (chunk) => unsent.offer(writer.frames(chunk))).pipe(
         Effect.catchAllCause((cause) =>
           Effect.zipRight(logDefect(cause), unsent.offer(writer.failed(codeOf(cause))))
         ),

@@ -1,6 +1,6 @@
 /**
- * Hints about fields and query parameters of `/v1` that no declaration has. Such requests are served, because callers
- * may be newer than the server; the header `x-spoke-warning` reports the fields.
+ * Hints about undeclared fields and query parameters of `/v1`. Such requests are served, because clients may be newer
+ * than the server. The header `x-spoke-warning` names the fields.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -21,34 +21,34 @@ type Shape = "open" | { readonly fields: ReadonlyMap<string, Shape> | null; read
 
 const scalar: Shape = { fields: null, items: null }
 
-const mergedMaps = (
+const mergeFields = (
   one: ReadonlyMap<string, Shape> | null,
   other: ReadonlyMap<string, Shape> | null
 ): ReadonlyMap<string, Shape> | null => {
   if (one === null || other === null) return one ?? other
   const all = new Map(one)
-  for (const [name, shape] of other) all.set(name, merged(all.get(name) ?? scalar, shape))
+  for (const [name, shape] of other) all.set(name, mergeShapes(all.get(name) ?? scalar, shape))
   return all
 }
 
 /** Union of both shapes. */
-const merged = (one: Shape, other: Shape): Shape =>
+const mergeShapes = (one: Shape, other: Shape): Shape =>
   one === "open" || other === "open"
     ? "open"
     : {
-        fields: mergedMaps(one.fields, other.fields),
+        fields: mergeFields(one.fields, other.fields),
         items:
           one.items === null || other.items === null
             ? (one.items ?? other.items)
-            : merged(one.items, other.items)
+            : mergeShapes(one.items, other.items)
       }
 
 /** The shape of a schema's encoded side. */
 const shapeOf = (ast: AST.AST): Shape => {
   if (AST.isRefinement(ast) || AST.isTransformation(ast)) return shapeOf(ast.from)
-  if (AST.isUnion(ast)) return ast.types.map(shapeOf).reduce(merged, scalar)
+  if (AST.isUnion(ast)) return ast.types.map(shapeOf).reduce(mergeShapes, scalar)
   if (AST.isTupleType(ast)) {
-    const items = [...ast.elements, ...ast.rest].map(({ type }) => shapeOf(type)).reduce(merged, scalar)
+    const items = [...ast.elements, ...ast.rest].map(({ type }) => shapeOf(type)).reduce(mergeShapes, scalar)
     return { fields: null, items }
   }
   if (AST.isTypeLiteral(ast)) {
@@ -76,18 +76,18 @@ const collectUnknown = (
   if (Array.isArray(value)) {
     const { items } = shape
     if (items === null || items === "open") return
-    for (const [place, item] of value.entries()) {
+    for (const [index, item] of value.entries()) {
       if (found.length >= maxHints) return
-      collectUnknown(items, item, [...path, place], found)
+      collectUnknown(items, item, [...path, index], found)
     }
     return
   }
   if (shape.fields === null) return
   for (const [name, member] of Object.entries(value)) {
     if (found.length >= maxHints) return
-    const known = shape.fields.get(name)
-    if (known === undefined) found.push(unknownField(path, name, shape.fields.keys()))
-    else collectUnknown(known, member, [...path, name], found)
+    const fieldShape = shape.fields.get(name)
+    if (fieldShape === undefined) found.push(unknownField(path, name, shape.fields.keys()))
+    else collectUnknown(fieldShape, member, [...path, name], found)
   }
 }
 
@@ -97,7 +97,7 @@ const hintsOf = (shape: Shape, value: unknown): ReadonlyArray<string> => {
   return found
 }
 
-/** Hint functions. `route` is the method and pattern of a route. */
+/** `route` is the key of a route: its method and pattern. */
 export interface FieldHints {
   /** Records unknown fields of a body for the response to the current request. */
   readonly body: (route: string, value: unknown) => Effect.Effect<void>
@@ -107,7 +107,7 @@ export interface FieldHints {
 
 const header = "x-spoke-warning"
 
-const note = (hints: ReadonlyArray<string>) =>
+const addHints = (hints: ReadonlyArray<string>) =>
   hints.length === 0
     ? Effect.void
     : FiberRef.update(Headers.extra, (others) => {
@@ -116,7 +116,7 @@ const note = (hints: ReadonlyArray<string>) =>
       })
 
 /** The encoded side of `schema`, or an object without fields. */
-const encodedShape = (schema: Option.Option<Schema.Schema.All>): Shape =>
+const encodedShapeOf = (schema: Option.Option<Schema.Schema.All>): Shape =>
   Option.match(schema, {
     onNone: () => ({ fields: new Map(), items: null }),
     onSome: ({ ast }) => shapeOf(AST.encodedAST(ast))
@@ -132,20 +132,20 @@ export const make = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup
     onEndpoint: ({ endpoint }) => {
       if (!endpoint.path.startsWith("/v1/")) return
       shapes.set(Routes.keyOf(endpoint), {
-        body: encodedShape(endpoint.payloadSchema),
-        query: encodedShape(endpoint.urlParamsSchema)
+        body: encodedShapeOf(endpoint.payloadSchema),
+        query: encodedShapeOf(endpoint.urlParamsSchema)
       })
     }
   })
   return {
-    body: (route, value) => Effect.suspend(() => note(hintsOf(shapes.get(route)?.body ?? "open", value))),
+    body: (route, value) => Effect.suspend(() => addHints(hintsOf(shapes.get(route)?.body ?? "open", value))),
     query: (route, url) =>
       Effect.suspend(() => {
-        const place = url.indexOf("?")
-        const shape = place === -1 ? "open" : (shapes.get(route)?.query ?? "open")
+        const queryStart = url.indexOf("?")
+        const shape = queryStart === -1 ? "open" : (shapes.get(route)?.query ?? "open")
         return shape === "open"
           ? Effect.void
-          : note(hintsOf(shape, Object.fromEntries(new URLSearchParams(url.slice(place + 1)))))
+          : addHints(hintsOf(shape, Object.fromEntries(new URLSearchParams(url.slice(queryStart + 1)))))
       })
   }
 }

@@ -41,21 +41,21 @@ export interface Requester {
 }
 
 /** The key of a request: `x-api-key`, else the bearer token. */
-export const secretOf = ({ headers }: Requester): Option.Option<Redacted.Redacted> => {
+export const keySecretOf = ({ headers }: Requester): Option.Option<Redacted.Redacted> => {
   // Proxies and templates send an empty header when there is no key.
-  const secret = Headers.line(headers, "x-api-key") || bearerToken(Headers.line(headers, "authorization"))
+  const secret = Headers.get(headers, "x-api-key") || bearerToken(Headers.get(headers, "authorization"))
   return secret === "" || secret.length > maxKeyCharacters
     ? Option.none()
     : Option.some(Redacted.make(secret))
 }
 
-const mayCome = ({ allowedOrigins }: LiveKey, { ownOrigin }: KeyRequirements, origin: string | undefined) =>
+const isOriginAllowed = ({ allowedOrigins }: LiveKey, { ownOrigin }: KeyRequirements, origin: string | undefined) =>
   allowedOrigins.length === 0
     ? ownOrigin === undefined || origin === undefined || origin === ownOrigin
     : origin !== undefined && allowedOrigins.includes(origin)
 
 const checkOrigin = (key: LiveKey, requirements: KeyRequirements, origin: string | undefined) =>
-  mayCome(key, requirements, origin)
+  isOriginAllowed(key, requirements, origin)
     ? Effect.void
     : Effect.fail(new Forbidden({ message: "This key may not be used from this origin." }))
 
@@ -107,7 +107,7 @@ export interface KeyRequirements {
  * its visitor may read; for any other key it removes access. An invalid token is refused, because without it the key
  * may read more.
  */
-const ofVisitor = Effect.fn("KeyAuth.ofVisitor")(function* (
+const restrictToVisitor = Effect.fn("KeyAuth.ofVisitor")(function* (
   visitors: VisitorTokens,
   key: AgentKey,
   isWidget: boolean,
@@ -118,23 +118,23 @@ const ofVisitor = Effect.fn("KeyAuth.ofVisitor")(function* (
     return yield* new Unauthorized({ message: "The visitor's token is not valid, or has expired." })
   }
   const { externalEndUserId, sourceScope } = grant.value
-  const visiting: AgentKey = {
+  const restrictedKey: AgentKey = {
     ...key,
     sourceScope: isWidget ? sourceScope : intersectScopes(key.sourceScope, sourceScope),
     ...(externalEndUserId === null ? {} : { visitor: externalEndUserId })
   }
-  return visiting
+  return restrictedKey
 })
 
-/** The services that keys are checked with. */
-interface Authorities {
+/** The services that check keys. */
+interface KeyServices {
   readonly keys: KeyStore["Type"]
   readonly limits: RateLimits
   readonly visitors: VisitorTokens
   readonly gate: TenantGate
 }
 
-export const authorities = Effect.all({
+export const keyServices = Effect.all({
   keys: KeyStore,
   limits: RateLimits,
   visitors: VisitorTokens,
@@ -146,11 +146,11 @@ export const authorities = Effect.all({
  * rate limit, visitor.
  */
 export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
-  { gate, keys, limits, visitors }: Authorities,
+  { gate, keys, limits, visitors }: KeyServices,
   requirements: KeyRequirements,
   requester: Requester
 ) {
-  const secret = secretOf(requester)
+  const secret = keySecretOf(requester)
   if (Option.isNone(secret)) return yield* unauthorized()
   const found = yield* keys.find(secret.value)
   if (Option.isNone(found)) return yield* unauthorized()
@@ -171,7 +171,7 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
     yield* Effect.logError("An agent key has no agent", { keyId: live.keyId })
     return yield* internalError()
   }
-  yield* checkOrigin(live, requirements, Headers.line(requester.headers, "origin"))
+  yield* checkOrigin(live, requirements, Headers.get(requester.headers, "origin"))
   yield* checkPermission(live, requirements)
   if (limits.limitOf(live) !== null) yield* checkRate(limits, live, requester)
   const key: AgentKey = {
@@ -181,8 +181,8 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
     permissions: live.permissions,
     sourceScope: live.sourceScope
   }
-  const token = Headers.line(requester.headers, "x-visitor-token")
-  return token === undefined ? key : yield* ofVisitor(visitors, key, isWidget, token)
+  const token = Headers.get(requester.headers, "x-visitor-token")
+  return token === undefined ? key : yield* restrictToVisitor(visitors, key, isWidget, token)
 })
 
 /** The middleware for every endpoint of `api` that declares it, with the endpoint's permission. */
@@ -192,7 +192,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
   Layer.effect(
     AgentKeyAuth,
     Effect.gen(function* () {
-      const known = yield* authorities
+      const services = yield* keyServices
       const permissions = new Map(
         Routes.table(api).map((route) => [Routes.keyOf(route), route.permission] as const)
       )
@@ -201,7 +201,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         const permission = permissions.get(Routes.keyOf(route))
         if (permission === undefined) return yield* new Forbidden({ message: "Nobody may use this route." })
         const request = yield* HttpServerRequest.HttpServerRequest
-        return yield* authenticate(known, { permission, publicApi: true }, request)
+        return yield* authenticate(services, { permission, publicApi: true }, request)
       })
     })
   )

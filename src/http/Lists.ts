@@ -11,7 +11,7 @@ interface PageRequest {
   readonly after: string | undefined
 }
 
-/** A page under `name`, with the cursor of the next one. It has 20 rows unless `limit` says otherwise. */
+/** A page under `name`, with the cursor of the next one. By default it has 20 rows. */
 export const listPage = <Name extends string, A, E, R>(
   name: Name,
   list: Omit<Cursor.List, "scope">,
@@ -23,7 +23,7 @@ export const listPage = <Name extends string, A, E, R>(
 ) =>
   Effect.gen(function* () {
     const user = yield* CurrentUser
-    const of = { ...list, scope: user.tenantId }
-    const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after) => read(user, { limit, after }))
+    const scopedList = { ...list, scope: user.tenantId }
+    const { nextCursor, rows } = yield* Cursor.page(scopedList, cursor, (after) => read(user, { limit, after }))
     return { ...Record.singleton(name, rows), nextCursor }
   })

@@ -26,33 +26,36 @@ const shared: Readonly<Record<string, Schema.Schema.AnyNoContext>> = {
   Source: SourceItem
 }
 
-const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
-  Predicate.isRecord(value) && !Array.isArray(value)
+export const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
+  Predicate.isRecord(value)
 
 /** `chat.complete` and `NOT_FOUND` in the form of type names. */
-const pascal = (name: string) =>
+const pascalCase = (name: string) =>
   name
     .split(/[._]/u)
     .map((word) => (word === word.toUpperCase() ? word.toLowerCase() : word))
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("")
 
-const at = (node: unknown, ...path: ReadonlyArray<string>): unknown =>
+const valueAt = (node: unknown, ...path: ReadonlyArray<string>): unknown =>
   path.reduce<unknown>((inner, name) => (isRecord(inner) ? inner[name] : undefined), node)
 
 /** The code of a failure's envelope. Undefined for other schemas, such as OpenAI's errors, which have more fields. */
 const codeOf = (node: unknown): string | undefined => {
-  if (at(node, "properties", "error", "properties", "type") !== undefined) return undefined
-  const codes = at(node, "properties", "error", "properties", "code", "enum")
+  if (valueAt(node, "properties", "error", "properties", "type") !== undefined) return undefined
+  const codes = valueAt(node, "properties", "error", "properties", "code", "enum")
   return Array.isArray(codes) && codes.length === 1 ? String(codes[0]) : undefined
 }
 
-const mapped = (node: unknown, each: (value: unknown, name: string) => unknown) =>
+/** The members of `node` with other values; none if it is not a record. */
+export const mapValues = (node: unknown, each: (value: unknown, name: string) => unknown) =>
   isRecord(node)
     ? Object.fromEntries(Object.entries(node).map(([name, value]) => [name, each(value, name)]))
-    : node
+    : {}
 
-/** `paths` with references, and the referenced schemas. `clean` removes from a schema what is never sent. */
+/**
+ * `paths` with references instead of schemas, and the referenced schemas. `clean` removes parts that are never sent.
+ */
 export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node: unknown) => unknown) => {
   const names = new Map(
     Object.entries(shared).map(([name, schema]) => [
@@ -62,33 +65,33 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
   )
   const schemas: Record<string, unknown> = {}
 
-  /** Stores `node` and returns a reference to it. Its own parts are already named. */
-  const kept = (name: string, node: unknown) => {
+  /** Stores `node` under `name` and returns a reference to it. The schemas inside it are already named. */
+  const stored = (name: string, node: unknown) => {
     schemas[name] = node
     return { $ref: `#/components/schemas/${name}` }
   }
 
-  const visited = (node: unknown): unknown => {
-    if (Array.isArray(node)) return node.map(visited)
+  const withReferences = (node: unknown): unknown => {
+    if (Array.isArray(node)) return node.map(withReferences)
     if (!isRecord(node)) return node
-    const inner = () => mapped(node, visited)
+    const inner = () => mapValues(node, withReferences)
     const code = codeOf(node)
-    if (code !== undefined) return kept(pascal(code).replace(/(?:Error)?$/u, "Error"), inner())
-    const known = node["type"] === "object" ? names.get(JSON.stringify(node)) : undefined
-    return known === undefined ? inner() : kept(known, inner())
+    if (code !== undefined) return stored(pascalCase(code).replace(/(?:Error)?$/u, "Error"), inner())
+    const sharedName = node["type"] === "object" ? names.get(JSON.stringify(node)) : undefined
+    return sharedName === undefined ? inner() : stored(sharedName, inner())
   }
 
-  const isObject = (node: unknown) => at(node, "type") === "object"
+  const isObject = (node: unknown) => valueAt(node, "type") === "object"
 
   /** Applies `name` to the JSON schema in `content`. */
   const inContent = (content: unknown, name: (schema: unknown) => unknown) =>
-    mapped(content, (media, type) => {
+    mapValues(content, (media, type) => {
       if (type !== "application/json" || !isRecord(media)) return media
-      return { ...media, schema: name(visited(media["schema"])) }
+      return { ...media, schema: name(withReferences(media["schema"])) }
     })
 
-  const answered = (responses: unknown, id: string) =>
-    mapped(responses, (response, status) =>
+  const namedResponses = (responses: unknown, id: string) =>
+    mapValues(responses, (response, status) =>
       isRecord(response)
         ? {
             ...response,
@@ -96,11 +99,11 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
               ? {}
               : {
                   content: inContent(response["content"], (schema) => {
-                    const data = at(schema, "properties", "data")
+                    const data = valueAt(schema, "properties", "data")
                     if (!status.startsWith("2") || !isRecord(schema) || !isObject(data)) return schema
                     const properties = {
                       ...(isRecord(schema["properties"]) ? schema["properties"] : {}),
-                      data: kept(`${id}Data`, data)
+                      data: stored(`${id}Data`, data)
                     }
                     return { ...schema, properties }
                   })
@@ -111,7 +114,7 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
 
   const operation = (node: unknown) => {
     if (!isRecord(node)) return node
-    const id = pascal(String(node["operationId"]))
+    const id = pascalCase(String(node["operationId"]))
     const body = node["requestBody"]
     return {
       ...node,
@@ -119,13 +122,13 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
         ? {
             requestBody: {
               ...body,
-              content: inContent(body["content"], (schema) => kept(`${id}Request`, schema))
+              content: inContent(body["content"], (schema) => stored(`${id}Request`, schema))
             }
           }
         : {}),
-      responses: answered(node["responses"], id)
+      responses: namedResponses(node["responses"], id)
     }
   }
 
-  return { paths: mapped(paths, (item) => mapped(item, operation)), schemas }
+  return { paths: mapValues(paths, (item) => mapValues(item, operation)), schemas }
 }

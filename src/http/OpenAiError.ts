@@ -10,7 +10,7 @@ import { failureBody, statusOf } from "./Envelope.ts"
 const paths: ReadonlySet<string> = new Set(["/v1/chat/completions", "/v1/models"])
 
 /** True when responses of `path` have OpenAI's format. */
-export const isShapeOf = (path: string): boolean => paths.has(path)
+export const isOpenAiPath = (path: string): boolean => paths.has(path)
 
 const types: Readonly<Record<number, string>> = {
   401: "authentication_error",
@@ -34,7 +34,7 @@ const isIssue = (value: unknown): value is Issue =>
   "message" in value
 
 /** Clients show only the message, so the invalid parameters are named in it. */
-const parts = ({ details, message }: CodedError) => {
+const messageAndParam = ({ details, message }: CodedError) => {
   const issues = Array.isArray(details?.["issues"]) ? details["issues"].filter(isIssue) : []
   const [first] = issues
   const param = details?.["param"]
@@ -44,14 +44,14 @@ const parts = ({ details, message }: CodedError) => {
 }
 
 /** The response for `error`. */
-export const answer = (
+export const errorResponse = (
   error: CodedError,
   requestId: string,
   headers: Readonly<Record<string, string>> = {}
 ): HttpServerResponse.HttpServerResponse => {
-  const { error: told, meta } = failureBody(error, requestId)
+  const { error: common, meta } = failureBody(error, requestId)
   return ServerResponse.unsafeJson(
-    { error: { ...told, ...parts(error), type: typeOf(error._tag) }, meta },
+    { error: { ...common, ...messageAndParam(error), type: typeOf(error._tag) }, meta },
     {
       status: statusOf(error._tag),
       headers: { "x-should-retry": String(repeatable.has(error._tag)), ...headers }
@@ -59,8 +59,8 @@ export const answer = (
   )
 }
 
-/** `response` of the description, for errors with one of `codes`. */
-export const described = (
+/** The OpenAPI description of `response`, for errors with one of `codes`. */
+export const describeErrors = (
   response: Readonly<Record<string, unknown>>,
   codes: ReadonlyArray<string>
 ): Readonly<Record<string, unknown>> => {
@@ -101,7 +101,7 @@ const messages: Readonly<Record<"TURN_FAILED" | "RUNTIME_TIMEOUT", string>> = {
 }
 
 /** The error of a stream that has already started. */
-export const streamed = (code: "TURN_FAILED" | "RUNTIME_TIMEOUT") => ({
+export const streamError = (code: "TURN_FAILED" | "RUNTIME_TIMEOUT") => ({
   message: messages[code],
   type: typeOf(code),
   param: null,

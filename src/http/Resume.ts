@@ -1,5 +1,5 @@
 /**
- * Continues a stream where a client lost it. Waiting text is sent as one frame, so the number of frames can differ
+ * Continues a stream that was cut off. Waiting text is sent as one frame, so the number of frames can differ
  * between two streams of a turn. A client therefore counts the length of `delta` for a `text-delta`, and 1 for every
  * other `data:` frame except heartbeats and reasoning, which is not replayed.
  */
@@ -12,10 +12,10 @@ const utf8 = { encode: new TextEncoder(), decode: new TextDecoder() }
 const Delta = Schema.parseJson(
   Schema.Struct({ type: Schema.Literal("text-delta"), id: Schema.String, delta: Schema.String })
 )
-const asDelta = Schema.decodeOption(Delta)
+const decodeDelta = Schema.decodeOption(Delta)
 
 const prefix = "data: "
-const uncounted = [`${prefix}{"type":"data-heartbeat"`, `${prefix}{"type":"reasoning-`]
+const uncountedPrefixes = [`${prefix}{"type":"data-heartbeat"`, `${prefix}{"type":"reasoning-`]
 
 /**
  * `body` without its first `after` counts. Comments, heartbeats and `[DONE]` do not count. Each chunk of `body` must
@@ -27,30 +27,30 @@ export const skip = <E, R>(
 ): Stream.Stream<Uint8Array, E, R> => {
   if (after === 0) return body
   return Stream.suspend(() => {
-    let left = after
-    const rest = (frame: string): string => {
-      if (left === 0 || !frame.startsWith(`${prefix}{`) || uncounted.some((one) => frame.startsWith(one)))
+    let remaining = after
+    const withoutSkipped = (frame: string): string => {
+      if (remaining === 0 || !frame.startsWith(`${prefix}{`) || uncountedPrefixes.some((one) => frame.startsWith(one)))
         return frame
-      const delta = Option.getOrNull(asDelta(frame.slice(prefix.length)))
+      const delta = Option.getOrNull(decodeDelta(frame.slice(prefix.length)))
       const size = delta === null ? 1 : delta.delta.length
-      if (size <= left) {
-        left -= size
+      if (size <= remaining) {
+        remaining -= size
         return ""
       }
       const cut =
-        delta === null ? frame : prefix + JSON.stringify({ ...delta, delta: delta.delta.slice(left) })
-      left = 0
+        delta === null ? frame : prefix + JSON.stringify({ ...delta, delta: delta.delta.slice(remaining) })
+      remaining = 0
       return cut
     }
-    const unread = (frames: string) =>
+    const cutFrames = (frames: string) =>
       frames
         .split("\n\n")
-        .map(rest)
+        .map(withoutSkipped)
         .filter((frame) => frame !== "")
         .map((frame) => `${frame}\n\n`)
         .join("")
     return body.pipe(
-      Stream.map((bytes) => (left === 0 ? bytes : utf8.encode.encode(unread(utf8.decode.decode(bytes))))),
+      Stream.map((bytes) => (remaining === 0 ? bytes : utf8.encode.encode(cutFrames(utf8.decode.decode(bytes))))),
       Stream.filter((bytes) => bytes.length > 0)
     )
   })

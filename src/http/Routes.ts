@@ -11,14 +11,14 @@ import {
   AgentKeyAuth,
   CallerAuth,
   ManageAuth,
-  Managed,
-  Open,
+  RequiredTokenScope,
+  OpenReason,
   OperatorAuth,
   RequiredPermission,
   RequiredRole,
   SessionAuth
 } from "./Auth.ts"
-import { BodyLimit, UpdatedAt } from "./Envelope.ts"
+import { MaxBodyBytes, UpdatedAt } from "./Envelope.ts"
 
 export interface Route {
   readonly method: HttpMethod
@@ -31,9 +31,9 @@ export interface Route {
   readonly role: Role | undefined
   /** Set under `ManageAuth`. */
   readonly scope: RequiredScope | undefined
-  readonly bodyLimit: number | undefined
+  readonly maxBodyBytes: number | undefined
   /** Whether its declared body is JSON. */
-  readonly takesJson: boolean
+  readonly hasJsonBody: boolean
   /** Status codes of success. */
   readonly statuses: ReadonlyArray<number>
   readonly summary: string | undefined
@@ -45,15 +45,15 @@ export const keyOf = (route: { readonly method: string; readonly path: string })
   `${route.method} ${route.path}`
 
 const scopeOf = (
-  managed: typeof Managed.Service | undefined,
+  managed: typeof RequiredTokenScope.Service | undefined,
   method: HttpMethod
 ): RequiredScope | undefined =>
   typeof managed === "string" ? { resource: managed, verb: method === "GET" ? "read" : "write" } : managed
 
-/** The table of each API: several layers of the server read it. */
+/** Cached tables: several layers of the server read them. */
 const tables = new WeakMap<object, ReadonlyArray<Route>>()
 
-const tableOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
+const buildTable = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
 ): ReadonlyArray<Route> => {
   const routes: Array<Route> = []
@@ -64,18 +64,18 @@ const tableOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any
       const permission = Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredPermission))
       const role = Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredRole))
       const scope = scopeOf(
-        Option.getOrUndefined(Context.getOption(mergedAnnotations, Managed)),
+        Option.getOrUndefined(Context.getOption(mergedAnnotations, RequiredTokenScope)),
         endpoint.method
       )
-      const open = Option.isSome(Context.getOption(mergedAnnotations, Open))
-      const declared =
+      const isOpen = Option.isSome(Context.getOption(mergedAnnotations, OpenReason))
+      const hasAccessRule =
         (keys.has(AgentKeyAuth.key) && permission !== undefined) ||
         (keys.has(SessionAuth.key) && role !== undefined) ||
         (keys.has(ManageAuth.key) && role !== undefined && scope !== undefined) ||
         (keys.has(CallerAuth.key) && permission !== undefined && role !== undefined) ||
         keys.has(OperatorAuth.key) ||
-        open
-      if (!declared) {
+        isOpen
+      if (!hasAccessRule) {
         throw new Error(`${keyOf(endpoint)} does not declare who may call it.`)
       }
       routes.push({
@@ -85,8 +85,8 @@ const tableOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any
         permission,
         role,
         scope: keys.has(ManageAuth.key) ? scope : undefined,
-        bodyLimit: Option.getOrUndefined(Context.getOption(mergedAnnotations, BodyLimit)),
-        takesJson: payloads.has("application/json"),
+        maxBodyBytes: Option.getOrUndefined(Context.getOption(mergedAnnotations, MaxBodyBytes)),
+        hasJsonBody: payloads.has("application/json"),
         statuses: [...successes.keys()],
         summary: Option.getOrUndefined(Context.getOption(mergedAnnotations, OpenApi.Summary)),
         updatedAt: Option.getOrUndefined(Context.getOption(mergedAnnotations, UpdatedAt))
@@ -100,21 +100,21 @@ const tableOf = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any
 export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
 ): ReadonlyArray<Route> => {
-  const known = tables.get(api) ?? tableOf(api)
-  tables.set(api, known)
-  return known
+  const routes = tables.get(api) ?? buildTable(api)
+  tables.set(api, routes)
+  return routes
 }
 
-const segmentsOf = (path: string) => path.split("/").filter((segment) => segment !== "")
+const splitPath = (path: string) => path.split("/").filter((segment) => segment !== "")
 
 /** True when the router would match `pathname` to `pattern`. Repeated and trailing slashes are ignored. */
 export const matches = (pattern: string, pathname: string): boolean => {
-  const wanted = segmentsOf(pattern)
-  const given = segmentsOf(pathname)
-  for (const [place, segment] of wanted.entries()) {
+  const patternSegments = splitPath(pattern)
+  const segments = splitPath(pathname)
+  for (const [index, segment] of patternSegments.entries()) {
     if (segment === "*") return true
-    if (given[place] === undefined) return false
-    if (!segment.startsWith(":") && segment !== given[place]) return false
+    if (segments[index] === undefined) return false
+    if (!segment.startsWith(":") && segment !== segments[index]) return false
   }
-  return wanted.length === given.length
+  return patternSegments.length === segments.length
 }

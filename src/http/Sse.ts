@@ -1,7 +1,6 @@
 /**
  * A turn as an AI SDK UI-message stream. Only chunk types and fields that clients of versions 5, 6 and 7 accept are
- * sent; our own data is inside `data-*`. Waiting parts are sent in one write.
- * The order of parts is explained in docs/design/wire.md.
+ * sent; our own data is inside `data-*`. The order of parts is explained in docs/design/wire.md.
  */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as DateTime from "effect/DateTime"
@@ -10,29 +9,31 @@ import { redactedForEndUser, type RunEvent } from "../domain/chat/AgentRun.ts"
 import type { ChatTurnResult, Citation, TurnPart } from "../domain/chat/ChatTurn.ts"
 import type { RunningTurn } from "../usecases/chat/ChatTurn.ts"
 import * as EventStream from "./EventStream.ts"
-import { comment, type Failure, type Frames } from "./EventStream.ts"
+import { keepAliveComment, type Failure, type FrameWriter } from "./EventStream.ts"
 import * as Resume from "./Resume.ts"
 
 const done = "data: [DONE]\n\n"
 /** Sent before any part, because proxies forward the first byte at once. */
 const opening = ': stream-open\n\ndata: {"type":"start"}\n\n'
-/** Comments keep proxies from closing a stream, but a page never sees them: its watchdog needs a part. */
-const beat = `${comment}data: {"type":"data-heartbeat","data":{},"transient":true}\n\n`
+/**
+ * Comments keep proxies from closing a stream. Clients do not see them: to detect a stalled stream, they need a part.
+ */
+const heartbeat = `${keepAliveComment}data: {"type":"data-heartbeat","data":{},"transient":true}\n\n`
 
 const frame = (chunk: Readonly<Record<string, unknown>>) => `data: ${JSON.stringify(chunk)}\n\n`
 
-const isWeb = (url: string) => /^https?:\/\//iu.test(url)
+const isWebUrl = (url: string) => /^https?:\/\//iu.test(url)
 
 /** `index` is the number of the citation mark in the text. */
-const source = ({ chunkId, index, title, url }: Citation) =>
+const sourceFrame = ({ chunkId, index, title, url }: Citation) =>
   frame({
-    ...(isWeb(url)
+    ...(isWebUrl(url)
       ? { type: "source-url", sourceId: chunkId, url, title }
       : { type: "source-document", sourceId: chunkId, mediaType: "text/plain", title }),
     providerMetadata: { spoke: { index } }
   })
 
-const runEvent = (event: RunEvent) =>
+const runEventFrame = (event: RunEvent) =>
   frame({
     type: "data-agent-run-event",
     data: { ...event, timestamp: DateTime.formatIso(event.timestamp) },
@@ -40,24 +41,24 @@ const runEvent = (event: RunEvent) =>
     transient: true
   })
 
-const finished = ({ media, ...result }: ChatTurnResult) =>
+const doneFrames = ({ media, ...result }: ChatTurnResult) =>
   [
     ...media.map(({ url, mimeType }) => frame({ type: "file", url, mediaType: mimeType })),
     frame({ type: "finish", finishReason: "stop" }),
     frame({ type: "data-done", data: { result: { ...result, media } } })
   ].join("")
 
-class Writer implements Frames {
+class UiMessageWriter implements FrameWriter {
   readonly opening = opening
   readonly keepAlive: string
   private readonly full: boolean
-  private text = 0
+  private textCount = 0
   private inText = false
-  private thought = 0
-  private inThought = false
+  private reasoningCount = 0
+  private inReasoning = false
   private inStep = false
-  private broken = false
-  private ended = false
+  private hasFailed = false
+  private hasEnded = false
 
   /** `full` is true for a key that may read traces. */
   constructor(full: boolean, keepAlive: string) {
@@ -72,34 +73,34 @@ class Writer implements Frames {
   frames(parts: Iterable<TurnPart>): string {
     let out = ""
     let delta = ""
-    let thought = ""
+    let reasoning = ""
     for (const part of parts) {
       if (part._tag === "TextDelta") {
-        out += this.reasoning(thought)
-        thought = ""
+        out += this.reasoning(reasoning)
+        reasoning = ""
         delta += part.delta
         continue
       }
       out += this.delta(delta)
       delta = ""
       if (part._tag === "ReasoningDelta") {
-        thought += part.delta
+        reasoning += part.delta
         continue
       }
-      out += this.reasoning(thought) + this.part(part)
-      thought = ""
+      out += this.reasoning(reasoning) + this.part(part)
+      reasoning = ""
     }
-    return out + this.reasoning(thought) + this.delta(delta)
+    return out + this.reasoning(reasoning) + this.delta(delta)
   }
 
-  /** One error when there is no result. Only the end of the stream follows. */
+  /** Sends one error if there is no result. */
   failed(code: Failure["_tag"]): string {
-    if (this.ended || this.broken) return ""
-    this.broken = true
+    if (this.hasEnded || this.hasFailed) return ""
+    this.hasFailed = true
     return frame({ type: "error", errorText: code })
   }
 
-  /** The last frames. A turn that ended without a result has failed. */
+  /** A turn that ended without a result has failed. */
   close(): string {
     return this.failed("TURN_FAILED") + done
   }
@@ -107,37 +108,37 @@ class Writer implements Frames {
   private delta(delta: string): string {
     if (delta === "") return ""
     const start =
-      this.endThought() +
-      (this.inText ? "" : this.step(true) + `data: {"type":"text-start","id":"txt_${++this.text}"}\n\n`)
+      this.endReasoning() +
+      (this.inText ? "" : this.step(true) + `data: {"type":"text-start","id":"txt_${++this.textCount}"}\n\n`)
     this.inText = true
-    return `${start}data: {"type":"text-delta","id":"txt_${this.text}","delta":${JSON.stringify(delta)}}\n\n`
+    return `${start}data: {"type":"text-delta","id":"txt_${this.textCount}","delta":${JSON.stringify(delta)}}\n\n`
   }
 
   /** Text and step frames are the same with and without reasoning, which resuming requires (http/Resume). */
   private reasoning(delta: string): string {
     if (delta === "") return ""
-    const start = this.inThought ? "" : frame({ type: "reasoning-start", id: `rsn_${++this.thought}` })
-    this.inThought = true
-    return start + frame({ type: "reasoning-delta", id: `rsn_${this.thought}`, delta })
+    const start = this.inReasoning ? "" : frame({ type: "reasoning-start", id: `rsn_${++this.reasoningCount}` })
+    this.inReasoning = true
+    return start + frame({ type: "reasoning-delta", id: `rsn_${this.reasoningCount}`, delta })
   }
 
-  private endThought(): string {
-    if (!this.inThought) return ""
-    this.inThought = false
-    return frame({ type: "reasoning-end", id: `rsn_${this.thought}` })
+  private endReasoning(): string {
+    if (!this.inReasoning) return ""
+    this.inReasoning = false
+    return frame({ type: "reasoning-end", id: `rsn_${this.reasoningCount}` })
   }
 
   private endText(): string {
     if (!this.inText) return ""
     this.inText = false
-    return `data: {"type":"text-end","id":"txt_${this.text}"}\n\n`
+    return `data: {"type":"text-end","id":"txt_${this.textCount}"}\n\n`
   }
 
   private step(open: boolean): string {
     if (this.inStep === open) return ""
     this.inStep = open
     return (
-      this.endThought() +
+      this.endReasoning() +
       (open ? 'data: {"type":"start-step"}\n\n' : this.endText() + 'data: {"type":"finish-step"}\n\n')
     )
   }
@@ -145,16 +146,16 @@ class Writer implements Frames {
   private part(part: Exclude<TurnPart, { readonly _tag: "TextDelta" | "ReasoningDelta" }>): string {
     switch (part._tag) {
       case "RunEvent":
-        return runEvent(this.full ? part.event : redactedForEndUser(part.event))
+        return runEventFrame(this.full ? part.event : redactedForEndUser(part.event))
       case "StepStart":
         return this.step(false) + this.step(true)
       case "StepEnd":
         return this.step(false)
       case "Citation":
         // Within the text, which continues afterwards.
-        return source(part.citation)
+        return sourceFrame(part.citation)
       case "ToolCall":
-        return this.endThought() + this.endText() + this.toolCall(part.id, part.name, part.input)
+        return this.endReasoning() + this.endText() + this.toolCall(part.id, part.name, part.input)
       case "ToolProgress":
         return this.full
           ? this.toolOutput(part.id, {
@@ -174,8 +175,8 @@ class Writer implements Frames {
           errorText: this.full ? part.message : "The tool did not answer."
         })
       case "Done":
-        this.ended = true
-        return this.endThought() + this.step(false) + finished(part.result)
+        this.hasEnded = true
+        return this.endReasoning() + this.step(false) + doneFrames(part.result)
     }
   }
 
@@ -196,22 +197,22 @@ class Writer implements Frames {
 export const wantsHeartbeatParts = (headers: Readonly<Record<string, unknown>>): boolean =>
   headers["x-spoke-heartbeat"] === "data"
 
-/** The bytes of the stream. `full` as in {@link response}, `beats` as in {@link wantsHeartbeatParts}. */
+/** The bytes of the stream. `full` as in {@link response}, `heartbeatParts` as in {@link wantsHeartbeatParts}. */
 export const body = (
   parts: Stream.Stream<TurnPart, Failure>,
   full: boolean,
-  beats = false
-): Stream.Stream<Uint8Array> => EventStream.bytes(parts, () => new Writer(full, beats ? beat : comment))
+  heartbeatParts = false
+): Stream.Stream<Uint8Array> => EventStream.bytes(parts, () => new UiMessageWriter(full, heartbeatParts ? heartbeat : keepAliveComment))
 
-const present = (name: string, value: string | null): Readonly<Record<string, string>> =>
+const optionalHeader = (name: string, value: string | null): Readonly<Record<string, string>> =>
   value === null ? {} : { [name]: value }
 
 const headersOf = ({ endUserId, runId }: RunningTurn) => ({
   "cache-control": "no-cache, no-transform",
   "x-accel-buffering": "no",
   "x-vercel-ai-ui-message-stream": "v1",
-  ...present("x-run-id", runId),
-  ...present("x-end-user-id", endUserId)
+  ...optionalHeader("x-run-id", runId),
+  ...optionalHeader("x-end-user-id", endUserId)
 })
 
 /**

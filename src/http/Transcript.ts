@@ -1,4 +1,4 @@
-/** Messages of a conversation, in pages or as a whole of any length, for the public and the hosted routes. */
+/** Messages of a conversation, in pages or as one stream, for the public and the hosted routes. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -15,7 +15,7 @@ const defaultPageSize = 50
  * `{ data: { …head, messages }, meta }`. `messages` are sent while they are read, so that a conversation of any length
  * fits in memory. When reading fails the response is cut off, which clients detect as incomplete.
  */
-export const whole = <E>(
+export const streamAll = <E>(
   head: Readonly<Record<string, unknown>>,
   encode: (message: AuthoredMessage) => string,
   messages: Stream.Stream<AuthoredMessage, E>
@@ -23,7 +23,7 @@ export const whole = <E>(
   Effect.map(RequestId, (requestId) => {
     const opening = JSON.stringify({ ...head, messages: [] }).slice(0, -2)
     const items = Stream.zipWithIndex(messages).pipe(
-      Stream.map(([message, place]) => `${place === 0 ? "" : ","}${encode(message)}`),
+      Stream.map(([message, index]) => `${index === 0 ? "" : ","}${encode(message)}`),
       Stream.chunks,
       Stream.map((texts) => Array.from(texts).join(""))
     )
@@ -43,8 +43,8 @@ export const page = Effect.fn("Transcript.page")(function* (
   id: ConversationId,
   { cursor, limit = defaultPageSize }: { readonly cursor?: string; readonly limit?: number }
 ) {
-  const place = { scope: reader, route: `conversations/${id}/messages` }
-  const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
+  const list = { scope: reader, route: `conversations/${id}/messages` }
+  const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
     conversations.messages(scope, id, { after: after === undefined ? undefined : Number(after), limit })
   )
   return { messages: rows, nextCursor, hasMore: nextCursor !== null }

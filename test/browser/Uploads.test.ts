@@ -3,7 +3,7 @@ import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import type { Browser, Dialog, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { uploadLimit } from "../../src/http/public/knowledge/SourcesApi.ts"
+import { maxUploadBytes } from "../../src/http/public/knowledge/SourcesApi.ts"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import { act, complaints, desktop, hasBrowser, launch, look, phone, signOut } from "./Browser.ts"
 
@@ -73,7 +73,7 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
       if (request.method() === "POST" && request.url().endsWith("/upload")) sent.push(request.url())
     })
     const large = file("film.txt", "")
-    Fs.truncateSync(large, uploadLimit + 1)
+    Fs.truncateSync(large, maxUploadBytes + 1)
     await chooseFiles([
       file("prices.md", "# Prices\n\nA bell costs twelve euros."),
       file("hours.txt", "The workshop opens at half past nine."),

@@ -34,7 +34,7 @@ import {
 import { IngestionJob, Source } from "../../src/domain/knowledge/Source.ts"
 import type { Usage } from "../../src/domain/billing/Usage.ts"
 import { PublicApi } from "../../src/http/Api.ts"
-import { Open } from "../../src/http/Auth.ts"
+import { OpenReason } from "../../src/http/Auth.ts"
 import { success } from "../../src/http/Envelope.ts"
 import * as Server from "../../src/http/server/Server.ts"
 import { SystemApi } from "../../src/http/system/SystemApi.ts"
@@ -452,7 +452,7 @@ export const BrokenApi = HttpApiGroup.make("broken")
       success(Schema.Struct({ n: Schema.Number }))
     )
   )
-  .annotateEndpoints(Open, "They exist only in tests.")
+  .annotateEndpoints(OpenReason, "They exist only in tests.")
 
 export const TestApi = HttpApi.make("spoke").addHttpApi(PublicApi).add(SystemApi).add(BrokenApi)
 

@@ -4,7 +4,7 @@ import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { CreateSource, SourceType } from "../../domain/knowledge/Source.ts"
-import { uploadLimit } from "../../http/public/knowledge/SourcesApi.ts"
+import { maxUploadBytes } from "../../http/public/knowledge/SourcesApi.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import { readBytes } from "./input/Files.ts"
@@ -42,7 +42,7 @@ const create = (server: Server, body: typeof CreateSource.Encoded) =>
 const upload = ({ name, server, target: file }: Target) =>
   Effect.gen(function* () {
     const failed = (message: string) => new Connection.CommandFailed({ message })
-    const bytes = yield* readBytes(file, uploadLimit, failed)
+    const bytes = yield* readBytes(file, maxUploadBytes, failed)
     const form = new FormData()
     form.append("name", name)
     form.append("file", new Blob([bytes]), path.basename(file))

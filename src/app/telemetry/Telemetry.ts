@@ -16,7 +16,7 @@ import * as Redacted from "effect/Redacted"
 import * as Tracer from "effect/Tracer"
 import { isError } from "../../domain/Thrown.ts"
 import * as ProviderHttp from "../../capabilities/ModelRuntime/ProviderHttp.ts"
-import { sampling } from "../../http/server/Span.ts"
+import { sampleRatio } from "../../http/server/Span.ts"
 import * as Collector from "./Collector.ts"
 import { choice, count, headerList, httpUrl, ratio, Value, variable } from "../config/ConfigValues.ts"
 import * as Package from "../Package.ts"
@@ -131,7 +131,7 @@ export const layer = (telemetry: Telemetry | null) => {
   const { endpoint, headers, ratio: samplingRatio, service } = telemetry
   return Layer.mergeAll(
     disableFrameworkSpans,
-    Layer.scopedDiscard(Effect.locallyScoped(sampling, samplingRatio)),
+    Layer.scopedDiscard(Effect.locallyScoped(sampleRatio, samplingRatio)),
     withoutFailureMessages.pipe(
       Layer.provideMerge(
         Otlp.layerJson({

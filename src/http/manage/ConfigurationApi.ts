@@ -11,12 +11,13 @@ import {
   ServiceUnavailable,
   ValidationError
 } from "../../domain/Errors.ts"
-import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
+import { optional } from "../../domain/Optional.ts"
+import { ManageAuth, RequiredTokenScope, RequiredRole } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 const Parts = Schema.Struct({
   /** Leaves out sources, tools and other parts, which may be more than one file can hold. */
-  agentsOnly: Schema.optionalWith(Schema.BooleanFromString, { exact: true })
+  agentsOnly: optional(Schema.BooleanFromString)
 })
 
 /** The configuration file of the stored agents. */
@@ -49,4 +50,4 @@ export class ConfigurationApi extends HttpApiGroup.make("configuration")
   .prefix("/api/manage/v1")
   .middleware(ManageAuth)
   .annotateEndpoints(RequiredRole, "admin")
-  .annotateEndpoints(Managed, "agents") {}
+  .annotateEndpoints(RequiredTokenScope, "agents") {}

@@ -4,7 +4,8 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { EventType, ReceivedEvent, Payload, StartListener, WebhookId } from "../../domain/events/Webhook.ts"
-import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
+import { optional } from "../../domain/Optional.ts"
+import { ManageAuth, RequiredTokenScope, RequiredRole } from "../Auth.ts"
 import { deletion, failure, success } from "../Envelope.ts"
 
 /** Maximum wait of one request, in seconds. */
@@ -12,14 +13,14 @@ const maxWaitSeconds = 20
 
 const Listener = Schema.Struct({ id: WebhookId, events: Schema.Array(EventType), payload: Payload })
 const path = Schema.Struct({ id: WebhookId })
-const Place = Schema.String.pipe(
+const EventPosition = Schema.String.pipe(
   Schema.pattern(/^\d{1,18}$/, { message: () => "Expected the place that an answer has given" })
 )
 
 /** The last event that the caller received, and how long it waits for the next. */
-const Next = Schema.Struct({
-  received: Schema.optionalWith(Schema.NullOr(Place), { exact: true }),
-  waitSeconds: Schema.optionalWith(Schema.Int.pipe(Schema.between(0, maxWaitSeconds)), { exact: true })
+const NextEvents = Schema.Struct({
+  received: optional(Schema.NullOr(EventPosition)),
+  waitSeconds: optional(Schema.Int.pipe(Schema.between(0, maxWaitSeconds)))
 })
 
 const start = HttpApiEndpoint.post("start", "/listeners")
@@ -32,7 +33,7 @@ const start = HttpApiEndpoint.post("start", "/listeners")
 /** The next events, as soon as there is one. Events up to `received` are confirmed; all others are returned again. */
 const next = HttpApiEndpoint.post("next", "/listeners/:id/next")
   .setPath(path)
-  .setPayload(Next)
+  .setPayload(NextEvents)
   .addSuccess(
     success(Schema.Struct({ events: Schema.Array(ReceivedEvent), received: Schema.NullOr(Schema.String) }))
   )
@@ -54,4 +55,4 @@ export class ListenersApi extends HttpApiGroup.make("listeners")
   .prefix("/api/manage/v1")
   .middleware(ManageAuth)
   .annotateEndpoints(RequiredRole, "admin")
-  .annotateEndpoints(Managed, "webhooks") {}
+  .annotateEndpoints(RequiredTokenScope, "webhooks") {}

@@ -15,7 +15,7 @@ import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import { ManageAuth } from "../Auth.ts"
 import { bearerToken } from "../BearerToken.ts"
 import * as Routes from "../Routes.ts"
-import { answerOnce } from "./Repeatable.ts"
+import { executeOnce } from "./IdempotentRequests.ts"
 
 /** The middleware for every endpoint of `api` that declares it. */
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
@@ -25,7 +25,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
     ManageAuth,
     Effect.gen(function* () {
       const tokens = yield* AccessTokens
-      const repeated = yield* RepeatedRequests
+      const repeatedRequests = yield* RepeatedRequests
       const gate = yield* TenantGate
       const routes = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
       return Effect.gen(function* () {
@@ -43,7 +43,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
             message: `This token lacks the scope ${scope.resource}:${scope.verb}.`
           })
         }
-        yield* answerOnce(repeated, user, user.token)
+        yield* executeOnce(repeatedRequests, user, user.token)
         return user
       })
     })

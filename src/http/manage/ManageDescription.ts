@@ -1,7 +1,8 @@
 /** The OpenAPI 3.1 description of the management interface, derived from its declarations. */
 import * as OpenApi from "@effect/platform/OpenApi"
-import { isRecord, referencedSchemas, wireSchema, template, wireSchemas } from "../Description.ts"
+import { pathTemplate, referencedSchemas, toWireSchema, wireSchemas } from "../Description.ts"
 import { ManageApi } from "../ManageApi.ts"
+import { isRecord, mapValues } from "../NamedSchemas.ts"
 import * as Routes from "../Routes.ts"
 
 const description = [
@@ -9,25 +10,20 @@ const description = [
   "minimum role of the token's creator (`x-role`). Every JSON answer is `{data, meta}` or `{error, meta}`."
 ].join(" ")
 
-const completed = (operation: unknown, route: Routes.Route | undefined) =>
+const withAccess = (operation: unknown, route: Routes.Route | undefined) =>
   isRecord(operation) && route?.scope !== undefined
     ? { ...operation, "x-scope": `${route.scope.resource}:${route.scope.verb}`, "x-role": route.role }
     : operation
 
-const mapValues = (node: unknown, each: (value: unknown, name: string) => unknown) =>
-  isRecord(node)
-    ? Object.fromEntries(Object.entries(node).map(([name, value]) => [name, each(value, name)]))
-    : {}
-
-export const managed = () => {
+export const manageDescription = () => {
   const routes = new Map(
-    Routes.table(ManageApi).map((route) => [`${route.method.toLowerCase()} ${template(route.path)}`, route])
+    Routes.table(ManageApi).map((route) => [`${route.method.toLowerCase()} ${pathTemplate(route.path)}`, route])
   )
   const { components, info, paths, ...spec } = OpenApi.fromApi(ManageApi)
-  const operations = mapValues(wireSchema(paths), (item, path) =>
-    mapValues(item, (operation, method) => completed(operation, routes.get(`${method} ${path}`)))
+  const operations = mapValues(toWireSchema(paths), (item, path) =>
+    mapValues(item, (operation, method) => withAccess(operation, routes.get(`${method} ${path}`)))
   )
-  const schemas = { ...mapValues(wireSchema(components.schemas), (schema) => schema), ...wireSchemas }
+  const schemas = { ...mapValues(toWireSchema(components.schemas), (schema) => schema), ...wireSchemas }
   return {
     ...spec,
     info: { ...info, title: "Spoke management", version: "1", description },

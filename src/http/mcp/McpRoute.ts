@@ -16,8 +16,8 @@ import * as Stream from "effect/Stream"
 import type { AgentKey } from "../../domain/accounts/Access.ts"
 import * as Json from "../../domain/Json.ts"
 import { Agents } from "../../usecases/agents/Agents.ts"
-import { answer } from "../server/Boundary.ts"
-import { authenticate, authorities } from "../KeyAuth.ts"
+import { errorResponse } from "../server/Boundary.ts"
+import { authenticate, keyServices } from "../KeyAuth.ts"
 import * as RequestId from "../server/RequestId.ts"
 import * as Rpc from "./Rpc.ts"
 import * as Stateless from "./Stateless.ts"
@@ -27,7 +27,7 @@ import * as Tools from "./Tools.ts"
 const path = "/mcp"
 
 const decodeMessage = Schema.decodeUnknownOption(Rpc.Message)
-const decodeToken = Schema.decodeUnknownOption(
+const decodeProgressToken = Schema.decodeUnknownOption(
   Schema.Struct({ _meta: Schema.Struct({ progressToken: Rpc.Id }) })
 )
 
@@ -43,7 +43,7 @@ const frame = (body: Rpc.Body) => `event: message\ndata: ${JSON.stringify(body)}
 type Run = (progress: Tools.Progress) => Effect.Effect<Rpc.Body>
 
 /** Streams progress as notifications with `token`, then the result. */
-const streamed = (token: Rpc.Id, run: Run) =>
+const streamResult = (token: Rpc.Id, run: Run) =>
   HttpServerResponse.stream(
     Stream.unwrapScoped(
       Effect.gen(function* () {
@@ -69,7 +69,7 @@ const streamed = (token: Rpc.Id, run: Run) =>
     }
   )
 
-const takesEvents = ({ headers }: HttpServerRequest.HttpServerRequest) =>
+const acceptsEvents = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   (headers["accept"] ?? "").includes("text/event-stream")
 
 /** Adds the route. `appUrl` is `{app_url}`, `version` the product's version. */
@@ -77,7 +77,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function* () {
       const agents = yield* Agents
-      const known = yield* authorities
+      const services = yield* keyServices
       const tools = yield* Tools.make
       const ownOrigin = new URL(appUrl).origin
       const requirements = { permission: ["retrieve", "chat"], publicApi: false, ownOrigin } as const
@@ -87,10 +87,10 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
       const instructionsOf = (agent: string) =>
         `Answers and passages from the sources of the agent “${agent}”. Cite what you use.`
 
-      const initialize = (key: AgentKey, id: Rpc.Id, wanted: unknown) =>
+      const initialize = (key: AgentKey, id: Rpc.Id, requestedVersion: unknown) =>
         Effect.map(nameOf(key), (agent) =>
           Rpc.result(id, {
-            protocolVersion: Rpc.negotiateVersion(wanted),
+            protocolVersion: Rpc.negotiateVersion(requestedVersion),
             capabilities: { tools: { listChanged: false } },
             serverInfo: { name: "spoke", title: agent, version },
             instructions: instructionsOf(agent)
@@ -102,28 +102,28 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         key: AgentKey,
         id: Rpc.Id,
         params: Rpc.Body,
-        events: boolean,
+        sendEvents: boolean,
         result: typeof Rpc.result
       ) => {
-        const { arguments: given = {}, name } = params
+        const { arguments: input = {}, name } = params
         if (!Tools.isName(name)) {
           return Effect.succeed(json(Rpc.failure(id, Rpc.codes.parameters, "There is no such tool.")))
         }
         const run: Run = (progress) =>
-          Effect.map(tools.call(key, name, given, progress), (found) => result(id, found))
-        const token = Option.filter(decodeToken(params), () => events)
+          Effect.map(tools.call(key, name, input, progress), (value) => result(id, value))
+        const token = Option.filter(decodeProgressToken(params), () => sendEvents)
         return Option.match(token, {
           onNone: () =>
             Effect.map(
               run(() => Effect.void),
               (body) => json(body)
             ),
-          onSome: ({ _meta }) => Effect.succeed(streamed(_meta.progressToken, run))
+          onSome: ({ _meta }) => Effect.succeed(streamResult(_meta.progressToken, run))
         })
       }
 
-      const handleMessage = (key: AgentKey, { id, method, params = {} }: Rpc.Message, events: boolean) => {
-        // Notifications, and responses to requests that were never made. A turn settles even when nobody waits for it.
+      const handleWithHandshake = (key: AgentKey, { id, method, params = {} }: Rpc.Message, sendEvents: boolean) => {
+        // A notification, or a response to a request that was never made. A cancelled turn still settles.
         if (method === undefined || id === undefined || id === null) {
           return Effect.succeed(HttpServerResponse.empty({ status: 202 }))
         }
@@ -135,20 +135,20 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
           case "tools/list":
             return Effect.map(nameOf(key), (agent) => json(Rpc.result(id, { tools: Tools.list(key, agent) })))
           case "tools/call":
-            return callTool(key, id, params, events, Rpc.result)
+            return callTool(key, id, params, sendEvents, Rpc.result)
           default:
             return Effect.succeed(json(Rpc.failure(id, Rpc.codes.noMethod, "There is no such method.")))
         }
       }
 
-      const result = (id: Rpc.Id, given: Rpc.Body) => Stateless.result(version, id, given)
+      const result = (id: Rpc.Id, value: Rpc.Body) => Stateless.result(version, id, value)
 
       /** Answers a stateless request. */
-      const answeredAlone = (
+      const handleStateless = (
         key: AgentKey,
         { method, params = {} }: Rpc.Message,
         id: Rpc.Id,
-        events: boolean
+        sendEvents: boolean
       ) => {
         switch (method) {
           case "server/discover":
@@ -167,7 +167,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
               json(result(id, { tools: Tools.list(key, agent), ...Stateless.caching }))
             )
           case "tools/call":
-            return callTool(key, id, params, events, result)
+            return callTool(key, id, params, sendEvents, result)
           default:
             return Effect.succeed(json(Rpc.failure(id, Rpc.codes.noMethod, "There is no such method."), 404))
         }
@@ -175,7 +175,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
 
       const receiveMessage = Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const key = yield* authenticate(known, requirements, request)
+        const key = yield* authenticate(services, requirements, request)
         // The boundary answers for a body that is too large or incomplete.
         const text = yield* Effect.orDie(request.text)
         const body = Json.parse(text)
@@ -191,17 +191,17 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         if (id !== undefined && id !== null && Stateless.isStatelessRequest(message.value, request.headers)) {
           const refused = Stateless.refusal({ ...message.value, id }, request.headers)
           if (refused !== null) return json(refused, 400)
-          return yield* answeredAlone(key, message.value, id, takesEvents(request))
+          return yield* handleStateless(key, message.value, id, acceptsEvents(request))
         }
         const protocolVersion = request.headers["mcp-protocol-version"]
         if (protocolVersion !== undefined && !Rpc.isSupportedVersion(protocolVersion)) {
           const message = `This version is not supported. Supported versions: ${Rpc.versions.join(", ")}.`
           return json(Rpc.failure(null, Rpc.codes.invalid, message), 400)
         }
-        return yield* handleMessage(key, message.value, takesEvents(request))
+        return yield* handleWithHandshake(key, message.value, acceptsEvents(request))
       }).pipe(
         Effect.catchTag("UNAUTHORIZED", (error) =>
-          Effect.map(RequestId.RequestId, (id) => answer(error, id, { "www-authenticate": "Bearer" }))
+          Effect.map(RequestId.RequestId, (id) => errorResponse(error, id, { "www-authenticate": "Bearer" }))
         )
       )
       yield* router.post(path, receiveMessage)

@@ -33,7 +33,7 @@ export type Message = typeof Message.Type
 
 export type Body = Readonly<Record<string, unknown>>
 
-export const result = (id: Id, given: Body): Body => ({ jsonrpc: "2.0", id, result: given })
+export const result = (id: Id, value: Body): Body => ({ jsonrpc: "2.0", id, result: value })
 
 export const failure = (id: Id | null, code: number, message: string, data?: Body): Body => ({
   jsonrpc: "2.0",
@@ -44,7 +44,7 @@ export const failure = (id: Id | null, code: number, message: string, data?: Bod
 export const notification = (method: string, params: Body): Body => ({ jsonrpc: "2.0", method, params })
 
 /** The version agreed in a handshake: the requested one if it is supported, else the newest. */
-export const negotiateVersion = (wanted: unknown): string =>
-  withHandshake.find((one) => one === wanted) ?? withHandshake[0]
+export const negotiateVersion = (requested: unknown): string =>
+  withHandshake.find((one) => one === requested) ?? withHandshake[0]
 
 export const isSupportedVersion = (version: string): boolean => versions.includes(version)

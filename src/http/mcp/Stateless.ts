@@ -19,7 +19,7 @@ export const isStatelessRequest = (message: Rpc.Message, headers: Headers): bool
   headers["mcp-protocol-version"] === Rpc.stateless
 
 /** The value of a header. Text that is not plain ASCII is base64. */
-const decoded = (header: string | undefined): string | undefined => {
+const decodeHeader = (header: string | undefined): string | undefined => {
   const inner = /^=\?base64\?(.*)\?=$/u.exec(header ?? "")?.[1]
   return inner === undefined ? header : Buffer.from(inner, "base64").toString()
 }
@@ -41,16 +41,16 @@ export const refusal = (message: Request, headers: Headers): Rpc.Body | null => 
     return Rpc.failure(id, Rpc.codes.unsupportedVersion, "Unsupported protocol version", data)
   }
   if (headers["mcp-method"] !== method) return mismatch("Mcp-Method")
-  return method === "tools/call" && decoded(headers["mcp-name"]) !== params["name"]
+  return method === "tools/call" && decodeHeader(headers["mcp-name"]) !== params["name"]
     ? mismatch("Mcp-Name")
     : null
 }
 
 /** A complete result with the server's name and version. */
-export const result = (version: string, id: Rpc.Id, given: Rpc.Body): Rpc.Body =>
+export const result = (version: string, id: Rpc.Id, value: Rpc.Body): Rpc.Body =>
   Rpc.result(id, {
     resultType: "complete",
-    ...given,
+    ...value,
     _meta: { [`${prefix}serverInfo`]: { name: "spoke", version } }
   })
 

@@ -12,6 +12,7 @@ import { Chunk, RetrieveRequest } from "../../domain/knowledge/Chunk.ts"
 import { type CodedError, Forbidden, TurnFailed, internalError } from "../../domain/Errors.ts"
 import { ConversationId, RunId } from "../../domain/Ids.ts"
 import { trimmed } from "../../domain/Text.ts"
+import { optional } from "../../domain/Optional.ts"
 import { ChatTurn } from "../../usecases/chat/ChatTurn.ts"
 import { Retrieve } from "../../usecases/knowledge/Retrieve.ts"
 import { isCoded } from "../Envelope.ts"
@@ -25,10 +26,7 @@ export type Progress = (message: string) => Effect.Effect<void>
 
 const ChatArguments = Schema.Struct({
   message: trimmed(32_000, "The question, in full sentences."),
-  conversationId: Schema.optionalWith(
-    ConversationId.annotations({ description: "Continues the conversation of an earlier answer." }),
-    { exact: true }
-  )
+  conversationId: optional(ConversationId.annotations({ description: "Continues the conversation of an earlier answer." }))
 })
 
 const inputs: Record<Name, Schema.Schema.AnyNoContext> = { chat: ChatArguments, retrieve: RetrieveRequest }
@@ -37,7 +35,7 @@ const ChatAnswer = Schema.Struct({
   reply: ChatTurnResult.fields.reply,
   citations: ChatTurnResult.fields.citations,
   conversationId: ChatTurnResult.fields.conversationId,
-  runId: Schema.optionalWith(RunId, { exact: true })
+  runId: optional(RunId)
 })
 
 const outputs: Record<Name, Schema.Schema.AnyNoContext> = {
@@ -54,10 +52,10 @@ const jsonSchemaOf = (schema: Schema.Schema.AnyNoContext): Body => {
   return described
 }
 
-const all: ReadonlyArray<Name> = ["retrieve", "chat"]
-const needs: Record<Name, Requirement> = { chat: "chat", retrieve: "retrieve" }
+const toolNames: ReadonlyArray<Name> = ["retrieve", "chat"]
+const requiredPermissions: Record<Name, Requirement> = { chat: "chat", retrieve: "retrieve" }
 
-const words: Record<Name, (agent: string) => { readonly title: string; readonly description: string }> = {
+const toolTexts: Record<Name, (agent: string) => { readonly title: string; readonly description: string }> = {
   chat: (agent) => ({
     title: `Ask ${agent}`,
     description: `Asks the agent “${agent}”, which answers from its own sources and says which ones.`
@@ -73,55 +71,55 @@ const words: Record<Name, (agent: string) => { readonly title: string; readonly 
  * name.
  */
 export const list = (key: AgentKey, agent: string): ReadonlyArray<Body> =>
-  all
-    .filter((name) => allows(key.permissions, needs[name]))
+  toolNames
+    .filter((name) => allows(key.permissions, requiredPermissions[name]))
     .map((name) => ({
       name,
-      ...words[name](agent),
+      ...toolTexts[name](agent),
       inputSchema: jsonSchemaOf(inputs[name]),
       outputSchema: jsonSchemaOf(outputs[name]),
       annotations: { readOnlyHint: name === "retrieve", destructiveHint: false }
     }))
 
-export const isName = (name: unknown): name is Name => all.some((one) => one === name)
+export const isName = (name: unknown): name is Name => toolNames.some((one) => one === name)
 
-const textResult = (words: string, structuredContent: Body): Body => ({
-  content: [{ type: "text", text: words }],
+const textResult = (text: string, structuredContent: Body): Body => ({
+  content: [{ type: "text", text }],
   structuredContent
 })
 
-const refused = ({ _tag: code, details, message }: CodedError): Body => ({
+const errorResult = ({ _tag: code, details, message }: CodedError): Body => ({
   content: [
     { type: "text", text: `${code}: ${message}${details === undefined ? "" : ` ${JSON.stringify(details)}`}` }
   ],
   isError: true
 })
 
-const cited = (citations: ReadonlyArray<Citation>) =>
+const citationLines = (citations: ReadonlyArray<Citation>) =>
   citations.map(({ index, title, url }) => `\n[${index}] ${title} ${url}`).join("")
 
-const passage = ({ score, sourceName, text, url }: Chunk) =>
+const passageText = ({ score, sourceName, text, url }: Chunk) =>
   `${sourceName} (${score.toFixed(3)}) ${url}\n${text}`
 
-const decodeArguments = <A, I>(schema: Schema.Schema<A, I>, given: unknown) =>
-  Effect.catchTag(Schema.decodeUnknown(schema, { errors: "all" })(given), "ParseError", Issues.refuse)
+const decodeArguments = <A, I>(schema: Schema.Schema<A, I>, input: unknown) =>
+  Effect.catchTag(Schema.decodeUnknown(schema, { errors: "all" })(input), "ParseError", Issues.failWithIssues)
 
 export const make = Effect.gen(function* () {
   const retrieve = yield* Retrieve
   const turns = yield* ChatTurn
 
-  const search = (key: AgentKey, given: unknown) =>
+  const search = (key: AgentKey, input: unknown) =>
     Effect.gen(function* () {
-      const { chunks } = yield* retrieve.run(key, yield* decodeArguments(RetrieveRequest, given))
-      return textResult(chunks.length === 0 ? "Nothing was found." : chunks.map(passage).join("\n\n"), {
+      const { chunks } = yield* retrieve.run(key, yield* decodeArguments(RetrieveRequest, input))
+      return textResult(chunks.length === 0 ? "Nothing was found." : chunks.map(passageText).join("\n\n"), {
         chunks
       })
     })
 
-  const ask = (key: AgentKey, given: unknown, progress: Progress) =>
+  const ask = (key: AgentKey, input: unknown, progress: Progress) =>
     Effect.gen(function* () {
       const turn = yield* turns.start(key, {
-        ...(yield* decodeArguments(ChatArguments, given)),
+        ...(yield* decodeArguments(ChatArguments, input)),
         persist: true
       })
       const done = yield* turn.parts.pipe(
@@ -134,7 +132,7 @@ export const make = Effect.gen(function* () {
       )
       if (done === null) return yield* new TurnFailed({ message: "The turn failed." })
       const { citations, reply } = done
-      return textResult(`${reply}${citations.length === 0 ? "" : `\n${cited(citations)}`}`, {
+      return textResult(`${reply}${citations.length === 0 ? "" : `\n${citationLines(citations)}`}`, {
         reply,
         citations,
         ...(done.conversationId === undefined ? {} : { conversationId: done.conversationId }),
@@ -142,22 +140,22 @@ export const make = Effect.gen(function* () {
       })
     })
 
-  const broken = (cause: Cause.Cause<unknown>) => {
+  const failureResult = (cause: Cause.Cause<unknown>) => {
     const failed = Option.getOrNull(Cause.failureOption(cause))
-    if (isCoded(failed)) return Effect.succeed(refused(failed))
+    if (isCoded(failed)) return Effect.succeed(errorResult(failed))
     if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-    return Effect.as(Effect.logError("A tool failed unexpectedly", cause), refused(internalError()))
+    return Effect.as(Effect.logError("A tool failed unexpectedly", cause), errorResult(internalError()))
   }
 
-  /** Calls the tool `name`. A refusal is a result too, with the documented code. */
-  const call = (key: AgentKey, name: Name, given: unknown, progress: Progress): Effect.Effect<Body> => {
-    if (!allows(key.permissions, needs[name])) {
+  /** Calls the tool `name`. An error is a result too, with its documented code. */
+  const call = (key: AgentKey, name: Name, input: unknown, progress: Progress): Effect.Effect<Body> => {
+    if (!allows(key.permissions, requiredPermissions[name])) {
       return Effect.succeed(
-        refused(new Forbidden({ message: `This key lacks the permission ${needs[name]}.` }))
+        errorResult(new Forbidden({ message: `This key lacks the permission ${requiredPermissions[name]}.` }))
       )
     }
-    return (name === "chat" ? ask(key, given, progress) : search(key, given)).pipe(
-      Effect.catchAllCause(broken)
+    return (name === "chat" ? ask(key, input, progress) : search(key, input)).pipe(
+      Effect.catchAllCause(failureResult)
     )
   }
 

@@ -11,7 +11,7 @@ export const DomainsHandlers = HttpApiBuilder.group(Api, "domains", (handlers) =
   Effect.gen(function* () {
     const settings = yield* SingleSignOn
     const audit = yield* AuditTrail
-    const say = (
+    const setConfirmed = (
       { domain, id }: { readonly id: TenantId; readonly domain: Domain },
       action: "confirm" | "withdraw"
     ) =>
@@ -23,7 +23,7 @@ export const DomainsHandlers = HttpApiBuilder.group(Api, "domains", (handlers) =
         return { domain, confirmed }
       })
     return handlers
-      .handle("confirm", ({ path }) => say(path, "confirm"))
-      .handle("withdraw", ({ path }) => say(path, "withdraw"))
+      .handle("confirm", ({ path }) => setConfirmed(path, "confirm"))
+      .handle("withdraw", ({ path }) => setConfirmed(path, "withdraw"))
   })
 )

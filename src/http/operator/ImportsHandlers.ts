@@ -9,12 +9,12 @@ const maxConcurrentImports = 2
 export const ImportsHandlers = HttpApiBuilder.group(Api, "imports", (handlers) =>
   Effect.gen(function* () {
     const imports = yield* ImportConversations
-    const turns = yield* Effect.makeSemaphore(maxConcurrentImports)
+    const semaphore = yield* Effect.makeSemaphore(maxConcurrentImports)
     return handlers.handleRaw("conversations", ({ request, urlParams }) =>
       // The boundary answers for a body that cannot be read.
       Effect.catchTag(request.text, "RequestError", Effect.die).pipe(
         Effect.flatMap((text) => imports.run(text, urlParams.agentId)),
-        turns.withPermits(1)
+        semaphore.withPermits(1)
       )
     )
   })

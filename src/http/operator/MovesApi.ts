@@ -1,10 +1,9 @@
 /**
  * Moves of tenants between installations, for `spoke tenant move`. Both installations and the command have the same
- * version, so the requests are no public interface.
+ * version, so the requests are not a public interface.
  */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
-import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { MoveRequest } from "../../domain/accounts/TenantMove.ts"
@@ -18,17 +17,14 @@ import {
 import { TenantId } from "../../domain/Ids.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { OperatorAuth } from "../Auth.ts"
-import { BodyLimit, failure, success } from "../Envelope.ts"
+import { bytesBody, failure, MaxBodyBytes, success } from "../Envelope.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum bytes of one request. A page of rows has about 2 MiB, unless a row alone is longer. */
-const requestLimit = 64 * MiB
+const maxRequestBytes = 64 * MiB
 
 const ofTenant = Schema.Struct({ id: TenantId })
 const ofOriginal = Schema.Struct({ id: TenantId, ref: ArtifactRef })
-const Bytes = Schema.Uint8ArrayFromSelf.pipe(
-  HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
-)
 
 /** One request of a move to the installation. The schema of the answer depends on the request. */
 const ask = HttpApiEndpoint.post("ask", "/api/operator/tenants/:id/move")
@@ -36,22 +32,22 @@ const ask = HttpApiEndpoint.post("ask", "/api/operator/tenants/:id/move")
   .setPayload(MoveRequest)
   .addSuccess(success(Schema.Unknown))
   .addError(failure(ValidationError, NotFound, Conflict, PayloadTooLarge, ServiceUnavailable))
-  .annotate(BodyLimit, requestLimit)
+  .annotate(MaxBodyBytes, maxRequestBytes)
   .annotate(OpenApi.Summary, "One step of a move of the tenant; used by spoke tenant move alone")
 
-/** The bytes of an original of a tenant that is being moved. */
+/** The bytes of an original of a tenant that is being moved from this installation. */
 const original = HttpApiEndpoint.get("original", "/api/operator/tenants/:id/move/originals/:ref")
   .setPath(ofOriginal)
-  .addSuccess(Bytes)
+  .addSuccess(bytesBody)
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
-/** Stores an original of a tenant that arrives. 409 when the bytes are not those of `ref`. */
+/** Stores an original of a tenant that is being moved to this installation. 409 when the bytes do not match `ref`. */
 const putOriginal = HttpApiEndpoint.put("putOriginal", "/api/operator/tenants/:id/move/originals/:ref")
   .setPath(ofOriginal)
-  .setPayload(Bytes)
+  .setPayload(bytesBody)
   .addSuccess(success(Schema.Struct({ ref: ArtifactRef })))
   .addError(failure(ValidationError, NotFound, Conflict, PayloadTooLarge, ServiceUnavailable))
-  .annotate(BodyLimit, requestLimit)
+  .annotate(MaxBodyBytes, maxRequestBytes)
 
 export class MovesApi extends HttpApiGroup.make("moves")
   .add(ask)

@@ -5,7 +5,8 @@ import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { QueueJobId } from "../../domain/Ids.ts"
 import { JobState, JobSummary, QueueCounts } from "../../domain/knowledge/Job.ts"
-import { cursorParam, limitParam, nextCursor } from "../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../domain/Page.ts"
+import { optional } from "../../domain/Optional.ts"
 import { OperatorAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
@@ -18,9 +19,8 @@ const jobs = HttpApiEndpoint.get("jobs", "/api/operator/queues/:name/jobs")
   .setPath(Schema.Struct({ name: Schema.String }))
   .setUrlParams(
     Schema.Struct({
-      state: Schema.optionalWith(JobState, { exact: true }),
-      limit: limitParam(100),
-      cursor: cursorParam
+      state: optional(JobState),
+      ...pageParams.fields
     })
   )
   .addSuccess(success(Schema.Struct({ jobs: Schema.Array(JobSummary), nextCursor })))

@@ -6,7 +6,7 @@ import { CreateTenant, PutSubscription, User } from "../../domain/accounts/Accou
 import { Credits, Subscription, Tenant } from "../../domain/agents/Agent.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { TenantId } from "../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../domain/Page.ts"
 import { OperatorAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
@@ -21,7 +21,7 @@ const create = HttpApiEndpoint.post("create", "/api/operator/tenants")
   .addError(failure(ValidationError, Conflict, ServiceUnavailable))
 
 const list = HttpApiEndpoint.get("list", "/api/operator/tenants")
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(Schema.Struct({ tenants: Schema.Array(Tenant), nextCursor })))
   .addError(failure(ValidationError))
 

@@ -50,22 +50,22 @@ const awaitDrain = (connection: NetSocket) =>
   })
 
 /** Sends pings, and returns when the client has sent no byte between two of them. */
-const awaitSilence = (connection: NetSocket, every: Duration.DurationInput) =>
+const awaitSilence = (connection: NetSocket, interval: Duration.DurationInput) =>
   Effect.gen(function* () {
     for (;;) {
       const before = connection.bytesRead
       yield* Effect.sync(() => connection.write(pingFrame))
-      yield* Effect.sleep(every)
+      yield* Effect.sleep(interval)
       if (connection.bytesRead === before) return
     }
   })
 
 /** Returns when the client has sent more than it may. */
-const awaitFlood = (connection: NetSocket) =>
+const awaitExcessInput = (connection: NetSocket) =>
   Effect.async<void>((resume) => {
-    const first = connection.bytesRead
+    const bytesBefore = connection.bytesRead
     const onData = () => {
-      if (connection.bytesRead - first > maxIncomingBytes) resume(Effect.void)
+      if (connection.bytesRead - bytesBefore > maxIncomingBytes) resume(Effect.void)
     }
     connection.on("data", onData)
     return Effect.sync(() => connection.off("data", onData))
@@ -80,20 +80,20 @@ const awaitClosed = (connection: NetSocket) =>
     return Effect.sync(() => connection.off("close", onClose))
   })
 
-const close = (code: number, reason: string) => new Socket.CloseEvent(code, reason)
+const makeCloseEvent = (code: number, reason: string) => new Socket.CloseEvent(code, reason)
 
-const goingAway = close(codes.goingAway, "The server is stopping.")
-const internalError = close(codes.broken, "Something went wrong on our side.")
+const goingAway = makeCloseEvent(codes.goingAway, "The server is stopping.")
+const internalError = makeCloseEvent(codes.broken, "Something went wrong on our side.")
 
 /** Sends the close frame, waits briefly for the client's, and closes the connection. */
-const end = (
-  goodbye: Socket.CloseEvent | null,
-  { connection, reading, write }: Opened
+const closeSocket = (
+  closeEvent: Socket.CloseEvent | null,
+  { connection, reading, write }: OpenSocket
 ): Effect.Effect<void> => {
   const handshake =
-    goodbye === null
+    closeEvent === null
       ? Effect.void
-      : Effect.raceFirst(Fiber.await(reading), Effect.zipRight(write(goodbye), Effect.never))
+      : Effect.raceFirst(Fiber.await(reading), Effect.zipRight(write(closeEvent), Effect.never))
   return handshake.pipe(
     Effect.ignore,
     Effect.timeoutOption(closeTimeout),
@@ -106,7 +106,7 @@ const end = (
   )
 }
 
-interface Opened {
+interface OpenSocket {
   readonly connection: NetSocket
   /** Ends with the socket. */
   readonly reading: Fiber.Fiber<unknown>
@@ -117,12 +117,12 @@ const open = (request: HttpServerRequest.HttpServerRequest, opened: Deferred.Def
   Effect.gen(function* () {
     const socket = yield* request.upgrade
     const onOpen = Effect.asVoid(Deferred.succeed(opened, undefined))
-    const view: Opened = {
+    const openSocket: OpenSocket = {
       connection: connectionOf(request),
       write: yield* socket.writer,
       reading: yield* Effect.forkDaemon(Effect.exit(socket.runRaw(() => undefined, { onOpen })))
     }
-    return view
+    return openSocket
   })
 
 /**
@@ -138,7 +138,7 @@ export const serve = Effect.fn("Connection.serve")(function* (
   }: { readonly pingEvery: Duration.DurationInput; readonly until: Effect.Effect<Socket.CloseEvent> }
 ) {
   const opened = yield* Deferred.make<void>()
-  const use = ({ connection, reading, write }: Opened) => {
+  const use = ({ connection, reading, write }: OpenSocket) => {
     const deliver = frames.pipe(
       Stream.runForEach((frame) =>
         write(frame).pipe(Effect.zipRight(awaitDrain(connection)), Effect.timeout(sendTimeout))
@@ -146,23 +146,23 @@ export const serve = Effect.fn("Connection.serve")(function* (
       Effect.zipRight(Effect.never),
       Effect.catchAll((ended) => Effect.succeed(Socket.isCloseEvent(ended) ? ended : null))
     )
-    const left = Effect.as(Effect.raceFirst(Fiber.await(reading), awaitClosed(connection)), null)
+    const disconnected = Effect.as(Effect.raceFirst(Fiber.await(reading), awaitClosed(connection)), null)
     const whileOpen = deliver.pipe(
       Effect.raceFirst(until),
       Effect.raceFirst(Effect.as(awaitSilence(connection, pingEvery), null)),
       Effect.raceFirst(
-        Effect.as(awaitFlood(connection), close(codes.tooBig, "Nothing is read from this socket."))
+        Effect.as(awaitExcessInput(connection), makeCloseEvent(codes.tooBig, "Nothing is read from this socket."))
       )
     )
     return Deferred.await(opened).pipe(
       Effect.zipRight(whileOpen),
-      Effect.raceFirst(left),
+      Effect.raceFirst(disconnected),
       Effect.catchAllDefect((defect) =>
         Effect.as(Effect.logError("A realtime socket broke", defect), internalError)
       )
     )
   }
-  yield* Effect.acquireUseRelease(open(request, opened), use, (view, exit) =>
-    end(Exit.isSuccess(exit) ? exit.value : goingAway, view)
+  yield* Effect.acquireUseRelease(open(request, opened), use, (socket, exit) =>
+    closeSocket(Exit.isSuccess(exit) ? exit.value : goingAway, socket)
   )
 }, Effect.scoped)

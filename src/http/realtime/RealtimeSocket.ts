@@ -22,7 +22,7 @@ import { Frame } from "../../domain/conversations/RealtimeFrame.ts"
 import { RealtimeFeed } from "../../usecases/conversations/RealtimeFeed.ts"
 import * as Connection from "./Connection.ts"
 import { realtimePath } from "./RealtimePath.ts"
-import { makeSocketPlaces } from "./SocketPlaces.ts"
+import { makeSocketLimits } from "./SocketLimits.ts"
 
 export interface Limits {
   /** Maximum sockets of this process. */
@@ -38,8 +38,8 @@ const subprotocol = "spoke."
 
 const encode = Schema.encode(Schema.parseJson(Frame))
 
-const placeGone = new CloseEvent(Connection.codes.tryAgainLater, "Others need the place. Connect again.")
-const elsewhere = new CloseEvent(Connection.codes.tryAgainLater, "The account was moved. Connect again.")
+const slotRevoked = new CloseEvent(Connection.codes.tryAgainLater, "Others need the place. Connect again.")
+const tenantMoved = new CloseEvent(Connection.codes.tryAgainLater, "The account was moved. Connect again.")
 const unauthorized = new CloseEvent(Connection.codes.unauthorized, "The token is invalid or expired.")
 
 const parametersOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -78,7 +78,7 @@ export const layer = (limits: Partial<Limits> = {}) =>
       const feed = yield* RealtimeFeed
       const gate = yield* TenantGate
       const { pingEvery, sockets, socketsPerConversation } = { ...defaults, ...limits }
-      const placeFor = makeSocketPlaces(sockets, socketsPerConversation)
+      const acquireSlot = makeSocketLimits(sockets, socketsPerConversation)
 
       const connect = Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
@@ -93,7 +93,7 @@ export const layer = (limits: Partial<Limits> = {}) =>
         )
         const granted = yield* access.verify(tokenOf(request, parameters))
         const grant = Option.getOrNull(granted)
-        const wanted = yield* placeFor({
+        const whenRevoked = yield* acquireSlot({
           conversationId: grant?.conversationId ?? null,
           tenantId: grant?.tenantId ?? "unknown",
           network: networkOf(Option.getOrUndefined(request.remoteAddress))
@@ -105,8 +105,8 @@ export const layer = (limits: Partial<Limits> = {}) =>
               pingEvery,
               until: Effect.raceAll([
                 expiry(grant),
-                Effect.as(wanted, placeGone),
-                Effect.as(gate.whenAway(grant.tenantId), elsewhere)
+                Effect.as(whenRevoked, slotRevoked),
+                Effect.as(gate.whenAway(grant.tenantId), tenantMoved)
               ])
             })
         return HttpServerResponse.empty()

@@ -7,7 +7,7 @@ import { statusOf } from "../Envelope.ts"
 export const scimPath = "/scim/v2"
 
 /** True when responses of `path` have SCIM's format. */
-export const isShapeOf = (path: string): boolean => path === scimPath || path.startsWith(`${scimPath}/`)
+export const isScimPath = (path: string): boolean => path === scimPath || path.startsWith(`${scimPath}/`)
 
 export const json = (body: unknown, status = 200, headers: Readonly<Record<string, string>> = {}) =>
   HttpServerResponse.text(JSON.stringify(body), {
@@ -34,7 +34,7 @@ export const problem = (
   )
 
 /** The response for an error that is not SCIM's own. */
-export const answer = (
+export const errorResponse = (
   error: CodedError,
   _requestId: string,
   headers: Readonly<Record<string, string>> = {}

@@ -31,12 +31,12 @@ const metaOf = (base: string, resourceType: "User" | "Group", id: string, create
   created: DateTime.formatIso(createdAt),
   location: `${base}/${resourceType}s/${id}`
 })
-const external = (externalId: string | null) => (externalId === null ? {} : { externalId })
+const externalIdField = (externalId: string | null) => (externalId === null ? {} : { externalId })
 
 export const personResource = (base: string, person: Person): Resource => ({
   schemas: [`${schemas}:User`],
   id: person.id,
-  ...external(person.externalId),
+  ...externalIdField(person.externalId),
   userName: person.userName,
   displayName: person.userName,
   emails: [{ value: person.userName, type: "work", primary: true }],
@@ -49,7 +49,7 @@ export const personResource = (base: string, person: Person): Resource => ({
 export const groupResource = (base: string, group: Group, withMembers: boolean): Resource => ({
   schemas: [`${schemas}:Group`],
   id: group.id,
-  ...external(group.externalId),
+  ...externalIdField(group.externalId),
   displayName: group.name,
   ...(withMembers
     ? { members: group.members.map(({ id, userName }) => ({ value: id, display: userName })) }
@@ -113,7 +113,7 @@ const attribute = (name: string, changes: Resource = {}): Resource => ({
   uniqueness: "none",
   ...changes
 })
-const parts = (...names: ReadonlyArray<string>) => ({
+const complexAttribute = (...names: ReadonlyArray<string>) => ({
   type: "complex",
   multiValued: true,
   subAttributes: names.map((name) => attribute(name))
@@ -135,13 +135,13 @@ export const schemaList = (base: string) => [
     attribute("externalId", { caseExact: true }),
     attribute("active", { type: "boolean" }),
     attribute("displayName", readOnly),
-    attribute("emails", { ...parts("value", "type"), ...readOnly }),
-    attribute("roles", { ...parts("value"), ...readOnly }),
-    attribute("groups", { ...parts("value", "display"), ...readOnly })
+    attribute("emails", { ...complexAttribute("value", "type"), ...readOnly }),
+    attribute("roles", { ...complexAttribute("value"), ...readOnly }),
+    attribute("groups", { ...complexAttribute("value", "display"), ...readOnly })
   ]),
   schema(base, "Group", [
     attribute("displayName", { required: true, uniqueness: "server" }),
     attribute("externalId", { caseExact: true }),
-    attribute("members", parts("value", "display"))
+    attribute("members", complexAttribute("value", "display"))
   ])
 ]

@@ -29,13 +29,13 @@ import { RequestId } from "../server/RequestId.ts"
 import { json, problem, scimPath } from "./Problem.ts"
 import * as Resources from "./Resources.ts"
 
-const refused = ({ detail, scimType, status }: ScimError) =>
+const errorResponse = ({ detail, scimType, status }: ScimError) =>
   problem(status, detail, scimType, {
     ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
     ...(status === 429 ? { "retry-after": "1" } : {})
   })
 
-const numberOf = (text: string | null, fallback: number, min: number, max: number) => {
+const clampedInteger = (text: string | null, fallback: number, min: number, max: number) => {
   const number = text === null ? fallback : Number(text)
   return Number.isSafeInteger(number)
     ? Effect.succeed(Math.min(max, Math.max(min, number)))
@@ -48,20 +48,20 @@ const numberOf = (text: string | null, fallback: number, min: number, max: numbe
       )
 }
 
-const names = (list: string) => list.split(",").map((name) => name.trim().toLowerCase())
+const attributeNames = (list: string) => list.split(",").map((name) => name.trim().toLowerCase())
 
 /** The page of a list that is requested. Numbers out of range are clamped, as RFC 7644 requires. */
 const requestedPage = Effect.gen(function* () {
   const { url } = yield* HttpServerRequest.HttpServerRequest
   const query = new URLSearchParams(url.slice(url.includes("?") ? url.indexOf("?") : url.length))
-  const startIndex = yield* numberOf(query.get("startIndex"), 1, 1, 1_000_000)
-  const count = yield* numberOf(query.get("count"), Resources.maxPage, 0, Resources.maxPage)
-  const wanted = query.get("attributes")
-  const isWanted = wanted === null || names(wanted).some((name) => name.startsWith("members"))
+  const startIndex = yield* clampedInteger(query.get("startIndex"), 1, 1, 1_000_000)
+  const count = yield* clampedInteger(query.get("count"), Resources.maxPage, 0, Resources.maxPage)
+  const attributes = query.get("attributes")
+  const includesMembers = attributes === null || attributeNames(attributes).some((name) => name.startsWith("members"))
   return {
     page: { startIndex, count },
     filter: query.get("filter") ?? undefined,
-    withMembers: isWanted && !names(query.get("excludedAttributes") ?? "").includes("members")
+    withMembers: includesMembers && !attributeNames(query.get("excludedAttributes") ?? "").includes("members")
   }
 })
 
@@ -78,7 +78,7 @@ const body = Effect.gen(function* () {
       })
 })
 
-const idOf = Effect.map(HttpRouter.params, ({ id = "" }) => sanitize(id))
+const pathId = Effect.map(HttpRouter.params, ({ id = "" }) => sanitize(id))
 
 /** Adds the routes. `appUrl` is `{app_url}`. */
 export const layer = (appUrl: string) =>
@@ -90,7 +90,7 @@ export const layer = (appUrl: string) =>
       const gate = yield* TenantGate
       const base = new URL(scimPath, appUrl).href
 
-      const person = (found: Parameters<typeof Resources.personResource>[1], status = 200) =>
+      const personResponse = (found: Parameters<typeof Resources.personResource>[1], status = 200) =>
         json(
           Resources.personResource(base, found),
           status,
@@ -102,7 +102,7 @@ export const layer = (appUrl: string) =>
         scope: TenantScope,
         action: string,
         changed: Effect.Effect<A, E>,
-        target: (made: A) => string
+        target: (created: A) => string
       ) =>
         Effect.flatMap(RequestId, (requestId) =>
           audit.change(
@@ -124,20 +124,20 @@ export const layer = (appUrl: string) =>
         }).pipe(
           Effect.catchIf(
             (error) => error instanceof ScimError,
-            (error) => Effect.succeed(refused(error))
+            (error) => Effect.succeed(errorResponse(error))
           )
         )
 
-      const described = (description: unknown) => withTenant(() => Effect.succeed(json(description)))
-      yield* router.get(`${scimPath}/ServiceProviderConfig`, described(Resources.serviceProviderConfig(base)))
+      const descriptionRoute = (description: unknown) => withTenant(() => Effect.succeed(json(description)))
+      yield* router.get(`${scimPath}/ServiceProviderConfig`, descriptionRoute(Resources.serviceProviderConfig(base)))
       /** Routes for a list of descriptions, and for each by its id. */
-      const describing = Effect.fn(function* (path: `/${string}`, all: ReadonlyArray<Resources.Description>) {
-        yield* router.get(path, described(Resources.list(all, all.length, 1)))
+      const addDescriptions = Effect.fn(function* (path: `/${string}`, all: ReadonlyArray<Resources.Description>) {
+        yield* router.get(path, descriptionRoute(Resources.list(all, all.length, 1)))
         yield* router.get(
           `${path}/:id`,
           withTenant(() =>
             Effect.gen(function* () {
-              const id = yield* idOf
+              const id = yield* pathId
               const found = all.find((each) => each.id === id)
               return found === undefined
                 ? yield* new ScimError({
@@ -150,16 +150,16 @@ export const layer = (appUrl: string) =>
           )
         )
       })
-      yield* describing(`${scimPath}/ResourceTypes`, Resources.resourceTypes(base))
-      yield* describing(`${scimPath}/Schemas`, Resources.schemaList(base))
+      yield* addDescriptions(`${scimPath}/ResourceTypes`, Resources.resourceTypes(base))
+      yield* addDescriptions(`${scimPath}/Schemas`, Resources.schemaList(base))
 
       yield* router.get(
         `${scimPath}/Users`,
         withTenant((scope) =>
           Effect.gen(function* () {
             const { filter, page } = yield* requestedPage
-            const named = yield* readFilter(filter, ["userName", "externalId", "id", "active"])
-            const { rows, total } = yield* scim.people(scope, named, page)
+            const parsedFilter = yield* readFilter(filter, ["userName", "externalId", "id", "active"])
+            const { rows, total } = yield* scim.people(scope, parsedFilter, page)
             const resources = rows.map((row) => Resources.personResource(base, row))
             return json(Resources.list(resources, total, page.startIndex))
           })
@@ -169,9 +169,9 @@ export const layer = (appUrl: string) =>
         `${scimPath}/Users`,
         withTenant((scope) =>
           Effect.gen(function* () {
-            const given = yield* readPerson(yield* body)
-            const made = yield* change(scope, "user.create", scim.createPerson(scope, given), ({ id }) => id)
-            return person(made, 201)
+            const fields = yield* readPerson(yield* body)
+            const created = yield* change(scope, "user.create", scim.createPerson(scope, fields), ({ id }) => id)
+            return personResponse(created, 201)
           })
         )
       )
@@ -179,7 +179,7 @@ export const layer = (appUrl: string) =>
         `${scimPath}/Users/:id`,
         withTenant((scope) =>
           Effect.gen(function* () {
-            return person(yield* scim.person(scope, yield* idOf))
+            return personResponse(yield* scim.person(scope, yield* pathId))
           })
         )
       )
@@ -187,8 +187,8 @@ export const layer = (appUrl: string) =>
         withTenant((scope) =>
           Effect.gen(function* () {
             const changes = yield* read(yield* body)
-            const changed = scim.changePerson(scope, yield* idOf, changes)
-            return person(yield* change(scope, "user.update", changed, ({ id }) => id))
+            const changed = scim.changePerson(scope, yield* pathId, changes)
+            return personResponse(yield* change(scope, "user.update", changed, ({ id }) => id))
           })
         )
       yield* router.put(`${scimPath}/Users/:id`, changePerson(readPerson))
@@ -197,7 +197,7 @@ export const layer = (appUrl: string) =>
         `${scimPath}/Users/:id`,
         withTenant((scope) =>
           Effect.gen(function* () {
-            const id = yield* idOf
+            const id = yield* pathId
             yield* change(scope, "user.delete", scim.removePerson(scope, id), () => id)
             return HttpServerResponse.empty({ status: 204 })
           })
@@ -209,8 +209,8 @@ export const layer = (appUrl: string) =>
         withTenant((scope) =>
           Effect.gen(function* () {
             const { filter, page, withMembers } = yield* requestedPage
-            const named = yield* readFilter(filter, ["displayName", "externalId", "id", "members"])
-            const { rows, total } = yield* scim.groups(scope, named, page, withMembers)
+            const parsedFilter = yield* readFilter(filter, ["displayName", "externalId", "id", "members"])
+            const { rows, total } = yield* scim.groups(scope, parsedFilter, page, withMembers)
             const resources = rows.map((row) => Resources.groupResource(base, row, withMembers))
             return json(Resources.list(resources, total, page.startIndex))
           })
@@ -220,36 +220,36 @@ export const layer = (appUrl: string) =>
         `${scimPath}/Groups`,
         withTenant((scope) =>
           Effect.gen(function* () {
-            const given = yield* readGroup(yield* body)
-            const made = yield* change(scope, "group.create", scim.createGroup(scope, given), ({ id }) => id)
-            return json(Resources.groupResource(base, made, true), 201, {
-              location: `${base}/Groups/${made.id}`
+            const fields = yield* readGroup(yield* body)
+            const created = yield* change(scope, "group.create", scim.createGroup(scope, fields), ({ id }) => id)
+            return json(Resources.groupResource(base, created, true), 201, {
+              location: `${base}/Groups/${created.id}`
             })
           })
         )
       )
-      const groupAnswer = (scope: TenantScope, id: string) =>
+      const groupResponse = (scope: TenantScope, id: string) =>
         Effect.gen(function* () {
           const { withMembers } = yield* requestedPage
           return json(Resources.groupResource(base, yield* scim.group(scope, id, withMembers), withMembers))
         })
       yield* router.get(
         `${scimPath}/Groups/:id`,
-        withTenant((scope) => Effect.flatMap(idOf, (id) => groupAnswer(scope, id)))
+        withTenant((scope) => Effect.flatMap(pathId, (id) => groupResponse(scope, id)))
       )
       const changeGroup = (
         read: typeof patchGroup,
-        answered: (scope: TenantScope, id: string) => ReturnType<typeof groupAnswer>
+        respond: (scope: TenantScope, id: string) => ReturnType<typeof groupResponse>
       ) =>
         withTenant((scope) =>
           Effect.gen(function* () {
-            const id = yield* idOf
+            const id = yield* pathId
             const changes = yield* read(yield* body)
             yield* change(scope, "group.update", scim.changeGroup(scope, id, changes), () => id)
-            return yield* answered(scope, id)
+            return yield* respond(scope, id)
           })
         )
-      yield* router.put(`${scimPath}/Groups/:id`, changeGroup(readGroup, groupAnswer))
+      yield* router.put(`${scimPath}/Groups/:id`, changeGroup(readGroup, groupResponse))
       // The response has no members: the group may be large, and clients do not need them here.
       yield* router.patch(
         `${scimPath}/Groups/:id`,
@@ -259,7 +259,7 @@ export const layer = (appUrl: string) =>
         `${scimPath}/Groups/:id`,
         withTenant((scope) =>
           Effect.gen(function* () {
-            const id = yield* idOf
+            const id = yield* pathId
             yield* change(scope, "group.delete", scim.removeGroup(scope, id), () => id)
             return HttpServerResponse.empty({ status: 204 })
           })

@@ -8,6 +8,7 @@ import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerError from "@effect/platform/HttpServerError"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Multipart from "@effect/platform/Multipart"
+import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -26,33 +27,25 @@ const unreadable = (request: Request, cause: CodedError) =>
   new HttpServerError.RequestError({ request, reason: "Decode", cause })
 
 /** For servers other than Node's: the platform's stream of the body. */
-const fromStream = (request: Request, limit: number) => {
+const fromStream = (request: Request, maxBytes: number) => {
   if (request.source instanceof globalThis.Request && request.source.body === null) {
     return Effect.succeed(new Uint8Array())
   }
-  return request.stream.pipe(
-    Stream.mapAccumEffect(0, (before, chunk) => {
-      const size = before + chunk.length
-      return size > limit
-        ? Effect.fail(unreadable(request, RequestBody.tooLarge(limit)))
-        : Effect.succeed([size, chunk] as const)
-    }),
-    Stream.runFold(new Array<Uint8Array>(), (chunks, chunk) => {
-      chunks.push(chunk)
-      return chunks
-    }),
-    Effect.map((chunks): Uint8Array => Buffer.concat(chunks))
+  const tooLarge = () => unreadable(request, RequestBody.tooLarge(maxBytes))
+  return RequestBody.limitBytes(request.stream, maxBytes, tooLarge).pipe(
+    Stream.runCollect,
+    Effect.map((chunks): Uint8Array => Buffer.concat(Chunk.toReadonlyArray(chunks)))
   )
 }
 
-const read = (request: Request, limit: number): Effect.Effect<Uint8Array, HttpServerError.RequestError> => {
+const read = (request: Request, maxBytes: number): Effect.Effect<Uint8Array, HttpServerError.RequestError> => {
   if (request.source instanceof IncomingMessage) {
-    return Effect.mapError(RequestBody.whole(request.source, limit), (cause) => unreadable(request, cause))
+    return Effect.mapError(RequestBody.readAll(request.source, maxBytes), (cause) => unreadable(request, cause))
   }
-  if (Number(request.headers["content-length"]) > limit) {
-    return Effect.fail(unreadable(request, RequestBody.tooLarge(limit)))
+  if (Number(request.headers["content-length"]) > maxBytes) {
+    return Effect.fail(unreadable(request, RequestBody.tooLarge(maxBytes)))
   }
-  return fromStream(request, limit)
+  return fromStream(request, maxBytes)
 }
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
@@ -64,7 +57,7 @@ const textOf = (body: Uint8Array): Effect.Effect<string, ValidationError> =>
   })
 
 /** The value of a JSON body, in a form that can be stored. */
-const parsed = (text: string): Effect.Effect<unknown, ValidationError> => {
+const parseJson = (text: string): Effect.Effect<unknown, ValidationError> => {
   // An empty body has no fields.
   if (text.trim() === "") return Effect.succeed({})
   return Effect.mapError(
@@ -80,33 +73,33 @@ const notJson = new ValidationError({ message: "Send a JSON body with content-ty
 
 type Route = HttpRouter.Route<unknown, unknown>
 
-/** What the routes say about their bodies. */
-export interface RouteBodies {
+/** Rules for the bodies of routes. */
+export interface RouteBodyRules {
   /** Maximum bytes. */
-  readonly limitOf: (route: Route) => number
-  /** Whether it is declared as JSON. */
-  readonly takesJson: (route: Route) => boolean
+  readonly maxBytesOf: (route: Route) => number
+  /** True if the body is declared as JSON. */
+  readonly hasJsonBody: (route: Route) => boolean
   /** Receives the value of a JSON body. */
   readonly onParsed: (route: Route, value: unknown) => Effect.Effect<void>
 }
 
 /**
- * `request` from the address `client`, with its body limited by its route. The body is read once and cached. Forms are
- * read by `http/server/Upload` from the original request.
+ * `request` with the client's address, and with its body limited by its route. The body is read once and cached. Forms
+ * are read by `http/server/Upload` from the original request.
  */
-export const bounded = (
+export const withBodyLimit = (
   request: Request,
-  client: string | undefined,
-  { limitOf, onParsed, takesJson }: RouteBodies
+  clientAddress: string | undefined,
+  { hasJsonBody, maxBytesOf, onParsed }: RouteBodyRules
 ) => {
   let outcome: Exit.Exit<Uint8Array, HttpServerError.RequestError> | undefined
-  const reading = Effect.flatMap(Effect.serviceOption(HttpRouter.RouteContext), (found) =>
-    read(request, Option.match(found, { onNone: () => 0, onSome: ({ route }) => limitOf(route) }))
+  const readBody = Effect.flatMap(Effect.serviceOption(HttpRouter.RouteContext), (context) =>
+    read(request, Option.match(context, { onNone: () => 0, onSome: ({ route }) => maxBytesOf(route) }))
   )
   const bytes = Effect.suspend(
     () =>
       outcome ??
-      Effect.flatMap(Effect.exit(reading), (exit) => {
+      Effect.flatMap(Effect.exit(readBody), (exit) => {
         outcome = exit
         return exit
       })
@@ -115,7 +108,7 @@ export const bounded = (
     Effect.mapError(textOf(body), (cause) => unreadable(request, cause))
   )
   const parsing = Effect.flatMap(text, (body) =>
-    Effect.mapError(parsed(body), (cause) => unreadable(request, cause))
+    Effect.mapError(parseJson(body), (cause) => unreadable(request, cause))
   ).pipe(
     Effect.tap((value) =>
       Effect.flatMap(
@@ -127,14 +120,14 @@ export const bounded = (
   // The framework reads a body of an unknown type as bytes, which would count as an object without fields.
   const buffer = Effect.flatMap(
     Effect.zip(bytes, Effect.serviceOption(HttpRouter.RouteContext)),
-    ([body, found]) =>
-      body.length > 0 && Option.exists(found, ({ route }) => takesJson(route))
+    ([body, context]) =>
+      body.length > 0 && Option.exists(context, ({ route }) => hasJsonBody(route))
         ? Effect.fail(unreadable(request, notJson))
         : Effect.succeed(body.buffer.slice(body.byteOffset, body.byteOffset + body.byteLength))
   )
   const noForm = Effect.failSync(() => new Multipart.MultipartError({ reason: "Parse", cause: notJson }))
   const wrapped: Request = Object.create(request, {
-    remoteAddress: { value: Option.fromNullable(client) },
+    remoteAddress: { value: Option.fromNullable(clientAddress) },
     arrayBuffer: { get: () => buffer },
     text: { get: () => text },
     json: { get: () => parsing },

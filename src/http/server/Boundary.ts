@@ -1,6 +1,6 @@
 /**
- * The one place where a request gets its id and a failure becomes a response. It is the outermost middleware, so it
- * sees failures before the framework converts them.
+ * Gives each request its id and converts every failure to a response. It is the outermost middleware, so it handles
+ * failures before the framework does.
  */
 import { IncomingMessage } from "node:http"
 import type * as PlatformHeaders from "@effect/platform/Headers"
@@ -38,13 +38,13 @@ import { workFor } from "../../concurrency/CurrentOwner.ts"
 import * as AccessLog from "./AccessLog.ts"
 import * as Body from "./Body.ts"
 import { addressOf, TrustedProxies } from "./ClientAddress.ts"
-import { failureBody, isCoded, jsonLimit, statusOf, webhookLimit } from "../Envelope.ts"
+import { failureBody, isCoded, maxJsonBytes, statusOf, maxWebhookBytes } from "../Envelope.ts"
 import * as FieldHints from "../FieldHints.ts"
 import * as Headers from "./Headers.ts"
 import * as OpenAiError from "../OpenAiError.ts"
 import * as ScimProblem from "../scim/Problem.ts"
 import * as Issues from "./Issues.ts"
-import { isMoving, isOutage } from "./Outage.ts"
+import { isTenantMoving, isOutage } from "./Outage.ts"
 import * as RepeatedRefusals from "./RepeatedRefusals.ts"
 import * as RequestId from "./RequestId.ts"
 import * as Routes from "../Routes.ts"
@@ -63,7 +63,7 @@ const retryAfter = ({ details }: CodedError): Readonly<Record<string, string>> =
 }
 
 /** The response for `error`, in the envelope and with its status. */
-export const answer = (
+export const errorResponse = (
   error: CodedError,
   requestId: string,
   headers: Readonly<Record<string, string>> = {}
@@ -73,16 +73,17 @@ export const answer = (
     headers: { ...retryAfter(error), ...headers }
   })
 
-const answerOpenAi: typeof answer = (error, requestId, headers = {}) =>
-  OpenAiError.answer(error, requestId, { ...retryAfter(error), ...headers })
+const openAiErrorResponse: typeof errorResponse = (error, requestId, headers = {}) =>
+  OpenAiError.errorResponse(error, requestId, { ...retryAfter(error), ...headers })
 
-const answerScim: typeof answer = (error, requestId, headers = {}) =>
-  ScimProblem.answer(error, requestId, { ...retryAfter(error), ...headers })
+const scimErrorResponse: typeof errorResponse = (error, requestId, headers = {}) =>
+  ScimProblem.errorResponse(error, requestId, { ...retryAfter(error), ...headers })
 
-const unrouted = (method: string, methods: Methods, requestId: string, tell = answer) =>
+/** 404, or 405 when the address has other methods. */
+const unmatchedResponse = (method: string, methods: Methods, requestId: string, toResponse = errorResponse) =>
   methods.length === 0 || methods.includes(method)
-    ? tell(new NotFound({ message: "There is nothing at this address." }), requestId)
-    : tell(
+    ? toResponse(new NotFound({ message: "There is nothing at this address." }), requestId)
+    : toResponse(
         new MethodNotAllowed({
           message: "This address does not have this method.",
           details: { allow: methods }
@@ -95,8 +96,8 @@ const unrouted = (method: string, methods: Methods, requestId: string, tell = an
 const unreadableRequest = (cause: unknown): CodedError =>
   isCoded(cause) ? cause : new ValidationError({ message: "The request could not be read." })
 
-/** The documented error of a failure or defect; none for an internal error. */
-const documented = (cause: Cause.Cause<unknown>): Option.Option<CodedError> => {
+/** The documented error of a failure or defect; none for an unexpected one. */
+const codedErrorOf = (cause: Cause.Cause<unknown>): Option.Option<CodedError> => {
   const failed = Cause.failureOption(cause)
   if (Option.isSome(failed) && isCoded(failed.value)) return Option.some(failed.value)
   const thrown = Option.getOrUndefined(Option.orElse(failed, () => Cause.dieOption(cause)))
@@ -121,41 +122,41 @@ const recover = (
   requestId: string
 ) => {
   const path = pathOf(request)
-  const tell = ScimProblem.isShapeOf(path) ? answerScim : answer
+  const toResponse = ScimProblem.isScimPath(path) ? scimErrorResponse : errorResponse
   return isRouteNotFound(cause)
-    ? Effect.map(methods, (known) => unrouted(request.method, known, requestId, tell))
-    : responseOfFailure(cause, requestId, OpenAiError.isShapeOf(path) ? answerOpenAi : tell)
+    ? Effect.map(methods, (allowed) => unmatchedResponse(request.method, allowed, requestId, toResponse))
+    : responseOfFailure(cause, requestId, OpenAiError.isOpenAiPath(path) ? openAiErrorResponse : toResponse)
 }
 
-/** The response to a request whose route failed or that could not be read. */
+/** The response to a request that could not be read or whose route failed. */
 export const responseOfFailure = (
   cause: Cause.Cause<unknown>,
   requestId: string,
-  tell = answer
+  toResponse = errorResponse
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
-  const error = documented(cause)
-  if (Option.isSome(error)) return Effect.succeed(tell(error.value, requestId))
-  if (Cause.isInterruptedOnly(cause)) return Effect.succeed(tell(stopping, requestId))
-  if (Option.exists(Cause.dieOption(cause), isMoving)) return Effect.succeed(tell(tenantPaused, requestId))
+  const error = codedErrorOf(cause)
+  if (Option.isSome(error)) return Effect.succeed(toResponse(error.value, requestId))
+  if (Cause.isInterruptedOnly(cause)) return Effect.succeed(toResponse(stopping, requestId))
+  if (Option.exists(Cause.dieOption(cause), isTenantMoving)) return Effect.succeed(toResponse(tenantPaused, requestId))
   if (Option.exists(Cause.dieOption(cause), isOutage)) {
-    const response = tell(outage, requestId, { "retry-after": "1" })
+    const response = toResponse(outage, requestId, { "retry-after": "1" })
     return Effect.as(Effect.logWarning("The database cannot be reached", cause), response)
   }
-  return Effect.as(Effect.logError("A request failed unexpectedly", cause), tell(internalError(), requestId))
+  return Effect.as(Effect.logError("A request failed unexpectedly", cause), toResponse(internalError(), requestId))
 }
 
-const clientLeft = (cause: Cause.Cause<unknown>) =>
+const isClientDisconnect = (cause: Cause.Cause<unknown>) =>
   HashSet.has(Cause.interruptors(cause), HttpServerError.clientAbortFiberId)
 
-export interface Around {
+export interface RequestInfo {
   readonly method: string
   readonly path: string
   readonly headers: () => PlatformHeaders.Headers
-  /** The client's address; undefined when unknown. */
-  readonly client: string | undefined
+  /** Undefined when unknown. */
+  readonly clientAddress: string | undefined
   readonly requestId: string
-  /** Arrival time of the request, in {@link monotonicMillis}. */
-  readonly began: number
+  /** By {@link monotonicMillis}. */
+  readonly startedAtMillis: number
   /** The pattern of the route; null when none matches. */
   readonly pattern: Effect.Effect<string | null>
   /** The response for a failure of `app`. */
@@ -163,12 +164,12 @@ export interface Around {
   readonly overHttps: boolean
 }
 
-/** Gives every request an id in each log line, a span, a metric, a response in every case, and headers. */
+/** Adds log annotations, span, metric, access log line and headers to a request. Failures become responses. */
 export const withRequestContext =
-  ({ began, client, headers, method, overHttps, path, pattern, recover, requestId }: Around) =>
+  ({ clientAddress, headers, method, overHttps, path, pattern, recover, requestId, startedAtMillis }: RequestInfo) =>
   <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
     Effect.gen(function* () {
-      // The fiber belongs to the request, so nothing has to be restored.
+      // The fiber ends with the request, so the annotations need not be removed.
       yield* FiberRef.update(
         FiberRef.currentLogAnnotations,
         flow(
@@ -177,18 +178,18 @@ export const withRequestContext =
           HashMap.set<string, unknown>("path", path)
         )
       )
-      yield* workFor(networkOf(client))
-      const tell = ({ status }: HttpServerResponse.HttpServerResponse) =>
+      yield* workFor(networkOf(clientAddress))
+      const record = ({ status }: HttpServerResponse.HttpServerResponse) =>
         Effect.gen(function* () {
           const route = yield* pattern
-          const millis = (yield* monotonicMillis) - began
+          const millis = (yield* monotonicMillis) - startedAtMillis
           RequestMetrics.observe(method, route, status, millis, yield* currentTrace)
           yield* AccessLog.write(route, status, millis)
         })
       const response = yield* app.pipe(
-        Effect.catchAllCause((cause) => (clientLeft(cause) ? Effect.failCause(cause) : recover(cause))),
-        Effect.tap(tell),
-        Span.around(
+        Effect.catchAllCause((cause) => (isClientDisconnect(cause) ? Effect.failCause(cause) : recover(cause))),
+        Effect.tap(record),
+        Span.withRequestSpan(
           { method, headers },
           requestId,
           pattern,
@@ -198,19 +199,19 @@ export const withRequestContext =
       return Headers.complete(response, requestId, overHttps, yield* FiberRef.get(Headers.extra))
     })
 
-/** The server may repeat the answer. */
-const withRepeatedAnswer = (
+/** Lets the server repeat a refusal without handling the request again. */
+const rememberRefusal = (
   source: IncomingMessage,
   response: HttpServerResponse.HttpServerResponse,
   requestId: string,
   pattern: Effect.Effect<string | null>
-) => Effect.map(pattern, (route) => RepeatedRefusals.answered(source, response, requestId, route))
+) => Effect.map(pattern, (route) => RepeatedRefusals.remember(source, response, requestId, route))
 
-/** The router joins repeated slashes, in the query too, where they belong to a value: there they are encoded. */
-const withWholeQuery = (request: HttpServerRequest.HttpServerRequest) => {
-  const place = request.url.indexOf("?")
-  return place !== -1 && request.url.includes("//", place)
-    ? request.modify({ url: request.url.slice(0, place) + request.url.slice(place).replaceAll("/", "%2F") })
+/** Encodes the slashes of a query with `//`: the router would join them, though they belong to a value. */
+const withEncodedQuery = (request: HttpServerRequest.HttpServerRequest) => {
+  const queryStart = request.url.indexOf("?")
+  return queryStart !== -1 && request.url.includes("//", queryStart)
+    ? request.modify({ url: request.url.slice(0, queryStart) + request.url.slice(queryStart).replaceAll("/", "%2F") })
     : request
 }
 
@@ -220,10 +221,10 @@ const patternAt = (
   request: HttpServerRequest.HttpServerRequest
 ): string | null => {
   const pathname = pathOf(request)
-  const asked = request.method === "HEAD" ? "GET" : request.method
+  const requestedMethod = request.method === "HEAD" ? "GET" : request.method
   const route = routes.find(
     ({ method, path }) =>
-      (method === asked || method === "*") && path !== "*" && path !== "/*" && Routes.matches(path, pathname)
+      (method === requestedMethod || method === "*") && path !== "*" && path !== "/*" && Routes.matches(path, pathname)
   )
   return route?.path ?? null
 }
@@ -242,10 +243,10 @@ const methodsAt = (
   return [...new Set([...declared, ...implied])].sort()
 }
 
-const options = (request: HttpServerRequest.HttpServerRequest, methods: Methods, requestId: string) => {
+const optionsResponse = (request: HttpServerRequest.HttpServerRequest, methods: Methods, requestId: string) => {
   if (Headers.isPreflight(request)) return Headers.preflight(request)
   return methods.length === 0
-    ? unrouted(request.method, methods, requestId)
+    ? unmatchedResponse(request.method, methods, requestId)
     : HttpServerResponse.empty({ status: 204, headers: { allow: methods.join(", ") } })
 }
 
@@ -257,7 +258,7 @@ const options = (request: HttpServerRequest.HttpServerRequest, methods: Methods,
 export const routerConfig = HttpRouter.setRouterConfig({ maxParamLength: 1_800, caseSensitive: true })
 
 /** Routes without parameters, by method and path. */
-const plainOf = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) =>
+const staticRoutes = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) =>
   new Set(routes.filter(({ path }) => !/[:*]/u.test(path)).map(Routes.keyOf))
 
 /** Wraps the whole application. */
@@ -267,38 +268,38 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     const overHttps = yield* Headers.OverHttps
     const proxies = yield* TrustedProxies
     /** The client's address behind trusted proxies. A host that passes requests on gives the address itself. */
-    const clientOf = ({ remoteAddress, source }: HttpServerRequest.HttpServerRequest) =>
+    const clientAddressOf = ({ remoteAddress, source }: HttpServerRequest.HttpServerRequest) =>
       source instanceof IncomingMessage ? addressOf(proxies, source) : Option.getOrUndefined(remoteAddress)
     const { router } = yield* HttpApiBuilder.Router
     const declared = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
     const hints = FieldHints.make(api)
-    const bodies: Body.RouteBodies = {
+    const bodies: Body.RouteBodyRules = {
       // Undeclared routes are those of MCP, SCIM and webhooks.
-      limitOf: (route) =>
-        declared.get(Routes.keyOf(route))?.bodyLimit ??
-        (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit),
-      takesJson: (route) => declared.get(Routes.keyOf(route))?.takesJson === true,
+      maxBytesOf: (route) =>
+        declared.get(Routes.keyOf(route))?.maxBodyBytes ??
+        (route.path.startsWith("/api/webhooks/") ? maxWebhookBytes : maxJsonBytes),
+      hasJsonBody: (route) => declared.get(Routes.keyOf(route))?.hasJsonBody === true,
       onParsed: (route, value) => hints.body(Routes.keyOf(route), value)
     }
     // Evaluated at the first request, when all routes are registered.
     const routes = yield* Effect.cached(Effect.map(router, (all) => Chunk.toReadonlyArray(all.routes)))
-    // Routes without parameters, the most frequent ones, are found by one lookup.
-    const plain = yield* Effect.cached(Effect.map(routes, plainOf))
+    // The most frequent routes have no parameters. They are found by one lookup.
+    const staticKeys = yield* Effect.cached(Effect.map(routes, staticRoutes))
     const patternOf = (request: HttpServerRequest.HttpServerRequest) =>
-      Effect.flatMap(plain, (known) =>
-        known.has(`${request.method} ${pathOf(request)}`)
+      Effect.flatMap(staticKeys, (keys) =>
+        keys.has(`${request.method} ${pathOf(request)}`)
           ? Effect.succeed(pathOf(request))
           : Effect.map(routes, (all) => patternAt(all, request))
       )
     return (app: HttpApp.Default) =>
       Effect.gen(function* () {
-        const request = withWholeQuery(yield* HttpServerRequest.HttpServerRequest)
+        const request = withEncodedQuery(yield* HttpServerRequest.HttpServerRequest)
         const requestId = yield* RequestId.resolve(request.headers[RequestId.header])
         const methods = Effect.map(routes, (all) => methodsAt(all, request))
         if (request.method === "OPTIONS") {
-          return Headers.complete(options(request, yield* methods, requestId), requestId, overHttps)
+          return Headers.complete(optionsResponse(request, yield* methods, requestId), requestId, overHttps)
         }
-        const client = clientOf(request)
+        const clientAddress = clientAddressOf(request)
         const hintQuery = request.url.includes("?")
           ? Effect.flatMap(patternOf(request), (path) =>
               path === null
@@ -309,7 +310,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         return yield* Effect.zipRight(hintQuery, app).pipe(
           Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
             context.pipe(
-              Context.add(HttpServerRequest.HttpServerRequest, Body.bounded(request, client, bodies)),
+              Context.add(HttpServerRequest.HttpServerRequest, Body.withBodyLimit(request, clientAddress, bodies)),
               Context.add(RequestId.RequestId, requestId)
             )
           ),
@@ -317,16 +318,16 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
             method: request.method,
             path: pathOf(request),
             headers: () => request.headers,
-            client,
+            clientAddress,
             requestId,
-            began: yield* monotonicMillis,
+            startedAtMillis: yield* monotonicMillis,
             pattern: patternOf(request),
             recover: (cause) => recover(cause, request, methods, requestId),
             overHttps
           }),
           Effect.tap((response) =>
             response.status === 503 && request.source instanceof IncomingMessage
-              ? withRepeatedAnswer(request.source, response, requestId, patternOf(request))
+              ? rememberRefusal(request.source, response, requestId, patternOf(request))
               : Effect.void
           )
         )

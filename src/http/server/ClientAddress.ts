@@ -27,46 +27,46 @@ const isTrusted = (proxies: BlockList, address: string): boolean => {
 }
 
 /** Removes the prefix of IPv4 addresses on a dual-stack listener. */
-const withoutMapping = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/iu, "")
+const withoutIpv6Prefix = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/iu, "")
 
 /** True for a connection from a trusted proxy. */
 export const isProxy = (proxies: BlockList, remoteAddress: string | undefined): boolean =>
-  remoteAddress !== undefined && isTrusted(proxies, withoutMapping(remoteAddress))
+  remoteAddress !== undefined && isTrusted(proxies, withoutIpv6Prefix(remoteAddress))
 
 /**
- * Reads `forwardedFor` from right to left, beginning with `remoteAddress`, and returns the first address that is no
- * trusted proxy; when all are, the first proxy. A connection whose address the host does not know is a proxy's, if any
- * are trusted.
+ * Reads `remoteAddress`, then `forwardedFor` from right to left, and returns the first address that is not a trusted
+ * proxy; if all are, the last one read. If any proxies are trusted, a connection without a known address counts as a
+ * trusted one.
  */
 export const clientAddressOf = (
   proxies: BlockList,
   remoteAddress: string | undefined,
   forwardedFor: string | undefined
 ): string | undefined => {
-  let address = remoteAddress === undefined ? undefined : withoutMapping(remoteAddress)
+  let address = remoteAddress === undefined ? undefined : withoutIpv6Prefix(remoteAddress)
   let isForwarded = address === undefined ? proxies.rules.length > 0 : isTrusted(proxies, address)
   let end = forwardedFor?.length ?? 0
   for (let hops = 0; hops < maxHops && end > 0 && isForwarded; hops++) {
     const comma = forwardedFor?.lastIndexOf(",", end - 1) ?? -1
     const entry = withoutPort((forwardedFor ?? "").slice(comma + 1, end).trim())
-    // A proxy writes addresses only.
+    // Proxies add only addresses.
     if (isIP(entry) === 0) break
-    address = withoutMapping(entry)
+    address = withoutIpv6Prefix(entry)
     isForwarded = isTrusted(proxies, address)
     end = comma
   }
   return address
 }
 
-export const forwarded = "x-forwarded-for"
+export const forwardedHeader = "x-forwarded-for"
 
 const addresses = new WeakMap<IncomingMessage, string | undefined>()
 
 /** The client's address of a request, cached. */
 export const addressOf = (proxies: BlockList, request: IncomingMessage): string | undefined => {
   if (addresses.has(request)) return addresses.get(request)
-  const given = request.headers[forwarded]
-  const header = typeof given === "string" ? given : given?.join(",")
+  const value = request.headers[forwardedHeader]
+  const header = typeof value === "string" ? value : value?.join(",")
   const { remoteAddress } = request.socket
   // A connection that has ended has none.
   const address = remoteAddress === undefined ? undefined : clientAddressOf(proxies, remoteAddress, header)

@@ -1,6 +1,6 @@
 /**
  * Limits client connections, per address and in total. A connection without a request may be closed at any time. One
- * with a request is left alone, unless its client does not read the response.
+ * with a request is closed only if its client does not read the response.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { BlockList, Socket } from "node:net"
@@ -17,7 +17,7 @@ export class ConnectionLimits extends Context.Reference<ConnectionLimits>()("htt
   })
 }) {}
 
-const refusal = [
+const refusalText = [
   "HTTP/1.1 503 Service Unavailable",
   "retry-after: 5",
   "connection: close",
@@ -25,15 +25,15 @@ const refusal = [
   "\r\n"
 ].join("\r\n")
 
-interface Open {
+interface OpenConnection {
   readonly permit: Permit
   /** Number of its unanswered requests. */
   requests: number
 }
 
 interface Stall {
-  /** Bytes of the response that the socket had sent at the last check. */
-  taken: number
+  /** Bytes that the socket had sent at the last check. */
+  sentBytes: number
   millis: number
 }
 
@@ -42,7 +42,7 @@ export class Connections {
   readonly #maxPerAddress: number
   readonly #maxStallMillis: number
   readonly #proxies: BlockList
-  readonly #open = new WeakMap<Socket, Open>()
+  readonly #open = new WeakMap<Socket, OpenConnection>()
   readonly #stalls = new WeakMap<Socket, Stall>()
   /** Connections that asked for another protocol, until they are closed. */
   readonly #upgraded = new Set<Socket>()
@@ -59,14 +59,14 @@ export class Connections {
     const owner = networkOf(socket.remoteAddress)
     const isFull =
       this.#limiter.heldBy(owner) >= this.#maxPerAddress && !isProxy(this.#proxies, socket.remoteAddress)
-    // One address may stand for many clients: its connection that has been idle longest is closed for the new one.
+    // Many clients may share an address: its connection that has been idle longest is closed for the new one.
     const permit =
       isFull && !this.#limiter.revokeOldestOf(owner)
         ? null
         : this.#limiter.tryAcquire(owner, { onRevoked: () => void socket.destroy() })
     if (permit === null) {
       socket.on("error", () => {})
-      socket.end(refusal, () => socket.destroy())
+      socket.end(refusalText, () => socket.destroy())
       return false
     }
     this.#open.set(socket, { permit, requests: 0 })
@@ -75,26 +75,26 @@ export class Connections {
   }
 
   /** Records a request on the connection. */
-  begin(socket: Socket): void {
+  beginRequest(socket: Socket): void {
     const open = this.#open.get(socket)
     if (open !== undefined && open.requests++ === 0) open.permit.setInUse(true)
   }
 
   /** Records a request for another protocol, which owns the connection until it is closed. */
   beginUpgrade(socket: Socket): void {
-    this.begin(socket)
+    this.beginRequest(socket)
     if (socket.destroyed) return
     this.#upgraded.add(socket)
     socket.once("close", () => this.#upgraded.delete(socket))
   }
 
-  /** True while a connection belongs to another protocol. */
-  get isUpgraded(): boolean {
+  /** True while any connection belongs to another protocol. */
+  get hasUpgraded(): boolean {
     return this.#upgraded.size > 0
   }
 
   /** Records the end of a request. */
-  end(socket: Socket): void {
+  endRequest(socket: Socket): void {
     const open = this.#open.get(socket)
     if (open !== undefined && --open.requests === 0) open.permit.setInUse(false)
   }
@@ -109,11 +109,11 @@ export class Connections {
     for (const socket of this.#upgraded) this.#checkStall(socket, true, elapsed)
   }
 
-  #checkStall(socket: Socket, isExpected: boolean, elapsed: number): void {
-    const taken = socket.bytesWritten - socket.writableLength
+  #checkStall(socket: Socket, mustProgress: boolean, elapsed: number): void {
+    const sentBytes = socket.bytesWritten - socket.writableLength
     const stall = this.#stalls.get(socket)
-    if (!isExpected || stall === undefined || stall.taken !== taken) {
-      this.#stalls.set(socket, { taken, millis: 0 })
+    if (!mustProgress || stall === undefined || stall.sentBytes !== sentBytes) {
+      this.#stalls.set(socket, { sentBytes, millis: 0 })
       return
     }
     stall.millis += elapsed

@@ -2,21 +2,15 @@
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 import { FileTooLarge, type PayloadTooLarge, ValidationError, invalidField } from "../../domain/Errors.ts"
 import { SourceName } from "../../domain/knowledge/Source.ts"
 import { SourceLabels } from "../../domain/knowledge/SourceScope.ts"
+import { limitBytes } from "./RequestBody.ts"
 import * as Upload from "./Upload.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
-const tooLarge = (limit: number) => new FileTooLarge({ message: `A file may take at most ${limit} bytes.` })
-
-/** `content`; fails as soon as it is longer than `limit` bytes. */
-const upTo = (limit: number, content: Upload.UploadedFile["content"]) =>
-  Stream.mapAccumEffect(content, 0, (before, chunk) => {
-    const size = before + chunk.length
-    return size > limit ? Effect.fail(tooLarge(limit)) : Effect.succeed([size, chunk] as const)
-  })
+const tooLarge = (maxBytes: number) => new FileTooLarge({ message: `A file may take at most ${maxBytes} bytes.` })
 
 const decodeName = Schema.decodeUnknown(SourceName)
 const decodeLabels = Schema.decodeUnknown(Schema.parseJson(SourceLabels))
@@ -25,12 +19,12 @@ const invalid = (field: string, message: string) => invalidField([field], messag
 
 /**
  * The form's document, in field `file`. Its file name is the source's name unless the field `name` is sent; the field
- * `labels` is a JSON array. `stage` receives the content, at most `fileLimit` bytes; the body may have one MiB more.
- * The scope ends what `stage` began.
+ * `labels` is a JSON array. `stage` receives the content, at most `maxFileBytes`; the body may have one MiB more. The
+ * scope releases what `stage` acquired.
  */
-export const document = <A, E, R>(
+export const readDocument = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
-  fileLimit: number,
+  maxFileBytes: number,
   stage: (
     content: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge | FileTooLarge>
   ) => Effect.Effect<A, E, R>
@@ -39,10 +33,10 @@ export const document = <A, E, R>(
     if (!/^multipart\/form-data\s*;/iu.test(request.headers["content-type"] ?? "")) {
       return yield* new ValidationError({ message: "Send the form as multipart/form-data." })
     }
-    const take = ({ content, name }: Upload.UploadedFile) =>
-      Effect.map(stage(upTo(fileLimit, content)), (bytes) => ({ name, bytes }))
-    const limits: Upload.Limits = { bytes: fileLimit + MiB, files: 1, field: "file" }
-    const { fields, files } = yield* Upload.read(request, take, limits)
+    const stageFile = ({ content, name }: Upload.UploadedFile) =>
+      Effect.map(stage(limitBytes(content, maxFileBytes, tooLarge)), (bytes) => ({ name, bytes }))
+    const limits: Upload.Limits = { maxBytes: maxFileBytes + MiB, maxFiles: 1, field: "file" }
+    const { fields, files } = yield* Upload.read(request, stageFile, limits)
     const [file] = files
     if (file === undefined) return yield* invalid("file", "Expected exactly one file")
     const fileName = yield* decodeName(file.name.slice(-200)).pipe(

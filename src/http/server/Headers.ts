@@ -9,8 +9,8 @@ import * as RequestId from "./RequestId.ts"
 /** Headers in the form of Node and of the platform: by lower-case name. */
 export type HeaderValues = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-/** The header with that name; several lines are joined. */
-export const line = (headers: HeaderValues, name: string): string | undefined => {
+/** The header with that name. Repeated headers are joined. */
+export const get = (headers: HeaderValues, name: string): string | undefined => {
   const value = headers[name]
   return typeof value === "string" ? value : value?.join(", ")
 }
@@ -73,7 +73,7 @@ export const complete = (
 /** The header that proves a dashboard request is same-origin must never be granted to another origin. */
 const sameOriginOnly = "x-spoke-csrf"
 
-const grantable = (requested: string | undefined) =>
+const grantableHeaders = (requested: string | undefined) =>
   (requested ?? "")
     .split(",")
     .map((name) => name.trim().toLowerCase())
@@ -89,7 +89,7 @@ export const preflight = (request: HttpServerRequest.HttpServerRequest) =>
     status: 204,
     headers: {
       "access-control-allow-methods": "GET, HEAD, POST, PUT, PATCH, DELETE",
-      "access-control-allow-headers": grantable(request.headers["access-control-request-headers"]),
+      "access-control-allow-headers": grantableHeaders(request.headers["access-control-request-headers"]),
       "access-control-max-age": "86400",
       vary: "access-control-request-headers"
     }

@@ -7,8 +7,8 @@ import { type Issue, ValidationError } from "../../domain/Errors.ts"
 const maxIssues = 50
 const maxMessageCharacters = 300
 
-/** Replaces the schema library's terms by JSON's. */
-const translations: ReadonlyArray<readonly [library: RegExp, ours: string]> = [
+/** Replaces the schema library's terms with those of JSON. */
+const translations: ReadonlyArray<readonly [library: RegExp, replacement: string]> = [
   [/^Expected (?:Struct\b|\{)[\s\S]*$/u, "Expected a JSON object"],
   [/^Expected (?:ReadonlyArray<|readonly \[)[\s\S]*$/u, "Expected an array"],
   [/^Expected (string|number|boolean)$/u, "Expected a $1"],
@@ -29,12 +29,12 @@ const withoutInput = (message: string): string => {
     .replace(/,? actual [\s\S]*$/u, "")
     .replace(/^Unable to decode [\s\S]* into /u, "Expected ")
   return translations
-    .reduce((text, [library, ours]) => text.replace(library, ours), expected)
+    .reduce((text, [library, replacement]) => text.replace(library, replacement), expected)
     .slice(0, maxMessageCharacters)
 }
 
 const isAtOrBelow = (issue: Issue, other: Issue): boolean =>
-  other.path.length >= issue.path.length && issue.path.every((part, place) => part === other.path[place])
+  other.path.length >= issue.path.length && issue.path.every((part, index) => part === other.path[index])
 
 /** Drops "Expected null" where another issue states the other allowed values. */
 const withoutNull = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
@@ -46,13 +46,13 @@ const withoutNull = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
 
 /** Joins the issues of a union of literals into one. */
 const mergedIssues = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
-  issues.reduce<Array<Issue>>((told, issue) => {
-    const last = told.at(-1)
+  issues.reduce<Array<Issue>>((merged, issue) => {
+    const last = merged.at(-1)
     const alternative = /^Expected (".*")$/u.exec(issue.message)?.[1]
     const same = last !== undefined && JSON.stringify(last.path) === JSON.stringify(issue.path)
-    if (!same || alternative === undefined || !last.message.startsWith('Expected "')) return [...told, issue]
+    if (!same || alternative === undefined || !last.message.startsWith('Expected "')) return [...merged, issue]
     const message = `${last.message} | ${alternative}`.slice(0, maxMessageCharacters)
-    return [...told.slice(0, -1), { ...last, message }]
+    return [...merged.slice(0, -1), { ...last, message }]
   }, [])
 
 const segment = (key: PropertyKey): string | number =>
@@ -75,5 +75,5 @@ export const toError = ({ issues }: HttpApiDecodeError): ValidationError =>
   })
 
 /** Fails with the issues of `error`. */
-export const refuse = (error: ParseError): Effect.Effect<never, ValidationError> =>
+export const failWithIssues = (error: ParseError): Effect.Effect<never, ValidationError> =>
   Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(toError(issues)))

@@ -6,23 +6,24 @@
  * thousand. A request that would wait too long is refused at once. The measure is lateness and the number of unanswered
  * requests, not open streams: a stream that waits for a model uses no CPU.
  *
- * Most of a request's cost comes after its begin, so lateness alone would be noticed only when a whole burst has begun.
- * A burst is therefore begun in batches, and while the thread is fully busy, four requests for five answered ones. A
- * request of an owner without one in progress does not wait for the others' answers, as long as few owners have any.
+ * Most of a request's cost follows after it has begun, so lateness would show only after a whole burst has begun. A
+ * burst therefore begins in batches, and while the thread is fully busy, four requests begin for each five that are
+ * answered. The first request of an owner does not wait for the requests of other owners, as long as few owners have
+ * any in progress.
  */
 import { FairQueue, type Waiter } from "../../concurrency/FairQueue.ts"
 
-/** Milliseconds between two calls of {@link LoadShedder.look}. */
-export const lookInterval = 20
+/** Milliseconds between two calls of {@link LoadShedder.check}. */
+export const checkIntervalMillis = 20
 
-export interface Requester {
-  /** The owner of the request. Owners share the waiting places. */
+export interface AdmissionRequest {
+  /** Whose request it is. Owners share the queue. */
   readonly owner: string
   readonly begin: () => void
   /** Called with the milliseconds after which another try may succeed. */
   readonly refuse: (retryAfter: number) => void
   /** True when the response has begun or the client has disconnected. */
-  readonly isOver: () => boolean
+  readonly isDone: () => boolean
 }
 
 export interface Limits {
@@ -33,61 +34,61 @@ export interface Limits {
 }
 
 /** Lateness of the thread, in milliseconds, above which new requests wait. */
-const maxThreadDelayMs = 100
+const maxThreadDelayMillis = 100
 /** Duration of the database probe, in milliseconds, above which new requests wait. */
-const maxDatabaseDelayMs = 250
+const maxDatabaseDelayMillis = 250
 /**
- * Requests up to this number always begin, even when the process is late for other reasons. So does the first request of
- * an owner, while fewer owners than this have a request in progress.
+ * Requests up to this number always begin, even when the process is late for other reasons. So does the first request
+ * of an owner, while fewer owners than this have a request in progress.
  */
 const minInProgress = 16
 /** Longest time, in milliseconds, that waiting requests are begun without yielding. */
 const maxBatchMillis = 20
-/** Requests that begin at once. The idle share of it follows each time the database has answered in time. */
+/** Requests that begin at once. After each answer of the database in time, the idle share of as many may begin. */
 const batchSize = 128
 /** Longest time, in milliseconds, that requests wait for a burst of connections to be accepted. */
 const maxGatherMillis = 250
 /**
- * The thread is fully busy above this share of its time, averaged over these milliseconds. Then fewer requests begin than
+ * The thread is fully busy above this share of its time, averaged over `averageMillis`. Then fewer requests begin than
  * are answered.
  */
-const busyThread = { share: 0.9, over: 50, begunPerAnswered: 0.8 }
+const busyThread = { minShare: 0.9, averageMillis: 50, begunPerAnswered: 0.8 }
 /** At least one waiting request begins in this time, in milliseconds, even when none was answered. */
 const trickleMillis = 100
 /** Window, in milliseconds, for the rate at which waiting requests begin. */
-const rateWindow = 5_000
+const rateWindowMillis = 5_000
 
 interface Waiting {
-  readonly requester: Requester
+  readonly request: AdmissionRequest
   /** Arrival time. */
-  readonly since: number
+  readonly arrivedAt: number
 }
 
 export class LoadShedder {
   readonly #now: () => number
   readonly #activeMillis: () => number
   readonly #limits: Limits
-  readonly #inProgress = new Set<Requester>()
+  readonly #inProgress = new Set<AdmissionRequest>()
   /** Number of requests in progress, of each owner that has any. */
-  readonly #ofOwner = new Map<string, number>()
+  readonly #inProgressByOwner = new Map<string, number>()
   readonly #queue: FairQueue<Waiting>
-  #lookedAt: number | null = null
-  #lastActive = 0
+  #checkedAt: number | null = null
+  #activeAtCheck = 0
   /** Recent share of the thread's time that was busy. */
   #busyShare = 0
   /** Time since which connections have arrived without a pause. */
-  #gatheringSince: number | null = null
-  /** Requests that may begin before the next look, and a fraction of one. */
-  #places = batchSize
-  /** True when the database has answered in time since places were last added. */
-  #databaseInTime = false
-  #threadLate = 0
-  #askedDatabaseAt: number | null = null
-  #databaseTook = 0
-  #begun = 0
-  #lastBegun = 0
-  /** Start of the window of {@link #begun}. */
-  #countingSince = 0
+  #connectionsSince: number | null = null
+  /** Requests that may begin before the next check. May have a fraction. */
+  #allowedStarts = batchSize
+  /** True when the database has answered in time since starts were last added. */
+  #isDatabaseInTime = false
+  #threadDelay = 0
+  #probeStartedAt: number | null = null
+  #probeMillis = 0
+  #begunCount = 0
+  #lastBegunAt = 0
+  /** Start of the window of {@link #begunCount}. */
+  #countedSince = 0
 
   /** `now` is monotonic time in milliseconds; `activeMillis` the milliseconds that the thread was busy. */
   constructor(now: () => number, activeMillis: () => number, limits: Limits) {
@@ -97,13 +98,13 @@ export class LoadShedder {
     this.#queue = new FairQueue(limits.maxWaiting)
   }
 
-  /** True while {@link look} must be called every {@link lookInterval}. */
-  get isBusy(): boolean {
+  /** True while {@link check} must be called every {@link checkIntervalMillis}. */
+  get needsChecks(): boolean {
     return this.#inProgress.size + this.#queue.size > 0
   }
 
   /** True while the lateness of the database matters, so that the probe must run. */
-  get isCrowded(): boolean {
+  get needsProbe(): boolean {
     return this.#inProgress.size >= minInProgress || this.#queue.size > 0
   }
 
@@ -111,197 +112,198 @@ export class LoadShedder {
     return this.#queue.size
   }
 
-  arrive(requester: Requester): void {
+  submit(request: AdmissionRequest): void {
     const now = this.#now()
-    if (this.#lookedAt === null) {
-      this.#lookedAt = now
-      this.#lastActive = this.#activeMillis()
+    if (this.#checkedAt === null) {
+      this.#checkedAt = now
+      this.#activeAtCheck = this.#activeMillis()
     }
-    const { owner } = requester
-    if (this.#isFirst(owner) && this.#queue.sizeOf(owner) === 0) return this.#begin(requester, now)
+    const { owner } = request
+    if (this.#mayBeginFirst(owner) && this.#queue.sizeOf(owner) === 0) return this.#begin(request, now)
     if (this.#queue.size === 0) {
-      if (this.#inProgress.size < minInProgress || this.#mayBegin(now)) return this.#begin(requester, now)
-      this.#countingSince = now
-      this.#begun = 0
+      if (this.#inProgress.size < minInProgress || this.#mayBegin(now)) return this.#begin(request, now)
+      this.#countedSince = now
+      this.#begunCount = 0
     }
-    if (this.#isHopeless(owner, now)) return requester.refuse(this.#waitOf(owner, now))
-    const added = this.#queue.add(owner, { requester, since: now })
-    if (added === null) return requester.refuse(this.#waitOf(owner, now))
+    if (this.#wouldWaitTooLong(owner, now)) return request.refuse(this.#expectedWait(owner, now))
+    const added = this.#queue.add(owner, { request, arrivedAt: now })
+    if (added === null) return request.refuse(this.#expectedWait(owner, now))
     if (added.displaced !== null) this.#refuse(added.displaced, now)
   }
 
   /**
-   * Connections are arriving. The thread accepts one per iteration of its event loop, beside all other work. Until the
+   * Connections are arriving. The thread accepts one per iteration of its event loop, besides all other work. Until the
    * whole burst is accepted, including health checks, only the minimum of requests begins.
    */
-  connectionsCome(): void {
-    this.#gatheringSince ??= this.#now()
+  connectionArrived(): void {
+    this.#connectionsSince ??= this.#now()
   }
 
   /** No connection arrived in the last iteration of the event loop. */
-  connectionsPause(): void {
-    this.#gatheringSince = null
-    if (this.#queue.size > 0) this.look()
+  connectionsPaused(): void {
+    this.#connectionsSince = null
+    if (this.#queue.size > 0) this.check()
   }
 
   /** The database probe has started. */
-  databaseAsked(): void {
-    this.#askedDatabaseAt = this.#now()
+  probeStarted(): void {
+    this.#probeStartedAt = this.#now()
   }
 
   /** The database probe has ended, successfully or not. */
-  databaseAnswered(): void {
-    if (this.#askedDatabaseAt !== null) this.#databaseTook = this.#now() - this.#askedDatabaseAt
-    this.#askedDatabaseAt = null
-    this.#databaseInTime = this.#databaseTook <= maxDatabaseDelayMs / 2
+  probeEnded(): void {
+    if (this.#probeStartedAt !== null) this.#probeMillis = this.#now() - this.#probeStartedAt
+    this.#probeStartedAt = null
+    this.#isDatabaseInTime = this.#probeMillis <= maxDatabaseDelayMillis / 2
   }
 
   /** Begins requests as far as possible, and refuses those that have waited too long. */
-  look(): void {
+  check(): void {
     const now = this.#now()
-    this.#threadLate = Math.max(this.#latenessSince(now), this.#threadLate / 2)
+    this.#threadDelay = Math.max(this.#checkDelay(now), this.#threadDelay / 2)
     this.#measureThread(now)
-    this.#lookedAt = now
+    this.#checkedAt = now
     const before = this.#inProgress.size
-    for (const requester of this.#inProgress) if (requester.isOver()) this.#end(requester)
-    this.#addPlaces(before - this.#inProgress.size)
+    for (const request of this.#inProgress) if (request.isDone()) this.#end(request)
+    this.#addAllowedStarts(before - this.#inProgress.size)
     for (const waiter of this.#queue) {
-      const { requester, since } = waiter.item
-      if (requester.isOver()) this.#queue.delete(waiter)
-      else if (now - since >= this.#limits.maxWait) {
+      const { request, arrivedAt } = waiter.item
+      if (request.isDone()) this.#queue.delete(waiter)
+      else if (now - arrivedAt >= this.#limits.maxWait) {
         this.#queue.delete(waiter)
         this.#refuse(waiter, now)
       }
     }
     this.#beginWaiting(now)
-    if (now - this.#countingSince > rateWindow) {
-      this.#countingSince = now - rateWindow / 2
-      this.#begun /= 2
+    if (now - this.#countedSince > rateWindowMillis) {
+      this.#countedSince = now - rateWindowMillis / 2
+      this.#begunCount /= 2
     }
-    if (this.isBusy) return
-    this.#lookedAt = null
-    this.#threadLate = 0
-    this.#databaseTook = 0
+    if (this.needsChecks) return
+    this.#checkedAt = null
+    this.#threadDelay = 0
+    this.#probeMillis = 0
     this.#busyShare = 0
-    this.#places = batchSize
-    this.#databaseInTime = false
+    this.#allowedStarts = batchSize
+    this.#isDatabaseInTime = false
   }
 
   /** Refuses all waiting requests. No request begins afterwards. */
   refuseAll(): void {
     for (const waiter of this.#queue) {
       this.#queue.delete(waiter)
-      waiter.item.requester.refuse(0)
+      waiter.item.request.refuse(0)
     }
   }
 
   #refuse({ item, owner }: Waiter<Waiting>, now: number): void {
-    item.requester.refuse(this.#waitOf(owner, now))
+    item.request.refuse(this.#expectedWait(owner, now))
   }
 
   /**
-   * Adds one place for each answered request, and more while the thread has time and the database answers in time. While
-   * the thread is fully busy, it adds fewer than were answered: more requests in progress only make each other later.
+   * Allows one start for each answered request, and more while the thread has time and the database answers in time.
+   * While the thread is fully busy, it allows fewer starts than were answered: more requests in progress only delay
+   * each other.
    */
-  #addPlaces(answered: number): void {
-    const idle = 1 - this.#busyShare / busyThread.share
+  #addAllowedStarts(answered: number): void {
+    const idle = 1 - this.#busyShare / busyThread.minShare
     if (idle <= 0) {
-      this.#places = Math.min(batchSize, (this.#places % 1) + answered * busyThread.begunPerAnswered)
+      this.#allowedStarts = Math.min(batchSize, (this.#allowedStarts % 1) + answered * busyThread.begunPerAnswered)
       return
     }
-    const more = this.#databaseInTime ? Math.ceil(batchSize * idle) : 0
-    if (more > 0) this.#databaseInTime = false
-    this.#places = Math.min(batchSize, this.#places + more + answered)
+    const more = this.#isDatabaseInTime ? Math.ceil(batchSize * idle) : 0
+    if (more > 0) this.#isDatabaseInTime = false
+    this.#allowedStarts = Math.min(batchSize, this.#allowedStarts + more + answered)
   }
 
   #measureThread(now: number): void {
-    const passed = this.#lookedAt === null ? 0 : now - this.#lookedAt
+    const passed = this.#checkedAt === null ? 0 : now - this.#checkedAt
     const active = this.#activeMillis()
     if (passed > 0) {
-      const share = (active - this.#lastActive) / passed
-      this.#busyShare += (share - this.#busyShare) * Math.min(1, passed / busyThread.over)
+      const share = (active - this.#activeAtCheck) / passed
+      this.#busyShare += (share - this.#busyShare) * Math.min(1, passed / busyThread.averageMillis)
     }
-    this.#lastActive = active
+    this.#activeAtCheck = active
   }
 
   /** Begins as many requests as time allows, and at least one per {@link trickleMillis}. */
   #beginWaiting(from: number): void {
     let now = from
-    let any = false
+    let hasBegun = false
     for (let next = this.#queue.next; next !== null; next = this.#queue.next) {
-      const pressure = this.#pressure(now)
-      const may =
+      const load = this.#load(now)
+      const mayBegin =
         this.#inProgress.size < minInProgress ||
-        this.#isFirst(next.owner) ||
+        this.#mayBeginFirst(next.owner) ||
         (this.#mayBegin(now) && now - from < maxBatchMillis)
-      const pause = pressure <= 1 ? trickleMillis : lookInterval * pressure
-      if (!may && (any || now - this.#lastBegun < pause)) return
-      any = true
+      const minPause = load <= 1 ? trickleMillis : checkIntervalMillis * load
+      if (!mayBegin && (hasBegun || now - this.#lastBegunAt < minPause)) return
+      hasBegun = true
       this.#queue.shift()
-      this.#begun++
-      this.#begin(next.item.requester, now)
+      this.#begunCount++
+      this.#begin(next.item.request, now)
       now = this.#now()
     }
   }
 
   #mayBegin(now: number): boolean {
-    const isGathering = this.#gatheringSince !== null && now - this.#gatheringSince < maxGatherMillis
-    return !isGathering && this.#places >= 1 && this.#pressure(now) <= 1
+    const isGathering = this.#connectionsSince !== null && now - this.#connectionsSince < maxGatherMillis
+    return !isGathering && this.#allowedStarts >= 1 && this.#load(now) <= 1
   }
 
-  #begin(requester: Requester, now: number): void {
-    this.#lastBegun = now
-    this.#places--
-    this.#inProgress.add(requester)
-    this.#ofOwner.set(requester.owner, (this.#ofOwner.get(requester.owner) ?? 0) + 1)
-    requester.begin()
+  #begin(request: AdmissionRequest, now: number): void {
+    this.#lastBegunAt = now
+    this.#allowedStarts--
+    this.#inProgress.add(request)
+    this.#inProgressByOwner.set(request.owner, (this.#inProgressByOwner.get(request.owner) ?? 0) + 1)
+    request.begin()
   }
 
-  #end(requester: Requester): void {
-    this.#inProgress.delete(requester)
-    const left = (this.#ofOwner.get(requester.owner) ?? 0) - 1
-    if (left > 0) this.#ofOwner.set(requester.owner, left)
-    else this.#ofOwner.delete(requester.owner)
+  #end(request: AdmissionRequest): void {
+    this.#inProgress.delete(request)
+    const left = (this.#inProgressByOwner.get(request.owner) ?? 0) - 1
+    if (left > 0) this.#inProgressByOwner.set(request.owner, left)
+    else this.#inProgressByOwner.delete(request.owner)
   }
 
   /** True if `owner` has no request in progress, and few other owners have one. */
-  #isFirst(owner: string): boolean {
-    return this.#ofOwner.size < minInProgress && !this.#ofOwner.has(owner)
+  #mayBeginFirst(owner: string): boolean {
+    return this.#inProgressByOwner.size < minInProgress && !this.#inProgressByOwner.has(owner)
   }
 
-  /** Lateness of the current look, which is itself late when the thread is. */
-  #latenessSince(now: number): number {
-    return this.#lookedAt === null ? 0 : Math.max(0, now - this.#lookedAt - lookInterval)
+  /** Milliseconds by which the current check is late. */
+  #checkDelay(now: number): number {
+    return this.#checkedAt === null ? 0 : Math.max(0, now - this.#checkedAt - checkIntervalMillis)
   }
 
   /** Load relative to the limits. Above 1 the process does not keep up. */
-  #pressure(now: number): number {
-    const thread = Math.max(this.#threadLate, this.#latenessSince(now))
+  #load(now: number): number {
+    const thread = Math.max(this.#threadDelay, this.#checkDelay(now))
     const database = Math.max(
-      this.#databaseTook,
-      this.#askedDatabaseAt === null ? 0 : now - this.#askedDatabaseAt
+      this.#probeMillis,
+      this.#probeStartedAt === null ? 0 : now - this.#probeStartedAt
     )
-    return Math.max(thread / maxThreadDelayMs, database / maxDatabaseDelayMs)
+    return Math.max(thread / maxThreadDelayMillis, database / maxDatabaseDelayMillis)
   }
 
   /**
    * True when a new request would exceed its wait limit. One late measurement is not enough: the oldest request must
    * have waited already.
    */
-  #isHopeless(owner: string, now: number): boolean {
+  #wouldWaitTooLong(owner: string, now: number): boolean {
     const { maxWait } = this.#limits
     const [first] = this.#queue
-    const waited = first === undefined ? 0 : now - first.item.since
-    return waited >= maxWait / 4 && this.#waitOf(owner, now) > maxWait
+    const waited = first === undefined ? 0 : now - first.item.arrivedAt
+    return waited >= maxWait / 4 && this.#expectedWait(owner, now) > maxWait
   }
 
   /** Expected wait of a new request of `owner` in milliseconds: behind its own, and as many of each other owner. */
-  #waitOf(owner: string, now: number): number {
+  #expectedWait(owner: string, now: number): number {
     const others = Math.max(1, this.#queue.owners)
     const ahead = Math.min(
       this.#queue.size,
       this.#queue.sizeOf(owner) + (this.#queue.sizeOf(owner) + 1) * others
     )
-    return (ahead * (now - this.#countingSince)) / (this.#begun + 1)
+    return (ahead * (now - this.#countedSince)) / (this.#begunCount + 1)
   }
 }

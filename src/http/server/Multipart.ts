@@ -1,7 +1,7 @@
 /**
  * A streaming parser for multipart forms (RFC 7578). It reads one part after the other, with only a few chunks in
  * memory. The framework's own parser does not end when a body stops inside a file. `@fastify/busboy` silently drops a
- * part that it cannot read, where this one refuses the form, and it reports the next parts before the last one is read.
+ * part that it cannot read, where this parser refuses the form, and it reports parts before the previous one was read.
  */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
@@ -19,9 +19,9 @@ export interface Part {
 }
 
 /** Maximum bytes of the headers of one part. */
-const headLimit = 16_384
+const maxHeadBytes = 16_384
 /** Maximum parts of one form. */
-const partLimit = 64
+const maxParts = 64
 
 const malformed = () => new ValidationError({ message: "The body is not a well-formed multipart form." })
 
@@ -36,8 +36,8 @@ export const boundaryOf = (contentType: string): Option.Option<string> => {
 
 /** A parameter's value. Some clients, such as .NET's, write it without quotes. */
 const parameter = (disposition: string, name: string): string | null => {
-  const form = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s";]+))`, "iu")
-  const [, quoted, token] = form.exec(disposition) ?? []
+  const pattern = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s";]+))`, "iu")
+  const [, quoted, token] = pattern.exec(disposition) ?? []
   if (quoted === undefined) return token ?? null
   // Browsers encode the characters that would end the quoted string.
   return quoted
@@ -46,7 +46,8 @@ const parameter = (disposition: string, name: string): string | null => {
     .replaceAll(/\\(["\\])/gu, "$1")
 }
 
-const extended = (disposition: string): string | null => {
+/** The encoded file name (RFC 5987), if there is one. */
+const extendedFileName = (disposition: string): string | null => {
   const [, value] = /;\s*filename\*=utf-8''([^;\s]+)/iu.exec(disposition) ?? []
   if (value === undefined) return null
   try {
@@ -66,49 +67,49 @@ const partOf = (head: string): Option.Option<Part> => {
   const disposition = headers.get("content-disposition") ?? ""
   const field = parameter(disposition, "name")
   if (!/^form-data\s*(?:;|$)/iu.test(disposition) || field === null) return Option.none()
-  const fileName = extended(disposition) ?? parameter(disposition, "filename")
+  const fileName = extendedFileName(disposition) ?? parameter(disposition, "filename")
   return Option.some({ field, fileName, contentType: headers.get("content-type") ?? "" })
 }
 
 /** Buffered bytes, and the source of more. */
 class Source<E, R> {
-  private held = Buffer.alloc(0)
+  private buffered = Buffer.alloc(0)
   private readonly pull: Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<E>, R>
   constructor(pull: Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<E>, R>) {
     this.pull = pull
     // The first delimiter may be at the very beginning.
-    this.held = Buffer.from(lineBreak)
+    this.buffered = Buffer.from(lineBreak)
   }
 
   /** Waits for more bytes. The form is malformed when the body ends here. */
-  private readonly more: Effect.Effect<void, E | ValidationError, R> = Effect.suspend(() =>
+  private readonly readMore: Effect.Effect<void, E | ValidationError, R> = Effect.suspend(() =>
     this.pull.pipe(
       Effect.mapError((ended) => Option.getOrElse(ended, malformed)),
       Effect.map((chunk) => {
-        this.held = Buffer.concat([this.held, ...chunk])
+        this.buffered = Buffer.concat([this.buffered, ...chunk])
       })
     )
   )
 
-  /** The bytes before `delimiter`, which is consumed; null when more than `limit` came without it. */
-  upTo(delimiter: Buffer, limit: number): Effect.Effect<Buffer | null, E | ValidationError, R> {
+  /** The bytes before `delimiter`, which is consumed; null if the first `limit` bytes do not contain it. */
+  readUntil(delimiter: Buffer, limit: number): Effect.Effect<Buffer | null, E | ValidationError, R> {
     return Effect.suspend(() => {
-      const at = this.held.indexOf(delimiter)
-      if (at > limit || (at < 0 && this.held.length > limit + delimiter.length)) return Effect.succeed(null)
-      if (at < 0) return Effect.zipRight(this.more, this.upTo(delimiter, limit))
-      const found = this.held.subarray(0, at)
-      this.held = this.held.subarray(at + delimiter.length)
+      const index = this.buffered.indexOf(delimiter)
+      if (index > limit || (index < 0 && this.buffered.length > limit + delimiter.length)) return Effect.succeed(null)
+      if (index < 0) return Effect.zipRight(this.readMore, this.readUntil(delimiter, limit))
+      const found = this.buffered.subarray(0, index)
+      this.buffered = this.buffered.subarray(index + delimiter.length)
       return Effect.succeed(found)
     })
   }
 
   /** The next `count` bytes. */
-  take(count: number): Effect.Effect<Buffer, E | ValidationError, R> {
+  readBytes(count: number): Effect.Effect<Buffer, E | ValidationError, R> {
     return Effect.suspend(() => {
-      if (this.held.length < count) return Effect.zipRight(this.more, this.take(count))
-      const taken = this.held.subarray(0, count)
-      this.held = this.held.subarray(count)
-      return Effect.succeed(taken)
+      if (this.buffered.length < count) return Effect.zipRight(this.readMore, this.readBytes(count))
+      const bytes = this.buffered.subarray(0, count)
+      this.buffered = this.buffered.subarray(count)
+      return Effect.succeed(bytes)
     })
   }
 
@@ -117,16 +118,16 @@ class Source<E, R> {
     let ended = false
     const piece: Effect.Effect<Uint8Array, Option.Option<E | ValidationError>, R> = Effect.suspend(() => {
       if (ended) return Effect.fail(Option.none())
-      const at = this.held.indexOf(delimiter)
-      ended = at >= 0
+      const index = this.buffered.indexOf(delimiter)
+      ended = index >= 0
       // The end of the buffer may be the start of the delimiter.
-      const length = ended ? at : Math.max(0, this.held.length - delimiter.length)
-      const found = this.held.subarray(0, length)
-      this.held = this.held.subarray(ended ? at + delimiter.length : length)
+      const length = ended ? index : Math.max(0, this.buffered.length - delimiter.length)
+      const found = this.buffered.subarray(0, length)
+      this.buffered = this.buffered.subarray(ended ? index + delimiter.length : length)
       if (found.length > 0) return Effect.succeed(found)
       return ended
         ? Effect.fail(Option.none())
-        : Effect.zipRight(Effect.mapError(this.more, Option.some), piece)
+        : Effect.zipRight(Effect.mapError(this.readMore, Option.some), piece)
     })
     return Stream.repeatEffectOption(piece)
   }
@@ -148,12 +149,12 @@ export const forEachPart = <E, R, E2, R2>(
     const source = new Source(yield* Stream.toPull(body))
     const delimiter = Buffer.from(`${lineBreak}--${boundary}`)
     const blankLine = Buffer.from(lineBreak + lineBreak)
-    if ((yield* source.upTo(delimiter, headLimit)) === null) return yield* malformed()
+    if ((yield* source.readUntil(delimiter, maxHeadBytes)) === null) return yield* malformed()
     for (let parts = 0; ; parts++) {
-      const after = (yield* source.take(2)).toString("latin1")
+      const after = (yield* source.readBytes(2)).toString("latin1")
       if (after === "--") return
-      if (after !== lineBreak || parts === partLimit) return yield* malformed()
-      const head = yield* source.upTo(blankLine, headLimit)
+      if (after !== lineBreak || parts === maxParts) return yield* malformed()
+      const head = yield* source.readUntil(blankLine, maxHeadBytes)
       const part = head === null ? Option.none<Part>() : partOf(head.toString("utf8"))
       if (Option.isNone(part)) return yield* malformed()
       const content = source.content(delimiter)

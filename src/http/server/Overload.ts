@@ -1,7 +1,7 @@
 /**
- * Overload control between a server's socket and its routes. It bounds connections, waiting requests and bodies, all of
- * them fairly between clients, and answers 503 `SERVICE_UNAVAILABLE` with `retry-after` where a bound is reached or the
- * server is going down. Health checks and webhooks do not wait behind other requests: each kind has a bound of its own.
+ * Overload control between a server's socket and its routes. It bounds connections, waiting requests and bodies, each
+ * fairly between clients, and answers 503 `SERVICE_UNAVAILABLE` with `retry-after` where a bound is reached or the
+ * server is going down. Health checks and webhooks do not wait behind other requests: both have bounds of their own.
  */
 import { IncomingMessage, type Server, ServerResponse } from "node:http"
 import { Socket } from "node:net"
@@ -10,18 +10,17 @@ import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as FiberRef from "effect/FiberRef"
 import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import * as AccessLog from "./AccessLog.ts"
-import { answer } from "./Boundary.ts"
+import { errorResponse } from "./Boundary.ts"
 import { ownerOf, TrustedProxies } from "./ClientAddress.ts"
 import * as Connections from "./Connections.ts"
 import * as Headers from "./Headers.ts"
-import { LoadShedder, lookInterval } from "./LoadShedder.ts"
+import { checkIntervalMillis, LoadShedder } from "./LoadShedder.ts"
 import { type RawRequests, send } from "./RawRequests.ts"
 import { closeAfter, RequestBodies, RequestBodyLimits } from "./RequestBody.ts"
 import { RepeatedRefusals } from "./RepeatedRefusals.ts"
@@ -48,47 +47,39 @@ export class DrainBegins extends Context.Reference<DrainBegins>()("http/Overload
 /** Requests that may wait at the same time. Each holds its socket and its headers in memory. */
 const maxWaitingRequests = 2_048
 /** Interval and time-out of the database probe, which runs while requests wait. */
-const probe = { every: "100 millis", timeout: "10 seconds" } as const
-/** Upper limit of `retry-after`, in seconds. */
-const maxRetryAfter = 30
+const probeTiming = { every: "100 millis", timeout: "10 seconds" } as const
+/** Upper limit of `retry-after`. */
+const maxRetryAfterSeconds = 30
 /** Interval at which bodies and connections are checked while a request is open. */
 const sweepInterval = Duration.seconds(1)
 
-/** Requests that skip the queue, by path prefix, and the maximum number that may be unanswered. */
-const makeKinds = () => [
+/** Routes whose requests skip the queue, by path prefix, each with a limit of unanswered requests. */
+const makePriorityRoutes = () => [
   {
     prefixes: ["/healthz", "/readyz", "/metrics"],
-    unanswered: new FairLimiter({ name: "http-health-requests", permits: 64, maxPermitsPerOwner: 16 })
+    limiter: new FairLimiter({ name: "http-health-requests", permits: 64, maxPermitsPerOwner: 16 })
   },
-  // A permit can be revoked while its body is incomplete; the owner with the most permits loses one first.
+  // A permit can be revoked while the request's body is incomplete. The owner with the most permits loses one first.
   {
     prefixes: ["/api/webhooks/"],
-    unanswered: new FairLimiter({ name: "http-webhook-requests", permits: 1_024 })
+    limiter: new FairLimiter({ name: "http-webhook-requests", permits: 1_024 })
   }
 ]
 
-const refused = Metric.counter("spoke_http_refused_total", {
+const refusedRequests = Metric.counter("spoke_http_refused_total", {
   description: "Requests that were answered 503 because the process could not have begun them in time",
   incremental: true
 })
-const waiting = Metric.gauge("spoke_http_waiting", { description: "Requests that wait to be begun" })
-const waited = new DurationHistogram<Readonly<Record<string, never>>>(
+const waitingRequests = Metric.gauge("spoke_http_waiting", { description: "Requests that wait to be begun" })
+const waitDuration = new DurationHistogram<Readonly<Record<string, never>>>(
   "spoke_http_wait_seconds",
   "How long requests waited that could not be begun at once"
 )
 
 const overloaded = new ServiceUnavailable({ message: "The server has too much to do. Try again later." })
-const away = new ServiceUnavailable({ message: "The server is starting or stopping. Try again." })
+const notServing = new ServiceUnavailable({ message: "The server is starting or stopping. Try again." })
 
-const isOver = (response: ServerResponse) => response.headersSent || response.destroyed
-
-/** The response with `error` for a client that may try again after `retryAfter` milliseconds. */
-const refusal = (request: IncomingMessage, now: number, error: ServiceUnavailable, retryAfter: number) => {
-  const given = request.headers[RequestId.header]
-  const requestId = RequestId.of(typeof given === "string" ? given : undefined, now)
-  const seconds = Math.min(maxRetryAfter, Math.max(1, Math.ceil(retryAfter / 1_000)))
-  return { requestId, response: answer(error, requestId, { "retry-after": String(seconds) }) }
-}
+const isDone = (response: ServerResponse) => response.headersSent || response.destroyed
 
 interface Settings {
   readonly overHttps: boolean
@@ -99,19 +90,19 @@ interface Settings {
   readonly rawRequests: RawRequests["Type"]
   readonly ownerOf: (request: IncomingMessage) => string
   /** True if each request is logged or traced. */
-  readonly isTold: boolean
+  readonly isLoggedOrTraced: boolean
 }
 
-/** Begins, queues or refuses each request. */
-class Reception {
+/** Begins, queues or refuses each request of a server. */
+class Admission {
   readonly shedder: LoadShedder
-  /** None where each request is logged or traced. */
-  readonly #repeated: RepeatedRefusals | undefined
+  /** Undefined if each request is logged or traced. */
+  readonly #repeats: RepeatedRefusals | undefined
   readonly #server: Server
   readonly #emit: Server["emit"]
   readonly #clock: Clock.Clock
   readonly #settings: Settings
-  readonly #kinds = makeKinds()
+  readonly #priorityRoutes = makePriorityRoutes()
   /** Requests whose responses are not finished. */
   readonly open = new Map<ServerResponse, IncomingMessage>()
   #draining = false
@@ -122,7 +113,7 @@ class Reception {
     this.#emit = server.emit
     this.#clock = clock
     this.#settings = settings
-    this.#repeated = settings.isTold ? undefined : new RepeatedRefusals(clock)
+    this.#repeats = settings.isLoggedOrTraced ? undefined : new RepeatedRefusals(clock)
     const activeMillis = () => performance.eventLoopUtilization().active
     this.shedder = new LoadShedder(() => this.#now, activeMillis, {
       maxWait: settings.maxWait,
@@ -135,7 +126,7 @@ class Reception {
   }
 
   /** Passes an event to the listeners of the server. */
-  pass(event: ReadonlyArray<unknown>): unknown {
+  emit(event: ReadonlyArray<unknown>): unknown {
     return Reflect.apply(this.#emit, this.#server, event)
   }
 
@@ -152,72 +143,72 @@ class Reception {
     this.shedder.refuseAll()
   }
 
-  /** True while {@link look} is needed. */
-  get isBusy(): boolean {
-    return this.shedder.isBusy || this.#repeated?.isBusy === true
+  /** True while {@link check} must be called every {@link checkIntervalMillis}. */
+  get needsChecks(): boolean {
+    return this.shedder.needsChecks || this.#repeats?.hasDelayed === true
   }
 
-  look(): void {
-    this.shedder.look()
-    this.#repeated?.sendDue()
+  check(): void {
+    this.shedder.check()
+    this.#repeats?.sendDue()
   }
 
-  arrive(request: IncomingMessage, response: ServerResponse): void {
+  handleRequest(request: IncomingMessage, response: ServerResponse): void {
     const { bodies, connections } = this.#settings
     const owner = this.#settings.ownerOf(request)
     this.open.set(response, request)
-    connections.begin(request.socket)
+    connections.beginRequest(request.socket)
     if (this.#draining) closeAfter(request, response)
     const refuse = (error: ServiceUnavailable, retryAfter: number) =>
       this.#refuse(request, response, error, retryAfter)
-    const turnAway = (retryAfter: number) => {
-      refused.unsafeUpdate(1, [])
+    const refuseOverloaded = (retryAfter: number) => {
+      refusedRequests.unsafeUpdate(1, [])
       refuse(overloaded, retryAfter)
     }
-    const kind = this.#kinds.find(({ prefixes }) =>
+    const priority = this.#priorityRoutes.find(({ prefixes }) =>
       prefixes.some((prefix) => request.url?.startsWith(prefix) === true)
     )
-    const permit = kind?.unanswered.request(owner, { onRevoked: () => bodies.revoke(request) })
-    const readable = bodies.take(request, response, owner, () => permit?.setInUse(true))
+    const permit = priority?.limiter.request(owner, { onRevoked: () => bodies.revoke(request) })
+    const startReading = bodies.register(request, response, owner, () => permit?.setInUse(true))
     const begin = () => {
-      readable()
-      if (!this.#settings.rawRequests.handle(request, response)) this.pass(["request", request, response])
+      startReading()
+      if (!this.#settings.rawRequests.handle(request, response)) this.emit(["request", request, response])
     }
     response.once("close", () => {
       this.open.delete(response)
       permit?.release()
       bodies.end(request)
-      connections.end(request.socket)
+      connections.endRequest(request.socket)
     })
-    if (this.#isAway) return refuse(away, 0)
+    if (!this.#isServing) return refuse(notServing, 0)
     if (permit !== undefined) {
-      return permit.state === "granted" ? begin() : turnAway(0)
+      return permit.state === "granted" ? begin() : refuseOverloaded(0)
     }
-    const unanswered = () => (isOver(response) ? undefined : response)
-    if (this.#repeated?.repeat(owner, request, unanswered) === true) return refused.unsafeUpdate(1, [])
-    const came = this.#now
-    this.shedder.arrive({
+    const unanswered = () => (isDone(response) ? undefined : response)
+    if (this.#repeats?.repeat(owner, request, unanswered) === true) return refusedRequests.unsafeUpdate(1, [])
+    const arrivedAt = this.#now
+    this.shedder.submit({
       owner,
       begin: () => {
-        const millis = this.#now - came
-        if (millis >= 1) waited.observe(millis, {})
-        if (this.#isAway) refuse(away, 0)
-        else begin()
+        const millis = this.#now - arrivedAt
+        if (millis >= 1) waitDuration.observe(millis, {})
+        if (this.#isServing) begin()
+        else refuse(notServing, 0)
       },
-      refuse: (retryAfter) => (this.#isAway ? refuse(away, retryAfter) : turnAway(retryAfter)),
-      isOver: () => isOver(response)
+      refuse: (retryAfter) => (this.#isServing ? refuseOverloaded(retryAfter) : refuse(notServing, retryAfter)),
+      isDone: () => isDone(response)
     })
   }
 
   /** An upgrade to another protocol. It waits like other requests; then its handler owns the connection. */
-  arriveUpgrade(request: IncomingMessage, socket: Socket, event: ReadonlyArray<unknown>): void {
+  handleUpgrade(request: IncomingMessage, socket: Socket, event: ReadonlyArray<unknown>): void {
     this.#settings.connections.beginUpgrade(socket)
     const sentBefore = socket.bytesWritten
-    // Node has removed its error listener, and closes the connection after an answer no more.
+    // For an upgrade, Node removes its error listener and does not close the connection after the response.
     socket.on("error", () => {}).once("finish", () => socket.destroy())
-    const isGone = () => socket.destroyed || socket.bytesWritten > sentBefore
-    const open = () => {
-      refused.unsafeUpdate(1, [])
+    const isAnsweredOrClosed = () => socket.destroyed || socket.bytesWritten > sentBefore
+    const openResponse = () => {
+      refusedRequests.unsafeUpdate(1, [])
       const response = new ServerResponse(request)
       response.shouldKeepAlive = false
       response.assignSocket(socket)
@@ -225,31 +216,36 @@ class Reception {
       return response
     }
     const refuse = (error: ServiceUnavailable, retryAfter: number) =>
-      this.#refuse(request, open(), error, retryAfter)
+      this.#refuse(request, openResponse(), error, retryAfter)
     const owner = this.#settings.ownerOf(request)
-    if (this.#repeated?.repeat(owner, request, () => (isGone() ? undefined : open())) === true) return
-    this.shedder.arrive({
+    const unanswered = () => (isAnsweredOrClosed() ? undefined : openResponse())
+    if (this.#repeats?.repeat(owner, request, unanswered) === true) return
+    this.shedder.submit({
       owner,
-      begin: () => (this.#isAway ? refuse(away, 0) : this.pass(event)),
-      refuse: (retryAfter) => refuse(this.#isAway ? away : overloaded, retryAfter),
-      isOver: isGone
+      begin: () => (this.#isServing ? this.emit(event) : refuse(notServing, 0)),
+      refuse: (retryAfter) => refuse(this.#isServing ? overloaded : notServing, retryAfter),
+      isDone: isAnsweredOrClosed
     })
   }
 
-  /** True before the first listener is added and after the last one is removed. */
-  get #isAway(): boolean {
-    return this.#closing || this.#server.listenerCount("request") === 0
+  /** False before the first listener is added, after the last one is removed, and while the server closes. */
+  get #isServing(): boolean {
+    return !this.#closing && this.#server.listenerCount("request") > 0
   }
 
+  /** Answers with `error`. The client may try again after `retryAfter` milliseconds. */
   #refuse(
     request: IncomingMessage,
     response: ServerResponse,
     error: ServiceUnavailable,
     retryAfter: number
   ): void {
-    if (isOver(response)) return
-    const rejection = refusal(request, this.#clock.unsafeCurrentTimeMillis(), error, retryAfter)
-    send(response, Headers.complete(rejection.response, rejection.requestId, this.#settings.overHttps))
+    if (isDone(response)) return
+    const now = this.#clock.unsafeCurrentTimeMillis()
+    const requestId = RequestId.of(Headers.get(request.headers, RequestId.header), now)
+    const seconds = Math.min(maxRetryAfterSeconds, Math.max(1, Math.ceil(retryAfter / 1_000)))
+    const rejection = errorResponse(error, requestId, { "retry-after": String(seconds) })
+    send(response, Headers.complete(rejection, requestId, this.#settings.overHttps))
   }
 
   /** `elapsed`: milliseconds since the last call. Returns true while another call is needed. */
@@ -258,62 +254,62 @@ class Reception {
     for (const [response, request] of this.open) if (response.headersSent) bodies.release(request)
     bodies.sweep(elapsed)
     connections.sweep(elapsed, this.open)
-    return bodies.isBusy || this.open.size > 0 || connections.isUpgraded
+    return bodies.needsSweep || this.open.size > 0 || connections.hasUpgraded
   }
 }
 
-/** Reports to `shedder`, once per iteration of the event loop, whether new connections arrive. */
+/** Reports to `shedder`, once per iteration of the event loop, whether connections still arrive. */
 const watchConnections = (shedder: LoadShedder) => {
-  let fresh = false
+  let hasArrived = false
   let watching = false
   const watch = (): void => {
-    if (fresh) setImmediate(watch)
-    else shedder.connectionsPause()
-    watching = fresh
-    fresh = false
+    if (hasArrived) setImmediate(watch)
+    else shedder.connectionsPaused()
+    watching = hasArrived
+    hasArrived = false
   }
   return (): void => {
-    fresh = true
-    shedder.connectionsCome()
+    hasArrived = true
+    shedder.connectionArrived()
     if (watching) return
     watching = true
     setImmediate(watch)
   }
 }
 
-/** Runs the checks and the probe while a request is unanswered. Idle otherwise. */
+/** Runs the checks, the sweeps and the database probe, each only while it is needed. */
 const watchOverload = (
-  reception: Reception,
-  awake: Effect.Latch,
-  sweeping: Effect.Latch,
-  ask: Effect.Effect<unknown, unknown>
+  admission: Admission,
+  checksLatch: Effect.Latch,
+  sweepsLatch: Effect.Latch,
+  probe: Effect.Effect<unknown, unknown>
 ) => {
-  const { shedder } = reception
-  const look = Effect.suspend(() => {
-    reception.look()
-    waiting.unsafeUpdate(shedder.waiting, [])
-    return reception.isBusy ? Effect.void : awake.close
+  const { shedder } = admission
+  const check = Effect.suspend(() => {
+    admission.check()
+    waitingRequests.unsafeUpdate(shedder.waiting, [])
+    return admission.needsChecks ? Effect.void : checksLatch.close
   })
-  const asking = Effect.suspend(() => {
-    if (!shedder.isCrowded) return Effect.void
-    shedder.databaseAsked()
-    return ask.pipe(
-      Effect.timeout(probe.timeout),
+  const runProbe = Effect.suspend(() => {
+    if (!shedder.needsProbe) return Effect.void
+    shedder.probeStarted()
+    return probe.pipe(
+      Effect.timeout(probeTiming.timeout),
       // Requests that need the database report its errors.
       Effect.catchAllCause(() => Effect.void),
-      Effect.zipRight(Effect.sync(() => shedder.databaseAnswered()))
+      Effect.zipRight(Effect.sync(() => shedder.probeEnded()))
     )
   })
   const sweep = Effect.suspend(() =>
-    reception.sweep(Duration.toMillis(sweepInterval)) ? Effect.void : sweeping.close
+    admission.sweep(Duration.toMillis(sweepInterval)) ? Effect.void : sweepsLatch.close
   )
   const every = (duration: Duration.DurationInput, latch: Effect.Latch, work: Effect.Effect<unknown>) =>
     Effect.forever(Effect.zipRight(latch.await, Effect.zipRight(Effect.sleep(duration), work)))
   return Effect.all(
     [
-      every(lookInterval, awake, look),
-      every(probe.every, awake, asking),
-      every(sweepInterval, sweeping, sweep)
+      every(checkIntervalMillis, checksLatch, check),
+      every(probeTiming.every, checksLatch, runProbe),
+      every(sweepInterval, sweepsLatch, sweep)
     ],
     { concurrency: 3, discard: true }
   )
@@ -324,8 +320,8 @@ export interface Guard {
   readonly close: Effect.Effect<void>
 }
 
-/** The listener has no more connections after `checks` intervals without one; `maxWait` limits the wait. */
-const noConnections = { interval: "25 millis", checks: 4, maxWait: "10 seconds" } as const
+/** The listener is quiet after `checks` intervals without a connection or request; `maxWait` limits the wait. */
+const quietPeriod = { interval: "25 millis", checks: 4, maxWait: "10 seconds" } as const
 
 /** Intercepts all requests of `server`, before `rawRequests` and every listener, until the scope closes. */
 export const guard = (
@@ -334,67 +330,67 @@ export const guard = (
 ): Effect.Effect<Guard, never, Scope.Scope> =>
   Effect.gen(function* () {
     const proxies = yield* TrustedProxies
-    const awake = yield* Effect.makeLatch(false)
-    const sweeping = yield* Effect.makeLatch(false)
-    waiting.unsafeUpdate(0, [])
-    refused.unsafeUpdate(0, [])
-    waited.register({})
+    const checksLatch = yield* Effect.makeLatch(false)
+    const sweepsLatch = yield* Effect.makeLatch(false)
+    waitingRequests.unsafeUpdate(0, [])
+    refusedRequests.unsafeUpdate(0, [])
+    waitDuration.register({})
     const connections = new Connections.Connections(yield* Connections.ConnectionLimits, proxies)
-    const reception = new Reception(server, yield* Effect.clock, {
+    const admission = new Admission(server, yield* Effect.clock, {
       overHttps: yield* Headers.OverHttps,
       maxWait: Duration.toMillis(yield* MaxWait),
       bodies: new RequestBodies(yield* RequestBodyLimits),
       connections,
       rawRequests,
       ownerOf: (request) => ownerOf(proxies, request),
-      isTold: (yield* FiberRef.get(FiberRef.currentTracerEnabled)) || (yield* FiberRef.get(AccessLog.enabled))
+      isLoggedOrTraced: yield* AccessLog.isLoggedOrTraced
     })
-    const connected = watchConnections(reception.shedder)
-    let lately = 0
+    const onConnection = watchConnections(admission.shedder)
+    let recentEvents = 0
     Object.defineProperty(server, "emit", {
       configurable: true,
       value: (...event: ReadonlyArray<unknown>): unknown => {
         const [name, first, second] = event
         if (name === "connection" && first instanceof Socket) {
-          lately++
-          connected()
-          return connections.accept(first) ? reception.pass(event) : true
+          recentEvents++
+          onConnection()
+          return connections.accept(first) ? admission.emit(event) : true
         }
         if (name === "upgrade" && first instanceof IncomingMessage) {
-          lately++
-          reception.arriveUpgrade(first, first.socket, event)
-          awake.unsafeOpen()
-          sweeping.unsafeOpen()
+          recentEvents++
+          admission.handleUpgrade(first, first.socket, event)
+          checksLatch.unsafeOpen()
+          sweepsLatch.unsafeOpen()
           return true
         }
         if (name !== "request" || !(first instanceof IncomingMessage) || !(second instanceof ServerResponse))
-          return reception.pass(event)
-        lately++
-        reception.arrive(first, second)
-        awake.unsafeOpen()
-        sweeping.unsafeOpen()
+          return admission.emit(event)
+        recentEvents++
+        admission.handleRequest(first, second)
+        checksLatch.unsafeOpen()
+        sweepsLatch.unsafeOpen()
         return true
       }
     })
-    yield* Effect.forkScoped(watchOverload(reception, awake, sweeping, yield* DatabaseProbe))
+    yield* Effect.forkScoped(watchOverload(admission, checksLatch, sweepsLatch, yield* DatabaseProbe))
     yield* Effect.forkScoped(
       Effect.zipRight(
         yield* DrainBegins,
-        Effect.sync(() => reception.drain())
+        Effect.sync(() => admission.drain())
       )
     )
-    const noMoreConnections = Effect.gen(function* () {
-      for (let checks = 0; checks < noConnections.checks; checks++) {
-        lately = 0
-        yield* Effect.sleep(noConnections.interval)
-        if (lately > 0) checks = -1
+    const awaitQuiet = Effect.gen(function* () {
+      for (let checks = 0; checks < quietPeriod.checks; checks++) {
+        recentEvents = 0
+        yield* Effect.sleep(quietPeriod.interval)
+        if (recentEvents > 0) checks = -1
       }
     })
     return {
       close: Effect.zipRight(
-        Effect.sync(() => reception.close()),
+        Effect.sync(() => admission.close()),
         // Finalizers are uninterruptible, but a time-out needs an interruptible effect.
-        Effect.asVoid(Effect.timeoutOption(Effect.interruptible(noMoreConnections), noConnections.maxWait))
+        Effect.asVoid(Effect.timeoutOption(Effect.interruptible(awaitQuiet), quietPeriod.maxWait))
       )
     }
   })

@@ -1,8 +1,8 @@
 /**
  * Routes that a Node server answers without the framework, for webhooks. These arrive in bursts, and the framework's
- * request, router and codecs took a third of their CPU time (0.33 of 0.86 ms). Without a Node server, and for unusually
- * written addresses, the router answers with the same route. Everything else is as for every other request: id, log,
- * span, metric, headers and envelope.
+ * request, router and codecs took a third of their CPU time (0.33 of 0.86 ms). Without a Node server, or if an address
+ * is written unusually, the router handles the same route. Id, log, span, metric, headers and envelope are those of
+ * every other request.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as PlatformHeaders from "@effect/platform/Headers"
@@ -14,7 +14,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
-import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
@@ -37,12 +36,12 @@ export interface RawRoute {
   readonly path: PathInput
   readonly maxBodyBytes: number
   /** The data of the response. */
-  readonly answer: (request: RawRequest) => Effect.Effect<object, CodedError>
+  readonly handle: (request: RawRequest) => Effect.Effect<object, CodedError>
   /**
-   * Like `answer`, without a fiber: calls `done` once and returns true. Returns false, without any effect, when that is
+   * Like `handle`, without a fiber: calls `done` once and returns true. Returns false, without any effect, when that is
    * not possible. `now` is in milliseconds since 1970.
    */
-  readonly answerAtOnce: (
+  readonly handleSync: (
     request: RawRequest,
     now: number,
     done: (data: Exit.Exit<object, CodedError>) => void
@@ -56,7 +55,7 @@ export class RawRequests extends Context.Tag("http/server/RawRequests")<
   {
     /** Answers POST requests to `path`, until the scope closes. */
     readonly add: (path: string, handler: Handler) => Effect.Effect<void, never, Scope.Scope>
-    /** Answers the request and returns true, or returns false without any effect. */
+    /** Answers the request and returns true, or returns false without any effect if no route matches. */
     readonly handle: (request: IncomingMessage, response: ServerResponse) => boolean
   }
 >() {}
@@ -99,57 +98,56 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
       const overHttps = yield* Headers.OverHttps
       const proxies = yield* TrustedProxies
       const clock = yield* Effect.clock
-      const isTold =
-        (yield* FiberRef.get(FiberRef.currentTracerEnabled)) || (yield* FiberRef.get(AccessLog.enabled))
+      const isLoggedOrTraced = yield* AccessLog.isLoggedOrTraced
       const runFork = Runtime.runFork(yield* Effect.runtime())
-      const elapsed = () => Number(clock.unsafeCurrentTimeNanos()) / 1e6
+      const monotonicMillis = () => Number(clock.unsafeCurrentTimeNanos()) / 1e6
 
       const handler =
         (route: RawRoute): Handler =>
         (request, response) => {
           const now = clock.unsafeCurrentTimeMillis()
-          const began = elapsed()
-          const requestId = RequestId.of(Headers.line(request.headers, RequestId.header), now)
+          const startedAtMillis = monotonicMillis()
+          const requestId = RequestId.of(Headers.get(request.headers, RequestId.header), now)
 
-          const accept = (data: object) => {
-            RequestMetrics.observe("POST", route.path, 200, elapsed() - began)
+          const succeed = (data: object) => {
+            RequestMetrics.observe("POST", route.path, 200, monotonicMillis() - startedAtMillis)
             send(response, Headers.complete(success(data, requestId), requestId, overHttps))
           }
-          const fork = (answer: Effect.Effect<object, CodedError>) =>
-            answer.pipe(
+          const fork = (handled: Effect.Effect<object, CodedError>) =>
+            handled.pipe(
               Effect.map((data) => success(data, requestId)),
               Effect.provideService(RequestId.RequestId, requestId),
               Boundary.withRequestContext({
                 method: "POST",
                 path: route.path,
                 headers: () => PlatformHeaders.fromInput(request.headers),
-                client: addressOf(proxies, request),
+                clientAddress: addressOf(proxies, request),
                 requestId,
-                began,
+                startedAtMillis,
                 pattern: Effect.succeed(route.path),
                 recover: (cause) => Boundary.responseOfFailure(cause, requestId),
                 overHttps
               }),
               Effect.map((complete) => send(response, complete)),
-              // The response has failed: the socket is closed, so that nobody waits for it.
+              // No response can be sent: the socket is closed, so that the client does not wait for one.
               Effect.onError(() => Effect.sync(() => void response.destroy())),
               runFork
             )
 
-          /** Without a fiber: a sweep may give up a thousand bodies at once. */
+          /** Without a fiber: a sweep may refuse a thousand bodies at once. */
           const refuse = (error: CodedError) => {
-            const answer = Boundary.answer(error, requestId)
-            RequestMetrics.observe("POST", route.path, answer.status, elapsed() - began)
-            send(response, Headers.complete(answer, requestId, overHttps))
+            const rejection = Boundary.errorResponse(error, requestId)
+            RequestMetrics.observe("POST", route.path, rejection.status, monotonicMillis() - startedAtMillis)
+            send(response, Headers.complete(rejection, requestId, overHttps))
           }
 
           collect(request, route.maxBodyBytes, (read) => {
-            if (Either.isLeft(read)) return isTold ? fork(Effect.fail(read.left)) : refuse(read.left)
+            if (Either.isLeft(read)) return isLoggedOrTraced ? fork(Effect.fail(read.left)) : refuse(read.left)
             const raw = { headers: request.headers, body: read.right }
             const isAnswered =
-              !isTold &&
-              route.answerAtOnce(raw, now, (data) => (Exit.isSuccess(data) ? accept(data.value) : fork(data)))
-            if (!isAnswered) fork(route.answer(raw))
+              !isLoggedOrTraced &&
+              route.handleSync(raw, now, (data) => (Exit.isSuccess(data) ? succeed(data.value) : fork(data)))
+            if (!isAnswered) fork(route.handle(raw))
           })
         }
       for (const route of yield* routes) yield* add(route.path, handler(route))
@@ -162,14 +160,14 @@ export const layerRouter = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, ne
     Effect.flatMap(routes, (all) =>
       Effect.forEach(
         all,
-        ({ answer, path }) =>
+        ({ handle, path }) =>
           router.post(
             path,
             Effect.gen(function* () {
               const request = yield* HttpServerRequest.HttpServerRequest
               // The boundary answers for a body that cannot be read.
               const body = yield* Effect.orDie(request.arrayBuffer)
-              const data = yield* answer({ headers: request.headers, body: new Uint8Array(body) })
+              const data = yield* handle({ headers: request.headers, body: new Uint8Array(body) })
               return success(data, yield* RequestId.RequestId)
             })
           ),

@@ -1,11 +1,10 @@
 /**
- * Refuses a request again that was just refused: if a request was answered 503 with `retry-after`, the same network,
- * credential, method and address get the same answer for a second, which is the least that `retry-after` can ask for.
- * A caller whom a shared limit refuses and who comes back at once then costs a look-up instead of routing, authentication
- * and decoding: 0.1 instead of 0.8 to 1.5 ms of the thread that all callers share. The answer comes half a second later,
- * so that a caller who does not wait does not come back hundreds of times a second either.
+ * Repeats refusals. After a 503 with `retry-after`, requests from the same network with the same credential, method and
+ * address get the same response for a second, the shortest time that `retry-after` can state. A client that retries at
+ * once then costs a look-up instead of routing, authentication and decoding: 0.1 instead of 0.8 to 1.5 ms of the
+ * thread. The response is sent half a second later, so that such a client does not retry hundreds of times a second.
  *
- * A request without a credential is never refused so: other callers of its network may have another share. Neither are
+ * Requests without a credential are excluded, because other clients of their network may still be served. So are
  * webhooks, whose senders share addresses and send no credential.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -15,30 +14,30 @@ import * as RequestMetrics from "../system/RequestMetrics.ts"
 import * as Headers from "./Headers.ts"
 import * as RequestId from "./RequestId.ts"
 
-/** Milliseconds for which an answer is repeated. */
+/** Milliseconds for which a refusal is repeated. */
 const repeatedMillis = 1_000
-/** Maximum answers that are kept; the oldest is forgotten first. */
+/** Maximum refusals that are kept. The oldest is removed first. */
 const maxKept = 1_024
-/** Milliseconds until a repeated answer is sent. */
+/** Milliseconds until a repeated refusal is sent. */
 const delayMillis = 500
-/** Maximum requests that wait for their repeated answer. Further ones are answered at once. */
+/** Maximum requests that wait for a repeated refusal. More of them are refused at once. */
 const maxDelayed = 1_024
-/** Maximum characters of what tells callers apart. A request with more is handled. */
+/** Maximum characters of a key. A request with a longer one is handled. */
 const maxKeyLength = 4_096
 
 interface Refusal {
   readonly until: number
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** With {@link requestId} in it. */
-  readonly text: string
+  /** The body, which contains `requestId`. */
+  readonly body: string
   readonly requestId: string
   readonly route: string | null
 }
 
-/** The request's credential; undefined without one. A visitor's socket has it in its address. */
+/** The request's credential; undefined without one. The address of a realtime socket contains it. */
 const credentialOf = ({ headers, url = "" }: IncomingMessage): string | undefined =>
-  Headers.line(headers, "x-api-key") ??
+  Headers.get(headers, "x-api-key") ??
   headers.authorization ??
   headers.cookie ??
   (url.includes("token=") ? "" : undefined)
@@ -50,32 +49,28 @@ const keyOf = (owner: string, request: IncomingMessage): string | undefined => {
   return key.length > maxKeyLength ? undefined : key
 }
 
-interface Delayed {
-  /** When it is sent. */
+interface DelayedResponse {
+  /** Monotonic time in milliseconds. */
   readonly due: number
   readonly send: () => void
 }
 
-interface Arrived {
-  readonly refusals: RepeatedRefusals
-  readonly key: string
-}
+/** Requests that are being handled, with the key under which their refusal would be kept. */
+const handled = new WeakMap<IncomingMessage, { readonly refusals: RepeatedRefusals; readonly key: string }>()
 
-const arrived = new WeakMap<IncomingMessage, Arrived>()
-
-/** Tells the request's server how it was answered, so that it may repeat the answer. `route` is the pattern. */
-export const answered = (
+/** Keeps the response to `request` if it is a refusal. `route` is the pattern. */
+export const remember = (
   request: IncomingMessage,
   { body, headers, status }: HttpServerResponse.HttpServerResponse,
   requestId: string,
   route: string | null
 ): void => {
   if (status !== 503 || headers["retry-after"] === undefined || body._tag !== "Uint8Array") return
-  const of = arrived.get(request)
-  of?.refusals.keep(of.key, {
+  const found = handled.get(request)
+  found?.refusals.keep(found.key, {
     status,
     headers,
-    text: new TextDecoder().decode(body.body),
+    body: new TextDecoder().decode(body.body),
     requestId,
     route
   })
@@ -85,7 +80,7 @@ export const answered = (
 export class RepeatedRefusals {
   readonly #kept = new Map<string, Refusal>()
   /** In the order in which they are due. */
-  readonly #delayed: Array<Delayed> = []
+  readonly #delayed: Array<DelayedResponse> = []
   readonly #clock: Clock.Clock
 
   constructor(clock: Clock.Clock) {
@@ -98,7 +93,7 @@ export class RepeatedRefusals {
   }
 
   keep(key: string, refusal: Omit<Refusal, "until">): void {
-    // Of equal age, so that the first is always the oldest.
+    // Deleted first, so that the map is in order of age.
     this.#kept.delete(key)
     this.#kept.set(key, { ...refusal, until: this.#now + repeatedMillis })
     for (const oldest of this.#kept.keys()) {
@@ -108,11 +103,11 @@ export class RepeatedRefusals {
   }
 
   /** True while requests wait for {@link sendDue}. */
-  get isBusy(): boolean {
+  get hasDelayed(): boolean {
     return this.#delayed.length > 0
   }
 
-  /** Sends the answers that are due. */
+  /** Sends the responses that are due. */
   sendDue(): void {
     for (let next = this.#delayed[0]; next !== undefined; next = this.#delayed[0]) {
       if (next.due > this.#now) return
@@ -122,46 +117,46 @@ export class RepeatedRefusals {
   }
 
   /**
-   * Returns true if `request` of `owner` is a refused one that comes again. Its answer is sent with {@link sendDue}. `open`
-   * returns undefined if the request has been answered by then, or its client has gone.
+   * Refuses `request` of `owner` and returns true if it repeats a refused one. {@link sendDue} sends the response.
+   * `open` returns undefined if the request has been answered by then, or its client has disconnected.
    */
   repeat(owner: string, request: IncomingMessage, open: () => ServerResponse | undefined): boolean {
     const key = keyOf(owner, request)
     if (key === undefined) return false
-    const came = this.#now
+    const arrivedAt = this.#now
     const refusal = this.#kept.get(key)
-    if (refusal === undefined || refusal.until <= came) {
+    if (refusal === undefined || refusal.until <= arrivedAt) {
       this.#kept.delete(key)
-      arrived.set(request, { refusals: this, key })
+      handled.set(request, { refusals: this, key })
       return false
     }
     const send = () => {
       const response = open()
-      if (response !== undefined) this.#send(refusal, request, response, came)
+      if (response !== undefined) this.#send(refusal, request, response, arrivedAt)
     }
-    if (this.#delayed.length < maxDelayed) this.#delayed.push({ due: came + delayMillis, send })
+    if (this.#delayed.length < maxDelayed) this.#delayed.push({ due: arrivedAt + delayMillis, send })
     else send()
     return true
   }
 
   #send(
-    { headers, requestId: first, route, status, text: firstText }: Refusal,
+    { body: firstBody, headers, requestId: firstId, route, status }: Refusal,
     request: IncomingMessage,
     response: ServerResponse,
-    came: number
+    arrivedAt: number
   ): void {
     const requestId = RequestId.of(
-      Headers.line(request.headers, RequestId.header),
+      Headers.get(request.headers, RequestId.header),
       this.#clock.unsafeCurrentTimeMillis()
     )
     // A client's id may be as short as a digit, which occurs elsewhere too.
-    const text = firstText.replace(`"requestId":"${first}"`, `"requestId":"${requestId}"`)
-    RequestMetrics.observe(request.method ?? "", route, status, this.#now - came)
+    const body = firstBody.replace(`"requestId":"${firstId}"`, `"requestId":"${requestId}"`)
+    RequestMetrics.observe(request.method ?? "", route, status, this.#now - arrivedAt)
     response.writeHead(status, {
       ...headers,
       [RequestId.header]: requestId,
-      "content-length": Buffer.byteLength(text)
+      "content-length": Buffer.byteLength(body)
     })
-    response.end(text)
+    response.end(body)
   }
 }

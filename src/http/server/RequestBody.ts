@@ -1,6 +1,6 @@
 /**
  * Reads the bodies of all requests. Bodies in memory share one budget, fairly between clients. A body that arrives too
- * slowly is given up. Bytes that a client sends after its response are discarded for a while, so that it can read the
+ * slowly is refused. Bytes that a client sends after its response are discarded for a while, so that it can read the
  * response.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
@@ -18,9 +18,9 @@ import { MiB } from "../../domain/Bytes.ts"
 export interface BodyLimits {
   /** Maximum bytes of all bodies in memory. */
   readonly maxBufferedBytes: number
-  /** Time that a body of any size may take, in milliseconds. */
+  /** Time that a body of any size may take before `minBytesPerSecond` applies, in milliseconds. */
   readonly graceMillis: number
-  /** Each such number of bytes allows another second. */
+  /** Slowest rate at which a body may arrive after that. */
   readonly minBytesPerSecond: number
   /** Time after the response for which further bytes are discarded, in milliseconds. */
   readonly lingerMillis: number
@@ -40,9 +40,9 @@ type BodyError = PayloadTooLarge | ValidationError | ServiceUnavailable
 
 export const tooLarge = (maxBytes: number) =>
   new PayloadTooLarge({ message: `The body may take at most ${maxBytes} bytes.` })
-export const cutOff = () => new ValidationError({ message: "The body ended too early." })
+export const endedEarly = () => new ValidationError({ message: "The body ended too early." })
 const tooSlow = () => new ValidationError({ message: "The body comes too slowly, or has stopped coming." })
-const tooMany = () =>
+const tooManyBodies = () =>
   new ServiceUnavailable({
     message: "The server is reading too many bodies. Try again later.",
     details: { retryAfterSeconds: 1 }
@@ -53,7 +53,7 @@ interface Reader {
   readonly request: IncomingMessage
   readonly bytesBefore: number
   waitedMillis: number
-  readonly giveUp: (why: "slow" | "revoked") => void
+  readonly abandon: (reason: "slow" | "revoked") => void
 }
 
 /** A request that a server has accepted. */
@@ -81,8 +81,8 @@ export const closeAfter = (request: IncomingMessage, response: ServerResponse): 
   Object.defineProperty(socket, "destroySoon", { configurable: true, value: () => socket.end() })
 }
 
-/** Slow bodies that are given up without letting other work go first. */
-const maxGivenUp = 16
+/** Slow bodies that are refused in one iteration of the event loop. */
+const maxEndedAtOnce = 16
 
 /** The bodies of one server's requests. */
 export class RequestBodies {
@@ -101,7 +101,7 @@ export class RequestBodies {
    * Applies the limits to the body of `request`, for `owner`. Returns a function that must be called when the request
    * begins; until then the body is not read.
    */
-  take(
+  register(
     request: IncomingMessage,
     response: ServerResponse,
     owner: string,
@@ -113,7 +113,7 @@ export class RequestBodies {
 
   /** Stops reading the body with 503, if it is being read. */
   revoke(request: IncomingMessage): void {
-    acceptedRequests.get(request)?.reader?.giveUp("revoked")
+    acceptedRequests.get(request)?.reader?.abandon("revoked")
   }
 
   /** Frees the memory of the body. */
@@ -128,11 +128,11 @@ export class RequestBodies {
   }
 
   /** True while {@link sweep} must be called. */
-  get isBusy(): boolean {
+  get needsSweep(): boolean {
     return this.#readers.size + this.#lingering.size > 0
   }
 
-  /** Gives up bodies that arrive too slowly. `elapsed`: milliseconds since the last call. */
+  /** Refuses bodies that arrive too slowly. `elapsed`: milliseconds since the last call. */
   sweep(elapsed: number): void {
     const slow: Array<Reader> = []
     for (const reader of this.#readers) {
@@ -143,7 +143,7 @@ export class RequestBodies {
       const earned = ((request.socket.bytesRead - bytesBefore) / this.#limits.minBytesPerSecond) * 1_000
       if (reader.waitedMillis > this.#limits.graceMillis + earned) slow.push(reader)
     }
-    this.#giveUp(slow)
+    this.#endSlow(slow)
     for (const [request, millis] of this.#lingering) {
       if (request.complete || request.socket.destroyed) this.#lingering.delete(request)
       else if (millis < this.#limits.lingerMillis) this.#lingering.set(request, millis + elapsed)
@@ -154,81 +154,81 @@ export class RequestBodies {
     }
   }
 
-  /** A few at a time: bodies that came together end together, and each answer takes about half a millisecond. */
-  #giveUp(slow: Array<Reader>): void {
-    for (const reader of slow.splice(0, maxGivenUp)) if (this.#readers.has(reader)) reader.giveUp("slow")
-    if (slow.length > 0) setImmediate(() => this.#giveUp(slow))
+  /** A few at a time: bodies that began together expire together, and each response takes about half a millisecond. */
+  #endSlow(slow: Array<Reader>): void {
+    for (const reader of slow.splice(0, maxEndedAtOnce)) if (this.#readers.has(reader)) reader.abandon("slow")
+    if (slow.length > 0) setImmediate(() => this.#endSlow(slow))
   }
 
-  watch(reader: Reader): void {
+  addReader(reader: Reader): void {
     this.#readers.add(reader)
   }
 
-  unwatch(reader: Reader): void {
+  removeReader(reader: Reader): void {
     this.#readers.delete(reader)
   }
 }
 
 /** Registers the reader of a body with the request's server. Returns a function that removes it. */
-const watch = (request: IncomingMessage, giveUp: Reader["giveUp"]): (() => void) => {
-  const of = acceptedRequests.get(request)
-  if (of === undefined) return () => {}
-  const reader: Reader = { request, bytesBefore: request.socket.bytesRead, waitedMillis: 0, giveUp }
-  of.bodies.watch(reader)
-  of.reader = reader
+const watch = (request: IncomingMessage, abandon: Reader["abandon"]): (() => void) => {
+  const accepted = acceptedRequests.get(request)
+  if (accepted === undefined) return () => {}
+  const reader: Reader = { request, bytesBefore: request.socket.bytesRead, waitedMillis: 0, abandon }
+  accepted.bodies.addReader(reader)
+  accepted.reader = reader
   return () => {
-    of.bodies.unwatch(reader)
-    of.reader = null
+    accepted.bodies.removeReader(reader)
+    accepted.reader = null
   }
 }
 
 /** Bytes of joined pieces after which they are passed on. */
-const maxJoined = 16_384
+const maxJoinedBytes = 16_384
 /** Pieces of at least this size are passed on unjoined. */
-const minPiece = 1_024
+const minPieceBytes = 1_024
 
 /**
  * Joins small pieces of the body before they are passed on. Node allocates a buffer of about 250 bytes for each chunk,
- * even for a single byte. A client may send thousands of them in one packet: unread, they would take forty times the
- * memory of what was sent. The returned function must be called when the request begins.
+ * even for a single byte. A client may send thousands of chunks in one packet, which would take forty times the memory
+ * of the packet. The returned function must be called when the request begins.
  */
 const joinPieces = (request: IncomingMessage): (() => void) => {
   const { push } = request
   const pieces = new GrowingBuffer(Number.POSITIVE_INFINITY)
-  let begun = false
+  let hasBegun = false
   let scheduled: NodeJS.Immediate | null = null
-  const pass = (piece: unknown): boolean => Boolean(Reflect.apply(push, request, [piece]))
+  const pushPiece = (piece: unknown): boolean => Boolean(Reflect.apply(push, request, [piece]))
   const flush = (): boolean => {
     if (scheduled !== null) clearImmediate(scheduled)
     scheduled = null
-    return pieces.length === 0 || pass(pieces.take())
+    return pieces.length === 0 || pushPiece(pieces.take())
   }
   Object.defineProperty(request, "push", {
     value: (piece: unknown): boolean => {
       if (!Buffer.isBuffer(piece)) {
         flush()
-        return pass(piece)
+        return pushPiece(piece)
       }
-      if (begun && pieces.length === 0 && piece.length >= minPiece) return pass(piece)
+      if (hasBegun && pieces.length === 0 && piece.length >= minPieceBytes) return pushPiece(piece)
       pieces.add(piece)
-      if (pieces.length >= maxJoined) return flush()
+      if (pieces.length >= maxJoinedBytes) return flush()
       // After all chunks of the packet.
-      if (begun) scheduled ??= setImmediate(flush)
+      if (hasBegun) scheduled ??= setImmediate(flush)
       return true
     }
   })
   return () => {
-    begun = true
+    hasBegun = true
     flush()
   }
 }
 
 /**
- * Reads nothing more of a body for which there is no memory: to discard a flood costs as much as to take it. The client can
- * read the response until the connection is closed.
+ * Stops reading a body for which there is no memory: discarding many bodies would cost as much as storing them. The
+ * client can read the response until the connection is closed.
  */
-const leaveUnread = (request: IncomingMessage, leave: () => void): void => {
-  leave()
+const pauseReading = (request: IncomingMessage, removeListeners: () => void): void => {
+  removeListeners()
   request.pause()
   request.socket.pause()
 }
@@ -242,55 +242,55 @@ export const collect = (
   maxBytes: number,
   done: (body: Either.Either<Uint8Array, BodyError>) => void
 ): (() => void) => {
-  const of = acceptedRequests.get(request)
+  const accepted = acceptedRequests.get(request)
   const collected = new GrowingBuffer(maxBytes)
   let length = 0
-  const leave = () => {
+  const removeListeners = () => {
     unwatch()
-    request.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut)
+    request.off("data", onData).off("end", onEnd).off("error", onClosed).off("close", onClosed)
   }
   const stop = () => {
-    leave()
+    removeListeners()
     // Discards the rest.
     request.resume()
   }
   const fail = (error: BodyError) => {
-    if (error instanceof ServiceUnavailable) leaveUnread(request, leave)
+    if (error instanceof ServiceUnavailable) pauseReading(request, removeListeners)
     else stop()
-    of?.permit?.release()
-    if (of !== undefined && !(error instanceof PayloadTooLarge)) closeAfter(request, of.response)
+    accepted?.permit?.release()
+    if (accepted !== undefined && !(error instanceof PayloadTooLarge)) closeAfter(request, accepted.response)
     done(Either.left(error))
   }
   /** True when the budget has room for `size` bytes of this body. */
-  const hold = (size: number): boolean => {
-    if (of === undefined) return true
-    if (of.permit !== null) return of.permit.resize(size)
-    of.permit = of.bodies.memory.request(of.owner, { amount: size, onRevoked: () => fail(tooMany()) })
-    return of.permit.state === "granted"
+  const reserve = (size: number): boolean => {
+    if (accepted === undefined) return true
+    if (accepted.permit !== null) return accepted.permit.resize(size)
+    accepted.permit = accepted.bodies.memory.request(accepted.owner, { amount: size, onRevoked: () => fail(tooManyBodies()) })
+    return accepted.permit.state === "granted"
   }
   const onData = (chunk: Buffer) => {
     length += chunk.length
     if (length > maxBytes) return fail(tooLarge(maxBytes))
-    if (!hold(collected.sizeWith(chunk.length))) return fail(tooMany())
+    if (!reserve(collected.sizeWith(chunk.length))) return fail(tooManyBodies())
     collected.add(chunk)
   }
   const onEnd = () => {
     stop()
     // A request that is being handled keeps its permit.
-    of?.permit?.setInUse(true)
-    of?.onComplete()
+    accepted?.permit?.setInUse(true)
+    accepted?.onComplete()
     done(Either.right(collected.bytes))
   }
-  const onCut = () => fail(cutOff())
-  const unwatch = watch(request, (why) => fail(why === "slow" ? tooSlow() : tooMany()))
+  const onClosed = () => fail(endedEarly())
+  const unwatch = watch(request, (reason) => fail(reason === "slow" ? tooSlow() : tooManyBodies()))
   if (Number(request.headers["content-length"]) > maxBytes) fail(tooLarge(maxBytes))
-  else if (request.readableEnded || request.destroyed) onCut()
-  else request.on("data", onData).on("end", onEnd).on("error", onCut).on("close", onCut)
+  else if (request.readableEnded || request.destroyed) onClosed()
+  else request.on("data", onData).on("end", onEnd).on("error", onClosed).on("close", onClosed)
   return stop
 }
 
-/** {@link collect} as an effect. */
-export const whole = (request: IncomingMessage, maxBytes: number): Effect.Effect<Uint8Array, BodyError> =>
+/** {@link collect} as an effect. Interruption stops the reading. */
+export const readAll = (request: IncomingMessage, maxBytes: number): Effect.Effect<Uint8Array, BodyError> =>
   Effect.async((resume) => {
     const stop = collect(request, maxBytes, resume)
     return Effect.sync(stop)
@@ -299,11 +299,11 @@ export const whole = (request: IncomingMessage, maxBytes: number): Effect.Effect
 /**
  * The next bytes of `request`; fails with none at the end of the body. `onWait` receives a function that ends the wait.
  */
-const next = (request: IncomingMessage, onWait: (fail: ((error: ValidationError) => void) | null) => void) =>
+const nextPiece = (request: IncomingMessage, onWait: (fail: ((error: ValidationError) => void) | null) => void) =>
   Effect.async<Uint8Array, Option.Option<ValidationError>>((resume) => {
     const stop = () => {
       onWait(null)
-      request.off("readable", look).off("end", onEnd).off("error", onCut).off("close", onCut)
+      request.off("readable", readAvailable).off("end", onEnd).off("error", onClosed).off("close", onClosed)
     }
     const finish = (result: Effect.Effect<Uint8Array, Option.Option<ValidationError>>) => {
       stop()
@@ -311,16 +311,16 @@ const next = (request: IncomingMessage, onWait: (fail: ((error: ValidationError)
     }
     const fail = (error: ValidationError) => finish(Effect.fail(Option.some(error)))
     const onEnd = () => finish(Effect.fail(Option.none()))
-    const onCut = () => (request.readableEnded ? onEnd() : fail(cutOff()))
-    const look = () => {
+    const onClosed = () => (request.readableEnded ? onEnd() : fail(endedEarly()))
+    const readAvailable = () => {
       const bytes: unknown = request.read()
       if (types.isUint8Array(bytes)) finish(Effect.succeed(bytes))
     }
     if (request.readableEnded) return onEnd()
-    if (request.destroyed) return onCut()
+    if (request.destroyed) return onClosed()
     onWait(fail)
-    request.on("readable", look).on("end", onEnd).on("error", onCut).on("close", onCut)
-    look()
+    request.on("readable", readAvailable).on("end", onEnd).on("error", onClosed).on("close", onClosed)
+    readAvailable()
     return Effect.sync(stop)
   })
 
@@ -350,18 +350,22 @@ export const stream = (
       if (Number(request.headers["content-length"]) > maxBytes) return Stream.fail(tooLarge(maxBytes))
       const piece = Effect.suspend(() =>
         slow === null
-          ? next(request, (fail) => {
+          ? nextPiece(request, (fail) => {
               failWaiting = fail
             })
           : Effect.fail(Option.some(slow))
       )
-      return bounded(Stream.repeatEffectOption(piece), maxBytes)
+      return limitBytes(Stream.repeatEffectOption(piece), maxBytes, tooLarge)
     })
   )
 
-/** `bytes`; fails as soon as there are more than `maxBytes`. */
-export const bounded = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>, maxBytes: number) =>
+/** `bytes`; fails with `exceeded` as soon as there are more than `maxBytes`. */
+export const limitBytes = <E, R, E2>(
+  bytes: Stream.Stream<Uint8Array, E, R>,
+  maxBytes: number,
+  exceeded: (maxBytes: number) => E2
+) =>
   Stream.mapAccumEffect(bytes, 0, (before, chunk) => {
     const size = before + chunk.length
-    return size > maxBytes ? Effect.fail(tooLarge(maxBytes)) : Effect.succeed([size, chunk] as const)
+    return size > maxBytes ? Effect.fail(exceeded(maxBytes)) : Effect.succeed([size, chunk] as const)
   })

@@ -1,7 +1,6 @@
 /**
- * The context in which requests are handled, without the services of the process, which routes got when they were
- * built. Adding a service copies the whole context. A request adds several services, and the process has more than two
- * hundred.
+ * The context in which requests are handled. It excludes the services of the process, which routes got when they were
+ * built: adding a service copies the whole context, a request adds several, and the process has more than two hundred.
  */
 import * as Etag from "@effect/platform/Etag"
 import * as FileSystem from "@effect/platform/FileSystem"

@@ -13,11 +13,11 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { Api } from "../Api.ts"
-import { Incoming } from "./Incoming.ts"
+import { IncomingRequest } from "./IncomingRequest.ts"
 import * as Overload from "./Overload.ts"
 import * as RawRequests from "./RawRequests.ts"
 import * as RequestContext from "./RequestContext.ts"
-import * as Docs from "../Docs.ts"
+import * as DescriptionRoutes from "../DescriptionRoutes.ts"
 import * as Boundary from "./Boundary.ts"
 import * as KeyAuth from "../KeyAuth.ts"
 import * as AgentRunsHandlers from "../public/chat/AgentRunsHandlers.ts"
@@ -63,13 +63,13 @@ export const serve = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
       yield* RequestContext.narrow(server.serve(app))
     })
   ).pipe(
-    Layer.provide([Boundary.layer, Docs.layer, Metrics.layer]),
+    Layer.provide([Boundary.layer, DescriptionRoutes.layer, Metrics.layer]),
     Layer.provide(api),
     Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer]),
     Layer.provide(Boundary.routerConfig)
   )
 
-export interface Listen {
+export interface ListenOptions {
   readonly host: string
   /** 0 selects a free port; `HttpServer.address` has it. */
   readonly port: number
@@ -77,8 +77,8 @@ export interface Listen {
   readonly grace: Duration.DurationInput
 }
 
-/** Time for a connection without a request when the server closes. */
-const silentConnectionMillis = 500
+/** Time for a new connection to send its first request when the server closes. */
+const unusedConnectionMillis = 500
 
 /**
  * Closes connections when the server closes: an idle one at once, a busy one after its response, and the rest after
@@ -86,7 +86,7 @@ const silentConnectionMillis = 500
  */
 const makeCloser = (server: Server, grace: Duration.DurationInput) =>
   Effect.gen(function* () {
-    const begun = yield* Effect.makeLatch(false)
+    const closing = yield* Effect.makeLatch(false)
     const connections = new Map<Socket, number>()
     server.on("connection", (socket) => {
       connections.set(socket, performance.now())
@@ -98,7 +98,7 @@ const makeCloser = (server: Server, grace: Duration.DurationInput) =>
       // request of a new connection may not have been read yet.
       const now = performance.now()
       for (const [socket, since] of connections)
-        if (socket.bytesRead === 0 && now - since > silentConnectionMillis) socket.destroy()
+        if (socket.bytesRead === 0 && now - since > unusedConnectionMillis) socket.destroy()
     })
     const close = Effect.repeat(closeIdle, Schedule.spaced("50 millis")).pipe(
       Effect.timeoutOption(grace),
@@ -111,32 +111,32 @@ const makeCloser = (server: Server, grace: Duration.DurationInput) =>
       )
     )
     yield* Effect.acquireRelease(
-      Effect.forkDaemon(Effect.interruptible(Effect.zipRight(begun.await, close))),
+      Effect.forkDaemon(Effect.interruptible(Effect.zipRight(closing.await, close))),
       Fiber.interrupt
     )
-    return begun.open
+    return closing.open
   })
 
 /** Maximum connections that wait to be accepted; the system's own limit may be lower. */
 const maxPendingConnections = 4_096
 
 /** A Node server with its time-outs, and the platform services for serving. */
-export const listen = ({ host, port, grace }: Listen) =>
+export const listen = ({ host, port, grace }: ListenOptions) =>
   Layer.scopedContext(
     Effect.gen(function* () {
       const server = createServer({
-        IncomingMessage: Incoming,
+        IncomingMessage: IncomingRequest,
         headersTimeout: Duration.toMillis("10 seconds"),
         requestTimeout: Duration.toMillis("5 minutes"),
         connectionsCheckingInterval: Duration.toMillis("2 seconds"),
         // Longer than that of usual load balancers, so that this side does not close a connection in use.
         keepAliveTimeout: Duration.toMillis("75 seconds")
       })
-      const begin = yield* makeCloser(server, grace)
+      const startClosing = yield* makeCloser(server, grace)
       const rawRequests = RawRequests.make()
       const { close } = yield* Overload.guard(server, rawRequests)
       const http = yield* NodeHttpServer.make(() => server, { host, port, backlog: maxPendingConnections })
-      yield* Effect.addFinalizer(() => Effect.zipRight(close, begin))
+      yield* Effect.addFinalizer(() => Effect.zipRight(close, startClosing))
       return Context.make(HttpServer.HttpServer, http).pipe(Context.add(RawRequests.RawRequests, rawRequests))
     })
   ).pipe(Layer.merge(NodeHttpServer.layerContext))

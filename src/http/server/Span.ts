@@ -11,20 +11,20 @@ import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 
 /** Share of requests that are traced, from 0 to 1. A caller's `traceparent` overrides it. */
-export const sampling: FiberRef.FiberRef<number> = globalValue("spoke/http/Span/sampling", () =>
+export const sampleRatio: FiberRef.FiberRef<number> = globalValue("spoke/http/Span/sampling", () =>
   FiberRef.unsafeMake(1)
 )
 
-/** Polled constantly, or open for hours. */
-const uninteresting = new Set(["/healthz", "/readyz", "/metrics", "/api/realtime"])
+/** Routes that are polled constantly, or open for hours. */
+const untracedRoutes = new Set(["/healthz", "/readyz", "/metrics", "/api/realtime"])
 
 export interface Request {
   readonly method: string
   readonly headers: () => Headers.Headers
 }
 
-/** `pattern` is evaluated only for traced requests; null when no route matches. */
-export const around =
+/** Runs a request in its span. `pattern` is evaluated only for traced requests; null when no route matches. */
+export const withRequestSpan =
   <A>(
     { headers, method }: Request,
     requestId: string,
@@ -35,10 +35,10 @@ export const around =
     Effect.gen(function* () {
       if (!(yield* FiberRef.get(FiberRef.currentTracerEnabled))) return yield* app
       const caller = Option.getOrUndefined(HttpTraceContext.fromHeaders(headers()))
-      const drawn =
-        caller === undefined ? (yield* Random.next) < (yield* FiberRef.get(sampling)) : caller.sampled
+      const isSampled =
+        caller === undefined ? (yield* Random.next) < (yield* FiberRef.get(sampleRatio)) : caller.sampled
       const route = yield* pattern
-      if (!drawn || uninteresting.has(route ?? "")) return yield* Effect.withTracerEnabled(app, false)
+      if (!isSampled || untracedRoutes.has(route ?? "")) return yield* Effect.withTracerEnabled(app, false)
       const attributes = {
         "http.request.method": method,
         ...(route === null ? {} : { "http.route": route }),

@@ -8,7 +8,7 @@ import * as Stream from "effect/Stream"
 import { largestAttachment, maxAttachments } from "../../domain/channels/Attachment.ts"
 import { type PayloadTooLarge, ValidationError, invalidField } from "../../domain/Errors.ts"
 import { sanitize } from "../../domain/Text.ts"
-import { jsonLimit } from "../Envelope.ts"
+import { maxJsonBytes } from "../Envelope.ts"
 import { GrowingBuffer } from "./GrowingBuffer.ts"
 import * as Multipart from "./Multipart.ts"
 import * as RequestBody from "./RequestBody.ts"
@@ -25,17 +25,17 @@ export interface UploadedFile {
 
 /** Limits of a form. */
 export interface Limits {
-  /** Maximum bytes of the whole body. */
-  readonly bytes: number
-  readonly files: number
+  /** For the whole body. */
+  readonly maxBytes: number
+  readonly maxFiles: number
   /** Name of the field with files. */
   readonly field: string
 }
 
 /** Ten files of maximum size, the fields, and the delimiters. */
 const attachments: Limits = {
-  bytes: maxAttachments * largestAttachment + jsonLimit + MiB,
-  files: maxAttachments,
+  maxBytes: maxAttachments * largestAttachment + maxJsonBytes + MiB,
+  maxFiles: maxAttachments,
   field: "files"
 }
 /** Time-out between two chunks of a body. */
@@ -59,10 +59,10 @@ const bodyOf = (request: HttpServerRequest.HttpServerRequest, maxBytes: number):
     source instanceof globalThis.Request && source.body !== null
       ? Stream.fromReadableStream({
           evaluate: () => source.body ?? new ReadableStream(),
-          onError: RequestBody.cutOff
+          onError: RequestBody.endedEarly
         })
       : Stream.empty
-  return RequestBody.bounded(Stream.timeoutFail(sent, tooSlow, idleTimeout), maxBytes)
+  return RequestBody.limitBytes(Stream.timeoutFail(sent, tooSlow, idleTimeout), maxBytes, RequestBody.tooLarge)
 }
 
 /** The text of a field, at most `maxBytes`. */
@@ -78,22 +78,22 @@ const textOf = (field: string, content: UploadedFile["content"], maxBytes: numbe
   )
 
 /**
- * The form's fields, the last value of each, and the results of `take` for its files, in order. By default at most ten
- * attachments. The request's body must not have been read. The scope ends the reading and everything that `take`
+ * The form's fields, the last value of each, and the results of `onFile` for its files, in order. By default at most
+ * ten attachments. The request's body must not have been read. The scope ends the reading and releases what `onFile`
  * acquired.
  */
 export const read = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
-  take: (file: UploadedFile) => Effect.Effect<A, E, R>,
+  onFile: (file: UploadedFile) => Effect.Effect<A, E, R>,
   limits: Limits = attachments
 ) =>
   Effect.gen(function* () {
     const boundary = Multipart.boundaryOf(request.headers["content-type"] ?? "")
     const fields: Record<string, string> = {}
     const files: Array<A> = []
-    let remainingBytes = jsonLimit
+    let remainingBytes = maxJsonBytes
     if (Option.isNone(boundary)) return yield* invalid("content-type", "Expected a boundary")
-    yield* Multipart.forEachPart(bodyOf(request, limits.bytes), boundary.value, (part, content) =>
+    yield* Multipart.forEachPart(bodyOf(request, limits.maxBytes), boundary.value, (part, content) =>
       Effect.gen(function* () {
         const { contentType, field, fileName } = part
         if (fileName === null) {
@@ -106,10 +106,10 @@ export const read = <A, E, R>(
         if (fileName === "") return
         if (field !== limits.field)
           return yield* invalid(field, `Expected files in the field ${limits.field}`)
-        if (files.length === limits.files) {
-          return yield* invalid(limits.field, `Expected at most ${limits.files} files`)
+        if (files.length === limits.maxFiles) {
+          return yield* invalid(limits.field, `Expected at most ${limits.maxFiles} files`)
         }
-        files.push(yield* take({ name: nameOf(fileName), contentType, content }))
+        files.push(yield* onFile({ name: nameOf(fileName), contentType, content }))
       })
     )
     return { fields, files }

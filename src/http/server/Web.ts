@@ -13,8 +13,8 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Boundary from "./Boundary.ts"
-import { clientAddressOf, forwarded, TrustedProxies } from "./ClientAddress.ts"
-import * as Docs from "../Docs.ts"
+import { clientAddressOf, forwardedHeader, TrustedProxies } from "./ClientAddress.ts"
+import * as DescriptionRoutes from "../DescriptionRoutes.ts"
 import * as Metrics from "../system/Metrics.ts"
 import * as RequestContext from "./RequestContext.ts"
 import { clientClosedRequestStatus, type WebBodies } from "./WebBodies.ts"
@@ -35,11 +35,11 @@ class App extends Context.Tag("http/Web/App")<
   HttpApp.Default<never, HttpRouter.HttpRouter.DefaultServices>
 >() {}
 
-/** Finds the client's address from the host's, and from what trusted proxies forward. */
+/** Sets the client's address: the connection's, or the one that trusted proxies forward. */
 const withClientAddress = <E, R>(app: HttpApp.Default<E, R>, proxies: BlockList) =>
-  Effect.flatMap(ClientAddress, (known) =>
+  Effect.flatMap(ClientAddress, (hostAddress) =>
     Effect.updateService(app, HttpServerRequest.HttpServerRequest, (request) => {
-      const address = clientAddressOf(proxies, Option.getOrUndefined(known), request.headers[forwarded])
+      const address = clientAddressOf(proxies, Option.getOrUndefined(hostAddress), request.headers[forwardedHeader])
       return address === undefined ? request : request.modify({ remoteAddress: address })
     })
   )
@@ -63,21 +63,21 @@ const onScopedFibers = <E, R>(app: HttpApp.Default<E, R>) =>
       })
   )
 
-const left = () => new Response(null, { status: clientClosedRequestStatus })
+const clientClosedResponse = () => new Response(null, { status: clientClosedRequestStatus })
 
-/** `handler`, but a request whose signal is aborted is answered at once. */
-const unlessGone =
+/** `handler`, but a request is answered as soon as its signal is aborted. */
+const endOnAbort =
   (handler: Handler, bodies: WebBodies): Handler =>
   (request, context) =>
     new Promise((resolve, reject) => {
       const { signal } = request
-      if (signal.aborted) return resolve(left())
-      const leave = () => resolve(left())
-      signal.addEventListener("abort", leave, { once: true })
+      if (signal.aborted) return resolve(clientClosedResponse())
+      const onAbort = () => resolve(clientClosedResponse())
+      signal.addEventListener("abort", onAbort, { once: true })
       handler(request, context)
         .then((response) => bodies.of(request, response))
         .then(resolve, reject)
-        .finally(() => signal.removeEventListener("abort", leave))
+        .finally(() => signal.removeEventListener("abort", onAbort))
     })
 
 /** Answers requests for `api`, an `HttpApiBuilder.api(…)` with its handlers, until the scope closes. */
@@ -85,7 +85,7 @@ export const handler = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>, bodies: WebBo
   Effect.gen(function* () {
     const built = yield* Layer.build(
       Layer.effect(App, HttpApiBuilder.httpApp).pipe(
-        Layer.provide([Boundary.layer, Docs.layer, Metrics.layer]),
+        Layer.provide([Boundary.layer, DescriptionRoutes.layer, Metrics.layer]),
         Layer.provide(api),
         Layer.provide([HttpApiBuilder.Router.Live, HttpApiBuilder.Middleware.layer]),
         Layer.provide(Boundary.routerConfig),
@@ -97,5 +97,5 @@ export const handler = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>, bodies: WebBo
       Effect.provide(built)
     )
     const app = yield* onScopedFibers(withClientAddress(Context.get(built, App), yield* TrustedProxies))
-    return unlessGone(HttpApp.toWebHandlerRuntime(runtime)(app), bodies)
+    return endOnAbort(HttpApp.toWebHandlerRuntime(runtime)(app), bodies)
   })

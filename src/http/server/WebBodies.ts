@@ -1,7 +1,7 @@
 /**
- * Bodies of web-standard responses while they are read. A host passes a request and gets a `Response`. The body must
- * end when the request's signal aborts or the service closes. Effect's own conversion of a stream ends only when its
- * reader cancels it.
+ * Bodies of web-standard responses. A host passes a request and gets a `Response`, whose body must end when the
+ * request's signal aborts or the service closes. Effect's own conversion of a stream ends only when its reader cancels
+ * it.
  */
 import * as Effect from "effect/Effect"
 
@@ -11,25 +11,25 @@ export const clientClosedRequestStatus = 499
 /** Bytes that are buffered before the reader asks for them. Most turns fit, so they end without a reader. */
 const readAheadBytes = 65_536
 
-/** Time-out for the rest of a stream when the service closes. The rest is in memory already. */
-const restTimeout = "1 second"
+/** Time-out for reading bodies to their ends when the service closes. What they still send is in memory already. */
+const readToEndTimeout = "1 second"
 
 class Body {
   readonly stream: ReadableStream<Uint8Array>
   readonly #source: ReadableStreamDefaultReader<Uint8Array>
   /** Keeps the request alive: a signal derived from another one follows it only while its request exists. */
   readonly #request: Request
-  /** Called once, when the source has been read to its end. */
-  readonly #taken: (body: Body) => void
+  /** Called when the source has been read to its end, and when the body has ended. */
+  readonly #onDone: (body: Body) => void
   /** Null once the stream has ended. */
   #controller: ReadableStreamDefaultController<Uint8Array> | null = null
   #exhausted = false
-  #taking: Promise<void> | null = null
+  #reading: Promise<void> | null = null
 
-  constructor(source: ReadableStream<Uint8Array>, request: Request, taken: (body: Body) => void) {
+  constructor(source: ReadableStream<Uint8Array>, request: Request, onDone: (body: Body) => void) {
     this.#source = source.getReader()
     this.#request = request
-    this.#taken = taken
+    this.#onDone = onDone
     this.stream = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
@@ -51,7 +51,7 @@ class Body {
   #end(): void {
     this.#controller = null
     this.#request.signal.removeEventListener("abort", this.#abort)
-    this.#taken(this)
+    this.#onDone(this)
   }
 
   /** Fails the reader with `reason` at once and interrupts the source. */
@@ -64,13 +64,13 @@ class Body {
   }
 
   /** Reads the source to its end, with or without a reader. */
-  async rest(): Promise<void> {
-    while (this.#controller !== null && !this.#exhausted) await this.#take()
+  async readToEnd(): Promise<void> {
+    while (this.#controller !== null && !this.#exhausted) await this.#readOnce()
   }
 
-  /** The last piece must be read before the stream ends, because the body can be aborted until then. */
+  /** Ends the stream only after its last piece was read, because the body can be aborted until then. */
   async #pull(): Promise<void> {
-    if (!this.#exhausted) await this.#take()
+    if (!this.#exhausted) await this.#readOnce()
     const controller = this.#controller
     if (!this.#exhausted || controller?.desiredSize !== readAheadBytes) return
     this.#end()
@@ -78,28 +78,30 @@ class Body {
   }
 
   /** The next piece. Concurrent callers share one read. */
-  #take(): Promise<void> {
-    this.#taking ??= this.#takeOne().finally(() => {
-      this.#taking = null
+  #readOnce(): Promise<void> {
+    this.#reading ??= this.#readSource().finally(() => {
+      this.#reading = null
     })
-    return this.#taking
+    return this.#reading
   }
 
-  async #takeOne(): Promise<void> {
+  async #readSource(): Promise<void> {
     try {
       const { done, value } = await this.#source.read()
       if (value !== undefined) this.#controller?.enqueue(value)
       if (!done) return
       this.#exhausted = true
-      this.#taken(this)
+      this.#onDone(this)
     } catch (cause) {
       this.fail(cause)
     }
   }
 }
 
-/** A response that came too late. Its producer starts with the first read and is then cancelled. */
-const discarded = (body: ReadableStream<Uint8Array>) => {
+/**
+ * The response to a request that has been aborted. The producer of `body` starts with the first read and is cancelled.
+ */
+const discardedResponse = (body: ReadableStream<Uint8Array>) => {
   const source = body.getReader()
   const end = () => source.cancel()
   source
@@ -125,8 +127,8 @@ export const make = (): WebBodies => {
     of: (request, response) => {
       // A body with a length is complete in memory.
       if (response.body === null || response.headers.has("content-length")) return response
-      if (request.signal.aborted) return discarded(response.body)
-      const body = new Body(response.body, request, (taken) => open.delete(taken))
+      if (request.signal.aborted) return discardedResponse(response.body)
+      const body = new Body(response.body, request, (done) => open.delete(done))
       open.add(body)
       return new Response(body.stream, response)
     },
@@ -135,8 +137,8 @@ export const make = (): WebBodies => {
         open,
         (body) =>
           Effect.timeoutTo(
-            Effect.promise(() => body.rest()),
-            { duration: restTimeout, onSuccess: () => undefined, onTimeout: () => body.fail(reason) }
+            Effect.promise(() => body.readToEnd()),
+            { duration: readToEndTimeout, onSuccess: () => undefined, onTimeout: () => body.fail(reason) }
           ),
         { concurrency: "unbounded", discard: true }
       )

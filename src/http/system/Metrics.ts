@@ -15,17 +15,17 @@ const cpu = Metric.counter("process_cpu_seconds_total", {
   incremental: true
 })
 /** The part that is already counted. */
-let countedCpu = 0
+let countedCpuSeconds = 0
 
-const measured = Effect.sync(() => {
+const measureProcess = Effect.sync(() => {
   const { system, user } = process.cpuUsage()
   return { memory: process.memoryUsage.rss(), cpu: (system + user) / 1e6 }
 }).pipe(
   Effect.tap((now) => Metric.set(memory, now.memory)),
   Effect.tap((now) =>
     Effect.sync(() => {
-      cpu.unsafeUpdate(Math.max(0, now.cpu - countedCpu), [])
-      countedCpu = now.cpu
+      cpu.unsafeUpdate(Math.max(0, now.cpu - countedCpuSeconds), [])
+      countedCpuSeconds = now.cpu
     })
   )
 )
@@ -34,7 +34,7 @@ const measured = Effect.sync(() => {
 export const layer: Layer.Layer<never> = HttpApiBuilder.Router.use((router) =>
   router.get(
     "/metrics",
-    Effect.zipRight(measured, Metric.snapshot).pipe(
+    Effect.zipRight(measureProcess, Metric.snapshot).pipe(
       Effect.zipWith(HttpServerRequest.HttpServerRequest, (pairs, { headers }) => {
         const format = formatFor(headers["accept"])
         return HttpServerResponse.text(exposition(pairs, format), { contentType: contentTypes[format] })

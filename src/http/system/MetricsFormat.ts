@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus' text format, and in OpenMetrics, which also has exemplars. Prometheus asks for OpenMetrics by its
- * `Accept` header; `promtool` and most people read the text.
+ * Metrics in Prometheus' text format, and in OpenMetrics, which also has exemplars. Prometheus requests OpenMetrics by
+ * the header `accept`.
  */
 import type * as MetricLabel from "effect/MetricLabel"
 import type * as MetricPair from "effect/MetricPair"
@@ -14,7 +14,7 @@ export const contentTypes: Readonly<Record<Format, string>> = {
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
 }
 
-/** OpenMetrics where the caller names it, whatever else it takes. */
+/** OpenMetrics if the client accepts it, whatever its preference. */
 export const formatFor = (accept: string | undefined): Format =>
   accept?.toLowerCase().includes("application/openmetrics-text") === true ? "openmetrics" : "text"
 
@@ -23,7 +23,7 @@ const nameOf = (text: string) => text.replace(/[^a-zA-Z0-9_:]/g, "_").replace(/^
 const escapedLabel = (text: string) =>
   text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")
 
-const explained = (text: string) => text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")
+const escapedHelp = (text: string) => text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")
 
 type Labels = ReadonlyArray<readonly [key: string, value: string]>
 
@@ -33,16 +33,16 @@ const number = (value: number | bigint) => (value === Number.POSITIVE_INFINITY ?
 const bound = (value: number, format: Format) =>
   format === "openmetrics" && Number.isInteger(value) ? `${value}.0` : number(value)
 
-const labelled = (labels: Labels) =>
+const labelList = (labels: Labels) =>
   labels.map(([key, text]) => `${nameOf(key)}="${escapedLabel(text)}"`).join(",")
 
 const sample = (name: string, labels: Labels, value: number | bigint) => {
-  const inner = labelled(labels)
+  const inner = labelList(labels)
   return `${name}${inner === "" ? "" : `{${inner}}`} ${number(value)}`
 }
 
 const exemplar = ({ at, seconds, traceId }: Exemplar) =>
-  ` # {${labelled([["trace_id", traceId]])}} ${seconds} ${(at / 1_000).toFixed(3)}`
+  ` # {${labelList([["trace_id", traceId]])}} ${seconds} ${(at / 1_000).toFixed(3)}`
 
 const labelsOf = (tags: ReadonlyArray<MetricLabel.MetricLabel>): Labels =>
   tags.map(({ key, value }) => [key, value] as const)
@@ -64,10 +64,10 @@ const render = (
   }
   if (MetricState.isHistogramState(state)) {
     const exemplars = format === "openmetrics" ? exemplarsOf(metricKey) : []
-    const buckets = state.buckets.map(([upper, count], place) => {
-      const last = exemplars[place]
+    const buckets = state.buckets.map(([upper, count], index) => {
+      const bucketExemplar = exemplars[index]
       const line = sample(`${name}_bucket`, [...labels, ["le", bound(upper, format)]], count)
-      return last === undefined ? line : `${line}${exemplar(last)}`
+      return bucketExemplar === undefined ? line : `${line}${exemplar(bucketExemplar)}`
     })
     const totals = [sample(`${name}_sum`, labels, state.sum), sample(`${name}_count`, labels, state.count)]
     return ["histogram", [...buckets, ...totals]]
@@ -76,7 +76,7 @@ const render = (
 }
 
 /** Metrics of the library's fibers. Their names do not fit the format, and operators do not need them. */
-const isOfFibers = (name: string) => name.startsWith("effect_fiber_")
+const isFiberMetric = (name: string) => name.startsWith("effect_fiber_")
 
 /** Metrics of one name are grouped under one `TYPE`, as both formats require. */
 export const exposition = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>, format: Format): string => {
@@ -86,13 +86,13 @@ export const exposition = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>, 
   >()
   for (const pair of pairs) {
     const name = nameOf(pair.metricKey.name)
-    if (isOfFibers(name)) continue
+    if (isFiberMetric(name)) continue
     const [type, samples] = render(name, pair, format)
-    // In OpenMetrics the ending of a counter is of its samples alone.
-    const title = format === "openmetrics" && type === "counter" ? name.replace(/_total$/u, "") : name
+    // In OpenMetrics, only the samples of a counter have the suffix.
+    const familyName = format === "openmetrics" && type === "counter" ? name.replace(/_total$/u, "") : name
     const { description } = pair.metricKey
-    const help = description._tag === "Some" ? [`# HELP ${title} ${explained(description.value)}`] : []
-    const family = families.get(name) ?? { head: [...help, `# TYPE ${title} ${type}`], samples: [] }
+    const help = description._tag === "Some" ? [`# HELP ${familyName} ${escapedHelp(description.value)}`] : []
+    const family = families.get(name) ?? { head: [...help, `# TYPE ${familyName} ${type}`], samples: [] }
     family.samples.push(...samples)
     families.set(name, family)
   }

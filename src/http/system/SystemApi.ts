@@ -4,7 +4,8 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
-import { Open } from "../Auth.ts"
+import { optional } from "../../domain/Optional.ts"
+import { OpenReason } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 export const SystemApi = HttpApiGroup.make("system")
@@ -20,19 +21,14 @@ export const SystemApi = HttpApiGroup.make("system")
           Schema.Struct({
             status: Schema.Literal("ready"),
             checks: Schema.Array(Schema.Struct({ name: Schema.String, ok: Schema.Boolean })),
-            queue: Schema.optionalWith(Schema.Struct({ oldestWaitingSeconds: Schema.NullOr(Schema.Int) }), {
-              exact: true
-            }),
-            queues: Schema.optionalWith(
-              Schema.Array(
+            queue: optional(Schema.Struct({ oldestWaitingSeconds: Schema.NullOr(Schema.Int) })),
+            queues: optional(Schema.Array(
                 Schema.Struct({ name: Schema.String, oldestWaitingSeconds: Schema.NullOr(Schema.Int) })
-              ),
-              { exact: true }
-            )
+              ))
           })
         )
       )
       .addError(failure(ServiceUnavailable))
       .annotate(OpenApi.Summary, "Database, queue, migrations and search are ready; 503 while draining")
   )
-  .annotateEndpoints(Open, "Load balancers have no key, and learn nothing but names of checks.")
+  .annotateEndpoints(OpenReason, "Load balancers have no key, and learn nothing but names of checks.")

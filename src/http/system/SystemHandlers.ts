@@ -4,7 +4,7 @@ import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { Api } from "../Api.ts"
 import { Readiness, type Report } from "./Readiness.ts"
 
-const verdict = ({ ready, checks, queue, queues }: Report) =>
+const readyOrUnavailable = ({ ready, checks, queue, queues }: Report) =>
   ready
     ? Effect.succeed({
         status: "ready",
@@ -18,6 +18,6 @@ export const layer = HttpApiBuilder.group(Api, "system", (handlers) =>
   Effect.map(Readiness, ({ check }) =>
     handlers
       .handle("healthz", () => Effect.succeed({ status: "ok" } as const))
-      .handle("readyz", () => Effect.flatMap(check, verdict))
+      .handle("readyz", () => Effect.flatMap(check, readyOrUnavailable))
   )
 )

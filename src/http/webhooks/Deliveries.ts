@@ -4,12 +4,12 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import type { ChannelRequest } from "../../capabilities/ChannelAdapters.ts"
 import { WebhookIngress } from "../../usecases/channels/WebhookIngress.ts"
-import { webhookLimit } from "../Envelope.ts"
+import { maxWebhookBytes } from "../Envelope.ts"
 import * as Headers from "../server/Headers.ts"
 import * as RawRequests from "../server/RawRequests.ts"
 
 const delivery = ({ body, headers }: RawRequests.RawRequest, now: number): ChannelRequest => ({
-  header: (name) => Headers.line(headers, name),
+  header: (name) => Headers.get(headers, name),
   body,
   now: DateTime.unsafeMake(now)
 })
@@ -17,10 +17,10 @@ const delivery = ({ body, headers }: RawRequests.RawRequest, now: number): Chann
 const routes = Effect.map(WebhookIngress, (ingress): ReadonlyArray<RawRequests.RawRoute> =>
   ingress.shared.map((adapter) => ({
     path: `/api/webhooks/${adapter.name}`,
-    maxBodyBytes: webhookLimit,
-    answer: (request) =>
+    maxBodyBytes: maxWebhookBytes,
+    handle: (request) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => ingress.deliver(adapter, delivery(request, now))),
-    answerAtOnce: (request, now, done) => ingress.tryDeliver(adapter, delivery(request, now), done)
+    handleSync: (request, now, done) => ingress.tryDeliver(adapter, delivery(request, now), done)
   }))
 )
 

@@ -17,14 +17,14 @@ import {
   Unauthorized,
   ValidationError
 } from "../../domain/Errors.ts"
-import { Open } from "../Auth.ts"
-import { BodyLimit, failure, success, webhookLimit } from "../Envelope.ts"
+import { optional } from "../../domain/Optional.ts"
+import { OpenReason } from "../Auth.ts"
+import { MaxBodyBytes, failure, success, maxWebhookBytes } from "../Envelope.ts"
 
-const optional = Schema.optionalWith(Schema.String, { exact: true })
 const Subscription = Schema.Struct({
-  "hub.mode": optional,
-  "hub.verify_token": optional,
-  "hub.challenge": optional
+  "hub.mode": optional(Schema.String),
+  "hub.verify_token": optional(Schema.String),
+  "hub.challenge": optional(Schema.String)
 })
 export type Subscription = typeof Subscription.Type
 
@@ -48,13 +48,13 @@ const deliver = HttpApiEndpoint.post("deliver", "/api/webhooks/:channel/:account
   .addError(
     failure(ValidationError, Unauthorized, NotFound, PayloadTooLarge, NotConfigured, ServiceUnavailable)
   )
-  .annotate(BodyLimit, webhookLimit)
+  .annotate(MaxBodyBytes, maxWebhookBytes)
 
 export class MessagingApi extends HttpApiGroup.make("messaging")
   .add(whatsappChallenge)
   .add(messengerChallenge)
   .add(deliver)
   .annotateEndpoints(
-    Open,
+    OpenReason,
     "Providers have no key: a challenge proves the verify token, a delivery itself by its signature or secret."
   ) {}

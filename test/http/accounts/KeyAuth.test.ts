@@ -5,7 +5,7 @@ import { layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { describe, expect, it as test } from "vitest"
 import { Api, PublicApi } from "../../../src/http/Api.ts"
-import { AgentKeyAuth, Open, RequiredPermission, SessionAuth } from "../../../src/http/Auth.ts"
+import { AgentKeyAuth, OpenReason, RequiredPermission, SessionAuth } from "../../../src/http/Auth.ts"
 import * as Routes from "../../../src/http/Routes.ts"
 import { layer as PublicServer } from "../PublicServer.ts"
 import { expectData, expectError, TestServer } from "../TestServer.ts"
@@ -129,6 +129,6 @@ describe("the declarations", () => {
     expect(table(group.middleware(SessionAuth))).toThrow("/v1/forgotten")
     expect(table(group.annotateEndpoints(RequiredPermission, "chat"))).toThrow("/v1/forgotten")
     expect(table(group.annotateEndpoints(RequiredPermission, "chat").middleware(AgentKeyAuth))).not.toThrow()
-    expect(table(group.annotateEndpoints(Open, "It is a test."))).not.toThrow()
+    expect(table(group.annotateEndpoints(OpenReason, "It is a test."))).not.toThrow()
   })
 })

@@ -1,7 +1,7 @@
 /** The stream of `/v1/chat/completions`, as its clients read it. */
 import { expect, it } from "vitest"
 import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
-import { Chunks } from "../../../src/http/public/chat/Completion.ts"
+import { ChunkWriter } from "../../../src/http/public/chat/Completion.ts"
 import { result, textDelta, reasoningDelta } from "./UiStream.ts"
 
 const deltasOf = (frames: string) =>
@@ -11,7 +11,7 @@ const deltasOf = (frames: string) =>
     .map((frame) => JSON.parse(frame.slice("data: ".length)).choices[0]?.delta)
 
 it("A stream of completions has what the model thinks beside the content, in the order in which it came", () => {
-  const chunks = new Chunks({ id: "chatcmpl-1", created: 0, model: "agt_1" }, null, false)
+  const chunks = new ChunkWriter({ id: "chatcmpl-1", created: 0, model: "agt_1" }, null, false)
   const parts: ReadonlyArray<TurnPart> = [
     reasoningDelta("Hm, "),
     reasoningDelta("so."),

@@ -15,8 +15,8 @@ import type { Role } from "../../../src/domain/accounts/Access.ts"
 import { Unauthorized } from "../../../src/domain/Errors.ts"
 import { AgentId, TenantId, UserId } from "../../../src/domain/Ids.ts"
 import * as CallerAuth from "../../../src/http/hosted/accounts/CallerAuth.ts"
-import { HostedChatApi, ShimsApi } from "../../../src/http/hosted/chat/ChatApi.ts"
-import { HostedChatHandlers, ShimsHandlers } from "../../../src/http/hosted/chat/ChatHandlers.ts"
+import { HostedChatApi, RemovedRoutesApi } from "../../../src/http/hosted/chat/ChatApi.ts"
+import { HostedChatHandlers, RemovedRoutesHandlers } from "../../../src/http/hosted/chat/ChatHandlers.ts"
 import { SdkApi } from "../../../src/http/hosted/chat/SdkApi.ts"
 import { SdkHandlers } from "../../../src/http/hosted/chat/SdkHandlers.ts"
 import * as RealtimeSocket from "../../../src/http/realtime/RealtimeSocket.ts"
@@ -88,7 +88,7 @@ const accounts = Layer.mock(Accounts, {
   }
 })
 
-const Surface = HttpApi.make("spoke").add(HostedChatApi).add(ShimsApi).add(SdkApi)
+const Surface = HttpApi.make("spoke").add(HostedChatApi).add(RemovedRoutesApi).add(SdkApi)
 
 const stores = Layer.mergeAll(
   AgentStore.Default,
@@ -133,7 +133,7 @@ export const layer = (artifacts: Layer.Layer<ArtifactStore> = layerMemory) =>
   Layer.suspend(() =>
     TestServer.layer(
       HttpApiBuilder.api(Surface).pipe(
-        Layer.provide(Layer.mergeAll(HostedChatHandlers, ShimsHandlers, SdkHandlers)),
+        Layer.provide(Layer.mergeAll(HostedChatHandlers, RemovedRoutesHandlers, SdkHandlers)),
         Layer.provide(CallerAuth.layer(Surface, appUrl)),
         Layer.provide(RealtimeSocket.layer()),
         Layer.provide(Layer.mergeAll(keyStore, rateLimits, accounts, openGate))

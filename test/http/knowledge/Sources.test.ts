@@ -2,7 +2,7 @@ import { layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { expect } from "vitest"
-import { uploadLimit } from "../../../src/http/public/knowledge/SourcesApi.ts"
+import { maxUploadBytes } from "../../../src/http/public/knowledge/SourcesApi.ts"
 import { MiB } from "../../../src/domain/Bytes.ts"
 import { keyHeader, layer as PublicServer, Script } from "../PublicServer.ts"
 import { expectData, expectError, TestServer } from "../TestServer.ts"
@@ -260,8 +260,8 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/sources/upload", (i
 
   it.effect("refuses a file over 50 MiB, and a body far over it", () =>
     Effect.gen(function* () {
-      expectError(yield* upload(form(uploadLimit + 1)), 400, "FILE_TOO_LARGE")
-      expectError(yield* upload(form(uploadLimit + 2 * MiB)), 413, "PAYLOAD_TOO_LARGE")
+      expectError(yield* upload(form(maxUploadBytes + 1)), 400, "FILE_TOO_LARGE")
+      expectError(yield* upload(form(maxUploadBytes + 2 * MiB)), 413, "PAYLOAD_TOO_LARGE")
     })
   )
 

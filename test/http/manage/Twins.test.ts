@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { expect, it } from "vitest"
 import { Api } from "../../../src/http/Api.ts"
-import { managed } from "../../../src/http/manage/ManageDescription.ts"
+import { manageDescription } from "../../../src/http/manage/ManageDescription.ts"
 import { CallerAuth, ManageAuth, SessionAuth } from "../../../src/http/Auth.ts"
 import { keyOf, table } from "../../../src/http/Routes.ts"
 import { permits, Scope } from "../../../src/domain/accounts/AccessToken.ts"
@@ -46,9 +46,9 @@ const exceptions: Readonly<Record<string, string>> = {
 
 it("every route of the dashboard that changes something has a twin, or a reason not to", () => {
   const ofSessions = [...under(SessionAuth.key)].filter((key) => !key.startsWith("GET "))
-  const managed = under(ManageAuth.key)
+  const manageDescription = under(ManageAuth.key)
   expect(ofSessions.length).toBeGreaterThan(30)
-  const missing = ofSessions.filter((key) => !managed.has(twinOf(key)))
+  const missing = ofSessions.filter((key) => !manageDescription.has(twinOf(key)))
   expect(missing.toSorted()).toEqual(Object.keys(exceptions).toSorted())
 })
 
@@ -68,16 +68,16 @@ it("a twin asks for the same role as the route of the dashboard, and states its 
 })
 
 it("no route outside the management interface takes an access token, and none inside takes anything else", () => {
-  const managed = under(ManageAuth.key)
+  const manageDescription = under(ManageAuth.key)
   const inside = routes.filter(({ path }) => path.startsWith("/api/manage/")).map(keyOf)
-  expect(inside.toSorted()).toEqual([...managed].toSorted())
+  expect(inside.toSorted()).toEqual([...manageDescription].toSorted())
   for (const key of [SessionAuth.key, CallerAuth.key]) {
-    expect([...under(key)].filter((route) => managed.has(route))).toEqual([])
+    expect([...under(key)].filter((route) => manageDescription.has(route))).toEqual([])
   }
 })
 
 it("the description has every route with its scope, and refers to nothing that it does not have", () => {
-  const described = managed()
+  const described = manageDescription()
   const scopes = Object.entries(described.paths).flatMap(([path, item]) =>
     Object.entries(Object(item)).map(([method, operation]) => [
       `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/gu, ":$1")}`,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { LoadShedder, lookInterval as interval } from "../../../src/http/server/LoadShedder.ts"
+import { LoadShedder, checkIntervalMillis as interval } from "../../../src/http/server/LoadShedder.ts"
 
 /** A load shedder, a clock that is moved by hand, and what became of every request. */
 const setting = ({ wait = 10_000, room = 1_000 } = {}) => {
@@ -17,11 +17,11 @@ const setting = ({ wait = 10_000, room = 1_000 } = {}) => {
   const arrive = (times = 1, owner = "one") => {
     for (; times > 0; times--) {
       const name = ++count
-      shedder.arrive({
+      shedder.submit({
         owner,
         begin: () => entered.push(name),
         refuse: () => refused.push(name),
-        isOver: () => over.has(name)
+        isDone: () => over.has(name)
       })
     }
   }
@@ -29,7 +29,7 @@ const setting = ({ wait = 10_000, room = 1_000 } = {}) => {
   const look = (late = 0, share = 0) => {
     time += interval + late
     active += (interval + late) * share
-    shedder.look()
+    shedder.check()
   }
   /** Everybody inside is answered. */
   const answer = () => {
@@ -45,8 +45,8 @@ describe("A load shedder", () => {
   it("begins every request while the process keeps up, however many are unanswered: 128 at once, 128 after each answer of the database", () => {
     const { arrive, shedder, entered, look } = setting()
     const answered = () => {
-      shedder.databaseAsked()
-      shedder.databaseAnswered()
+      shedder.probeStarted()
+      shedder.probeEnded()
       look()
     }
     arrive(500)
@@ -73,8 +73,8 @@ describe("A load shedder", () => {
     // A second, in which fifty were answered.
     expect(entered.length - before).toBe(40)
     for (let looks = 0; looks < 40; looks++) {
-      shedder.databaseAsked()
-      shedder.databaseAnswered()
+      shedder.probeStarted()
+      shedder.probeEnded()
       look(0, 0.5)
     }
     expect(shedder.waiting).toBe(0)
@@ -94,16 +94,16 @@ describe("A load shedder", () => {
 
   it("waits for the last connection of a crowd before it begins more than sixteen, a quarter of a second at most", () => {
     const { arrive, shedder, entered, look } = setting()
-    shedder.connectionsCome()
+    shedder.connectionArrived()
     arrive(50)
     look()
     expect(entered).toHaveLength(16)
-    shedder.connectionsPause()
+    shedder.connectionsPaused()
     expect(entered).toHaveLength(50)
-    shedder.connectionsCome()
+    shedder.connectionArrived()
     arrive(30)
     for (let looks = 0; looks < 20; looks++) {
-      shedder.connectionsCome()
+      shedder.connectionArrived()
       look()
     }
     expect(shedder.waiting).toBe(0)
@@ -116,14 +116,14 @@ describe("A load shedder", () => {
     arrive(50)
     expect(entered).toHaveLength(100)
     expect(shedder.waiting).toBe(50)
-    shedder.databaseAsked()
-    shedder.databaseAnswered()
+    shedder.probeStarted()
+    shedder.probeEnded()
     for (let looks = 0; looks < 10; looks++) look()
     expect(shedder.waiting).toBe(0)
     expect(entered).toEqual(Array.from({ length: 150 }, (_, place) => place + 1))
     answer()
     look()
-    expect(shedder.isBusy).toBe(false)
+    expect(shedder.needsChecks).toBe(false)
   })
 
   it("sees a thread that is late before the next look, which is late as well", () => {
@@ -158,13 +158,13 @@ describe("A load shedder", () => {
   it("makes new requests wait while the database has not answered, and begins them when it has", () => {
     const { arrive, shedder, entered, look } = setting()
     arrive(20)
-    shedder.databaseAsked()
+    shedder.probeStarted()
     for (let looks = 0; looks < 15; looks++) look()
     arrive(30)
     expect(shedder.waiting).toBe(30)
-    shedder.databaseAnswered()
-    shedder.databaseAsked()
-    shedder.databaseAnswered()
+    shedder.probeEnded()
+    shedder.probeStarted()
+    shedder.probeEnded()
     look()
     expect(entered).toHaveLength(50)
   })
@@ -183,7 +183,7 @@ describe("A load shedder", () => {
     arrive(16)
     look(1_000)
     arrive(20)
-    shedder.databaseAsked()
+    shedder.probeStarted()
     for (let looks = 0; looks < 4; looks++) look(1_000)
     expect(refused).toEqual([])
     arrive(1)
@@ -193,7 +193,7 @@ describe("A load shedder", () => {
   it("lets no request wait longer than the limit", () => {
     const { arrive, shedder, look, refused } = setting({ wait: 1_000 })
     arrive(16)
-    shedder.databaseAsked()
+    shedder.probeStarted()
     look(400)
     arrive(100)
     for (let looks = 0; looks < 60; looks++) look()
@@ -222,7 +222,7 @@ describe("A load shedder", () => {
     arrive(2, "two")
     const [alone, two] = [917, [918, 919]]
     for (let looks = 0; entered.length < 24; looks++) {
-      shedder.databaseAsked()
+      shedder.probeStarted()
       look(101)
     }
     expect(entered.indexOf(alone)).toBeLessThanOrEqual(18)
@@ -247,7 +247,7 @@ describe("A load shedder", () => {
     arrive(16, "busy")
     look(1_000)
     arrive(20, "busy")
-    shedder.databaseAsked()
+    shedder.probeStarted()
     for (let looks = 0; looks < 4; looks++) look(1_000)
     arrive(1, "busy")
     expect(refused).toEqual([37])

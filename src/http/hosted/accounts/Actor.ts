@@ -31,7 +31,7 @@ export const audited = <A, E, R>(
   })
 
 /** Removes what `id` names for the signed-in user, and records it. */
-export const removal = <Id extends string, A, E, R>(
+export const auditedRemoval = <Id extends string, A, E, R>(
   action: string,
   id: Id,
   remove: (user: SessionUser, id: Id) => Effect.Effect<A, E, R>

@@ -4,7 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { AuditEntry } from "../../../domain/accounts/Audit.ts"
 import { ValidationError } from "../../../domain/Errors.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
@@ -12,7 +12,7 @@ export const AuditPage = Schema.Struct({ entries: Schema.Array(AuditEntry), next
 
 /** Newest first. */
 const list = HttpApiEndpoint.get("list", "/api/audit")
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(AuditPage))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "admin")

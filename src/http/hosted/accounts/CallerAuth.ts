@@ -17,9 +17,9 @@ import type { RateLimits } from "../../../usecases/billing/RateLimits.ts"
 import type { TenantGate } from "../../../usecases/operations/moves/TenantGate.ts"
 import type { VisitorTokens } from "../../../usecases/chat/widget/VisitorTokens.ts"
 import { CallerAuth } from "../../Auth.ts"
-import { authenticate, authorities, secretOf } from "../../KeyAuth.ts"
+import { authenticate, keyServices, keySecretOf } from "../../KeyAuth.ts"
 import * as Routes from "../../Routes.ts"
-import { sameOrigin } from "./SessionAuth.ts"
+import { requireSameOrigin } from "./SessionAuth.ts"
 import { sessionToken } from "./SessionCookie.ts"
 
 /** The middleware for the endpoints of `api` that declare it. `appUrl` is `{app_url}`. */
@@ -27,12 +27,12 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   appUrl: string
 ): Layer.Layer<CallerAuth, never, Accounts | KeyStore | RateLimits | TenantGate | VisitorTokens> => {
-  const check = sameOrigin(new URL(appUrl).origin)
+  const check = requireSameOrigin(new URL(appUrl).origin)
   return Layer.effect(
     CallerAuth,
     Effect.gen(function* () {
       const accounts = yield* Accounts
-      const known = yield* authorities
+      const services = yield* keyServices
       const routes = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
 
       const bySession = Effect.fn("CallerAuth.bySession")(function* (minRole: Routes.Route["role"]) {
@@ -42,7 +42,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         }
         yield* check
         const user = yield* accounts.authenticate(token.value)
-        yield* known.gate.enter(user.tenantId)
+        yield* services.gate.enter(user.tenantId)
         if (minRole === undefined || !atLeast(user.role, minRole)) {
           return yield* forbiddenForRole()
         }
@@ -54,10 +54,10 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         const request = yield* HttpServerRequest.HttpServerRequest
         const { permission, role } = routes.get(Routes.keyOf(route)) ?? {}
         if (permission === undefined) return yield* new Forbidden({ message: "Nobody may use this route." })
-        const caller: Caller = Option.isSome(secretOf(request))
+        const caller: Caller = Option.isSome(keySecretOf(request))
           ? {
               _tag: "Key",
-              key: yield* authenticate(known, { permission, publicApi: false, widgets: true }, request)
+              key: yield* authenticate(services, { permission, publicApi: false, widgets: true }, request)
             }
           : { _tag: "User", user: yield* bySession(role) }
         return caller

@@ -4,13 +4,13 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { EmailLog } from "../../../domain/accounts/EmailLog.ts"
 import { ValidationError } from "../../../domain/Errors.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 /** Newest first. */
 const list = HttpApiEndpoint.get("list", "/api/email-logs")
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(Schema.Struct({ emailLogs: Schema.Array(EmailLog), nextCursor })))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "admin")

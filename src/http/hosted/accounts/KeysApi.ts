@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { ApiKey, CreateAgentKey, CreateOrgKey, PatchKey } from "../../../domain/accounts/ApiKey.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, KeyId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
@@ -19,7 +19,7 @@ const keyPath = Schema.Struct({ id: KeyId })
 
 const list = HttpApiEndpoint.get("list", "/agents/:id/keys")
   .setPath(agentPath)
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(KeyPage))
   .addError(failure(ValidationError, NotFound))
 

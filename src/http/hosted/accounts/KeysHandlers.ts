@@ -4,7 +4,7 @@ import { expectedVersion } from "../../../domain/Version.ts"
 import { Keys } from "../../../usecases/accounts/Keys.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { listPage } from "../../Lists.ts"
-import { audited, idOf, removal } from "./Actor.ts"
+import { audited, idOf, auditedRemoval } from "./Actor.ts"
 
 /** API keys of the tenant's agents and of the tenant itself. */
 const group = (handlers: GroupHandlers<"keys">) =>
@@ -40,7 +40,7 @@ const group = (handlers: GroupHandlers<"keys">) =>
           idOf
         ).pipe(Effect.bindTo("key"))
       )
-      .handle("remove", ({ path: { id } }) => removal("key.revoke", id, keys.revoke))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("key.revoke", id, keys.revoke))
   })
 
 export const KeysHandlers = HttpApiBuilder.group(Api, "keys", group)

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { OpenSessions } from "../../../usecases/accounts/OpenSessions.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { audited, removal } from "./Actor.ts"
+import { audited, auditedRemoval } from "./Actor.ts"
 
 const action = "session.revoke"
 
@@ -26,7 +26,7 @@ export const OpenSessionsHandlers = HttpApiBuilder.group(Api, "openSessions", (h
           (_, user) => user.userId
         ).pipe(Effect.bindTo("ended"))
       )
-      .handle("end", ({ path: { id } }) => removal(action, id, (user) => sessions.end(user, user.userId, id)))
+      .handle("end", ({ path: { id } }) => auditedRemoval(action, id, (user) => sessions.end(user, user.userId, id)))
   })
 )
 

@@ -20,10 +20,10 @@ const safeMethods = new Set(["GET", "HEAD", "OPTIONS"])
 /**
  * Fails for a request that changes state unless it comes from `origin`, or has no origin and the header `x-spoke-csrf`.
  */
-export const sameOrigin = (origin: string) =>
+export const requireSameOrigin = (origin: string) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, headers }) => {
-    const given = headers["origin"]
-    const trusted = given === undefined ? headers["x-spoke-csrf"] === "1" : given === origin
+    const requestOrigin = headers["origin"]
+    const trusted = requestOrigin === undefined ? headers["x-spoke-csrf"] === "1" : requestOrigin === origin
     if (safeMethods.has(method) || trusted) return Effect.void
     return Effect.fail(
       new Forbidden({
@@ -37,7 +37,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   appUrl: string
 ): Layer.Layer<SessionAuth | SameOrigin, never, Accounts | TenantGate> => {
-  const check = sameOrigin(new URL(appUrl).origin)
+  const check = requireSameOrigin(new URL(appUrl).origin)
   const session = Effect.gen(function* () {
     const accounts = yield* Accounts
     const gate = yield* TenantGate

@@ -15,7 +15,7 @@ export class SessionCookie extends Context.Tag("http/hosted/accounts/SessionCook
   SessionCookie,
   {
     /** Sets the cookie with the response, for the lifetime of the session. */
-    readonly set: (token: Redacted.Redacted, lasts: Duration.Duration) => Effect.Effect<void>
+    readonly set: (token: Redacted.Redacted, maxAge: Duration.Duration) => Effect.Effect<void>
     /** Removes the cookie with the response. */
     readonly clear: Effect.Effect<void>
   }

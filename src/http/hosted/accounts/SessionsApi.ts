@@ -4,7 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Login, User } from "../../../domain/accounts/Account.ts"
 import { RateLimited, ServiceUnavailable, Unauthorized, ValidationError } from "../../../domain/Errors.ts"
-import { Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { OpenReason, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
 
@@ -17,7 +17,7 @@ const login = HttpApiEndpoint.post("login", "/api/auth/login")
   .addSuccess(success(SignedIn))
   .addError(failure(Unauthorized, ValidationError, RateLimited, ServiceUnavailable))
   .middleware(SameOrigin)
-  .annotate(Open, "It is how a session begins.")
+  .annotate(OpenReason, "It is how a session begins.")
 
 const logout = HttpApiEndpoint.post("logout", "/api/auth/logout")
   .addSuccess(SignedOut)

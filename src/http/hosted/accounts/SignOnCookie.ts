@@ -13,7 +13,7 @@ import { secretCookie, setCookie } from "./Cookies.ts"
 /** A cookie with the sealed state of a flow. */
 export interface FlowCookie {
   /** Sets the cookie with the response. */
-  readonly set: (flow: Redacted.Redacted, lasts: Duration.Duration) => Effect.Effect<void>
+  readonly set: (flow: Redacted.Redacted, maxAge: Duration.Duration) => Effect.Effect<void>
   /** Reads the cookie, and removes it with the response, so that it is used once. */
   readonly take: Effect.Effect<Option.Option<Redacted.Redacted>, never, HttpServerRequest.HttpServerRequest>
 }

@@ -10,7 +10,7 @@ import {
   SignOnAnswer
 } from "../../../domain/accounts/SingleSignOn.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
-import { managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, OpenReason, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
 
@@ -92,7 +92,7 @@ const begin = HttpApiEndpoint.post("begin", "/api/auth/sso")
   .addSuccess(success(BegunSignOn))
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .middleware(SameOrigin)
-  .annotate(Open, "It is how a session begins.")
+  .annotate(OpenReason, "It is how a session begins.")
 
 export const signOnCallback = "/api/auth/sso/callback"
 
@@ -104,6 +104,6 @@ const callback = HttpApiEndpoint.get("callback", signOnCallback)
   .setUrlParams(SignOnAnswer)
   .addSuccess(HttpApiSchema.Empty(302))
   .addError(failure(ValidationError))
-  .annotate(Open, "A session begins here. The browser's own cookie says which sign-in it ends.")
+  .annotate(OpenReason, "A session begins here. The browser's own cookie says which sign-in it ends.")
 
 export class SignOnApi extends HttpApiGroup.make("signOn").add(begin).add(callback) {}

@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { AccessToken, CreateToken } from "../../../domain/accounts/AccessToken.ts"
 import { ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { TokenId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
 
@@ -15,7 +15,7 @@ export const MadeToken = Schema.Struct({ token: AccessToken, secret: Schema.Reda
 
 /** All tokens of the tenant, newest first. */
 const list = HttpApiEndpoint.get("list", "/api/tokens")
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(TokenPage))
   .addError(failure(ValidationError))
 

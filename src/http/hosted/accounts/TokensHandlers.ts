@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { AccessTokens } from "../../../usecases/accounts/AccessTokens.ts"
 import { Api } from "../../Api.ts"
 import { listPage } from "../../Lists.ts"
-import { audited, removal } from "./Actor.ts"
+import { audited, auditedRemoval } from "./Actor.ts"
 
 export const TokensHandlers = HttpApiBuilder.group(Api, "tokens", (handlers) =>
   Effect.gen(function* () {
@@ -17,6 +17,6 @@ export const TokensHandlers = HttpApiBuilder.group(Api, "tokens", (handlers) =>
           ({ token }) => token.id
         )
       )
-      .handle("remove", ({ path: { id } }) => removal("token.revoke", id, tokens.revoke))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("token.revoke", id, tokens.revoke))
   })
 )

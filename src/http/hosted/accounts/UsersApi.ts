@@ -11,9 +11,9 @@ import {
   ValidationError
 } from "../../../domain/Errors.ts"
 import { UserId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { ChoosePassword, CreateUser, Invitation, Member, PatchUser } from "../../../domain/accounts/Team.ts"
-import { managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, OpenReason, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
 
@@ -25,7 +25,7 @@ export const InvitedMember = Schema.Struct({ user: Member, invitation: Schema.Nu
 export const MemberPage = Schema.Struct({ users: Schema.Array(Member), nextCursor })
 
 const list = HttpApiEndpoint.get("list", "/users")
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(MemberPage))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")
@@ -74,6 +74,6 @@ const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/passwor
   .addSuccess(success(OneMember))
   .addError(failure(Unauthorized, ValidationError, ServiceUnavailable))
   .middleware(SameOrigin)
-  .annotate(Open, "An invited user chooses the password here.")
+  .annotate(OpenReason, "An invited user chooses the password here.")
 
 export class PasswordsApi extends HttpApiGroup.make("passwords").add(choosePassword) {}

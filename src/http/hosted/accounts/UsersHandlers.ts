@@ -5,7 +5,7 @@ import { Team } from "../../../usecases/accounts/Team.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { listPage } from "../../Lists.ts"
 import { RequestId } from "../../server/RequestId.ts"
-import { audited, removal } from "./Actor.ts"
+import { audited, auditedRemoval } from "./Actor.ts"
 
 const group = (handlers: GroupHandlers<"users">) =>
   Effect.gen(function* () {
@@ -23,7 +23,7 @@ const group = (handlers: GroupHandlers<"users">) =>
       .handle("patch", ({ path: { id }, payload }) =>
         audited("user.update", (user) => team.patch(user, id, payload), id).pipe(Effect.bindTo("user"))
       )
-      .handle("remove", ({ path: { id } }) => removal("user.delete", id, team.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("user.delete", id, team.remove))
   })
 
 export const UsersHandlers = HttpApiBuilder.group(Api, "users", group)

@@ -6,7 +6,7 @@ import { Split } from "../../../domain/agents/Agent.ts"
 import { AgentVersion, AgentVersionSettings, SettingChange } from "../../../domain/agents/AgentVersion.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, WholeNumber, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams, WholeNumber } from "../../../domain/Page.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { forced, OneAgent } from "./AgentsApi.ts"
@@ -24,7 +24,7 @@ const versionPath = Schema.Struct({ id: AgentId, version: WholeNumber.pipe(Schem
 /** Newest first. */
 const list = HttpApiEndpoint.get("list", "/agents/:id/versions")
   .setPath(agentPath)
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(AgentVersionPage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")

@@ -6,8 +6,9 @@ import { Agent, CreateAgent, PatchAgent } from "../../../domain/agents/Agent.ts"
 import { AgentProblem } from "../../../domain/agents/AgentProblem.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
 
@@ -16,10 +17,10 @@ export const AgentPage = Schema.Struct({ agents: Schema.Array(Agent), nextCursor
 export const AgentProblems = Schema.Struct({ problems: Schema.Array(AgentProblem) })
 const path = Schema.Struct({ id: AgentId })
 /** Publishes also settings that fail the agent's thresholds. */
-export const forced = Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) })
+export const forced = Schema.Struct({ force: optional(Schema.BooleanFromString) })
 
 const list = HttpApiEndpoint.get("list", "/agents")
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(AgentPage))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")

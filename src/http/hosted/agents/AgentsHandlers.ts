@@ -8,7 +8,7 @@ import { Agents } from "../../../usecases/agents/Agents.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { audited, idOf, removal } from "../accounts/Actor.ts"
+import { audited, idOf, auditedRemoval } from "../accounts/Actor.ts"
 
 /** Adds the newest version as `ETag`, for use in `If-Match`. */
 const withETag = (agent: Agent) =>
@@ -42,7 +42,7 @@ const agents = (handlers: GroupHandlers<"agents">) =>
           idOf
         ).pipe(Effect.flatMap(withETag), Effect.bindTo("agent"))
       )
-      .handle("remove", ({ path: { id } }) => removal("agent.delete", id, agents.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("agent.delete", id, agents.remove))
   })
 export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", agents)
 export const ManagedAgentsHandlers = HttpApiBuilder.group(Api, "managedAgents", agents)

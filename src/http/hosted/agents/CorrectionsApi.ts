@@ -18,7 +18,7 @@ import {
   ValidationError
 } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
 import { forced } from "./AgentsApi.ts"
@@ -30,7 +30,7 @@ const path = Schema.Struct({ id: CorrectionId })
 /** Newest first. */
 const list = HttpApiEndpoint.get("list", "/agents/:id/corrections")
   .setPath(agentPath)
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(Schema.Struct({ corrections: Schema.Array(Correction), nextCursor })))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "agent")

@@ -4,7 +4,7 @@ import { Corrections } from "../../../usecases/agents/Corrections.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { actor, audited, idOf, recordReplays, removal } from "../accounts/Actor.ts"
+import { actor, audited, idOf, recordReplays, auditedRemoval } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"corrections">) =>
   Effect.gen(function* () {
@@ -38,8 +38,8 @@ const group = (handlers: GroupHandlers<"corrections">) =>
       .handle("preview", ({ path, payload }) =>
         Effect.gen(function* () {
           const by = yield* actor
-          const found = yield* corrections.toReplay(by, path.id, payload.turns)
-          const change = Effect.zipLeft(corrections.preview(by, found, by.actor), recordReplays(found.runIds))
+          const replay = yield* corrections.toReplay(by, path.id, payload.turns)
+          const change = Effect.zipLeft(corrections.preview(by, replay, by.actor), recordReplays(replay.runIds))
           return { correction: yield* audited("correction.preview", () => change, idOf) }
         })
       )
@@ -50,7 +50,7 @@ const group = (handlers: GroupHandlers<"corrections">) =>
           idOf
         ).pipe(Effect.bindTo("correction"))
       )
-      .handle("remove", ({ path: { id } }) => removal("correction.delete", id, corrections.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("correction.delete", id, corrections.remove))
   })
 
 export const CorrectionsHandlers = HttpApiBuilder.group(Api, "corrections", group)

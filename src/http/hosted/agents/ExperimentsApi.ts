@@ -12,7 +12,7 @@ import {
 } from "../../../domain/agents/Experiment.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
 
@@ -23,7 +23,6 @@ export const ExperimentResultPage = Schema.Struct({ results: Schema.Array(Experi
 export const OneThreshold = Schema.Struct({ threshold: PublishThreshold })
 const agentPath = Schema.Struct({ id: AgentId })
 const experimentPath = Schema.Struct({ id: ExperimentId })
-const pageParams = Schema.Struct({ limit: limitParam(100), cursor: cursorParam })
 
 /** Responds at once. A job runs the questions. Each stored turn gets an audit entry, as for a replay. */
 const start = HttpApiEndpoint.post("start", "/agents/:id/experiments")

@@ -6,7 +6,7 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { listPage } from "../../Lists.ts"
-import { audited, idOf, recordReplays, removal } from "../accounts/Actor.ts"
+import { audited, idOf, recordReplays, auditedRemoval } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"experiments">) =>
   Effect.gen(function* () {
@@ -36,8 +36,8 @@ const group = (handlers: GroupHandlers<"experiments">) =>
       .handle("results", ({ path: { id }, urlParams: { limit = 20, cursor } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/experiments/:id/results", filter: { id } }
-          const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after = "-1") =>
+          const list = { scope: user.tenantId, route: "/api/experiments/:id/results", filter: { id } }
+          const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after = "-1") =>
             experiments.results(user, id, { limit, after: Number(after) })
           )
           return { results: rows, nextCursor }
@@ -48,7 +48,7 @@ const group = (handlers: GroupHandlers<"experiments">) =>
           Effect.bindTo("experiment")
         )
       )
-      .handle("remove", ({ path: { id } }) => removal("experiment.delete", id, experiments.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("experiment.delete", id, experiments.remove))
       .handle("threshold", ({ path }) =>
         Effect.flatMap(CurrentUser, (user) => gate.find(user, path.id)).pipe(Effect.bindTo("threshold"))
       )

@@ -5,11 +5,12 @@ import * as Schema from "effect/Schema"
 import { PutStart, Questions, Start } from "../../../domain/agents/Start.ts"
 import { NotFound, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const get = HttpApiEndpoint.get("get", "/start")
-  .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
+  .setUrlParams(Schema.Struct({ agentId: optional(AgentId) }))
   .addSuccess(success(Start))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")

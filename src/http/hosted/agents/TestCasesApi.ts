@@ -1,7 +1,6 @@
 /** The test cases of an agent, for the dashboard and for programs: viewers read, admins write. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
-import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import {
   ImportTestCases,
@@ -12,23 +11,21 @@ import {
 } from "../../../domain/agents/TestCase.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { deletion, failure, success } from "../../Envelope.ts"
+import { deletion, failure, success, textBody } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ case: TestCase }))
 export const TestCasePage = Schema.Struct({ cases: Schema.Array(TestCase), nextCursor })
 const Imported = success(Schema.Struct({ imported: Schema.Int }))
-const Lines = Schema.String.pipe(
-  HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })
-).annotations({ description: "One case a line, as `spoke eval` reads it." })
+const Lines = textBody("application/x-ndjson").annotations({ description: "One case a line, as `spoke eval` reads it." })
 const agentPath = Schema.Struct({ id: AgentId })
 const casePath = Schema.Struct({ id: TestCaseId })
 
 /** Oldest first. */
 const list = HttpApiEndpoint.get("list", "/agents/:id/cases")
   .setPath(agentPath)
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(TestCasePage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")

@@ -5,7 +5,7 @@ import { TestCases } from "../../../usecases/agents/TestCases.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { audited, idOf, removal } from "../accounts/Actor.ts"
+import { audited, idOf, auditedRemoval } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"testCases">) =>
   Effect.gen(function* () {
@@ -44,7 +44,7 @@ const group = (handlers: GroupHandlers<"testCases">) =>
       )
       .handle("import", ({ path: { id }, payload }) =>
         audited("test_case.import", (user) => cases.importFile(user, id, payload), id).pipe(
-          Effect.map((made) => ({ imported: made.length }))
+          Effect.map((imported) => ({ imported: imported.length }))
         )
       )
       .handle("update", ({ path, payload }) =>
@@ -52,7 +52,7 @@ const group = (handlers: GroupHandlers<"testCases">) =>
           Effect.bindTo("case")
         )
       )
-      .handle("remove", ({ path: { id } }) => removal("test_case.delete", id, cases.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("test_case.delete", id, cases.remove))
   })
 
 export const TestCasesHandlers = HttpApiBuilder.group(Api, "testCases", group)

@@ -5,12 +5,12 @@ import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool.ts"
 import { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
 import { ToolSignInAnswer } from "../../../domain/agents/ToolConnection.ts"
-import { managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { managed, OpenReason, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ tool: Tool }))
@@ -21,7 +21,7 @@ const toolPath = Schema.Struct({ id: ToolId })
 /** Oldest first. Roles below admin do not get the values of fixed headers, query parameters and bodies. */
 const list = HttpApiEndpoint.get("list", "/agents/:id/tools")
   .setPath(agentPath)
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(ToolPage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
@@ -48,8 +48,8 @@ const remove = deletion("remove", "/tools/:id", ToolId).annotate(RequiredRole, "
 export const BegunConnection = Schema.Struct({ url: Schema.NullOr(Schema.String) })
 
 /**
- * Connects a tool with OAuth. The person of the session signs in at `url` and comes back. A tool with client credentials
- * is connected at once. 409 when the tool needs a person and the caller is a program.
+ * Connects a tool with OAuth. The user of the session signs in at `url` and is redirected back. A tool with client
+ * credentials is connected at once. 409 when the tool needs a person and the caller is a program.
  */
 const connect = HttpApiEndpoint.post("connect", "/tools/:id/connection")
   .setPath(toolPath)
@@ -60,7 +60,7 @@ const connect = HttpApiEndpoint.post("connect", "/tools/:id/connection")
 /** Removes the tool's tokens, and revokes them where the authorization server can. */
 const disconnect = deletion("disconnect", "/tools/:id/connection", ToolId).annotate(RequiredRole, "admin")
 
-/** Calls the tool as a turn would, without a model: its address is really asked. */
+/** Calls the tool as a turn would, without a model. The call is really sent. */
 const trial = HttpApiEndpoint.post("trial", "/tools/:id/trial")
   .setPath(toolPath)
   .setPayload(ToolTrialRequest)
@@ -85,6 +85,6 @@ const callback = HttpApiEndpoint.get("callback", toolCallback)
   .setUrlParams(ToolSignInAnswer)
   .addSuccess(HttpApiSchema.Empty(302))
   .addError(failure(ValidationError, ServiceUnavailable))
-  .annotate(Open, "It checks the session itself, and explains a missing one in the dashboard.")
+  .annotate(OpenReason, "It checks the session itself, and explains a missing one in the dashboard.")
 
 export class ToolSignInsApi extends HttpApiGroup.make("toolSignIns").add(callback) {}

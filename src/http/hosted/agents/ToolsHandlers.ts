@@ -15,7 +15,7 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
 import { RequestId } from "../../server/RequestId.ts"
-import { actor, audited, idOf, removal } from "../accounts/Actor.ts"
+import { actor, audited, idOf, auditedRemoval } from "../accounts/Actor.ts"
 import { sessionToken } from "../accounts/SessionCookie.ts"
 import { ToolAddresses } from "./ToolAddresses.ts"
 
@@ -47,7 +47,7 @@ const group = (handlers: GroupHandlers<"tools">) =>
           idOf
         ).pipe(Effect.bindTo("tool"))
       )
-      .handle("remove", ({ path: { id } }) => removal("tool.delete", id, tools.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("tool.delete", id, tools.remove))
       .handle("connect", ({ path: { id } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
@@ -58,7 +58,7 @@ const group = (handlers: GroupHandlers<"tools">) =>
           return { url }
         })
       )
-      .handle("disconnect", ({ path: { id } }) => removal("tool.disconnect", id, connections.disconnect))
+      .handle("disconnect", ({ path: { id } }) => auditedRemoval("tool.disconnect", id, connections.disconnect))
       .handle("trial", ({ path: { id }, payload }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser

@@ -4,7 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Budget, BudgetId, CreateBudget, PatchBudget } from "../../../domain/billing/Budget.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
@@ -15,7 +15,7 @@ const path = Schema.Struct({ id: BudgetId })
 
 /** Oldest first. */
 const list = HttpApiEndpoint.get("list", "/budgets")
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(BudgetPage))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")

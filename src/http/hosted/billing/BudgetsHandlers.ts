@@ -5,7 +5,7 @@ import { Budgets } from "../../../usecases/billing/Budgets.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { audited, idOf, removal } from "../accounts/Actor.ts"
+import { audited, idOf, auditedRemoval } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"budgets">) =>
   Effect.gen(function* () {
@@ -27,7 +27,7 @@ const group = (handlers: GroupHandlers<"budgets">) =>
           idOf
         ).pipe(Effect.bindTo("budget"))
       )
-      .handle("remove", ({ path: { id } }) => removal("budget.delete", id, budgets.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("budget.delete", id, budgets.remove))
   })
 
 export const BudgetsHandlers = HttpApiBuilder.group(Api, "budgets", group)

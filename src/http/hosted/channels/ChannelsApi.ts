@@ -9,7 +9,7 @@ import {
 } from "../../../domain/channels/ChannelConfiguration.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, ChannelId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
@@ -22,7 +22,7 @@ const channelPath = Schema.Struct({ id: ChannelId })
 /** Oldest first. */
 const list = HttpApiEndpoint.get("list", "/agents/:id/channels")
   .setPath(agentPath)
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(ChannelPage))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")

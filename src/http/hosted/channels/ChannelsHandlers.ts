@@ -4,7 +4,7 @@ import { expectedVersion } from "../../../domain/Version.ts"
 import { Channels } from "../../../usecases/channels/Channels.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { listPage } from "../../Lists.ts"
-import { audited, idOf, removal } from "../accounts/Actor.ts"
+import { audited, idOf, auditedRemoval } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"channels">) =>
   Effect.gen(function* () {
@@ -30,7 +30,7 @@ const group = (handlers: GroupHandlers<"channels">) =>
           idOf
         ).pipe(Effect.bindTo("channel"))
       )
-      .handle("remove", ({ path: { id } }) => removal("channel.delete", id, channels.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("channel.delete", id, channels.remove))
   })
 
 export const ChannelsHandlers = HttpApiBuilder.group(Api, "channels", group)

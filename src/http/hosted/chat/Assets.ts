@@ -30,8 +30,8 @@ const namePattern = /^[\w-]+(?:\.[\w-]+)*\.(css|js|svg|woff2)$/
 
 /** The best first: as the build has compressed its text files. */
 const encodings = [
-  { name: "br", ending: ".br" },
-  { name: "gzip", ending: ".gz" }
+  { name: "br", extension: ".br" },
+  { name: "gzip", extension: ".gz" }
 ] as const
 
 const pagePolicy = (realtimeOrigin: string) =>
@@ -84,20 +84,23 @@ const Pages = Schema.parseJson(
 )
 const decodePages = Schema.decodeUnknown(Pages)
 
-/** The header `link` of the page at `url`: the browser requests files and data at once, not after the code that names them. */
+/**
+ * The header `link` of the page at `url`: the browser requests files and data at once, not after the code that names
+ * them.
+ */
 const linksOf = (pages: typeof Pages.Type, url: string): string => {
   const path = /^\/app(\/[^?]*)/.exec(url)?.[1] ?? "/"
-  const found = pages.find(({ pattern }) => new RegExp(pattern, "u").test(path))
-  const files = (found?.files ?? []).map((name) =>
+  const page = pages.find(({ pattern }) => new RegExp(pattern, "u").test(path))
+  const files = (page?.files ?? []).map((name) =>
     name.endsWith(".css")
       ? `</assets/${name}>; rel=preload; as=style; crossorigin`
       : `</assets/${name}>; rel=modulepreload; crossorigin`
   )
-  const data = (found?.data ?? []).map((address) => `<${address}>; rel=preload; as=fetch; crossorigin`)
+  const data = (page?.data ?? []).map((address) => `<${address}>; rel=preload; as=fetch; crossorigin`)
   return [...files, ...data].join(", ")
 }
 
-const missing = Effect.fail(new NotFound({ message: "There is nothing at this address." }))
+const notFound = Effect.fail(new NotFound({ message: "There is nothing at this address." }))
 
 /** Adds the routes. `folder` has the build's output; `realtimeUrl` is the address of the dashboard's socket. */
 export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =>
@@ -112,12 +115,12 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
           const request = yield* HttpServerRequest.HttpServerRequest
           const path = `${folder}/${name}`
           const accepted = request.headers["accept-encoding"]
-          const found = yield* Effect.findFirst(
+          const compressed = yield* Effect.findFirst(
             encodings.filter(({ name }) => acceptsCoding(accepted, name)),
-            ({ ending }) => fs.exists(`${path}${ending}`)
+            ({ extension }) => fs.exists(`${path}${extension}`)
           )
-          const { ending, name: encoding } = Option.getOrElse(found, () => ({ ending: "", name: null }))
-          const bytes = yield* fs.readFile(`${path}${ending}`)
+          const { extension, name: encoding } = Option.getOrElse(compressed, () => ({ extension: "", name: null }))
+          const bytes = yield* fs.readFile(`${path}${extension}`)
           return HttpServerResponse.uint8Array(bytes, {
             contentType: contentTypes[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",
             headers: {
@@ -145,22 +148,22 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
         namePattern.test(name)
           ? Effect.catchAll(
               file(name, { "cache-control": "public, max-age=31536000, immutable" }),
-              () => missing
+              () => notFound
             )
-          : missing
+          : notFound
       )
 
-      const forAnyPage = (name: string) =>
+      const widgetScript = (name: string) =>
         file(name, {
           "cache-control": "public, max-age=300",
           "cross-origin-resource-policy": "cross-origin"
-        }).pipe(Effect.catchAll(() => missing))
+        }).pipe(Effect.catchAll(() => notFound))
 
       const docs = (name: string) =>
         file(name, { "cache-control": "public, max-age=300", "content-security-policy": docsPolicy })
 
       const guide = Effect.flatMap(HttpRouter.params, ({ name = "" }) =>
-        guidePattern.test(name) ? Effect.catchAll(docs(`guide-${name}.html`), () => missing) : missing
+        guidePattern.test(name) ? Effect.catchAll(docs(`guide-${name}.html`), () => notFound) : notFound
       )
 
       yield* router.get(
@@ -174,14 +177,14 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
       yield* router.get("/docs/guide/:name", guide)
       yield* router.get(
         "/docs/search.json",
-        Effect.catchAll(docs("docs-search.json"), () => missing)
+        Effect.catchAll(docs("docs-search.json"), () => notFound)
       )
       yield* router.get("/", page)
       yield* router.get("/app", page)
       yield* router.get("/app/*", page)
       yield* router.get("/assets/:name", asset)
-      yield* router.get("/widget.js", forAnyPage("widget.js"))
+      yield* router.get("/widget.js", widgetScript("widget.js"))
       yield* router.get("/widget-preview", preview)
-      yield* router.get("/widget-markdown.js", forAnyPage("widget-markdown.js"))
+      yield* router.get("/widget-markdown.js", widgetScript("widget-markdown.js"))
     })
   )

@@ -1,7 +1,6 @@
 /** The hosted chat stream, and removed routes. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
-import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import {
   ConversationNotActive,
@@ -24,12 +23,11 @@ import {
 } from "../../../domain/Errors.ts"
 import { RunStatus } from "../../../domain/chat/AgentRun.ts"
 import { AgentId, RunId } from "../../../domain/Ids.ts"
-import { CallerAuth, Open, RequiredPermission, RequiredRole } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { optional } from "../../../domain/Optional.ts"
+import { CallerAuth, OpenReason, RequiredPermission, RequiredRole } from "../../Auth.ts"
+import { failure, success, textBody } from "../../Envelope.ts"
 
-const Events = Schema.String.pipe(
-  HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
-)
+const Events = textBody("text/event-stream")
 
 /**
  * JSON (domain/chat/Widget `HostedTurnRequest`), or `multipart/form-data` with `message`, `files` and the other fields;
@@ -63,7 +61,7 @@ const stream = HttpApiEndpoint.post("stream", "/api/v1/chat/stream")
 /** Follows a running turn from its first part, for a page that was reloaded. */
 const follow = HttpApiEndpoint.get("follow", "/api/v1/chat/stream/:runId")
   .setPath(Schema.Struct({ runId: RunId }))
-  .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
+  .setUrlParams(Schema.Struct({ agentId: optional(AgentId) }))
   .addSuccess(Events)
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredPermission, "chat")
@@ -72,7 +70,7 @@ const follow = HttpApiEndpoint.get("follow", "/api/v1/chat/stream/:runId")
 /** Stops a running turn: the text so far becomes the reply. */
 const stop = HttpApiEndpoint.post("stop", "/api/v1/chat/stream/:runId/stop")
   .setPath(Schema.Struct({ runId: RunId }))
-  .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
+  .setUrlParams(Schema.Struct({ agentId: optional(AgentId) }))
   .addSuccess(success(Schema.Struct({ id: RunId, status: RunStatus })))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredPermission, "chat")
@@ -85,7 +83,7 @@ export const HostedChatApi = HttpApiGroup.make("hostedChat")
   .middleware(CallerAuth)
 
 /** Removed routes: every request is answered 410. */
-export const ShimsApi = HttpApiGroup.make("shims")
+export const RemovedRoutesApi = HttpApiGroup.make("shims")
   .add(HttpApiEndpoint.post("chat", "/api/v1/chat").addError(failure(Gone)))
   .add(HttpApiEndpoint.post("retrieve", "/api/v1/retrieve").addError(failure(Gone)))
-  .annotateEndpoints(Open, "They do nothing but say where the API is.")
+  .annotateEndpoints(OpenReason, "They do nothing but say where the API is.")

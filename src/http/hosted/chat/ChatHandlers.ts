@@ -22,8 +22,8 @@ export const HostedChatHandlers = HttpApiBuilder.group(Api, "hostedChat", (handl
       .handleRaw("stream", ({ request }) =>
         Effect.gen(function* () {
           const { files, turn } = yield* HostedForm.read(request, attachments.stage)
-          const standing = yield* callers.resolve(yield* CurrentCaller, turn.agentId)
-          return Sse.response(yield* turns.start(standing, turn, files), standing.full, request.headers)
+          const access = yield* callers.resolve(yield* CurrentCaller, turn.agentId)
+          return Sse.response(yield* turns.start(access, turn, files), access.full, request.headers)
           // Received files that were not kept are removed before the response.
         }).pipe(Effect.scoped)
       )
@@ -46,6 +46,6 @@ const gone = (instead: string) =>
   Effect.fail(new Gone({ message: `This route has moved to the public API: POST {base_url}${instead}.` }))
 
 /** The removed routes. */
-export const ShimsHandlers = HttpApiBuilder.group(Api, "shims", (handlers) =>
+export const RemovedRoutesHandlers = HttpApiBuilder.group(Api, "shims", (handlers) =>
   handlers.handle("chat", () => gone("/chat")).handle("retrieve", () => gone("/retrieve"))
 )

@@ -10,7 +10,7 @@ import * as Issues from "../../server/Issues.ts"
 import * as Upload from "../../server/Upload.ts"
 
 /** Form fields that are plain text. An identity may also be JSON. */
-const texts: ReadonlyArray<string> = [
+const textFields: ReadonlyArray<string> = [
   "message",
   "sessionId",
   "agentId",
@@ -28,7 +28,7 @@ const asJson = (name: string, text: string) =>
   Effect.mapError(Json.parse(text), ({ message }) => invalidField([name], `Expected JSON: ${message}`))
 
 const valueOf = (name: string, text: string) => {
-  if (!texts.includes(name)) return asJson(name, text)
+  if (!textFields.includes(name)) return asJson(name, text)
   const quoted = name !== "message" && /^"[^"\\]*"$/u.test(text)
   return Effect.succeed(quoted ? text.slice(1, -1) : text)
 }
@@ -48,18 +48,18 @@ const bodyOf = (fields: Readonly<Record<string, string>>) =>
 
 const decodeTurn = Schema.decodeUnknown(HostedTurnRequest, { errors: "all" })
 
-const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", Issues.refuse)
+const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", Issues.failWithIssues)
 
-/** The turn and the results of `take` for its files. Fails at the first error, before the rest has arrived. */
+/** The turn and the results of `onFile` for its files. Fails at the first error, before the rest has arrived. */
 export const read = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
-  take: (file: Upload.UploadedFile) => Effect.Effect<A, E, R>
+  onFile: (file: Upload.UploadedFile) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
     if (!isForm(request)) {
       const body = yield* Effect.catchTag(request.json, "RequestError", Effect.die)
       return { turn: yield* decode(body), files: new Array<A>() }
     }
-    const { fields, files } = yield* Upload.read(request, take)
+    const { fields, files } = yield* Upload.read(request, onFile)
     return { turn: yield* decode(yield* bodyOf(fields)), files }
   })

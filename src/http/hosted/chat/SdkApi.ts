@@ -1,10 +1,9 @@
 /** The widget's routes other than the chat stream. The agent is that of the key, or `agentId`. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
-import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ValidationError } from "../../../domain/Errors.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import {
   ConversationView,
   Feedback,
@@ -21,14 +20,15 @@ import {
 } from "../../../domain/chat/Widget.ts"
 import { ShownWidget } from "../../../domain/agents/Widget.ts"
 import { AgentId } from "../../../domain/Ids.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { CallerAuth, RequiredPermission, RequiredRole } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { bytesBody, failure, success } from "../../Envelope.ts"
 
 const refused = failure(ValidationError, NotFound)
 
 /** The widget's appearance, read before it is opened. */
 const widget = HttpApiEndpoint.get("widget", "/api/sdk/widget")
-  .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
+  .setUrlParams(Schema.Struct({ agentId: optional(AgentId) }))
   .addSuccess(success(ShownWidget))
   .addError(refused)
   .annotate(RequiredRole, "viewer")
@@ -48,7 +48,7 @@ const conversation = HttpApiEndpoint.get("conversation", "/api/sdk/conversation"
 
 export const WidgetMessagePage = Schema.Struct({
   messages: Schema.Array(WidgetMessage),
-  nextCursor: Schema.NullOr(Schema.String),
+  nextCursor,
   hasMore: Schema.Boolean
 })
 
@@ -70,9 +70,7 @@ const attachment = HttpApiEndpoint.get("attachment", "/api/sdk/attachments/:id")
   .setPath(Schema.Struct({ id: Schema.String }))
   .setUrlParams(SessionQuery)
   .addSuccess(
-    Schema.Uint8ArrayFromSelf.pipe(
-      HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
-    )
+    bytesBody
   )
   .addError(refused)
   .annotate(RequiredRole, "viewer")

@@ -35,11 +35,11 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     const sessions = yield* WidgetSessions
     const widgets = yield* Widgets
 
-    const standingOf = (agentId: AgentId | undefined) =>
+    const accessOf = (agentId: AgentId | undefined) =>
       Effect.flatMap(CurrentCaller, (caller) => callers.resolve(caller, agentId))
 
     /** The scope of the agent that the request names. */
-    const scopeOf = (agentId: AgentId | undefined) => Effect.map(standingOf(agentId), ({ scope }) => scope)
+    const scopeOf = (agentId: AgentId | undefined) => Effect.map(accessOf(agentId), ({ scope }) => scope)
 
     /** Opens a session, for the person that a token names, if there is one. */
     const beginSession = Effect.fn("SdkHandlers.beginSession")(function* (
@@ -69,11 +69,11 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
 
     return handlers
       .handle("widget", ({ urlParams: { agentId } }) => Effect.flatMap(scopeOf(agentId), widgets.publicView))
-      .handle("init", ({ payload: { agentId, ...given } }) =>
-        Effect.flatMap(standingOf(agentId), (caller) => beginSession(caller, given))
+      .handle("init", ({ payload: { agentId, ...params } }) =>
+        Effect.flatMap(accessOf(agentId), (caller) => beginSession(caller, params))
       )
       .handle("conversation", ({ urlParams: { agentId, sessionId } }) =>
-        Effect.flatMap(standingOf(agentId), (caller) => chat.conversation(caller, sessionId))
+        Effect.flatMap(accessOf(agentId), (caller) => chat.conversation(caller, sessionId))
       )
       .handle("messages", ({ urlParams: { agentId, ...params } }) =>
         Effect.flatMap(scopeOf(agentId), (scope) => page(scope, params))
@@ -85,27 +85,27 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
       )
       .handle("identify", ({ payload: { agentId, externalEndUserId, sessionId } }) =>
         Effect.gen(function* () {
-          const caller = yield* standingOf(agentId)
+          const caller = yield* accessOf(agentId)
           yield* resolveVisitor(caller, externalEndUserId)
           return yield* sessions.identify(caller.scope, sessionId, externalEndUserId)
         })
       )
-      .handle("feedback", ({ payload: { agentId, ...opinion } }) =>
+      .handle("feedback", ({ payload: { agentId, ...rating } }) =>
         Effect.flatMap(scopeOf(agentId), (scope) =>
-          Effect.map(chat.rate(scope, opinion), (feedback) => ({ feedback }))
+          Effect.map(chat.rate(scope, rating), (feedback) => ({ feedback }))
         )
       )
-      .handle("handoff", ({ payload: { agentId, sessionId, ...wish } }) =>
-        Effect.flatMap(standingOf(agentId), (standing) => chat.handoff(standing, sessionId, wish))
+      .handle("handoff", ({ payload: { agentId, sessionId, ...request } }) =>
+        Effect.flatMap(accessOf(agentId), (access) => chat.handoff(access, sessionId, request))
       )
       .handle("typing", ({ payload: { agentId, sessionId } }) =>
-        Effect.flatMap(standingOf(agentId), (standing) =>
-          Effect.map(chat.typing(standing, sessionId), (told) => ({ told }))
+        Effect.flatMap(accessOf(agentId), (access) =>
+          Effect.map(chat.typing(access, sessionId), (told) => ({ told }))
         )
       )
-      .handle("voice", ({ payload: { agentId, ...given } }) =>
-        Effect.flatMap(standingOf(agentId), (caller) =>
-          Effect.map(beginSession(caller, given), (session) => ({ ...session, voice: null }))
+      .handle("voice", ({ payload: { agentId, ...params } }) =>
+        Effect.flatMap(accessOf(agentId), (caller) =>
+          Effect.map(beginSession(caller, params), (session) => ({ ...session, voice: null }))
         )
       )
   })

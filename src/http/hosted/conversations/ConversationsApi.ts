@@ -12,7 +12,7 @@ import {
 import { NotFound, PaginationNotReady, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { PostedMessage } from "../../../domain/conversations/InboxView.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import {
@@ -46,8 +46,7 @@ const PostedPage = Schema.Struct({ ...MessagePage.fields, messages: Schema.Array
 const list = HttpApiEndpoint.get("list", "/conversations")
   .setUrlParams(
     Schema.Struct({
-      limit: limitParam(100),
-      cursor: cursorParam,
+      ...pageParams.fields,
       agentId: optional(AgentId),
       state: optional(ConversationState),
       channel: optional(ConversationChannel)

@@ -9,7 +9,7 @@ import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
 import * as Transcript from "../../Transcript.ts"
 import { HostedConversationDetail } from "./ConversationsApi.ts"
-import * as KnownChannel from "./KnownChannel.ts"
+import * as ChannelFilter from "./ChannelFilter.ts"
 
 const encodeHead = Schema.encodeSync(HostedConversationDetail.omit("messages"))
 const encodeMessage = Schema.encodeSync(Schema.parseJson(AuthoredMessage))
@@ -18,12 +18,12 @@ const group = (handlers: GroupHandlers<"hostedConversations">) =>
   Effect.gen(function* () {
     const conversations = yield* Conversations
     const inbox = yield* InboxView
-    const known = yield* KnownChannel.make
+    const checkChannel = yield* ChannelFilter.makeCheck
 
     return handlers
       .handle("list", ({ urlParams: { agentId, state, channel, ...params } }) =>
         Effect.zipRight(
-          known(channel),
+          checkChannel(channel),
           listPage(
             "conversations",
             { route: "/api/conversations", filter: { agentId, state, channel } },
@@ -36,7 +36,7 @@ const group = (handlers: GroupHandlers<"hostedConversations">) =>
         Effect.gen(function* () {
           const { tenantId } = yield* CurrentUser
           const { conversation, messages } = yield* conversations.get({ tenantId }, path.id)
-          return yield* Transcript.whole(encodeHead(conversation), encodeMessage, messages)
+          return yield* Transcript.streamAll(encodeHead(conversation), encodeMessage, messages)
         })
       )
       .handle("messages", ({ path, urlParams }) =>

@@ -1,21 +1,19 @@
 /** End users and what is stored about them, for the dashboard's admins. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
-import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { EndUser } from "../../../domain/conversations/EndUser.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { EndUserId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { Text } from "../../../domain/Text.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { failure, success, textBody } from "../../Envelope.ts"
 
 const path = Schema.Struct({ id: EndUserId })
 
-const Lines = Schema.String.pipe(
-  HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })
-).annotations({ description: 'One JSON object a line; the last is `{type: "end", lines}`.' })
+const Lines = textBody("application/x-ndjson").annotations({ description: 'One JSON object a line; the last is `{type: "end", lines}`.' })
 
 export const EndUserPage = Schema.Struct({ endUsers: Schema.Array(EndUser), nextCursor })
 
@@ -23,9 +21,8 @@ export const EndUserPage = Schema.Struct({ endUsers: Schema.Array(EndUser), next
 const list = HttpApiEndpoint.get("list", "/end-users")
   .setUrlParams(
     Schema.Struct({
-      limit: limitParam(100),
-      cursor: cursorParam,
-      externalId: Schema.optionalWith(Text.pipe(Schema.maxLength(200)), { exact: true })
+      ...pageParams.fields,
+      externalId: optional(Text.pipe(Schema.maxLength(200)))
     })
   )
   .addSuccess(success(EndUserPage))

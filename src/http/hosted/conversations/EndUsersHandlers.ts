@@ -7,7 +7,7 @@ import { EndUsers } from "../../../usecases/conversations/EndUsers.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { actor, removal } from "../accounts/Actor.ts"
+import { actor, auditedRemoval } from "../accounts/Actor.ts"
 
 /** End users: list, export, erase. */
 const group = (handlers: GroupHandlers<"endUsers">) =>
@@ -34,7 +34,7 @@ const group = (handlers: GroupHandlers<"endUsers">) =>
           })
         })
       )
-      .handle("remove", ({ path: { id } }) => removal("end_user.delete", id, endUsers.erase))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("end_user.delete", id, endUsers.erase))
   })
 
 export const EndUsersHandlers = HttpApiBuilder.group(Api, "endUsers", group)

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { InboxItems } from "../../../usecases/conversations/InboxItems.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { audited, idOf, removal } from "../accounts/Actor.ts"
+import { audited, idOf, auditedRemoval } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"inboxItems">) =>
   Effect.gen(function* () {
@@ -15,11 +15,11 @@ const group = (handlers: GroupHandlers<"inboxItems">) =>
           Effect.bindTo("label")
         )
       )
-      .handle("removeLabel", ({ path: { id } }) => removal("inbox_label.delete", id, items.removeLabel))
+      .handle("removeLabel", ({ path: { id } }) => auditedRemoval("inbox_label.delete", id, items.removeLabel))
       .handle("addView", ({ payload }) =>
         audited("inbox_view.create", (user) => items.addView(user, payload), idOf).pipe(Effect.bindTo("view"))
       )
-      .handle("removeView", ({ path: { id } }) => removal("inbox_view.delete", id, items.removeView))
+      .handle("removeView", ({ path: { id } }) => auditedRemoval("inbox_view.delete", id, items.removeView))
       .handle("addReply", ({ payload }) =>
         audited("canned_reply.create", (user) => items.addReply(user, payload), idOf).pipe(
           Effect.bindTo("reply")
@@ -30,7 +30,7 @@ const group = (handlers: GroupHandlers<"inboxItems">) =>
           Effect.bindTo("reply")
         )
       )
-      .handle("removeReply", ({ path: { id } }) => removal("canned_reply.delete", id, items.removeReply))
+      .handle("removeReply", ({ path: { id } }) => auditedRemoval("canned_reply.delete", id, items.removeReply))
   })
 
 export const InboxItemsHandlers = HttpApiBuilder.group(Api, "inboxItems", group)

@@ -1,7 +1,6 @@
 /** Data of the dashboard's inbox: summaries of conversations, newest messages, sockets and traces. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
-import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { optional } from "../../../domain/Optional.ts"
 import { RunTrace } from "../../../domain/chat/AgentRun.ts"
@@ -9,10 +8,10 @@ import { Entry, InboxFilter, InboxStatus } from "../../../domain/conversations/I
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, MessageId, RunId } from "../../../domain/Ids.ts"
 import { ConversationPreview, InboxMessage, LastRun } from "../../../domain/conversations/InboxView.ts"
-import { cursorParam, limitParam, WholeNumber, nextCursor } from "../../../domain/Page.ts"
+import { limitParam, nextCursor, pageParams, WholeNumber } from "../../../domain/Page.ts"
 import { ArtifactRef } from "../../../domain/knowledge/Source.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
-import { failure, success } from "../../Envelope.ts"
+import { bytesBody, failure, success } from "../../Envelope.ts"
 import { conversationPath } from "../../public/conversations/ConversationsApi.ts"
 import { HostedConversation } from "./ConversationsApi.ts"
 
@@ -28,8 +27,7 @@ export const InboxPage = Schema.Struct({ conversations: Schema.Array(InboxConver
 const list = HttpApiEndpoint.get("list", "/api/inbox")
   .setUrlParams(
     Schema.Struct({
-      limit: limitParam(100),
-      cursor: cursorParam,
+      ...pageParams.fields,
       ...InboxFilter.fields
     })
   )
@@ -57,9 +55,7 @@ const recent = HttpApiEndpoint.get("recent", "/api/conversations/:id/recent")
 const attachment = HttpApiEndpoint.get("attachment", "/api/conversations/:id/attachments/:artifact")
   .setPath(Schema.Struct({ ...conversationPath.fields, artifact: ArtifactRef }))
   .addSuccess(
-    Schema.Uint8ArrayFromSelf.pipe(
-      HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
-    )
+    bytesBody
   )
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")

@@ -6,20 +6,20 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 import { fileResponse } from "./FileResponse.ts"
-import * as KnownChannel from "./KnownChannel.ts"
+import * as ChannelFilter from "./ChannelFilter.ts"
 
 /** Conversations of the tenant's agents, for the dashboard's inbox. */
 export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handlers) =>
   Effect.gen(function* () {
     const inbox = yield* InboxView
-    const known = yield* KnownChannel.make
+    const checkChannel = yield* ChannelFilter.makeCheck
     return handlers
       .handle("list", ({ urlParams: { cursor, limit = 20, ...filter } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
-          yield* known(filter.channel)
-          const place = { scope: `${user.tenantId} ${user.userId}`, route: "/api/inbox", filter }
-          const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
+          yield* checkChannel(filter.channel)
+          const list = { scope: `${user.tenantId} ${user.userId}`, route: "/api/inbox", filter }
+          const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
             inbox.list(user, filter, { limit, after })
           )
           return { conversations: rows, nextCursor }

@@ -6,7 +6,7 @@ import { optional } from "../../../domain/Optional.ts"
 import { InsightPage, MeasuredBy, MeasuresReport } from "../../../domain/conversations/Insights.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { pageParams } from "../../../domain/Page.ts"
 import { TimestampInput } from "../../../domain/TimestampInput.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
@@ -16,7 +16,7 @@ const time = { from: optional(TimestampInput), to: optional(TimestampInput), age
 
 /** The largest group first. */
 const list = HttpApiEndpoint.get("list", "/api/insights")
-  .setUrlParams(Schema.Struct({ ...time, limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(Schema.Struct({ ...time, ...pageParams.fields }))
   .addSuccess(success(InsightPage))
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "viewer")

@@ -13,7 +13,7 @@ export const InsightsHandlers = HttpApiBuilder.group(Api, "insights", (handlers)
       .handle("list", ({ urlParams: { agentId, cursor, from, limit = 20, to } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
-          const place = {
+          const list = {
             scope: user.tenantId,
             route: "/api/insights",
             filter: {
@@ -22,13 +22,13 @@ export const InsightsHandlers = HttpApiBuilder.group(Api, "insights", (handlers)
               to: to === undefined ? undefined : DateTime.formatIso(to)
             }
           }
-          return yield* Cursor.page(place, cursor, (after) =>
+          return yield* Cursor.page(list, cursor, (after) =>
             insights.groups(user, { agentId, from, to }, { limit, after })
           )
         })
       )
-      .handle("measures", ({ urlParams: { by = "day", ...asked } }) =>
-        Effect.flatMap(CurrentUser, (user) => insights.measures(user, asked, by))
+      .handle("measures", ({ urlParams: { by = "day", ...filter } }) =>
+        Effect.flatMap(CurrentUser, (user) => insights.measures(user, filter, by))
       )
   })
 )

@@ -9,21 +9,21 @@ import { MessageBody } from "./TakeoverApi.ts"
 
 const decode = Schema.decodeUnknown(MessageBody, { errors: "all" })
 
-/** The text, and the results of `take` for the files; the text of a form may be empty. */
+/** The text, and the results of `onFile` for the files; the text of a form may be empty. */
 export const read = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
-  take: (file: Upload.UploadedFile) => Effect.Effect<A, E, R>
+  onFile: (file: Upload.UploadedFile) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
     if (!HostedForm.isForm(request)) {
       const body = yield* Effect.catchTag(request.json, "RequestError", Effect.die)
       return {
-        ...(yield* Effect.catchTag(decode(body), "ParseError", Issues.refuse)),
+        ...(yield* Effect.catchTag(decode(body), "ParseError", Issues.failWithIssues)),
         files: new Array<A>()
       }
     }
-    const { fields, files } = yield* Upload.read(request, take)
+    const { fields, files } = yield* Upload.read(request, onFile)
     const content = fields["content"] ?? ""
     if (content.trim() === "" && files.length > 0) return { files }
-    return { ...(yield* Effect.catchTag(decode({ content }), "ParseError", Issues.refuse)), files }
+    return { ...(yield* Effect.catchTag(decode({ content }), "ParseError", Issues.failWithIssues)), files }
   })

@@ -13,8 +13,9 @@ import {
   WebhookId
 } from "../../../domain/events/Webhook.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
 
@@ -26,7 +27,6 @@ export const MadeWebhook = Schema.Struct({ webhook: Webhook, secret: Schema.Reda
 /** The id of the event that is sent. */
 export const TestedWebhook = Schema.Struct({ eventId: Schema.String })
 const path = Schema.Struct({ id: WebhookId })
-const pageParams = { limit: limitParam(100), cursor: cursorParam }
 
 /**
  * The endpoints under `/base`. The base differs between dashboard and programs, because providers deliver to
@@ -38,7 +38,7 @@ const endpoints = <const Path extends string>(base: Path) => {
   return {
     /** Oldest first. */
     list: HttpApiEndpoint.get("list", all)
-      .setUrlParams(Schema.Struct(pageParams))
+      .setUrlParams(pageParams)
       .addSuccess(success(WebhookPage))
       .addError(failure(ValidationError)),
     create: HttpApiEndpoint.post("create", all)
@@ -66,7 +66,7 @@ const endpoints = <const Path extends string>(base: Path) => {
     deliveries: HttpApiEndpoint.get("deliveries", `/${base}/:id/deliveries`)
       .setPath(path)
       .setUrlParams(
-        Schema.Struct({ ...pageParams, status: Schema.optionalWith(DeliveryStatus, { exact: true }) })
+        Schema.Struct({ ...pageParams.fields, status: optional(DeliveryStatus) })
       )
       .addSuccess(success(DeliveryPage))
       .addError(failure(ValidationError, NotFound)),

@@ -5,7 +5,7 @@ import { WebhookEndpoints } from "../../../usecases/events/WebhookEndpoints.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { listPage } from "../../Lists.ts"
-import { audited, idOf, removal } from "../accounts/Actor.ts"
+import { audited, idOf, auditedRemoval } from "../accounts/Actor.ts"
 
 const base = "/api/webhook-endpoints"
 
@@ -31,7 +31,7 @@ const webhooks = (handlers: GroupHandlers<"webhooks">) =>
           idOf
         ).pipe(Effect.bindTo("webhook"))
       )
-      .handle("remove", ({ path: { id } }) => removal("webhook.delete", id, webhooks.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("webhook.delete", id, webhooks.remove))
       .handle("rotate", ({ path: { id } }) =>
         audited("webhook.rotate", (user) => webhooks.rotate(user, id), id)
       )

@@ -14,7 +14,7 @@ import {
   PassageSearch,
   SourceDocument
 } from "../../../domain/knowledge/Content.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { trimmed } from "../../../domain/Text.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
@@ -30,8 +30,7 @@ const documents = HttpApiEndpoint.get("documents", "/sources/:id/documents")
     Schema.Struct({
       /** Part of the title or the address. */
       q: optional(trimmed(200)),
-      limit: limitParam(100),
-      cursor: cursorParam
+      ...pageParams.fields
     })
   )
   .addSuccess(success(DocumentPage))
@@ -41,13 +40,13 @@ const documents = HttpApiEndpoint.get("documents", "/sources/:id/documents")
 export const DocumentContent = Schema.Struct({
   document: SourceDocument,
   passages: Schema.Array(Passage),
-  nextCursor: Schema.NullOr(Schema.String)
+  nextCursor
 })
 
 /** The document with its passages in reading order. */
 const document = HttpApiEndpoint.get("document", "/sources/:id/documents/:document")
   .setPath(Schema.Struct({ id: SourceId, document: DocumentId }))
-  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(pageParams)
   .addSuccess(success(DocumentContent))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")

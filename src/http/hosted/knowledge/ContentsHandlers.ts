@@ -16,8 +16,8 @@ const group = (handlers: GroupHandlers<"contents">) =>
       .handle("documents", ({ path: { id }, urlParams: { q, limit = 50, cursor } }) =>
         Effect.gen(function* () {
           const scope = yield* scopes.ofSource(yield* CurrentUser, id)
-          const of = { scope: scope.agentId, route: "/api/sources/:id/documents", filter: { id, q } }
-          const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after) =>
+          const list = { scope: scope.agentId, route: "/api/sources/:id/documents", filter: { id, q } }
+          const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
             contents.documents(scope, id, { text: q, after, limit })
           )
           return { documents: rows, nextCursor }
@@ -26,12 +26,12 @@ const group = (handlers: GroupHandlers<"contents">) =>
       .handle("document", ({ path: { document, id }, urlParams: { limit = 50, cursor } }) =>
         Effect.gen(function* () {
           const scope = yield* scopes.ofSource(yield* CurrentUser, id)
-          const of = {
+          const list = {
             scope: scope.agentId,
             route: "/api/sources/:id/documents/:document",
             filter: { id, document }
           }
-          return yield* Cursor.page(of, cursor, (after = "-1") =>
+          return yield* Cursor.page(list, cursor, (after = "-1") =>
             contents.document(scope, id, document, { after: Number(after), limit })
           )
         })

@@ -12,8 +12,8 @@ const group = (handlers: GroupHandlers<"hostedCrawl">) =>
       .handle("report", ({ path, urlParams: { limit = 100, cursor, outcome } }) =>
         Effect.gen(function* () {
           const { tenantId } = yield* CurrentUser
-          const place = { scope: tenantId, route: "/api/sources/crawl", filter: { id: path.id, outcome } }
-          return yield* Cursor.page(place, cursor, (after) =>
+          const list = { scope: tenantId, route: "/api/sources/crawl", filter: { id: path.id, outcome } }
+          return yield* Cursor.page(list, cursor, (after) =>
             crawls.report({ tenantId }, path.id, { limit, after, outcome })
           )
         })

@@ -13,7 +13,7 @@ import {
   Month,
   SourceValue
 } from "../../../domain/knowledge/Finding.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
@@ -27,8 +27,7 @@ const list = HttpApiEndpoint.get("list", "/agents/:id/findings")
       kind: optional(FindingKind),
       /** Lists dismissed findings instead. */
       dismissed: optional(Schema.BooleanFromString),
-      limit: limitParam(100),
-      cursor: cursorParam
+      ...pageParams.fields
     })
   )
   .addSuccess(success(FindingPage))
@@ -50,13 +49,13 @@ const restore = HttpApiEndpoint.post("restore", "/agents/:id/findings/:finding/r
 
 const values = HttpApiEndpoint.get("values", "/agents/:id/source-values")
   .setPath(agentPath)
-  .setUrlParams(Schema.Struct({ month: optional(Month), limit: limitParam(100), cursor: cursorParam }))
+  .setUrlParams(Schema.Struct({ month: optional(Month), ...pageParams.fields }))
   .addSuccess(
     success(
       Schema.Struct({
         month: Month,
         sources: Schema.Array(SourceValue),
-        nextCursor: Schema.NullOr(Schema.String)
+        nextCursor
       })
     )
   )

@@ -13,12 +13,12 @@ const group = (handlers: GroupHandlers<"findings">) =>
       .handle("list", ({ path: { id }, urlParams: { limit = 20, cursor, dismissed, kind } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
-          const place = {
+          const list = {
             scope: user.tenantId,
             route: "/api/agents/:id/findings",
             filter: { id, kind, dismissed: dismissed === undefined ? undefined : `${dismissed}` }
           }
-          return yield* Cursor.page(place, cursor, (after) =>
+          return yield* Cursor.page(list, cursor, (after) =>
             findings.list(user, id, { kind, dismissed, limit, after })
           )
         })
@@ -36,12 +36,12 @@ const group = (handlers: GroupHandlers<"findings">) =>
       .handle("values", ({ path: { id }, urlParams: { limit = 100, cursor, month } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
-          const place = {
+          const list = {
             scope: user.tenantId,
             route: "/api/agents/:id/source-values",
             filter: { id, month }
           }
-          return yield* Cursor.page(place, cursor, (after = "") =>
+          return yield* Cursor.page(list, cursor, (after = "") =>
             findings.values(user, id, month, { after, limit })
           )
         })

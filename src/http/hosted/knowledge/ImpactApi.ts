@@ -6,7 +6,7 @@ import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../.
 import { AgentId, SourceId } from "../../../domain/Ids.ts"
 import { optional } from "../../../domain/Optional.ts"
 import { ImpactPage, ReplayImpact } from "../../../domain/knowledge/Impact.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { pageParams } from "../../../domain/Page.ts"
 import { TimestampInput } from "../../../domain/TimestampInput.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
@@ -22,8 +22,7 @@ const list = HttpApiEndpoint.get("list", "/agents/:id/impact")
       from: optional(TimestampInput),
       to: optional(TimestampInput),
       sourceId: optional(SourceId),
-      limit: limitParam(100),
-      cursor: cursorParam
+      ...pageParams.fields
     })
   )
   .addSuccess(success(ImpactPage))

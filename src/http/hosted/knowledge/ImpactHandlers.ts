@@ -7,22 +7,22 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor, audited, idOf, recordReplays } from "../accounts/Actor.ts"
 
-const textOf = (time: DateTime.Utc | undefined) => (time === undefined ? undefined : DateTime.formatIso(time))
+const isoOf = (time: DateTime.Utc | undefined) => (time === undefined ? undefined : DateTime.formatIso(time))
 
 const group = (handlers: GroupHandlers<"impact">) =>
   Effect.gen(function* () {
     const impact = yield* Impact
     return handlers
-      .handle("list", ({ path: { id }, urlParams: { limit = 20, cursor, ...asked } }) =>
+      .handle("list", ({ path: { id }, urlParams: { limit = 20, cursor, ...filter } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
-          const { from, sourceId, to } = asked
-          const place = {
+          const { from, sourceId, to } = filter
+          const list = {
             scope: user.tenantId,
             route: "/api/agents/:id/impact",
-            filter: { id, sourceId, from: textOf(from), to: textOf(to) }
+            filter: { id, sourceId, from: isoOf(from), to: isoOf(to) }
           }
-          return yield* Cursor.page(place, cursor, (after) => impact.list(user, id, asked, { limit, after }))
+          return yield* Cursor.page(list, cursor, (after) => impact.list(user, id, filter, { limit, after }))
         })
       )
       .handle("replay", ({ path, payload }) =>

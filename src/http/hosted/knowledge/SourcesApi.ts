@@ -19,7 +19,7 @@ import {
 } from "../../../domain/Errors.ts"
 import { AgentId, IngestionJobId, SourceId } from "../../../domain/Ids.ts"
 import { optional } from "../../../domain/Optional.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { pageParams } from "../../../domain/Page.ts"
 import {
   ArtifactRef,
   CreateSource,
@@ -33,17 +33,17 @@ import { ReaderForm } from "../../../domain/knowledge/SourceReader.ts"
 import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
 import { trimmed } from "../../../domain/Text.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { BodyLimit, failure, success } from "../../Envelope.ts"
+import { MaxBodyBytes, failure, success } from "../../Envelope.ts"
 import {
   ChangedSource,
   DeletedSource,
-  lenient,
+  ignoreUnknown,
   SourceCreation,
   SourceDetail,
   SourcePage,
   SyncedSource,
   SyncRequest,
-  uploadLimit
+  maxUploadBytes
 } from "../../public/knowledge/SourcesApi.ts"
 import { MiB } from "../../../domain/Bytes.ts"
 
@@ -53,10 +53,9 @@ const list = HttpApiEndpoint.get("list", "/sources")
   .setUrlParams(
     Schema.Struct({
       agentId: AgentId,
-      limit: limitParam(100),
-      cursor: cursorParam,
-      status: lenient(SourceStatus),
-      type: lenient(SourceType),
+      ...pageParams.fields,
+      status: ignoreUnknown(SourceStatus),
+      type: ignoreUnknown(SourceType),
       /** Part of the name. */
       q: optional(trimmed(200)),
       /** The uploaded original: finds sources with the same content. */
@@ -92,7 +91,7 @@ const uploadTo = <const Name extends string>(name: Name, route: `/${string}`) =>
     .addError(
       failure(ValidationError, NotFound, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable)
     )
-    .annotate(BodyLimit, uploadLimit + MiB)
+    .annotate(MaxBodyBytes, maxUploadBytes + MiB)
     .annotate(RequiredRole, "admin")
 
 /** One document. */

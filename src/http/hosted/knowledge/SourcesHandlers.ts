@@ -10,8 +10,8 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import * as Form from "../../server/Form.ts"
-import { uploadLimit, sourceDetail } from "../../public/knowledge/SourcesApi.ts"
-import { audited, removal } from "../accounts/Actor.ts"
+import { maxUploadBytes, sourceDetail } from "../../public/knowledge/SourcesApi.ts"
+import { audited, auditedRemoval } from "../accounts/Actor.ts"
 
 const decodeAgentId = Schema.decodeUnknown(AgentId)
 
@@ -29,7 +29,7 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
 
     const upload = (type: "FILE" | "BULK_UPLOAD", request: HttpServerRequest.HttpServerRequest) =>
       Effect.gen(function* () {
-        const { fields, ...document } = yield* Form.document(request, uploadLimit, (content) =>
+        const { fields, ...document } = yield* Form.readDocument(request, maxUploadBytes, (content) =>
           sources.stage(content)
         )
         const scope = yield* scopes.ofAgent(yield* CurrentUser, yield* agentOf(fields))
@@ -40,8 +40,8 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
       .handle("list", ({ urlParams: { agentId, artifact, limit = 20, cursor, q, status, type } }) =>
         Effect.gen(function* () {
           const scope = yield* scopes.ofAgent(yield* CurrentUser, agentId)
-          const of = { scope: agentId, route: "/api/sources", filter: { artifact, q, status, type } }
-          const { nextCursor, rows } = yield* Cursor.page(of, cursor, (after) =>
+          const list = { scope: agentId, route: "/api/sources", filter: { artifact, q, status, type } }
+          const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
             sources.list(scope, { limit, after, status, type, text: q, artifact })
           )
           return { sources: rows, nextCursor }
@@ -69,7 +69,7 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
       .handle("remove", ({ path: { id } }) =>
         Effect.gen(function* () {
           const scope = yield* scopes.ofSource(yield* CurrentUser, id)
-          return yield* removal("source.delete", id, () => sources.remove(scope, id))
+          return yield* auditedRemoval("source.delete", id, () => sources.remove(scope, id))
         })
       )
       .handle("sync", ({ path: { id }, payload }) =>

@@ -11,11 +11,9 @@ import { NotFound, ServiceUnavailable } from "../../../domain/Errors.ts"
 import { RunId } from "../../../domain/Ids.ts"
 import { limitParam, WholeNumber } from "../../../domain/Page.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
-import { failure, success, UpdatedAt } from "../../Envelope.ts"
+import { failure, success, textBody, UpdatedAt } from "../../Envelope.ts"
 
-const Events = Schema.String.pipe(
-  HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
-).annotations({ description: "The stream of the turn, as `POST /v1/chat/stream` sends it." })
+const Events = textBody("text/event-stream").annotations({ description: "The stream of the turn, as `POST /v1/chat/stream` sends it." })
 
 const runPath = Schema.Struct({ runId: RunId })
 

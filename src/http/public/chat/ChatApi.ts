@@ -1,7 +1,6 @@
 /** The chat turn. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
-import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { CompleteTurnResult } from "../../../domain/chat/ChatTurn.ts"
@@ -19,7 +18,7 @@ import {
 } from "../../../domain/Errors.ts"
 import { IdempotencyHeader } from "../../../domain/IdempotencyKey.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
-import { failure, success, UpdatedAt } from "../../Envelope.ts"
+import { failure, success, textBody, UpdatedAt } from "../../Envelope.ts"
 
 const failures = failure(
   ConversationNotFound,
@@ -38,9 +37,7 @@ const repeats =
   "one began, for 24 hours; with another body it is 409."
 
 /** Server-Sent Events. `http/Sse` defines their content. */
-const Events = Schema.String.pipe(
-  HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
-).annotations({ description: "AI SDK UI-message parts as Server-Sent Events, ended by `data: [DONE]`." })
+const Events = textBody("text/event-stream").annotations({ description: "AI SDK UI-message parts as Server-Sent Events, ended by `data: [DONE]`." })
 
 const complete = HttpApiEndpoint.post("complete", "/v1/chat")
   .setHeaders(IdempotencyHeader)

@@ -18,7 +18,7 @@ import { NotFound, TurnFailed } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Ids.ts"
 import { sanitize } from "../../../domain/Text.ts"
 import type { HistoryMessage } from "../../../usecases/chat/TurnOptions.ts"
-import { comment, type Failure, type Frames } from "../../EventStream.ts"
+import { keepAliveComment, type Failure, type FrameWriter } from "../../EventStream.ts"
 import * as Issues from "../../server/Issues.ts"
 import * as OpenAiError from "../../OpenAiError.ts"
 
@@ -28,7 +28,7 @@ const textOf = ({ content }: CompletionMessage): string =>
 const decodeTurn = Schema.decodeUnknown(StreamTurnRequest, { errors: "all" })
 
 /** Field names of the completion, by the field names of a turn. */
-const renamed = {
+const completionFields = {
   message: "messages",
   externalEndUserId: "user",
   conversationId: "metadata",
@@ -36,8 +36,8 @@ const renamed = {
   responseSchema: "response_format"
 }
 
-const isRenamed = (name: unknown): name is keyof typeof renamed =>
-  typeof name === "string" && Object.hasOwn(renamed, name)
+const isRenamedField = (name: unknown): name is keyof typeof completionFields =>
+  typeof name === "string" && Object.hasOwn(completionFields, name)
 
 /** The turn for `request`. A system message becomes context: the agent's instructions stay those of its owner. */
 export const turnOf = Effect.fn("Completion.turnOf")(function* (
@@ -50,10 +50,10 @@ export const turnOf = Effect.fn("Completion.turnOf")(function* (
       details: { param: "model" }
     })
   }
-  const place = messages.findLastIndex(({ role }) => role === "user")
-  const asked = messages[place]
+  const lastUserIndex = messages.findLastIndex(({ role }) => role === "user")
+  const lastUserMessage = messages[lastUserIndex]
   const system = messages.filter(({ role }) => role === "system" || role === "developer").map(textOf)
-  const history = messages.slice(0, Math.max(0, place)).flatMap((message): ReadonlyArray<HistoryMessage> => {
+  const history = messages.slice(0, Math.max(0, lastUserIndex)).flatMap((message): ReadonlyArray<HistoryMessage> => {
     const content = sanitize(textOf(message))
     if (content === "" || (message.role !== "user" && message.role !== "assistant")) return []
     return [{ role: message.role, content }]
@@ -62,7 +62,7 @@ export const turnOf = Effect.fn("Completion.turnOf")(function* (
   const continues = conversationId !== undefined
   const persist = continues || store === true
   const fields = {
-    message: asked === undefined ? "" : textOf(asked),
+    message: lastUserMessage === undefined ? "" : textOf(lastUserMessage),
     persist,
     ...(continues ? { conversationId } : {}),
     ...(persist && !continues && typeof user === "string" ? { externalEndUserId: user } : {}),
@@ -76,7 +76,7 @@ export const turnOf = Effect.fn("Completion.turnOf")(function* (
           ...rest,
           issues: issues.map((issue) => {
             const [field, ...inner] = issue.path
-            return isRenamed(field) ? { ...issue, path: [renamed[field], ...inner] } : issue
+            return isRenamedField(field) ? { ...issue, path: [completionFields[field], ...inner] } : issue
           })
         })
       )
@@ -86,7 +86,7 @@ export const turnOf = Effect.fn("Completion.turnOf")(function* (
 })
 
 /** Collects what the parts of a turn contain in addition to text. */
-class Tally {
+class OutcomeCollector {
   private input = 0
   private output = 0
   result: ChatTurnResult | null = null
@@ -112,7 +112,7 @@ class Tally {
   }
 }
 
-interface Answering {
+interface StartedTurn {
   readonly runId: RunId | null
   readonly parts: Stream.Stream<TurnPart, Failure>
 }
@@ -138,10 +138,10 @@ export const head = (model: string, runId: RunId | null, requestId: string): Eff
   }))
 
 /** The complete response. */
-export const complete = Effect.fn("Completion.complete")(function* (head: Head, turn: Answering) {
-  const tally = new Tally()
-  yield* Stream.runForEach(turn.parts, (part) => Effect.sync(() => tally.add(part)))
-  const { finishReason, result, usage } = tally
+export const complete = Effect.fn("Completion.complete")(function* (head: Head, turn: StartedTurn) {
+  const outcome = new OutcomeCollector()
+  yield* Stream.runForEach(turn.parts, (part) => Effect.sync(() => outcome.add(part)))
+  const { finishReason, result, usage } = outcome
   if (result === null) return yield* new TurnFailed({ message: "The chat runtime failed." })
   const completion: Completion = {
     ...head,
@@ -163,13 +163,13 @@ export const complete = Effect.fn("Completion.complete")(function* (head: Head, 
 const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
 
 /** The frames of `chat.completion.chunk` objects. `includeUsage` is `stream_options.include_usage`. */
-export class Chunks implements Frames {
-  readonly keepAlive = comment
+export class ChunkWriter implements FrameWriter {
+  readonly keepAlive = keepAliveComment
   private readonly head: Head
   private readonly runId: RunId | null
   private readonly includeUsage: boolean
-  private readonly tally = new Tally()
-  private over = false
+  private readonly outcome = new OutcomeCollector()
+  private hasEnded = false
 
   constructor(head: Head, runId: RunId | null, includeUsage: boolean) {
     this.head = head
@@ -182,30 +182,30 @@ export class Chunks implements Frames {
   }
 
   frames(parts: Iterable<TurnPart>): string {
-    let said = ""
+    let frames = ""
     let delta = ""
-    let thought = ""
+    let reasoning = ""
     const flush = () => {
-      if (thought !== "") said += this.choice({ reasoning_content: thought })
-      if (delta !== "") said += this.choice({ content: delta })
-      delta = thought = ""
+      if (reasoning !== "") frames += this.choice({ reasoning_content: reasoning })
+      if (delta !== "") frames += this.choice({ content: delta })
+      delta = reasoning = ""
     }
     for (const part of parts) {
       if (part._tag === "TextDelta") delta += part.delta
       else if (part._tag === "ReasoningDelta") {
         if (delta !== "") flush()
-        thought += part.delta
-      } else this.tally.add(part)
+        reasoning += part.delta
+      } else this.outcome.add(part)
     }
     flush()
-    const { result } = this.tally
-    return result === null || this.over ? said : said + this.finished(result)
+    const { result } = this.outcome
+    return result === null || this.hasEnded ? frames : frames + this.finished(result)
   }
 
   failed(code: Failure["_tag"]): string {
-    if (this.over) return ""
-    this.over = true
-    return data({ error: OpenAiError.streamed(code) })
+    if (this.hasEnded) return ""
+    this.hasEnded = true
+    return data({ error: OpenAiError.streamError(code) })
   }
 
   close(): string {
@@ -213,9 +213,9 @@ export class Chunks implements Frames {
   }
 
   private finished(result: ChatTurnResult): string {
-    this.over = true
-    const end = this.choice({}, this.tally.finishReason, { spoke: extensionFields(this.runId, result) })
-    return this.includeUsage ? end + this.chunk({ choices: [], usage: this.tally.usage }) : end
+    this.hasEnded = true
+    const end = this.choice({}, this.outcome.finishReason, { spoke: extensionFields(this.runId, result) })
+    return this.includeUsage ? end + this.chunk({ choices: [], usage: this.outcome.usage }) : end
   }
 
   private choice(delta: object, finishReason: FinishReason | null = null, more: object = {}): string {

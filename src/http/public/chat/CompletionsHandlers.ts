@@ -26,8 +26,8 @@ export const layer = HttpApiBuilder.group(Api, "openai", (handlers) =>
           const head = yield* Completion.head(key.agentId, turn.runId, yield* RequestId)
           if (payload.stream !== true) return yield* Completion.complete(head, turn)
           const includeUsage = payload.stream_options?.include_usage === true
-          const frames = () => new Completion.Chunks(head, turn.runId, includeUsage)
-          return HttpServerResponse.stream(EventStream.bytes(turn.parts, frames), {
+          const makeWriter = () => new Completion.ChunkWriter(head, turn.runId, includeUsage)
+          return HttpServerResponse.stream(EventStream.bytes(turn.parts, makeWriter), {
             contentType: "text/event-stream",
             headers: { ...streamHeaders, ...(turn.runId === null ? {} : { "x-run-id": turn.runId }) }
           })

@@ -6,7 +6,8 @@ import * as Schema from "effect/Schema"
 import { Conversation, Message } from "../../../domain/conversations/Conversation.ts"
 import { NotFound, PaginationNotReady, ValidationError } from "../../../domain/Errors.ts"
 import { ConversationId, EndUserId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor, pageParams } from "../../../domain/Page.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, UpdatedAt } from "../../Envelope.ts"
 
@@ -31,7 +32,7 @@ export const ConversationDetail = Schema.Struct({
 /** One page of a conversation, oldest first. */
 export const MessagePage = Schema.Struct({
   messages: Schema.Array(MessageItem),
-  nextCursor: Schema.NullOr(Schema.String),
+  nextCursor,
   hasMore: Schema.Boolean
 })
 
@@ -48,9 +49,8 @@ export const ConversationsApi = HttpApiGroup.make("conversations")
     HttpApiEndpoint.get("list", "/v1/conversations")
       .setUrlParams(
         Schema.Struct({
-          limit: limitParam(100),
-          cursor: cursorParam,
-          endUserId: Schema.optionalWith(EndUserId, { exact: true })
+          ...pageParams.fields,
+          endUserId: optional(EndUserId)
         })
       )
       .addSuccess(success(ConversationPage))

@@ -29,8 +29,8 @@ export const layer = HttpApiBuilder.group(Api, "conversations", (handlers) =>
       .handle("list", ({ urlParams: { limit = 20, cursor, endUserId } }) =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
-          const place = { scope: key.agentId, route: "conversations", filter: { endUserId } }
-          const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
+          const list = { scope: key.agentId, route: "conversations", filter: { endUserId } }
+          const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
             conversations.list(scopeOf(key), { limit, after, endUserId })
           )
           return { conversations: rows, nextCursor }
@@ -39,7 +39,7 @@ export const layer = HttpApiBuilder.group(Api, "conversations", (handlers) =>
       .handle("get", ({ path }) =>
         Effect.gen(function* () {
           const { conversation, messages } = yield* conversations.get(scopeOf(yield* CurrentKey), path.id)
-          return yield* Transcript.whole(encodeHead(conversation), encodeMessage, messages)
+          return yield* Transcript.streamAll(encodeHead(conversation), encodeMessage, messages)
         })
       )
       .handle("messages", ({ path, urlParams }) =>

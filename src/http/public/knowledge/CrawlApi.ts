@@ -12,7 +12,8 @@ import {
 } from "../../../domain/knowledge/Crawl.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { SourceId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, UpdatedAt } from "../../Envelope.ts"
 
@@ -20,12 +21,12 @@ export const reportPath = Schema.Struct({ id: SourceId })
 export const reportParams = Schema.Struct({
   limit: limitParam(500),
   cursor: cursorParam,
-  outcome: Schema.optionalWith(CrawlOutcome, { exact: true })
+  outcome: optional(CrawlOutcome)
 })
 export const CrawlReport = Schema.Struct({
   job: Schema.NullOr(ReportedJob),
   entries: Schema.Array(CrawlEntry),
-  nextCursor: Schema.NullOr(Schema.String)
+  nextCursor
 })
 
 export const CrawlApi = HttpApiGroup.make("crawl")

@@ -12,8 +12,8 @@ export const layer = HttpApiBuilder.group(Api, "crawl", (handlers) =>
       .handle("report", ({ path, urlParams: { limit = 100, cursor, outcome } }) =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
-          const place = { scope: key.agentId, route: "crawl", filter: { id: path.id, outcome } }
-          return yield* Cursor.page(place, cursor, (after) =>
+          const list = { scope: key.agentId, route: "crawl", filter: { id: path.id, outcome } }
+          return yield* Cursor.page(list, cursor, (after) =>
             crawls.report(key, path.id, { limit, after, outcome })
           )
         })

@@ -17,7 +17,7 @@ import {
 } from "../../../domain/Errors.ts"
 import { IdempotencyHeader } from "../../../domain/IdempotencyKey.ts"
 import { IngestionJobId, SourceId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
+import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import {
   CreateSource,
   EmbeddingState,
@@ -31,8 +31,9 @@ import {
 } from "../../../domain/knowledge/Source.ts"
 import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
-import { BodyLimit, failure, success, UpdatedAt } from "../../Envelope.ts"
+import { MaxBodyBytes, failure, success, UpdatedAt } from "../../Envelope.ts"
 import { MiB } from "../../../domain/Bytes.ts"
+import { optional } from "../../../domain/Optional.ts"
 
 const { id, agentId, type, name, labels, status, config, lastSyncedAt, lastError } = Source.fields
 
@@ -63,24 +64,21 @@ export const SourceCreation = Schema.Struct({
 })
 
 /** A filter that ignores unknown values. */
-export const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
+export const ignoreUnknown = <A extends string, I>(known: Schema.Schema<A, I>) => {
   const isKnown = Schema.is(known)
-  return Schema.optionalWith(
-    Schema.transform(
+  return optional(Schema.transform(
       Schema.Union(Schema.String, Schema.Array(Schema.String)),
       Schema.UndefinedOr(Schema.typeSchema(known)),
       {
         strict: true,
-        decode: (given) => (isKnown(given) ? given : undefined),
+        decode: (value) => (isKnown(value) ? value : undefined),
         encode: (value) => value ?? ""
       }
-    ),
-    { exact: true }
-  )
+    ))
 }
 
 /** Maximum bytes of an uploaded document. The form may have one MiB more. */
-export const uploadLimit = 50 * MiB
+export const maxUploadBytes = 50 * MiB
 
 /** A deleted source. */
 export const DeletedSource = Schema.Struct({ id, deleted: Schema.Literal(true) })
@@ -100,10 +98,9 @@ export const SourcesApi = HttpApiGroup.make("sources")
     HttpApiEndpoint.get("list", "/v1/sources")
       .setUrlParams(
         Schema.Struct({
-          limit: limitParam(100),
-          cursor: cursorParam,
-          status: lenient(SourceStatus),
-          type: lenient(SourceType)
+          ...pageParams.fields,
+          status: ignoreUnknown(SourceStatus),
+          type: ignoreUnknown(SourceType)
         })
       )
       .addSuccess(success(SourcePage))
@@ -124,14 +121,14 @@ export const SourcesApi = HttpApiGroup.make("sources")
         HttpApiSchema.Multipart(
           Schema.Struct({
             file: Multipart.SingleFileSchema,
-            name: Schema.optionalWith(SourceName, { exact: true }),
-            labels: Schema.optionalWith(Schema.parseJson(SourceLabels), { exact: true })
+            name: optional(SourceName),
+            labels: optional(Schema.parseJson(SourceLabels))
           })
         )
       )
       .addSuccess(success(SourceCreation), { status: 201 })
       .addError(failure(ValidationError, FileTooLarge, PayloadTooLarge, LimitExceeded, ServiceUnavailable))
-      .annotate(BodyLimit, uploadLimit + MiB)
+      .annotate(MaxBodyBytes, maxUploadBytes + MiB)
       .annotate(OpenApi.Summary, "Create a source from an uploaded document")
   )
   .add(

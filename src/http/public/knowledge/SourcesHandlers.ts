@@ -5,7 +5,7 @@ import { Api } from "../../Api.ts"
 import { CurrentKey } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import * as Form from "../../server/Form.ts"
-import { uploadLimit, sourceDetail } from "./SourcesApi.ts"
+import { maxUploadBytes, sourceDetail } from "./SourcesApi.ts"
 
 const noVectors = { profile: null, chunks: 0, embedded: 0, error: null }
 
@@ -17,8 +17,8 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
       .handle("list", ({ urlParams: { limit = 20, cursor, status, type } }) =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
-          const place = { scope: key.agentId, route: "sources", filter: { status, type } }
-          const { nextCursor, rows } = yield* Cursor.page(place, cursor, (after) =>
+          const list = { scope: key.agentId, route: "sources", filter: { status, type } }
+          const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
             sources.list(key, { limit, after, status, type })
           )
           return { sources: rows, nextCursor }
@@ -30,7 +30,7 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
       .handleRaw("upload", ({ request }) =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
-          const { name, fileName, labels, bytes } = yield* Form.document(request, uploadLimit, (content) =>
+          const { name, fileName, labels, bytes } = yield* Form.readDocument(request, maxUploadBytes, (content) =>
             sources.stage(content)
           )
           return yield* sources.upload(key, "FILE", { name, fileName, labels, bytes })

@@ -18,7 +18,7 @@ import {
   Unauthorized,
   ValidationError
 } from "../../../../domain/Errors.ts"
-import { Open, RequiredRole, SessionAuth } from "../../../Auth.ts"
+import { OpenReason, RequiredRole, SessionAuth } from "../../../Auth.ts"
 import { deletion, failure, success } from "../../../Envelope.ts"
 import { SameOrigin } from "../SameOrigin.ts"
 import { SignedIn } from "../SessionsApi.ts"
@@ -62,7 +62,7 @@ export class PasskeysApi extends HttpApiGroup.make("passkeys")
 const challenge = HttpApiEndpoint.post("challenge", "/api/auth/passkey/challenge")
   .addSuccess(success(RequestChallenge))
   .middleware(SameOrigin)
-  .annotate(Open, "It is how a session begins.")
+  .annotate(OpenReason, "It is how a session begins.")
 
 /** Sets cookie `spoke_session`. After ten failures of an address within 15 minutes every attempt is 429. */
 const signIn = HttpApiEndpoint.post("signIn", "/api/auth/passkey")
@@ -70,6 +70,6 @@ const signIn = HttpApiEndpoint.post("signIn", "/api/auth/passkey")
   .addSuccess(success(SignedIn))
   .addError(failure(Unauthorized, ValidationError, RateLimited, ServiceUnavailable))
   .middleware(SameOrigin)
-  .annotate(Open, "It is how a session begins.")
+  .annotate(OpenReason, "It is how a session begins.")
 
 export class PasskeySignInApi extends HttpApiGroup.make("passkeySignIn").add(challenge).add(signIn) {}

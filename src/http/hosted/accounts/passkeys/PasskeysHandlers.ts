@@ -7,7 +7,7 @@ import { challengeLifetime, Passkeys } from "../../../../usecases/accounts/Passk
 import { Api } from "../../../Api.ts"
 import { CurrentUser } from "../../../Auth.ts"
 import { networkOfRequest, TrustedProxies } from "../../../server/ClientAddress.ts"
-import { audited, idOf, removal } from "../Actor.ts"
+import { audited, idOf, auditedRemoval } from "../Actor.ts"
 import { SessionCookie } from "../SessionCookie.ts"
 import { PasskeyCookie } from "./PasskeyCookie.ts"
 
@@ -36,7 +36,7 @@ export const PasskeysHandlers = HttpApiBuilder.group(Api, "passkeys", (handlers)
           return { passkey: yield* audited("passkey.create", add, idOf) }
         })
       )
-      .handle("remove", ({ path: { id } }) => removal("passkey.delete", id, passkeys.remove))
+      .handle("remove", ({ path: { id } }) => auditedRemoval("passkey.delete", id, passkeys.remove))
   })
 )
 

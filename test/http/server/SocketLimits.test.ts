@@ -2,19 +2,19 @@ import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import { makeSocketPlaces, type SocketOwner } from "../../../src/http/realtime/SocketPlaces.ts"
+import { makeSocketLimits, type SocketOwner } from "../../../src/http/realtime/SocketLimits.ts"
 
 /** Sockets of owners, and which of them have been told to close. */
 const opened = (sockets: number, perConversation: number) => {
-  const placeFor = makeSocketPlaces(sockets, perConversation)
+  const acquireSlot = makeSocketLimits(sockets, perConversation)
   const closed: Array<string> = []
   /** False when there is no place. */
   const open = (name: string, owner: SocketOwner) =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      const place = yield* Effect.exit(Scope.extend(placeFor(owner), scope))
-      if (Exit.isFailure(place)) return false
-      yield* Effect.forkDaemon(Effect.map(place.value, () => closed.push(name)))
+      const slot = yield* Effect.exit(Scope.extend(acquireSlot(owner), scope))
+      if (Exit.isFailure(slot)) return false
+      yield* Effect.forkDaemon(Effect.map(slot.value, () => closed.push(name)))
       return true
     })
   return { closed, open }
@@ -39,8 +39,8 @@ it.effect("One visitor's token opens a few sockets, and no more", () =>
 it.effect("A visitor with many conversations gives way to others, of the same tenant, too", () =>
   Effect.gen(function* () {
     const { closed, open } = opened(10, 3)
-    for (let place = 0; place < 10; place++)
-      expect(yield* open(`h${place}`, visitor("ten_1", "192.0.2.1", `cnv_${place}`))).toBe(true)
+    for (let slot = 0; slot < 10; slot++)
+      expect(yield* open(`h${slot}`, visitor("ten_1", "192.0.2.1", `cnv_${slot}`))).toBe(true)
     expect(yield* open("h10", visitor("ten_1", "192.0.2.1", "cnv_10"))).toBe(false)
     expect(yield* open("same tenant", visitor("ten_1", "192.0.2.2", "cnv_20"))).toBe(true)
     expect(yield* open("other tenant", visitor("ten_2", "192.0.2.3", "cnv_30"))).toBe(true)
@@ -52,10 +52,10 @@ it.effect("A visitor with many conversations gives way to others, of the same te
 it.effect("A tenant whose visitors take all places gives way to another tenant", () =>
   Effect.gen(function* () {
     const { closed, open } = opened(10, 3)
-    for (let place = 0; place < 10; place++)
-      expect(yield* open(`v${place}`, visitor("ten_1", `192.0.2.${place}`, `cnv_${place}`))).toBe(true)
-    for (let place = 0; place < 5; place++)
-      expect(yield* open(`o${place}`, visitor("ten_2", "203.0.113.1", `cnv_o${place}`))).toBe(true)
+    for (let slot = 0; slot < 10; slot++)
+      expect(yield* open(`v${slot}`, visitor("ten_1", `192.0.2.${slot}`, `cnv_${slot}`))).toBe(true)
+    for (let slot = 0; slot < 5; slot++)
+      expect(yield* open(`o${slot}`, visitor("ten_2", "203.0.113.1", `cnv_o${slot}`))).toBe(true)
     // Now both have as many.
     expect(yield* open("o5", visitor("ten_2", "203.0.113.1", "cnv_p9"))).toBe(false)
     yield* Effect.yieldNow()
@@ -65,13 +65,13 @@ it.effect("A tenant whose visitors take all places gives way to another tenant",
 
 it.effect("A place is free again when the socket has gone, or has not been had", () =>
   Effect.gen(function* () {
-    const placeFor = makeSocketPlaces(1, 1)
+    const acquireSlot = makeSocketLimits(1, 1)
     const owner = visitor("ten_1", "192.0.2.1", "cnv_1")
     for (let times = 0; times < 3; times++) {
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* placeFor(owner)
-          expect(Exit.isFailure(yield* Effect.exit(Effect.scoped(placeFor(owner))))).toBe(true)
+          yield* acquireSlot(owner)
+          expect(Exit.isFailure(yield* Effect.exit(Effect.scoped(acquireSlot(owner))))).toBe(true)
         })
       )
     }

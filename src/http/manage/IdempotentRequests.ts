@@ -13,44 +13,44 @@ import type { TokenId } from "../../domain/Ids.ts"
 import { hashOf, type RepeatedRequests } from "../../usecases/accounts/RepeatedRequests.ts"
 import * as Issues from "../server/Issues.ts"
 
-const form = new ValidationError({
+const uploadRefused = new ValidationError({
   message: "An Idempotency-Key is taken with a JSON body, not with an upload."
 })
 
 const decodeKey = (header: string) =>
   Schema.decodeUnknown(IdempotencyHeader)({ "idempotency-key": header }).pipe(
-    Effect.catchTag("ParseError", Issues.refuse)
+    Effect.catchTag("ParseError", Issues.failWithIssues)
   )
 
-type KnownAnswer = { readonly status: number; readonly contentType: string; readonly body: string }
+type StoredResponse = { readonly status: number; readonly contentType: string; readonly body: string }
 
 /** The stored response in place of `response`, with the headers that every response has. */
-const replay = (answer: KnownAnswer, response: HttpServerResponse.HttpServerResponse) =>
+const replay = (stored: StoredResponse, response: HttpServerResponse.HttpServerResponse) =>
   response.pipe(
-    HttpServerResponse.setStatus(answer.status),
-    HttpServerResponse.setBody(HttpBody.text(answer.body, answer.contentType)),
+    HttpServerResponse.setStatus(stored.status),
+    HttpServerResponse.setBody(HttpBody.text(stored.body, stored.contentType)),
     HttpServerResponse.setHeader("idempotent-replayed", "true")
   )
 
-/** Executes the first request with its key and stores the response. Answers repeats with it. */
-export const answerOnce = (repeated: RepeatedRequests, { tenantId }: TenantScope, tokenId: TokenId) =>
+/** Lets the first request with a key proceed and stores its response. Answers repeats with the stored response. */
+export const executeOnce = (repeatedRequests: RepeatedRequests, { tenantId }: TenantScope, tokenId: TokenId) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const header = request.headers["idempotency-key"]
     if (request.method !== "POST" || header === undefined) return
     yield* decodeKey(header)
-    if (/^multipart\//iu.test(request.headers["content-type"] ?? "")) return yield* form
+    if (/^multipart\//iu.test(request.headers["content-type"] ?? "")) return yield* uploadRefused
     const requestHash = hashOf(request.url, yield* Effect.orDie(request.text))
-    const asked: RepeatableRequest = { tenantId, tokenId, idempotencyKey: header, requestHash }
-    const known = yield* repeated.begin(asked)
-    if (Option.isSome(known)) {
-      yield* HttpApp.appendPreResponseHandler((_, response) => Effect.succeed(replay(known.value, response)))
+    const keyedRequest: RepeatableRequest = { tenantId, tokenId, idempotencyKey: header, requestHash }
+    const stored = yield* repeatedRequests.begin(keyedRequest)
+    if (Option.isSome(stored)) {
+      yield* HttpApp.appendPreResponseHandler((_, response) => Effect.succeed(replay(stored.value, response)))
       return yield* new Conflict({ message: "It has been answered before." })
     }
     yield* HttpApp.appendPreResponseHandler((_, response) =>
       response.body._tag === "Uint8Array"
         ? Effect.as(
-            repeated.end(asked, {
+            repeatedRequests.end(keyedRequest, {
               status: response.status,
               contentType: response.body.contentType,
               body: new TextDecoder().decode(response.body.body)

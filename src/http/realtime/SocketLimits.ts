@@ -1,6 +1,6 @@
 /**
- * Limits realtime sockets per process. Tenants share them, and within a tenant its visitors. A visitor's page needs a
- * few. When the limit is reached, the oldest sockets of a tenant or address above its share are closed for new ones.
+ * Limits the realtime sockets of a process. Tenants share them fairly, and so do the visitors of a tenant. At the
+ * limit, the oldest sockets of a tenant or address above its share are closed for new ones.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -15,29 +15,31 @@ export interface SocketOwner {
   readonly network: string
 }
 
-const noPlace = () =>
+const noSocketLeft = () =>
   new ServiceUnavailable({
     message: "This server has no place for another socket.",
     details: { retryAfterSeconds: 5 }
   })
 
-/** At most `sockets` at the same time, and at most `perConversation` for one conversation. */
-export const makeSocketPlaces = (sockets: number, perConversation: number) => {
-  const all = new FairLimiter({ name: "realtime-sockets", permits: sockets })
-  const ofConversations = new FairLimiter({
+/** At most `sockets` sockets at the same time, and at most `perConversation` of one conversation. */
+export const makeSocketLimits = (sockets: number, perConversation: number) => {
+  const byTenant = new FairLimiter({ name: "realtime-sockets", permits: sockets })
+  const byConversation = new FairLimiter({
     name: "realtime-sockets-of-conversations",
     // Includes sockets that are closing.
     permits: 2 * sockets,
     maxPermitsPerOwner: perConversation
   })
-  /** Acquires a place until the scope closes. The returned effect ends when the place is revoked. */
+  /**
+   * Acquires a slot until the scope closes. The returned effect completes when the slot is needed for another socket.
+   */
   return ({
     conversationId,
     network,
     tenantId
   }: SocketOwner): Effect.Effect<Effect.Effect<void>, ServiceUnavailable, Scope.Scope> =>
     Effect.gen(function* () {
-      if (conversationId !== null) yield* ofConversations.acquire(conversationId)
-      return yield* all.acquireRevocable(tenantId, { part: network })
-    }).pipe(Effect.mapError(noPlace))
+      if (conversationId !== null) yield* byConversation.acquire(conversationId)
+      return yield* byTenant.acquireRevocable(tenantId, { part: network })
+    }).pipe(Effect.mapError(noSocketLeft))
 }

@@ -1,11 +1,11 @@
-/** Filter by channel. An unknown channel is an error, not an empty list. */
+/** Checks the channel that a list is filtered by. An unknown one is an error, not an empty list. */
 import * as Effect from "effect/Effect"
 import { ChannelAdapters } from "../../../capabilities/ChannelAdapters.ts"
 import { type ConversationChannel, ownChannels } from "../../../domain/conversations/Conversation.ts"
 import { ValidationError, invalidField } from "../../../domain/Errors.ts"
 
-/** Refuses names that are neither built-in nor registered channels. */
-export const make = Effect.map(
+/** The check. It refuses names that are neither built-in nor registered channels. */
+export const makeCheck = Effect.map(
   ChannelAdapters,
   ({ all, named }) =>
     (channel: ConversationChannel | undefined): Effect.Effect<void, ValidationError> => {
