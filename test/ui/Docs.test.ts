@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import type { Placed } from "../../src/ui/docs/Description.ts"
-import { find, type Section } from "../../src/ui/docs/Find.ts"
+import type { Endpoint } from "../../src/ui/docs/Description.ts"
+import { findSections, type Section } from "../../src/ui/docs/findSections.ts"
 import { curlOf, requestOf } from "../../src/ui/docs/Request.ts"
 
 const section = (heading: string, text: string, page = "Guide"): Section => ({
@@ -16,7 +16,7 @@ describe("The search of the documentation", () => {
     section("Verify", "A webhook has a signature, made with the secret of the webhook.", "Events"),
     section("Sources", "A source is read.")
   ]
-  const headings = (question: string) => find(sections, question).map(({ heading }) => heading)
+  const headings = (question: string) => findSections(sections, question).map(({ heading }) => heading)
 
   it("finds sections that have every word or its beginning, headings first", () => {
     expect(headings("secret")).toEqual(["Rotate a secret", "Verify"])
@@ -34,7 +34,7 @@ describe("The search of the documentation", () => {
 })
 
 describe("A request of the reference", () => {
-  const operation: Placed = {
+  const operation: Endpoint = {
     operationId: "things.patch",
     method: "PATCH",
     path: "/v1/things/{thingId}",

@@ -3,7 +3,7 @@ import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
 import { elements, spoken } from "../../src/ui/markdown/Elements.ts"
 import { safeHref } from "../../src/ui/markdown/Href.ts"
-import { settled } from "../../src/ui/markdown/Streamed.ts"
+import { stablePrefix } from "../../src/ui/markdown/StablePrefix.ts"
 import { type Block, type Cell, type Inline, parse } from "../../src/ui/markdown/Tree.ts"
 import { addresses, lines, marks, written } from "./hostileMarkdown.ts"
 
@@ -281,7 +281,7 @@ describe("Replies in Markdown", () => {
         expect([end, now]).toEqual([end, expect.stringContaining(before)])
       before = now
     }
-    expect(settled("Look:\n-")).toBe("Look:")
+    expect(stablePrefix("Look:\n-")).toBe("Look:")
   })
 })
 

@@ -5,7 +5,7 @@ import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Badge } from "../Badge.tsx"
 import type { Citation } from "./CitationChip.tsx"
-import { marked } from "./marking.ts"
+import { highlightSpans } from "./highlight.ts"
 import css from "./Passages.module.css"
 import { Prose } from "./Prose.tsx"
 
@@ -107,13 +107,13 @@ const Card = ({ citations, found, href, isMarked, passage }: CardProps) => {
         )}
       </div>
       <div className={css["text"]} lang="">
-        <Prose text={marked(previewOf(text, spans), spans)} marks streaming={text.length > previewLength} />
+        <Prose text={highlightSpans(previewOf(text, spans), spans)} highlights streaming={text.length > previewLength} />
       </div>
       {text.length <= previewLength ? null : (
         <details>
           <summary>{t.whole}</summary>
           <div className={css["text"]} lang="">
-            <Prose text={marked(text, spans)} marks />
+            <Prose text={highlightSpans(text, spans)} highlights />
           </div>
         </details>
       )}

@@ -7,7 +7,7 @@ import { Loaded } from "../../components/Page.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { ResultText } from "../../text/ResultText.tsx"
-import { markedAt, withoutMarks } from "../../components/replies/marking.ts"
+import { highlightRanges, withoutHighlights } from "../../components/replies/highlight.ts"
 import { Prose } from "../../components/replies/Prose.tsx"
 import { differing } from "./differing.ts"
 import css from "./Experiments.module.css"
@@ -51,14 +51,14 @@ const Verdict = ({ passed }: Pick<Outcome, "passed">) => {
 
 /** `reply` with the words marked that `other` does not have. */
 const compared = (reply: string, other: string): string => {
-  const text = withoutMarks(reply)
+  const text = withoutHighlights(reply)
   let at = 0
   const places = differing(text, other).flatMap((piece) => {
     const from = at
     at += piece.text.length
     return piece.isNew ? [{ from, to: at }] : []
   })
-  return markedAt(text, places)
+  return highlightRanges(text, places)
 }
 
 export const Reply = ({
@@ -85,7 +85,7 @@ export const Reply = ({
         </span>
       ) : (
         <div lang="">
-          <Prose text={compared(outcome.reply, other)} marks />
+          <Prose text={compared(outcome.reply, other)} highlights />
         </div>
       )}
     </div>

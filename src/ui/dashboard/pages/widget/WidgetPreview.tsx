@@ -1,6 +1,6 @@
 /** The widget itself, in an iframe: it shows the settings of the form, and sends no requests. */
 import { useEffect, useRef, useState } from "react"
-import type { Previewed } from "../../../widget/Preview.ts"
+import type { PreviewMessage } from "../../../widget/Preview.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./WidgetPreview.module.css"
 
@@ -8,7 +8,7 @@ const words = texts({ preview: "Preview of the widget" }, { preview: "Vorschau d
 
 const schemeNow = () => document.documentElement.dataset["scheme"] ?? "system"
 
-export const WidgetPreview = ({ look }: { readonly look: NonNullable<Previewed["look"]> }) => {
+export const WidgetPreview = ({ look }: { readonly look: NonNullable<PreviewMessage["look"]> }) => {
   const t = useText(words)
   const frame = useRef<HTMLIFrameElement>(null)
   const [loaded, setLoaded] = useState(0)
@@ -18,7 +18,7 @@ export const WidgetPreview = ({ look }: { readonly look: NonNullable<Previewed["
     observer.observe(document.documentElement, { attributeFilter: ["data-scheme"] })
     return () => observer.disconnect()
   }, [])
-  const told = JSON.stringify({ look, scheme } satisfies Previewed)
+  const told = JSON.stringify({ look, scheme } satisfies PreviewMessage)
   useEffect(() => {
     frame.current?.contentWindow?.postMessage(JSON.parse(told), location.origin)
   }, [loaded, told])

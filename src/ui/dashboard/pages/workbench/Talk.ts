@@ -3,7 +3,7 @@ import type { ChatTurnResult } from "../../../../domain/chat/ChatTurn.ts"
 import type { StreamPart } from "../../../../domain/chat/StreamPart.ts"
 import type { OneAgent } from "../../../../http/hosted/agents/AgentsApi.ts"
 import type { ToolPage } from "../../../../http/hosted/agents/ToolsApi.ts"
-import { read, sourceOf } from "../../../EventStream.ts"
+import { readParts, sourceOf } from "../../../EventStream.ts"
 import { call, failureOf } from "../../api/Client.ts"
 import { recentMessages } from "../../api/Conversations.ts"
 import { failureIn, type RunEvent } from "../../components/replies/Trace.tsx"
@@ -224,7 +224,7 @@ export class Talk {
       .then(({ body }) =>
         body === null
           ? undefined
-          : read(body, (part) => {
+          : readParts(body, (part) => {
               if (!leaving.signal.aborted) this.take(part)
             })
       )

@@ -1,11 +1,11 @@
 /** @jsxImportSource preact */
-/** Sends a request of the reference to this server and shows the answer as it comes. */
+/** A form that sends a request to this server and shows the response as it arrives. */
 import { useEffect, useRef, useState } from "preact/hooks"
-import type { Placed } from "./Description.ts"
+import type { Endpoint } from "./Description.ts"
 import { curlOf, requestOf } from "./Request.ts"
 
-/** Characters of an answer that are shown. */
-const maxShown = 200_000
+/** Maximum number of displayed characters of a response. */
+const maxResponseLength = 200_000
 
 interface Answer {
   readonly status: string
@@ -20,30 +20,30 @@ const formatted = (text: string): string => {
   }
 }
 
-export const Try = ({
+export const TryRequest = ({
   apiKey,
   base,
   operation
 }: {
   readonly apiKey: string
   readonly base: string
-  readonly operation: Placed
+  readonly operation: Endpoint
 }) => {
   const { operationId, parameters = [], requestBody } = operation
   const example = requestBody?.content["application/json"]?.example
   const [values, setValues] = useState<Readonly<Record<string, string>>>({})
   const [body, setBody] = useState(example === undefined ? "{}" : JSON.stringify(example, null, 2))
   const [answer, setAnswer] = useState<Answer | null>(null)
-  const running = useRef<AbortController | null>(null)
+  const activeRequest = useRef<AbortController | null>(null)
   const [isRunning, setRunning] = useState(false)
-  useEffect(() => () => running.current?.abort(), [])
+  useEffect(() => () => activeRequest.current?.abort(), [])
 
   const request = requestOf(operation, base, apiKey, values, body)
   const isUpload = requestBody !== undefined && request.body === null
 
   const send = async () => {
     const controller = new AbortController()
-    running.current = controller
+    activeRequest.current = controller
     setRunning(true)
     setAnswer(null)
     try {
@@ -52,21 +52,21 @@ export const Try = ({
       const status = `${response.status} ${response.statusText}`
       let text = ""
       const decoder = new TextDecoder()
-      for (const reader = response.body?.getReader(); reader !== undefined && text.length <= maxShown;) {
+      for (const reader = response.body?.getReader(); reader !== undefined && text.length <= maxResponseLength;) {
         const { done, value } = await reader.read()
         if (done) break
         text += decoder.decode(value, { stream: true })
         setAnswer({ status, text })
       }
-      if (text.length <= maxShown) return setAnswer({ status, text: formatted(text) })
-      // A stream would otherwise stay open, unread.
+      if (text.length <= maxResponseLength) return setAnswer({ status, text: formatted(text) })
+      // Closes the stream, which is not read further.
       controller.abort()
-      const isCut = `cut off after ${maxShown.toLocaleString("en")} characters`
-      setAnswer({ status: `${status}, ${isCut}`, text: text.slice(0, maxShown) })
+      const truncation = `cut off after ${maxResponseLength.toLocaleString("en")} characters`
+      setAnswer({ status: `${status}, ${truncation}`, text: text.slice(0, maxResponseLength) })
     } catch {
-      setAnswer((before) => ({
+      setAnswer((previous) => ({
         status: controller.signal.aborted ? "Stopped" : "The server could not be reached.",
-        text: before?.text ?? ""
+        text: previous?.text ?? ""
       }))
     } finally {
       setRunning(false)
@@ -75,10 +75,10 @@ export const Try = ({
 
   return (
     <details>
-      <summary>Try it</summary>
-      {parameters.map(({ in: place, name, required = false }) => (
+      <summary>TryRequest it</summary>
+      {parameters.map(({ in: location, name, required = false }) => (
         <label key={name}>
-          {name} <span class="soft">{place}</span>
+          {name} <span class="soft">{location}</span>
           {required ? <span class="required"> required</span> : null}
           <input
             value={values[name] ?? ""}
@@ -99,7 +99,7 @@ export const Try = ({
       <button
         type="button"
         disabled={isUpload}
-        onClick={() => (isRunning ? running.current?.abort() : void send())}
+        onClick={() => (isRunning ? activeRequest.current?.abort() : void send())}
       >
         {isRunning ? "Stop" : "Send"}
       </button>

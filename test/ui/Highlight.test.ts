@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { marked, markedAt, withoutMarks } from "../../src/ui/dashboard/components/replies/marking.ts"
+import { highlightSpans, highlightRanges, withoutHighlights } from "../../src/ui/dashboard/components/replies/highlight.ts"
 import { elements } from "../../src/ui/markdown/Elements.ts"
 
 /** As HTML, for comparison alone. */
@@ -7,7 +7,7 @@ const h = (tag: string, _props: unknown, ...children: ReadonlyArray<string>): st
   `<${tag}>${children.join("")}</${tag}>`
 
 const drawn = (text: string, spans: ReadonlyArray<string>) =>
-  elements<string>(marked(text, spans), { h, marks: true }).join("")
+  elements<string>(highlightSpans(text, spans), { h, highlights: true }).join("")
 const plain = (text: string) => elements<string>(text, { h }).join("")
 
 const text = `# Prices
@@ -52,9 +52,9 @@ describe("Marked parts of a passage", () => {
     const whole = plain(text)
     for (let from = 0; from < text.length; from += 1) {
       for (const length of [1, 7, 40, 200]) {
-        const made = elements<string>(markedAt(text, [{ from, to: Math.min(text.length, from + length) }]), {
+        const made = elements<string>(highlightRanges(text, [{ from, to: Math.min(text.length, from + length) }]), {
           h,
-          marks: true
+          highlights: true
         }).join("")
         expect([from, length, made.replaceAll(/<\/?mark>/gu, "")]).toEqual([from, length, whole])
       }
@@ -62,8 +62,8 @@ describe("Marked parts of a passage", () => {
   })
 
   it("may be several, of which a later one begins within an earlier one, or nowhere", () => {
-    const made = marked("One two three four.", ["two three", "three four", "five", ""])
-    expect(withoutMarks(made)).toBe("One two three four.")
+    const made = highlightSpans("One two three four.", ["two three", "three four", "five", ""])
+    expect(withoutHighlights(made)).toBe("One two three four.")
     expect(drawn("One two three four.", ["two three", "three four", "five"])).toBe(
       "<p>One <mark>two</mark> <mark>three four</mark>.</p>"
     )
