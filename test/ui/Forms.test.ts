@@ -1,6 +1,6 @@
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
-import { isChanged, rebased } from "../../src/ui/dashboard/forms/merge.ts"
+import { isChanged, rebase } from "../../src/ui/dashboard/forms/merge.ts"
 import { meantBy, originsOf } from "../../src/ui/dashboard/pages/agents/origins.ts"
 
 const form = (name: string, text: string) => ({ name, text })
@@ -8,19 +8,19 @@ const form = (name: string, text: string) => ({ name, text })
 describe("Two who change the same thing", () => {
   it("lose nothing: what only one of them changed is in the form, and what both changed stands beside it", () => {
     const mine = { base: form("a", "b"), mine: form("a", "mine"), theirs: {} }
-    expect(rebased(mine, form("theirs", "b"))).toEqual({
+    expect(rebase(mine, form("theirs", "b"))).toEqual({
       base: form("theirs", "b"),
       mine: form("theirs", "mine"),
       theirs: {}
     })
-    const both = rebased(mine, form("a", "theirs"))
+    const both = rebase(mine, form("a", "theirs"))
     expect(both).toEqual({ base: form("a", "theirs"), mine: form("a", "mine"), theirs: { text: "theirs" } })
     expect(isChanged(both)).toBe(true)
     // The same change of both is none.
-    expect(rebased(mine, form("a", "mine"))).toMatchObject({ theirs: {} })
+    expect(rebase(mine, form("a", "mine"))).toMatchObject({ theirs: {} })
     // A third change takes the place of the second.
-    expect(rebased(both, form("a", "third")).theirs).toEqual({ text: "third" })
-    expect(rebased(both, form("a", "mine")).theirs).toEqual({})
+    expect(rebase(both, form("a", "third")).theirs).toEqual({ text: "third" })
+    expect(rebase(both, form("a", "mine")).theirs).toEqual({})
   })
 
   it("find in every field what they typed, and beside it or in it what is stored", () => {
@@ -29,7 +29,7 @@ describe("Two who change the same thing", () => {
     FastCheck.assert(
       FastCheck.property(fields, fields, FastCheck.array(fields, { minLength: 1 }), (base, mine, stores) => {
         let edited = { base, mine, theirs: {} }
-        for (const stored of stores) edited = { ...edited, ...rebased(edited, stored) }
+        for (const stored of stores) edited = { ...edited, ...rebase(edited, stored) }
         const last = stores.at(-1) ?? base
         const shown = { ...edited.mine, ...edited.theirs }
         for (const name of ["name", "text"] as const) {

@@ -3,7 +3,7 @@ import * as Path from "node:path"
 import { describe, expect, it } from "vitest"
 import { type Citation, judge, unjudged } from "../../src/domain/agents/evaluation/Judge.ts"
 import { budgetSpent } from "../../src/usecases/billing/OtherModelCalls.ts"
-import { germanResult } from "../../src/ui/dashboard/text/resultWords.ts"
+import { germanResult } from "../../src/ui/dashboard/text/resultTranslations.ts"
 
 const read = (name: string) => Fs.readFileSync(Path.resolve(import.meta.dirname, "../..", name), "utf8")
 

@@ -10,7 +10,7 @@ import { Skeleton } from "./feedback/Skeleton.tsx"
 import { KeptDrafts } from "../forms/DraftNotes.tsx"
 import { Problem } from "./Problem.tsx"
 import css from "./Page.module.css"
-import { nameWindow } from "../window/title.ts"
+import { setPageName } from "../window/windowTitle.ts"
 
 interface PageProps {
   readonly title: string
@@ -60,7 +60,7 @@ export const Page = ({
   const main = useArrival()
   const heading = useId()
   useEffect(() => {
-    nameWindow(windowTitle)
+    setPageName(windowTitle)
   }, [windowTitle])
   return (
     <main

@@ -3,7 +3,7 @@ import { ApiError } from "../api/Client.ts"
 import { issuesOf } from "../forms/useIssues.ts"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
-import { useIssueWords } from "../text/useIssueWords.ts"
+import { useIssueText } from "../text/useIssueText.ts"
 import { useReason } from "../text/useReason.ts"
 import css from "./Problem.module.css"
 
@@ -22,7 +22,7 @@ const failingOf = (problem: unknown): ReadonlyArray<string> => {
 export const Problem = ({ problem, sentence }: ProblemProps) => {
   const t = useText(everywhere)
   const reason = useReason()(problem)
-  const wordsOf = useIssueWords()
+  const issueText = useIssueText()
   const issues = issuesOf(problem)
   return (
     <div role="alert" className={css["problem"]}>
@@ -32,7 +32,7 @@ export const Problem = ({ problem, sentence }: ProblemProps) => {
         <span lang="en">{reason.detail}</span>
       )}
       {issues.map(({ message, path }, place) => (
-        <span key={place}>{`${path.join(" › ")}: ${wordsOf(message)}`}</span>
+        <span key={place}>{`${path.join(" › ")}: ${issueText(message)}`}</span>
       ))}
       {failingOf(problem).map((question, place) => (
         <span key={place}>{`– ${question}`}</span>

@@ -1,4 +1,4 @@
-/** A link from a setting to what the documentation says of it. It opens a tab of its own, so that no edit is lost. */
+/** A link to the documentation. It opens a new tab, so that no input is lost. */
 import { everywhere } from "./everywhere.ts"
 import { useText } from "./Language.tsx"
 

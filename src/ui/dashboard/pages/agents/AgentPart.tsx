@@ -3,7 +3,7 @@ import type { ReactNode } from "react"
 import type { Agent } from "../../api/Agents.ts"
 import type { User } from "../../api/Session.ts"
 import { Page } from "../../components/Page.tsx"
-import { type Part, useParts } from "../../shell/parts.ts"
+import { type Part, usePartNames } from "../../shell/agentMenu.ts"
 import { LastFailure } from "./LastFailure.tsx"
 import { ProblemNotices } from "./problems/Problems.tsx"
 
@@ -24,7 +24,7 @@ interface Props extends PartProps {
 }
 
 export const AgentPart = ({ agent, children, part, user, ...page }: Props) => {
-  const title = useParts()[part]
+  const title = usePartNames()[part]
   return (
     <Page {...page} title={title} windowTitle={`${title} · ${agent.name}`} above={agent.name}>
       <LastFailure agentId={agent.id} />

@@ -212,7 +212,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
     name: `channel.${agentId}`,
     title: t.add,
     stored: emptyForm,
-    unkept: ["accessToken", "signingSecret"]
+    secretFields: ["accessToken", "signingSecret"]
   })
   const { change, value } = draft
   const create = useMutation({

@@ -31,7 +31,7 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { numberOf } from "../../text/numberOf.ts"
+import { parseNumber } from "../../text/parseNumber.ts"
 import { ResultText } from "../../text/ResultText.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { ExperimentResults } from "./ExperimentResults.tsx"
@@ -174,7 +174,7 @@ const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly
   const minPassOf = ({ least }: typeof value) => {
     // As it is stored, which may have more digits than are shown.
     if (least === typedThreshold(stored).least) return stored.minPass
-    return least.trim() === "" ? null : numberOf(least) / 100
+    return least.trim() === "" ? null : parseNumber(least) / 100
   }
   const attempt = useMutation({
     mutationFn: async () => {

@@ -21,7 +21,7 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { linesOf } from "../../forms/lines.ts"
-import { parsedObject } from "../../forms/json.ts"
+import { parseJsonObject } from "../../forms/json.ts"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 
 const words = texts(
@@ -133,7 +133,7 @@ const formOf = ({
 })
 
 /** Undefined without a schema; null if it is no JSON object. */
-const schemaOf = ({ schema }: CaseForm) => (schema.trim() === "" ? undefined : parsedObject(schema))
+const schemaOf = ({ schema }: CaseForm) => (schema.trim() === "" ? undefined : parseJsonObject(schema))
 
 const inputOf = (form: CaseForm): TestCaseInput => {
   const { criterion, facts, grounding, note, question, refusal, sources } = form

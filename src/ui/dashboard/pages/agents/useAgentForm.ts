@@ -8,7 +8,7 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { isSame } from "../../forms/merge.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { numberOf } from "../../text/numberOf.ts"
+import { parseNumber } from "../../text/parseNumber.ts"
 import { maskingFieldsOf, maskingOf } from "./MaskingFields.tsx"
 
 const words = texts(
@@ -19,7 +19,7 @@ const words = texts(
 /** What is no number is sent as one that the server refuses: JSON has no NaN, and null is a value of its own. */
 const numberOrNull = (text: string) => {
   if (text.trim() === "") return null
-  const number = numberOf(text)
+  const number = parseNumber(text)
   return Number.isFinite(number) ? number : -1
 }
 

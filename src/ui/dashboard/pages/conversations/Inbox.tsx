@@ -9,7 +9,7 @@ import { Button } from "../../components/Button.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useArrival } from "../../components/Page.tsx"
 import { useAllPages } from "../../components/useAllPages.ts"
-import { nameWindow } from "../../window/title.ts"
+import { setPageName } from "../../window/windowTitle.ts"
 import { KeptDrafts } from "../../forms/DraftNotes.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { ConversationList } from "./ConversationList.tsx"
@@ -79,7 +79,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
   const { data: items, isPending } = useQuery(inboxItems)
   const known = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
   useEffect(() => {
-    if (id === null) nameWindow(names.title)
+    if (id === null) setPageName(names.title)
   }, [id, names.title])
   const [sheet, setSheet] = useState(false)
   useShortcuts({ "?": () => setSheet(true) })

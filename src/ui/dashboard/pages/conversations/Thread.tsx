@@ -16,7 +16,7 @@ import { Empty, Unloaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
-import { nameWindow } from "../../window/title.ts"
+import { setPageName } from "../../window/windowTitle.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Composer, Underway, useDrafts } from "./Composer.tsx"
@@ -168,7 +168,7 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
   const customer = found === undefined ? null : nameOf(found)
   useReading(found, query.data?.pages[0]?.messages.at(-1)?.id)
   const title = customer ?? (query.isPending ? common.loading : t.missing)
-  useEffect(() => nameWindow(title), [title])
+  useEffect(() => setPageName(title), [title])
 
   // The names above the messages may take another line: they are not shown before the agent's is known, or cannot be.
   const isNaming = isPending && failureCount === 0

@@ -129,7 +129,7 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
     name: correction === undefined ? `source.${agentId}` : `source.${agentId}.${correction.id}`,
     title: correction?.title ?? names.add,
     stored: storedOf(first, correction),
-    unkept: ["secrets"]
+    secretFields: ["secrets"]
   })
   const { change, value } = draft
   const { address, crawl, curated, kind, name } = value

@@ -5,7 +5,7 @@ import { type Reader, type ReaderField, readers, type ReaderTexts } from "../../
 import { Switch } from "../../components/Choices.tsx"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
-import { numberOf } from "../../text/numberOf.ts"
+import { parseNumber } from "../../text/parseNumber.ts"
 import css from "./Curated.module.css"
 import { Refresh, type Refreshing } from "./Refresh.tsx"
 
@@ -60,7 +60,7 @@ export const readerFormOf = (config: {
 })
 
 const valueOf = ({ kind }: ReaderField, typed: string): unknown => {
-  if (kind === "number") return numberOf(typed)
+  if (kind === "number") return parseNumber(typed)
   if (kind === "switch") return typed === "true"
   if (kind !== "list") return typed
   return typed

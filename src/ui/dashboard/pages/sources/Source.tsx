@@ -127,7 +127,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
     name: `source.${found.id}`,
     title: `${t.edit}: ${found.name}`,
     stored: fieldsOf(found),
-    unkept: ["secrets"]
+    secretFields: ["secrets"]
   })
   const { change, value } = draft
   const reader = useReaders().find(({ name }) => name === found.config.reader)

@@ -3,7 +3,7 @@ import { useMutation, useQuery } from "@tanstack/react-query"
 import { useLocation } from "wouter"
 import type { User } from "../../api/Session.ts"
 import { questions } from "../../api/Widgets.ts"
-import { NotLoaded } from "../../components/Boundary.tsx"
+import { LoadErrorMessage } from "../../components/Boundary.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Unloaded } from "../../components/Page.tsx"
 import { everywhere } from "../../text/everywhere.ts"
@@ -71,7 +71,7 @@ export const Ask = ({ agentId, isKnown, user }: Props) => {
           ))}
         </ul>
       )}
-      {ask.isError ? <NotLoaded /> : null}
+      {ask.isError ? <LoadErrorMessage /> : null}
       <div>
         <Button kind="quiet" onClick={() => navigate(place)}>
           {t.own}

@@ -18,14 +18,14 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
-import { numberOf } from "../../text/numberOf.ts"
+import { parseNumber } from "../../text/parseNumber.ts"
 import { words } from "./budgetWords.ts"
 import css from "./Usage.module.css"
 
 type Agents = Usage["agents"]
 
 const nanoPerUsd = 1e9
-const nanoOf = (usd: string) => Math.round(numberOf(usd) * nanoPerUsd)
+const nanoOf = (usd: string) => Math.round(parseNumber(usd) * nanoPerUsd)
 /** A positive amount with up to nine decimals. Three of them could be thousands: 1.000 is one or a thousand. */
 const amount = "[0-9]+([.,]([0-9]{1,2}|[0-9]{4,9}))?|0[.,][0-9]{3}"
 /** A stored amount as it could be typed. */

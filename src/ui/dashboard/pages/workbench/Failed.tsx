@@ -5,7 +5,7 @@ import { failureIn, type RunEvent } from "../../components/replies/Trace.tsx"
 import { issuesOf } from "../../forms/useIssues.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useFailure } from "../../text/useFailure.ts"
-import { useIssueWords } from "../../text/useIssueWords.ts"
+import { useIssueText } from "../../text/useIssueText.ts"
 import { useReason } from "../../text/useReason.ts"
 import css from "./Chat.module.css"
 
@@ -32,7 +32,7 @@ export const Failed = ({ isStopped, last, onAgain, problem }: Props) => {
   const t = useText(words)
   const why = useFailure()
   const reason = useReason()(problem)
-  const wordsOf = useIssueWords()
+  const issueText = useIssueText()
   const { message } = problem
   const isTold = message === "TURN_FAILED" || message === "RUNTIME_TIMEOUT"
   const failure = last === undefined ? null : failureIn(last)
@@ -57,7 +57,7 @@ export const Failed = ({ isStopped, last, onAgain, problem }: Props) => {
       <span>{told}</span>
       {reason.detail === null ? null : <span lang="en">{reason.detail}</span>}
       {issuesOf(problem).map((issue, place) => (
-        <span key={place}>{`${issue.path.join(" › ")}: ${wordsOf(issue.message)}`}</span>
+        <span key={place}>{`${issue.path.join(" › ")}: ${issueText(issue.message)}`}</span>
       ))}
       {problem instanceof ApiError ? <code>{`${problem.code} · ${problem.requestId}`}</code> : null}
       {again}

@@ -18,7 +18,7 @@ import { LongText, Select, TextField } from "../../../components/Field.tsx"
 import { isOutdated } from "../../../api/Client.ts"
 import { Conflict, DraftState, Theirs } from "../../../forms/DraftNotes.tsx"
 import { Form } from "../../../forms/Form.tsx"
-import { parsedObject } from "../../../forms/json.ts"
+import { parseJsonObject } from "../../../forms/json.ts"
 import { useDraft } from "../../../forms/useDraft.ts"
 import { useIssues } from "../../../forms/useIssues.ts"
 import { Parameters } from "./Parameters.tsx"
@@ -208,11 +208,11 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
     name: tool === null ? `tool.${agentId}` : `tool.${tool.id}`,
     title: tool === null ? t.add : t.edit(tool.name),
     stored: tool === null ? emptyForm : fieldsOf(tool),
-    unkept: ["secret"]
+    secretFields: ["secret"]
   })
   const { change, value } = draft
   const { auth, kind } = value
-  const schema = parsedObject(value.parameters)
+  const schema = parseJsonObject(value.parameters)
   const bound = bindingsOf(value.bindings)
   const refresh = () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
 

@@ -12,7 +12,7 @@ import { Loaded } from "../../../components/Page.tsx"
 import { Form } from "../../../forms/Form.tsx"
 import { useFormat } from "../../../text/Format.ts"
 import { texts, useText } from "../../../text/Language.tsx"
-import { numberOf } from "../../../text/numberOf.ts"
+import { parseNumber } from "../../../text/parseNumber.ts"
 import { type Argument, argumentsOf, choicesOf, isObject } from "./parameters.ts"
 import css from "./ToolTest.module.css"
 
@@ -61,7 +61,7 @@ type Typed = Readonly<Record<string, string>>
 const valueOf = ({ isRequired, type }: Argument, typed: string): JsonValue | undefined => {
   if (type === "boolean") return typed === "" && !isRequired ? undefined : typed === "true"
   if (typed === "") return isRequired && type === "string" ? "" : undefined
-  return type === "number" || type === "integer" ? numberOf(typed) : typed
+  return type === "number" || type === "integer" ? parseNumber(typed) : typed
 }
 
 const objectOf = (text: string): JsonObject | null => {

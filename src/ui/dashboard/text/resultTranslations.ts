@@ -1,12 +1,12 @@
-/** German translations of the service's messages about an experiment and its results, which are English. */
+/** German translations of the service's English messages about experiments and their results. */
 import { germanCodes } from "./codes.ts"
 
 type Translation = readonly [english: RegExp, german: (...parts: ReadonlyArray<string>) => string]
 
-/** Names in a list that the service joins with "or". */
-const either = (names: string) => names.replaceAll(" or ", " oder ")
-/** A message within another one. */
-const within = (message: string) => germanResult(message) ?? message
+/** Names that the service joins with "or". */
+const translateOr = (names: string) => names.replaceAll(" or ", " oder ")
+/** A message that is part of another one. */
+const translateNested = (message: string) => germanResult(message) ?? message
 
 const owners: Readonly<Record<string, string>> = {
   "the organisation": "der Organisation",
@@ -17,14 +17,14 @@ const periods: Readonly<Record<string, string>> = { day: "den Tag", month: "den 
 
 const schema = "responseSchema"
 
-/** The first matching one. */
+/** The first match applies. */
 const translations: ReadonlyArray<Translation> = [
-  // Of a result.
+  // Why a result failed.
   [/^is no object that fits the responseSchema$/u, () => `Ist kein Objekt, auf das das ${schema} passt.`],
   [
     /^expected (.+), cited (.+)$/su,
     (expected = "", cited = "") =>
-      `Erwartet war ${either(expected)}, zitiert ist ${cited === "nothing" ? "nichts" : cited}.`
+      `Erwartet war ${translateOr(expected)}, zitiert ist ${cited === "nothing" ? "nichts" : cited}.`
   ],
   [/^does not say: (.+)$/su, (fact = "") => `Sagt nicht: ${fact}`],
   [/^answered, and was expected to refuse$/u, () => "Antwortet und sollte ablehnen."],
@@ -35,11 +35,11 @@ const translations: ReadonlyArray<Translation> = [
   ],
   [/^not supported by what it cites: (.+)$/su, (titles = "") => `Nicht belegt durch das Zitierte: ${titles}`],
   [/^does not meet the criterion: (.*)$/su, (reason = "") => `Erfüllt das Kriterium nicht: ${reason}`],
-  [/^cannot be judged: (.*)$/su, (reason = "") => `Nicht zu beurteilen: ${within(reason)}`],
-  [/^no reply: (.+)$/su, (reason = "") => `Keine Antwort: ${within(reason)}`],
+  [/^cannot be judged: (.*)$/su, (reason = "") => `Nicht zu beurteilen: ${translateNested(reason)}`],
+  [/^no reply: (.+)$/su, (reason = "") => `Keine Antwort: ${translateNested(reason)}`],
   [
     /^no reply that fits the responseSchema: (.+)$/su,
-    (reason = "") => `Keine Antwort, auf die das ${schema} passt: ${within(reason)}`
+    (reason = "") => `Keine Antwort, auf die das ${schema} passt: ${translateNested(reason)}`
   ],
   [/^The reply or its citations differ\.$/u, () => "Die Antwort oder was sie zitiert ist anders."],
   // Why a reply could not be judged.
@@ -72,7 +72,7 @@ const translations: ReadonlyArray<Translation> = [
     /^NOT_CONFIGURED: A responseSchema needs a language model.*$/su,
     () => `Ein ${schema} braucht ein Sprachmodell, und dieser Server antwortet mit Auszügen.`
   ],
-  [/^([A-Z_]+): .+$/su, (code = "") => within(code)],
+  [/^([A-Z_]+): .+$/su, (code = "") => translateNested(code)],
   // Why an experiment ended.
   [/^Its token budget is used up\.$/u, () => "Die erlaubten Tokens sind verbraucht."],
   [
@@ -96,7 +96,7 @@ const translations: ReadonlyArray<Translation> = [
 
 const codes: ReadonlyMap<string, string> = new Map(Object.entries(germanCodes))
 
-/** Null if there is no translation. */
+/** The translation of `message`, which may also be an error code; null if there is none. */
 export const germanResult = (message: string): string | null => {
   for (const [english, german] of translations) {
     const parts = english.exec(message)

@@ -1,9 +1,9 @@
-/** Messages of validation issues: the service's English ones, and their German translations. */
+/** Texts of validation issues, by patterns of the service's English messages. */
 import { useLanguage } from "./Language.tsx"
 
-type Translation = readonly [english: RegExp, readable: string, german: string]
+type Translation = readonly [pattern: RegExp, english: string, german: string]
 
-/** The first matching one. */
+/** The first match applies. */
 const translations: ReadonlyArray<Translation> = [
   [/^is missing$/u, "This is missing.", "Das fehlt."],
   [
@@ -113,13 +113,13 @@ const translations: ReadonlyArray<Translation> = [
   ]
 ]
 
-/** Messages without a translation are shown unchanged. */
-export const useIssueWords = (): ((message: string) => string) => {
+/** Returns the text of an issue in the user's language. Unknown messages are returned unchanged. */
+export const useIssueText = (): ((message: string) => string) => {
   const { language } = useLanguage()
   return (message) => {
-    const found = translations.find(([english]) => english.test(message))
+    const found = translations.find(([pattern]) => pattern.test(message))
     if (found === undefined) return message
-    const [english, readable, german] = found
-    return message.replace(english, language === "de" ? german : readable)
+    const [pattern, english, german] = found
+    return message.replace(pattern, language === "de" ? german : english)
   }
 }

@@ -1,7 +1,7 @@
-/** The browser's storage. Every access may throw, because storage is blocked or full; then nothing is kept. */
+/** Access to local storage without exceptions: storage may be blocked or full. Then nothing is stored. */
 
-/** Null if there is none. */
-export const stored = (key: string): string | null => {
+/** Null if nothing is stored. */
+export const readStored = (key: string): string | null => {
   try {
     return localStorage.getItem(key)
   } catch {
@@ -13,15 +13,15 @@ export const store = (key: string, text: string): void => {
   try {
     localStorage.setItem(key, text)
   } catch {
-    // The page shows it until it is left.
+    // The value applies until the page is closed.
   }
 }
 
-export const unstore = (key: string): void => {
+export const removeStored = (key: string): void => {
   try {
     localStorage.removeItem(key)
   } catch {
-    // Nothing was kept.
+    // Nothing was stored.
   }
 }
 
