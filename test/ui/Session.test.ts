@@ -1,6 +1,6 @@
 import { QueryClient } from "@tanstack/react-query"
 import { afterEach, expect, it, onTestFinished, vi } from "vitest"
-import { changeUser, followOtherTabs, session, whenUserLeaves } from "../../src/ui/dashboard/api/Session.ts"
+import { changeUser, followOtherTabs, session, onUserChange } from "../../src/ui/dashboard/api/Session.ts"
 
 const answer = (status: number, body: object) =>
   vi.stubGlobal("fetch", () => Promise.resolve(Response.json(body, { status })))
@@ -11,7 +11,7 @@ afterEach(() => vi.unstubAllGlobals())
 
 it("What one user has read is not shown to the next, who signed in from another window", async () => {
   const left: Array<string | null> = []
-  whenUserLeaves((userId) => left.push(userId))
+  onUserChange((userId) => left.push(userId))
   const queries = new QueryClient({ defaultOptions: { queries: { staleTime: 0 } } })
   const look = () => queries.fetchQuery({ ...session, staleTime: 0 })
   const ofTheUser = ["agents"]
@@ -37,7 +37,7 @@ it("What one user has read is not shown to the next, who signed in from another 
 
 it("A tab learns at once that somebody signed out, or in as another user, in another tab", async () => {
   const left: Array<string | null> = []
-  whenUserLeaves((userId) => left.push(userId))
+  onUserChange((userId) => left.push(userId))
   const queries = new QueryClient()
   followOtherTabs(queries)
   const other = new BroadcastChannel("spoke.session")

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import {
-  nextBefore,
+  nextPageCursor,
   readPage,
   type ThreadPage,
   threadPageSize,
-  withoutAges
+  expireOlderPages
 } from "../../src/ui/dashboard/api/conversations/ThreadPage.ts"
 
 type Message = ThreadPage["messages"][number]
@@ -45,7 +45,7 @@ const threadOf = async (count: number) => {
       const from = before
       const page = await readPage(pages, from, () => answer(from))
       read.push(page)
-      before = nextBefore(page)
+      before = nextPageCursor(page)
       if (before === null) break
     }
     pages = read
@@ -59,7 +59,7 @@ const threadOf = async (count: number) => {
     stored,
     poll,
     age: () => {
-      pages = withoutAges(pages)
+      pages = expireOlderPages(pages)
     },
     messages: () => shown().flatMap((page) => page.messages),
     entries: () => shown().flatMap((page) => page.entries)

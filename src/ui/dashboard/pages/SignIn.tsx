@@ -2,7 +2,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useEffect, useState } from "react"
 import { ApiError } from "../api/Client.ts"
-import { isBrokenOff, knowsPasskeys, signInWithPasskey } from "../api/Passkeys.ts"
+import { isCancelled, supportsPasskeys, signInWithPasskey } from "../api/Passkeys.ts"
 import { beginSignOn, type SignOnProblem } from "../api/SingleSignOn.ts"
 import { changeUser, signIn } from "../api/Session.ts"
 import { Button } from "../components/Button.tsx"
@@ -138,7 +138,7 @@ export const SignIn = () => {
           <Problem
             problem={byPasskey.error}
             sentence={
-              isBrokenOff(byPasskey.error)
+              isCancelled(byPasskey.error)
                 ? t.noPasskey
                 : isStatus(byPasskey.error, 401)
                   ? t.wrongPasskey
@@ -185,7 +185,7 @@ export const SignIn = () => {
         >
           {t.signOn}
         </Button>
-        {knowsPasskeys() ? (
+        {supportsPasskeys() ? (
           <Button busy={byPasskey.isPending} onClick={() => byPasskey.mutate()}>
             {t.passkey}
           </Button>

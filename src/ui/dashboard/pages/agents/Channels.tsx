@@ -5,7 +5,7 @@ import {
   channels,
   createChannel,
   deleteChannel,
-  isNamed,
+  hasEnteredAccountId,
   isProvider,
   type Provider,
   providers,
@@ -145,7 +145,7 @@ const bodyOf = (value: typeof emptyForm) => {
   return {
     channel,
     accessToken,
-    ...(isNamed(channel) ? { externalId } : {}),
+    ...(hasEnteredAccountId(channel) ? { externalId } : {}),
     ...(isSigned(channel) ? { secrets: { signingSecret } } : {}),
     ...(channel === "email" ? { settings: { address, server, user, senders } } : {})
   }
@@ -232,7 +232,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         value={value.channel}
         onChange={(channel) => change({ channel })}
       />
-      {isNamed(value.channel) ? (
+      {hasEnteredAccountId(value.channel) ? (
         <TextField
           label={value.channel === "whatsapp" ? t.phone : t.page}
           required

@@ -10,7 +10,7 @@ import {
   agentVersions,
   publishVersion
 } from "../../api/Agents.ts"
-import { isGated } from "../../api/Experiments.ts"
+import { isBlockedByTestCases } from "../../api/Experiments.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -187,7 +187,7 @@ const Actions = ({
                       version,
                       isGatedVersion
                     ).catch((problem: unknown) => {
-                      setGated(isGated(problem))
+                      setGated(isBlockedByTestCases(problem))
                       throw problem
                     })
                     queries.setQueryData(agentQuery(agent.id).queryKey, published)

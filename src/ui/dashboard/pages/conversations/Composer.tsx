@@ -1,8 +1,8 @@
 /** The team's message form, and its unsent messages. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
-import { say, type State } from "../../api/Conversations.ts"
-import { addNote, inboxItems, tellTyping } from "../../api/Inbox.ts"
+import { sendMessage, type State } from "../../api/Conversations.ts"
+import { addNote, inboxItems, reportTyping } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { MessageForm } from "../../components/replies/MessageForm.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
@@ -112,7 +112,7 @@ export const useDrafts = (userId: string, id: string) => {
     isNote: boolean
   ): Promise<string | null> => {
     try {
-      await (isNote ? addNote(id, content) : say(id, content, files))
+      await (isNote ? addNote(id, content) : sendMessage(id, content, files))
     } catch (problem) {
       return reason(problem).sentence
     }
@@ -192,7 +192,7 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
     // While the agent answers, the customer is not shown that the team is typing.
     if (state === "AI_ACTIVE" || now - toldAt.current < tellEveryMs) return
     toldAt.current = now
-    tellTyping(id).catch(() => undefined)
+    reportTyping(id).catch(() => undefined)
   }
   const { data: items } = useQuery(inboxItems)
   const snippets = (items?.replies ?? []).map(({ content, shortcut }) => ({

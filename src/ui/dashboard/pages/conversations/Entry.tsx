@@ -1,7 +1,7 @@
 /** Entries of a thread that are not messages: events, and notes of the team. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { memo } from "react"
-import { type Entry as Happened, readThread, removeNote, type Teammate } from "../../api/Inbox.ts"
+import { type Entry as Happened, refetchThread, removeNote, type Teammate } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
@@ -84,7 +84,7 @@ export const Entry = memo(({ conversationId, entry, userId }: Props) => {
   const queries = useQueryClient()
   const remove = useMutation({
     mutationFn: () => removeNote(conversationId, entry.id),
-    onSettled: () => readThread(queries, conversationId)
+    onSettled: () => refetchThread(queries, conversationId)
   })
   const time = (
     <time dateTime={entry.createdAt} title={moment(entry.createdAt)}>

@@ -5,7 +5,7 @@ import { type FormEvent, type ReactNode, useRef, useState } from "react"
 import { Link } from "wouter"
 import { agent } from "../../api/Agents.ts"
 import { type Conversation, conversation, trace, isChannel } from "../../api/Conversations.ts"
-import { addLabel, assign, inboxItems, type Label, patch, person, setLabels } from "../../api/Inbox.ts"
+import { addLabel, assign, inboxItems, type Label, patchConversation, person, setLabels } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -100,7 +100,7 @@ const useChange = (found: Conversation) => {
     waiting.current += 1
     // An answer from before the change would show the conversation as it was.
     await queries.cancelQueries({ queryKey })
-    patch(queries, found.id, after)
+    patchConversation(queries, found.id, after)
     const sent = running.current.then(change)
     running.current = sent.then(
       () => undefined,
@@ -110,7 +110,7 @@ const useChange = (found: Conversation) => {
       await sent
       return true
     } catch (problem) {
-      if (waiting.current === 1) patch(queries, found.id, before)
+      if (waiting.current === 1) patchConversation(queries, found.id, before)
       toast(reason(problem).sentence)
       return false
     } finally {

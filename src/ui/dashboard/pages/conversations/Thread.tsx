@@ -5,8 +5,8 @@ import { type ReactNode, useEffect, useState } from "react"
 import { Link } from "wouter"
 import { agent } from "../../api/Agents.ts"
 import { isUnknownId } from "../../api/Client.ts"
-import { act, conversation, type Conversation as Found, isChannel } from "../../api/Conversations.ts"
-import { markRead, patch } from "../../api/Inbox.ts"
+import { changeState, conversation, type Conversation as Found, isChannel } from "../../api/Conversations.ts"
+import { markRead, patchConversation } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Avatar } from "../../components/Avatar.tsx"
 import { Badge } from "../../components/Badge.tsx"
@@ -59,7 +59,7 @@ const Buttons = ({ found }: { readonly found: Found }) => {
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: ["conversations"] })
   const change = useMutation({
-    mutationFn: (change: "takeover" | "release") => act(found.id, change),
+    mutationFn: (change: "takeover" | "release") => changeState(found.id, change),
     // After a refusal the displayed state may be outdated, so it is read again.
     onSettled: refresh
   })
@@ -92,7 +92,7 @@ const Buttons = ({ found }: { readonly found: Found }) => {
             title={t.close}
             question={t.closeQuestion}
             action={t.close}
-            onConfirm={() => act(found.id, "close").finally(refresh)}
+            onConfirm={() => changeState(found.id, "close").finally(refresh)}
             isOpen={asking}
             onOpenChange={setAsking}
           />
@@ -114,7 +114,7 @@ const useReading = (found: Found | undefined, last: string | undefined) => {
       document.removeEventListener("visibilitychange", read)
       markRead(id, last).then(
         () => {
-          patch(queries, id, { unread: false })
+          patchConversation(queries, id, { unread: false })
           void queries.invalidateQueries({ queryKey: ["conversations", "unread"] })
         },
         // It stays unread, and is marked with the next message.

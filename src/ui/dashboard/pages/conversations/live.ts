@@ -1,7 +1,7 @@
 /** The open conversation's realtime socket. */
 import { useEffect, useState } from "react"
 import type { Frame as Declared } from "../../../../domain/conversations/RealtimeFrame.ts"
-import { realtime } from "../../api/Conversations.ts"
+import { socketAccess } from "../../api/Conversations.ts"
 import type { RunEvent } from "../../components/replies/Trace.tsx"
 
 type Frame = typeof Declared.Encoded
@@ -76,7 +76,7 @@ export const useLive = (id: string, onChange: () => void): Live => {
     }
 
     const open = async () => {
-      const access = await realtime(id, leaving.signal).catch(() => null)
+      const access = await socketAccess(id, leaving.signal).catch(() => null)
       if (leaving.signal.aborted) return
       if (access === null) return scheduleReconnect()
       socket = new WebSocket(access.realtimeUrl, [`spoke.${access.realtimeToken}`])

@@ -2,7 +2,7 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useMemo } from "react"
 import type { Conversation } from "../../api/Conversations.ts"
-import { type Filter, head, inboxQuery, pageSize } from "../../api/Inbox.ts"
+import { type Filter, inboxHead, inboxQuery, pageSize } from "../../api/Inbox.ts"
 
 const noConversations: ReadonlyArray<Conversation> = []
 
@@ -21,10 +21,10 @@ const joinedPages = (
 export const useInbox = (filter: Filter) => {
   const queries = useQueryClient()
   const pages = useInfiniteQuery(inboxQuery(filter))
-  const newest = useQuery(head(filter))
+  const newest = useQuery(inboxHead(filter))
   /** The list of all shows waiting customers first; other lists keep the requested order. */
   const isWhole = filter.state === undefined && filter.q === undefined && filter.unread === undefined
-  const waiting = useQuery({ ...head({ ...filter, state: "HUMAN_REQUESTED" }), enabled: isWhole })
+  const waiting = useQuery({ ...inboxHead({ ...filter, state: "HUMAN_REQUESTED" }), enabled: isWhole })
 
   const read = useMemo(
     () => pages.data?.pages.flatMap((page) => page.conversations) ?? noConversations,

@@ -2,7 +2,7 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link, useLocation } from "wouter"
 import { corrections, createCorrection } from "../../api/improve/Corrections.ts"
-import { type InsightGroup, insights, type WrongKind } from "../../api/Insights.ts"
+import { type InsightGroup, insights, type FailureKind } from "../../api/Insights.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
@@ -64,7 +64,7 @@ const words = texts(
   }
 )
 
-const tones: Readonly<Record<WrongKind, Tone>> = {
+const tones: Readonly<Record<FailureKind, Tone>> = {
   failed: "bad",
   thumbsDown: "bad",
   handedOver: "warn",

@@ -8,7 +8,7 @@ import { documents } from "../../api/sources/Contents.ts"
 import {
   crawl,
   deleteSource,
-  isUntouched,
+  isNeverRead,
   patchSource,
   source,
   type SourceDetail,
@@ -292,7 +292,7 @@ const Buttons = ({ found }: { readonly found: SourceDetail }) => {
       </Dialog>
       <Menu
         actions={[
-          ...(isUntouched(found) ? [] : [{ label: t.force, does: () => sync.mutate(true) }]),
+          ...(isNeverRead(found) ? [] : [{ label: t.force, does: () => sync.mutate(true) }]),
           {
             label: t.remove,
             does: {
@@ -311,7 +311,7 @@ const Buttons = ({ found }: { readonly found: SourceDetail }) => {
       />
       <Button onClick={() => setEditing(true)}>{common.edit}</Button>
       <Button kind="primary" busy={sync.isPending} onClick={() => sync.mutate(false)}>
-        {isUntouched(found) ? t.first : t.sync}
+        {isNeverRead(found) ? t.first : t.sync}
       </Button>
     </>
   )

@@ -13,7 +13,7 @@ import { Link } from "wouter"
 import { atLeast, type User } from "../../api/Session.ts"
 import { membersOf } from "../../api/membersOf.ts"
 import {
-  isUntouched,
+  isNeverRead,
   type SourceItem,
   sources,
   type SourceStatus,
@@ -182,7 +182,7 @@ const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
         cell: (row) => (
           <span className={css["state"]}>
             <State source={row} />
-            {isUntouched(row) && mayChange ? <SyncNow source={row} /> : null}
+            {isNeverRead(row) && mayChange ? <SyncNow source={row} /> : null}
           </span>
         )
       },

@@ -1,4 +1,4 @@
-import { isMoving, isUntouched, type SourceDetail, type SourceItem } from "../../api/Sources.ts"
+import { hasActiveJob, isNeverRead, type SourceDetail, type SourceItem } from "../../api/Sources.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Progress } from "../../components/Progress.tsx"
 import { useText } from "../../text/Language.tsx"
@@ -8,8 +8,8 @@ import { tones, words } from "./words.ts"
 export const State = ({ source }: { readonly source: SourceItem | SourceDetail }) => {
   const t = useText(words)
   const { latestJob, status } = source
-  if (isUntouched(source)) return <Badge tone="warn">{t.untouched}</Badge>
-  return isMoving(source) && latestJob !== null ? (
+  if (isNeverRead(source)) return <Badge tone="warn">{t.untouched}</Badge>
+  return hasActiveJob(source) && latestJob !== null ? (
     <Progress label={latestJob.status === "QUEUED" ? t.QUEUED : t.PROCESSING} value={latestJob.progress} />
   ) : (
     <Badge tone={tones[status]}>{t[status]}</Badge>

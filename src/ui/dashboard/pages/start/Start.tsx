@@ -6,7 +6,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import { lazy, useEffect, useState } from "react"
 import { Link, useLocation, useSearchParams } from "wouter"
 import type { User } from "../../api/Session.ts"
-import { isMoving, sources } from "../../api/Sources.ts"
+import { hasActiveJob, sources } from "../../api/Sources.ts"
 import { dismissStart, scriptOf, type Start as Started, start, widget } from "../../api/Widgets.ts"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
@@ -101,7 +101,7 @@ const Steps = ({ choose, started, user }: Props) => {
   const agentId = agent?.id ?? ""
   const { data } = useInfiniteQuery(sources(agentId))
   const rows = data?.pages.flatMap((page) => page.sources) ?? []
-  const moving = rows.some(isMoving)
+  const moving = rows.some(hasActiveJob)
   const standing = rows.map(({ id, status }) => `${id} ${status}`).join()
   // Counts and questions are loaded after the reading has ended.
   useEffect(() => {

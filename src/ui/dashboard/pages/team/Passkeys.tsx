@@ -3,9 +3,9 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import {
   addPasskey,
-  isBrokenOff,
-  isKnownDevice,
-  knowsPasskeys,
+  isCancelled,
+  isAlreadyRegistered,
+  supportsPasskeys,
   passkeys,
   removePasskey
 } from "../../api/Passkeys.ts"
@@ -74,7 +74,7 @@ const Add = () => {
       return queries.invalidateQueries({ queryKey: passkeys.queryKey })
     }
   })
-  const sentence = isBrokenOff(add.error) ? t.off : isKnownDevice(add.error) ? t.twice : null
+  const sentence = isCancelled(add.error) ? t.off : isAlreadyRegistered(add.error) ? t.twice : null
   return (
     <Form onSubmit={() => add.mutate()} problem={sentence === null ? add.error : null}>
       {sentence === null ? null : <p role="alert">{sentence}</p>}
@@ -155,7 +155,7 @@ export const Passkeys = () => {
                 ]}
               />
             )}
-            {!found.available ? <p>{t.unavailable}</p> : knowsPasskeys() ? <Add /> : <p>{t.unknown}</p>}
+            {!found.available ? <p>{t.unavailable}</p> : supportsPasskeys() ? <Add /> : <p>{t.unknown}</p>}
           </>
         )}
       </Loaded>

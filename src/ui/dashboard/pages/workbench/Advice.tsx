@@ -1,7 +1,7 @@
 /** Problems that keep an agent from answering well, shown before the first question. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { Link } from "wouter"
-import { isMoving, isUntouched, sources } from "../../api/Sources.ts"
+import { hasActiveJob, isNeverRead, sources } from "../../api/Sources.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Chat.module.css"
 
@@ -44,7 +44,7 @@ export const Advice = ({ agentId, mayChange }: Props) => {
       </p>
     )
   }
-  if (all.some(isMoving)) {
+  if (all.some(hasActiveJob)) {
     return (
       <p className={css["advice"]} role="status">
         {t.reading}
@@ -53,7 +53,7 @@ export const Advice = ({ agentId, mayChange }: Props) => {
   }
   // Nothing is said of all of them before all are known.
   if (hasNextPage) return null
-  if (all.every(isUntouched)) {
+  if (all.every(isNeverRead)) {
     return (
       <p className={css["advice"]}>
         {t.untouched} <Link href={place}>{t.toSources}</Link>

@@ -3,7 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query"
 import { Columns2, SquarePen } from "lucide-react"
 import { useEffect, useState } from "react"
 import { useLocation, useSearch } from "wouter"
-import { everyVersion } from "../../api/Agents.ts"
+import { allAgentVersions } from "../../api/Agents.ts"
 import { atLeast } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Select } from "../../components/Field.tsx"
@@ -61,7 +61,7 @@ const Workbench = ({ agent, user }: PartProps) => {
   const mayChange = atLeast(user.role, "admin")
   const talk = talkOf(user.id, agent.id)
   const form = useAgentForm(agent, shownPlaces)
-  const versions = useAllPages(useInfiniteQuery(everyVersion(agent.id)), (page) => page.versions) ?? []
+  const versions = useAllPages(useInfiniteQuery(allAgentVersions(agent.id)), (page) => page.versions) ?? []
   const [version, setVersion] = useState(talk.version)
   const [pane, setPane] = useState<Pane>("chat")
   const [location, navigate] = useLocation()

@@ -4,8 +4,8 @@
  */
 import { useSyncExternalStore } from "react"
 import { ApiError, isUnknownId } from "../../../api/Client.ts"
-import { whenUserLeaves } from "../../../api/Session.ts"
-import { isMoving, type SourceItem, syncSource } from "../../../api/Sources.ts"
+import { onUserChange } from "../../../api/Session.ts"
+import { hasActiveJob, type SourceItem, syncSource } from "../../../api/Sources.ts"
 import { sourcesOf, sourceWithContent, uploadSource } from "../../../api/sources/Uploads.ts"
 import { contentOf, isZip, type Refusal, refusalOf, type Selection } from "./files.ts"
 import { makeListeners } from "../../../listeners.ts"
@@ -74,7 +74,7 @@ const move = (key: number, state: State) => change(key, { state })
 const stateOf = (source: SourceItem | undefined): State => {
   if (source === undefined) return { tag: "unread", error: null }
   const { lastError, latestJob, status } = source
-  if (isMoving(source)) return { tag: "reading", progress: latestJob?.progress ?? 0 }
+  if (hasActiveJob(source)) return { tag: "reading", progress: latestJob?.progress ?? 0 }
   if (status === "FAILED") return { tag: "unread", error: lastError ?? latestJob?.error ?? "" }
   if (status === "READY") return { tag: "ready", passages: latestJob?.chunksCreated ?? 0 }
   return { tag: "reading", progress: 0 }
