@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
 import type { InsightGroup } from "../../src/domain/conversations/Insights.ts"
-import { correctableOf } from "../../src/ui/dashboard/pages/improve/correctable.ts"
-import { marked } from "../../src/ui/dashboard/pages/improve/marks.ts"
+import { correctableOf } from "../../src/ui/dashboard/pages/improve/correctionRequest.ts"
+import { marked } from "../../src/ui/dashboard/pages/improve/markDifferences.ts"
 import { monthsUntil } from "../../src/ui/dashboard/pages/improve/months.ts"
-import { reasonIn, reasonTexts, valuesOf } from "../../src/ui/dashboard/pages/improve/reasons.ts"
+import { reasonIn, reasonTexts, valuesOf } from "../../src/ui/dashboard/pages/improve/findingReasons.ts"
 
 const bracketed = (text: string, other: string, values: ReadonlyArray<string>) =>
   marked(text, other, values)

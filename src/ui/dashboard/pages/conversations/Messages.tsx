@@ -8,7 +8,7 @@ import { useStickToEnd } from "../../components/replies/useStickToEnd.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Entry } from "./Entry.tsx"
 import css from "./Messages.module.css"
-import { Said } from "./Said.tsx"
+import { Said } from "./MessageItem.tsx"
 
 const words = texts(
   {

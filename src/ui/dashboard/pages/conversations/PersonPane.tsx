@@ -20,7 +20,7 @@ import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
-import type { Live } from "./live.ts"
+import type { Live } from "./useLive.ts"
 import css from "./PersonPane.module.css"
 import { tones, useCustomer, useHandoffReason, words as shared } from "./words.ts"
 

@@ -26,7 +26,7 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Improve.module.css"
-import { Replayed } from "./Replayed.tsx"
+import { Replayed } from "./ReplayResults.tsx"
 
 const words = texts(
   {

@@ -19,8 +19,8 @@ import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
 import { findingWords } from "./findingWords.ts"
 import css from "./Improve.module.css"
-import { marked } from "./marks.ts"
-import { reasonIn, valuesOf } from "./reasons.ts"
+import { marked } from "./markDifferences.ts"
+import { reasonIn, valuesOf } from "./findingReasons.ts"
 import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(

@@ -11,7 +11,7 @@ import { Prose } from "../../components/replies/Prose.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Improve.module.css"
-import { Replayed } from "./Replayed.tsx"
+import { Replayed } from "./ReplayResults.tsx"
 import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(

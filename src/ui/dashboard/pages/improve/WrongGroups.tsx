@@ -9,7 +9,7 @@ import { Card, Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { correctableOf, type Correctable, type ReportTime } from "./correctable.ts"
+import { correctableOf, type Correctable, type ReportTime } from "./correctionRequest.ts"
 import css from "./Improve.module.css"
 import { LoadMore } from "../../components/LoadMore.tsx"
 

@@ -14,10 +14,10 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { CuratedFields, type CuratedForm, curatedOf, curatedPlaces, emptyCurated } from "./Curated.tsx"
+import { CuratedFields, type CuratedForm, curatedOf, curatedPlaces, emptyCurated } from "./CuratedFields.tsx"
 import { addressOf } from "./addressOf.ts"
-import { CrawlFields, crawlOf, crawlPlaces, emptyCrawl } from "./Crawling.tsx"
-import { Labels, labelsOf } from "./Labels.tsx"
+import { CrawlFields, crawlOf, crawlPlaces, emptyCrawl } from "./CrawlFields.tsx"
+import { Labels, labelsOf } from "./LabelsField.tsx"
 import {
   emptyReader,
   readerConfigOf,

@@ -9,7 +9,7 @@ import { Cell } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./CrawlReport.module.css"
-import { Reason } from "./Why.tsx"
+import { Reason } from "./ReadingError.tsx"
 import { outcomeTones } from "./words.ts"
 import { LoadMore } from "../../components/LoadMore.tsx"
 

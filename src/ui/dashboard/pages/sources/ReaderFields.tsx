@@ -6,8 +6,8 @@ import { Switch } from "../../components/Choices.tsx"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
 import { numberOf } from "../../text/numberOf.ts"
-import css from "./Curated.module.css"
-import { Refresh, type Refreshing } from "./Refresh.tsx"
+import css from "./CuratedFields.module.css"
+import { Refresh, type Refreshing } from "./RefreshField.tsx"
 
 const words = texts(
   {

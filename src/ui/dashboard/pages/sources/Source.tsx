@@ -28,10 +28,10 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
-import { crawlOf, CrawlFields, crawlFormOf, crawlPlaces, otherThanCrawl } from "./Crawling.tsx"
-import { CuratedFields, curatedFormOf, curatedOf, curatedPlaces, isCurated } from "./Curated.tsx"
+import { crawlOf, CrawlFields, crawlFormOf, crawlPlaces, otherThanCrawl } from "./CrawlFields.tsx"
+import { CuratedFields, curatedFormOf, curatedOf, curatedPlaces, isCurated } from "./CuratedFields.tsx"
 import { CrawlReport } from "./CrawlReport.tsx"
-import { Labels, labelsOf, typedLabels } from "./Labels.tsx"
+import { Labels, labelsOf, typedLabels } from "./LabelsField.tsx"
 import css from "./Source.module.css"
 import {
   readerConfigOf,
@@ -41,9 +41,9 @@ import {
   useReaders,
   useSaid
 } from "./ReaderFields.tsx"
-import { State } from "./State.tsx"
+import { State } from "./SourceState.tsx"
 import { Documents } from "./contents/Documents.tsx"
-import { Why } from "./Why.tsx"
+import { Why } from "./ReadingError.tsx"
 import { words as shared } from "./words.ts"
 
 const words = texts(

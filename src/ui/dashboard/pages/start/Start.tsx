@@ -13,13 +13,13 @@ import { Copyable } from "../../components/Copyable.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { texts, useText } from "../../text/Language.tsx"
-import { Ask } from "./Ask.tsx"
-import { Content } from "./Content.tsx"
+import { Ask } from "./QuestionStep.tsx"
+import { Content } from "./ContentStep.tsx"
 import css from "./Start.module.css"
 import { Step } from "./Step.tsx"
 
-const Look = lazy(() => import("./Look.tsx"))
-const Reading = lazy(() => import("./Reading.tsx"))
+const Look = lazy(() => import("./WidgetStep.tsx"))
+const Reading = lazy(() => import("./ReadingStep.tsx"))
 
 const words = texts(
   {

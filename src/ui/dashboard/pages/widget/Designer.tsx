@@ -18,9 +18,9 @@ import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "../agents/AgentPart.tsx"
 import { KeyScope, scopePlaces } from "../agents/KeyScope.tsx"
-import { Origins } from "../agents/Origins.tsx"
+import { Origins } from "../agents/OriginsField.tsx"
 import css from "./Designer.module.css"
-import { areOrigins, formOf, patchOf, shownOf } from "./form.ts"
+import { areOrigins, formOf, patchOf, shownOf } from "./widgetForm.ts"
 import { WidgetPreview } from "./WidgetPreview.tsx"
 
 const words = texts(

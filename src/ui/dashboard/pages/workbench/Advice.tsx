@@ -51,7 +51,7 @@ export const Advice = ({ agentId, mayChange }: Props) => {
       </p>
     )
   }
-  // Nothing is said of all of them before all are known.
+  // Whether all sources failed is known only after the last page is loaded.
   if (hasNextPage) return null
   if (all.every(isUntouched)) {
     return (

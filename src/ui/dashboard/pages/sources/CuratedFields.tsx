@@ -4,7 +4,7 @@ import type { SourceConfig } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
 import { LongText, TextField } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
-import css from "./Curated.module.css"
+import css from "./CuratedFields.module.css"
 
 const words = texts(
   {

@@ -5,8 +5,8 @@ import type { SourceConfig } from "../../api/Sources.ts"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { addressOf } from "./addressOf.ts"
-import { Preview } from "./Preview.tsx"
-import { Refresh, type Refreshing } from "./Refresh.tsx"
+import { Preview } from "./CrawlPreview.tsx"
+import { Refresh, type Refreshing } from "./RefreshField.tsx"
 import { linesOf } from "../../forms/lines.ts"
 
 const words = texts(

@@ -6,8 +6,8 @@ import { Button } from "../../components/Button.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import css from "./Preview.module.css"
-import { Reason, Why } from "./Why.tsx"
+import css from "./CrawlPreview.module.css"
+import { Reason, Why } from "./ReadingError.tsx"
 
 const words = texts(
   {

@@ -2,8 +2,8 @@
 import type { SourceItem } from "../../api/Sources.ts"
 import { Link } from "wouter"
 import { texts, useText } from "../../text/Language.tsx"
-import { State } from "../sources/State.tsx"
-import { Why } from "../sources/Why.tsx"
+import { State } from "../sources/SourceState.tsx"
+import { Why } from "../sources/ReadingError.tsx"
 import css from "./Start.module.css"
 
 const words = texts(

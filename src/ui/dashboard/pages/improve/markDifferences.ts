@@ -1,5 +1,5 @@
 /** Marks the differences of two statements. */
-import { differing, type Piece } from "../agents/differing.ts"
+import { differing, type Piece } from "../agents/wordDiff.ts"
 
 const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/gu, String.raw`\$&`)
 

@@ -40,7 +40,7 @@ export const Ask = ({ agentId, isKnown, user }: Props) => {
   const query = useQuery({ ...questions(agentId), enabled: isKnown })
   const ask = useMutation({
     // The chat code is large, and most visits of this page do not need it.
-    mutationFn: (_question: string) => import("../workbench/Talk.ts"),
+    mutationFn: (_question: string) => import("../workbench/TestChat.ts"),
     onSuccess: ({ talkOf }, question) => {
       talkOf(user.id, agentId).send(question, [])
       navigate(place)

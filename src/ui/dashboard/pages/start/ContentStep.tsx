@@ -50,7 +50,7 @@ const words = texts(
 const AddSource = lazy(() =>
   import("../sources/AddSource.tsx").then((module) => ({ default: module.AddSource }))
 )
-const Why = lazy(() => import("../sources/Why.tsx").then((module) => ({ default: module.Why })))
+const Why = lazy(() => import("../sources/ReadingError.tsx").then((module) => ({ default: module.Why })))
 
 /** Links from the homepage that are followed. */
 const maxDepth = 3

@@ -2,8 +2,8 @@
 import type { PatchWidget } from "../../../../domain/agents/Widget.ts"
 import type { Look, Widget } from "../../api/Widgets.ts"
 import { noScope, scopeOf, type TypedScope } from "../agents/KeyScope.tsx"
-import { meantBy, originsOf } from "../agents/origins.ts"
-import { typedLabels } from "../sources/Labels.tsx"
+import { meantBy, originsOf } from "../agents/parseOrigins.ts"
+import { typedLabels } from "../sources/LabelsField.tsx"
 import { linesOf } from "../../forms/lines.ts"
 
 const maxSuggestions = 4

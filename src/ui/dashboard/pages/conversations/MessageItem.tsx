@@ -6,7 +6,7 @@ import { Prose } from "../../components/replies/Prose.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useFailure } from "../../text/useFailure.ts"
-import css from "./Said.module.css"
+import css from "./MessageItem.module.css"
 
 const words = texts(
   {
