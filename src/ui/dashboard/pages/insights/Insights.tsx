@@ -188,7 +188,7 @@ const Insights = ({ user }: { readonly user: User }) => {
       )}
       {/* Not before the measures above it, whose height is not known: it would move. */}
       {query.isPending || compared.isPending ? null : (
-        <WrongGroups agentId={agentId} mayChange={atLeast(user.role, "admin")} titled />
+        <WrongGroups agentId={agentId} mayChange={atLeast(user.role, "admin")} showsTitle />
       )}
     </Page>
   )

@@ -1,4 +1,4 @@
-/** One's own passkeys. */
+/** The user's own passkeys. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import {
@@ -62,7 +62,7 @@ const words = texts(
   }
 )
 
-const Add = () => {
+const AddPasskey = () => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
@@ -155,7 +155,7 @@ export const Passkeys = () => {
                 ]}
               />
             )}
-            {!found.available ? <p>{t.unavailable}</p> : knowsPasskeys() ? <Add /> : <p>{t.unknown}</p>}
+            {!found.available ? <p>{t.unavailable}</p> : knowsPasskeys() ? <AddPasskey /> : <p>{t.unknown}</p>}
           </>
         )}
       </Loaded>
