@@ -180,7 +180,7 @@ const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly on
   const hasOptionalInput = value.until !== "" || value.limited || value.requests !== ""
   const hasOptionalError = [...limitPaths, ...scopePaths, "expiresAt" as const].some(errorOf)
   const submit = () => {
-    // Invalid websites are reported at the field.
+    // Invalid origins are reported at the field.
     if (parsedOrigins.every(({ origin }) => origin !== null)) create.mutate()
   }
   return (
