@@ -5,7 +5,7 @@ import { sources } from "../../api/Sources.ts"
 import { Choices, Switch } from "../../components/Choices.tsx"
 import { LoadMore } from "../../components/LoadMore.tsx"
 import { texts, useText } from "../../text/Language.tsx"
-import { LabelsField, labelsOf, typedLabels } from "../sources/LabelsField.tsx"
+import { LabelsField, parseLabels, formatLabels } from "../sources/LabelsField.tsx"
 
 const words = texts(
   {
@@ -36,14 +36,14 @@ export const noScope: ScopeFieldValues = { limited: false, labels: "", sourceIds
 /** The scope as it is sent. */
 export const scopeOf = ({ labels, limited, sourceIds }: ScopeFieldValues) =>
   limited
-    ? { sourceScope: { labels: labelsOf(labels), ...(sourceIds.length === 0 ? {} : { sourceIds }) } }
+    ? { sourceScope: { labels: parseLabels(labels), ...(sourceIds.length === 0 ? {} : { sourceIds }) } }
     : {}
 
 /** Paths of validation issues of a scope. */
 export const scopePaths = ["sourceScope.labels", "sourceScope.sourceIds"] as const
 
 export const scopeText = ({ labels = [], sourceIds = [] }: NonNullable<Key["sourceScope"]>): string =>
-  typedLabels([...(labels.length === 0 ? ["–"] : labels), ...sourceIds])
+  formatLabels([...(labels.length === 0 ? ["–"] : labels), ...sourceIds])
 
 export const useScopeTitle = () => useText(words).title
 
@@ -75,7 +75,7 @@ export const ScopeFields = ({ agentId, errorOf, help, onChange, value }: Props) 
             <Choices
               isNamedByPeople
               label={t.these}
-              options={loadedSources.map(({ id, labels = [], name }) => [id, name, typedLabels(labels)] as const)}
+              options={loadedSources.map(({ id, labels = [], name }) => [id, name, formatLabels(labels)] as const)}
               value={value.sourceIds}
               onChange={(sourceIds) => onChange({ sourceIds })}
               error={errorOf("sourceScope.sourceIds")}
