@@ -52,11 +52,11 @@ const Verdict = ({ passed }: Pick<Outcome, "passed">) => {
 /** `reply`, with marks at the words that `comparedWith` does not have. */
 const markDifferences = (reply: string, comparedWith: string): string => {
   const text = withoutMarks(reply)
-  let at = 0
+  let position = 0
   const places = diffWords(text, comparedWith).flatMap((part) => {
-    const from = at
-    at += part.text.length
-    return part.isNew ? [{ from, to: at }] : []
+    const from = position
+    position += part.text.length
+    return part.isNew ? [{ from, to: position }] : []
   })
   return markedAt(text, places)
 }

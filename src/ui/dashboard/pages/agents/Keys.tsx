@@ -20,7 +20,7 @@ import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { EditLimit, Limit, LimitFields, limitOf, limitPaths, noLimit, useLimitTitle } from "./KeyLimit.tsx"
-import { ScopeFields, noScope, scopeOf, scopePaths, scopeText, useScopeTitle } from "./KeyScope.tsx"
+import { ScopeFields, noScope, scopeOf, scopePaths, scopeText, useScopeTitle } from "./ScopeFields.tsx"
 import { OriginsField } from "./OriginsField.tsx"
 import { parseOrigins, validOrigins } from "./parseOrigins.ts"
 

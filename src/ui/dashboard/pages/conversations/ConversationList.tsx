@@ -70,7 +70,7 @@ const ConversationRow = memo(({ href, isCurrent, labels, conversation }: RowProp
   const t = useText(words)
   const names = useText(sharedWords)
   const { moment, since } = useFormat()
-  const why = useFailure()
+  const failureText = useFailure()
   const reasonOf = useHandoffReason()
   const name = useCustomer()(conversation)
   const spoken = useSpoken(conversation.preview ?? "")
@@ -104,7 +104,7 @@ const ConversationRow = memo(({ href, isCurrent, labels, conversation }: RowProp
       ) : null}
       <span className={css["reply"]}>
         {failure !== null ? (
-          <span className={css["failure"]}>{why(failure)}</span>
+          <span className={css["failure"]}>{failureText(failure)}</span>
         ) : reason !== null ? (
           <span className={css["reason"]}>{reason}</span>
         ) : isAnswered && conversation.question !== null ? (

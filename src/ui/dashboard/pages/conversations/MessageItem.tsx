@@ -73,7 +73,7 @@ interface MessageItemProps {
 export const MessageItem = ({ conversationId, message, names, aside }: MessageItemProps) => {
   const t = useText(words)
   const { ago, moment, number } = useFormat()
-  const why = useFailure()
+  const failureText = useFailure()
   const { attachments, author, by, citations, content, createdAt, delivery, failure, feedback, role } =
     message
   const isAgent = role === "assistant" && (author === "agent" || author === null)
@@ -117,7 +117,7 @@ export const MessageItem = ({ conversationId, message, names, aside }: MessageIt
       )}
       {failure === null ? null : (
         <p className={css["undelivered"]}>
-          <strong>{t.unanswered}</strong> {why(failure)}
+          <strong>{t.unanswered}</strong> {failureText(failure)}
         </p>
       )}
       {feedback === null ? null : <FeedbackNote feedback={feedback} />}

@@ -82,9 +82,9 @@ interface PassageProps {
 const Passage = ({ other, passage, values }: PassageProps) => {
   const t = useText(words)
   const { heading, said, sourceId, sourceName, text, title, url } = passage
-  const shown = said ?? text
+  const quote = said ?? text
   const parts =
-    other === undefined ? [{ text: shown, isNew: false }] : markDifferences(shown, other.said ?? other.text, values)
+    other === undefined ? [{ text: quote, isNew: false }] : markDifferences(quote, other.said ?? other.text, values)
   return (
     <div className={css["passage"]}>
       <span lang="" className={css["title"]}>

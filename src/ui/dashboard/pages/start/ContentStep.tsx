@@ -96,8 +96,8 @@ export const ContentStep = ({ agentId, onAdded }: Props) => {
   /** The id of the agent that was created here. A second attempt uses the same agent. */
   const createdId = useRef<string | null>(null)
   const existingOrNewAgent = async (name: string) => {
-    const known = agentId ?? createdId.current
-    if (known !== null) return known
+    const existing = agentId ?? createdId.current
+    if (existing !== null) return existing
     const { agent } = await createAgent(name, "")
     createdId.current = agent.id
     await queries.invalidateQueries({ queryKey: ["agents"], exact: true })

@@ -104,14 +104,14 @@ export const Passkeys = () => {
   return (
     <Section title={t.title} lead={t.lead} guide="authentication#passkeys">
       <Loaded query={query}>
-        {(found) => (
+        {(stored) => (
           <>
-            {found.passkeys.length === 0 ? (
+            {stored.passkeys.length === 0 ? (
               <p>{t.none}</p>
             ) : (
               <Table
                 label={t.title}
-                rows={found.passkeys}
+                rows={stored.passkeys}
                 keyOf={({ id }) => id}
                 columns={[
                   {
@@ -155,7 +155,7 @@ export const Passkeys = () => {
                 ]}
               />
             )}
-            {!found.available ? <p>{t.unavailable}</p> : knowsPasskeys() ? <AddPasskey /> : <p>{t.unknown}</p>}
+            {!stored.available ? <p>{t.unavailable}</p> : knowsPasskeys() ? <AddPasskey /> : <p>{t.unknown}</p>}
           </>
         )}
       </Loaded>

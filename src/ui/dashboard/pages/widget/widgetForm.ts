@@ -1,7 +1,7 @@
 /** Converts the widget's settings between the form and what is stored. */
 import type { PatchWidget } from "../../../../domain/agents/Widget.ts"
 import type { Look, Widget } from "../../api/Widgets.ts"
-import { noScope, scopeOf, type ScopeFieldValues } from "../agents/KeyScope.tsx"
+import { noScope, scopeOf, type ScopeFieldValues } from "../agents/ScopeFields.tsx"
 import { parseOrigins, validOrigins } from "../agents/parseOrigins.ts"
 import { formatLabels } from "../sources/LabelsField.tsx"
 import { linesOf } from "../../forms/lines.ts"

@@ -34,17 +34,17 @@ interface Props {
 export const Advice = ({ agentId, mayChange }: Props) => {
   const t = useText(words)
   const { data, hasNextPage } = useInfiniteQuery(sources(agentId))
-  const all = data?.pages.flatMap((page) => page.sources)
-  if (all === undefined) return null
-  const place = `/agents/${agentId}/sources`
-  if (all.length === 0) {
+  const allSources = data?.pages.flatMap((page) => page.sources)
+  if (allSources === undefined) return null
+  const sourcesPath = `/agents/${agentId}/sources`
+  if (allSources.length === 0) {
     return (
       <p className={css["advice"]}>
-        {t.none} {mayChange ? <Link href={place}>{t.add}</Link> : null}
+        {t.none} {mayChange ? <Link href={sourcesPath}>{t.add}</Link> : null}
       </p>
     )
   }
-  if (all.some(isMoving)) {
+  if (allSources.some(isMoving)) {
     return (
       <p className={css["advice"]} role="status">
         {t.reading}
@@ -53,16 +53,16 @@ export const Advice = ({ agentId, mayChange }: Props) => {
   }
   // Whether all sources failed is known only after the last page is loaded.
   if (hasNextPage) return null
-  if (all.every(isUntouched)) {
+  if (allSources.every(isUntouched)) {
     return (
       <p className={css["advice"]}>
-        {t.untouched} <Link href={place}>{t.toSources}</Link>
+        {t.untouched} <Link href={sourcesPath}>{t.toSources}</Link>
       </p>
     )
   }
-  return all.every(({ status }) => status === "FAILED") ? (
+  return allSources.every(({ status }) => status === "FAILED") ? (
     <p className={css["advice"]}>
-      {t.failed} <Link href={place}>{t.look}</Link>
+      {t.failed} <Link href={sourcesPath}>{t.look}</Link>
     </p>
   ) : null
 }

@@ -31,11 +31,11 @@ interface Props {
 /** The failure of a turn, by its code, or of the request for it. */
 export const TurnFailure = ({ isStopped, lastEvent, onAskAgain, problem }: Props) => {
   const t = useText(words)
-  const why = useFailure()
+  const failureText = useFailure()
   const reason = useReason()(problem)
   const wordsOf = useIssueWords()
   const failure = lastEvent === undefined ? null : failureIn(lastEvent)
-  const sentence = isTurnFailure(problem) ? why(failure ?? { code: problem.message, provider: null }) : reason.sentence
+  const sentence = isTurnFailure(problem) ? failureText(failure ?? { code: problem.message, provider: null }) : reason.sentence
   const askAgain =
     onAskAgain === null ? null : (
       <div>

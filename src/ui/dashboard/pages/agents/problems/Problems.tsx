@@ -44,9 +44,9 @@ const useProblems = (user: User, agentId: string): ReadonlyArray<AgentProblem> |
 
 /** Messages of providers are in English. Failures of models and tools begin with a code. */
 const Reason = ({ problem: { kind, reason } }: { readonly problem: AgentProblem }) => {
-  const why = useFailure()
+  const failureText = useFailure()
   if (reason === null) return null
-  if (kind === "model") return <span>{why({ code: reason, provider: reason })}</span>
+  if (kind === "model") return <span>{failureText({ code: reason, provider: reason })}</span>
   return <span lang="en">{reason.replace(/^[A-Z_]+: /u, "").replace(/[^.]$/u, "$&.")}</span>
 }
 

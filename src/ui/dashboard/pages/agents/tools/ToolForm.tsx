@@ -97,15 +97,15 @@ const isTarget = (text: string): text is Binding["to"] => /^(?:(?:header|query|p
 
 /** Null if a line is not a binding. */
 const bindingsOf = (text: string): ReadonlyArray<Binding> | null => {
-  const found = text
+  const matches = text
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map((line) => /^\s*(\/\S*)\s*(?:→|->)\s*(\S+)\s*$/.exec(line))
-  const bindings = found.flatMap((match) => {
+  const bindings = matches.flatMap((match) => {
     const [, from, to] = match ?? []
     return from === undefined || to === undefined || !isTarget(to) ? [] : [{ from, to }]
   })
-  return bindings.length === found.length ? bindings : null
+  return bindings.length === matches.length ? bindings : null
 }
 
 /** Values of the fields, as typed. */
