@@ -46,7 +46,7 @@ describe("The German catalogue of the dashboard", () => {
       /(?:\bcode: |\b(?:permanentError|error)\(\s*)"([a-z_]+)"/gu
     )
     expect(errors.size).toBeGreaterThan(15)
-    const german = keysIn(`${dashboard}/pages/sources/Why.tsx`, "german")
+    const german = keysIn(`${dashboard}/pages/sources/ReadingError.tsx`, "german")
     expect(missing([...errors, ...Object.keys(skipWords)], german)).toEqual([])
   })
 

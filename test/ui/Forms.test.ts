@@ -1,7 +1,7 @@
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
 import { isChanged, rebase } from "../../src/ui/dashboard/forms/merge.ts"
-import { meantBy, originsOf } from "../../src/ui/dashboard/pages/agents/origins.ts"
+import { parseOrigins, validOrigins } from "../../src/ui/dashboard/pages/agents/parseOrigins.ts"
 
 const form = (name: string, text: string) => ({ name, text })
 
@@ -47,7 +47,7 @@ describe("Two who change the same thing", () => {
 
 describe("Websites as they are typed", () => {
   it("become the origins that are meant, and say where a scheme was added", () => {
-    const origins = (typed: string) => meantBy(typed).map(({ isGuess, origin }) => [origin, isGuess])
+    const origins = (typed: string) => parseOrigins(typed).map(({ isSchemeGuessed, origin }) => [origin, isSchemeGuessed])
     expect(origins("https://www.Example.com/shop?page=2#top\n HTTP://example.com:80 ")).toEqual([
       ["https://www.example.com", false],
       ["http://example.com", false]
@@ -69,7 +69,7 @@ describe("Websites as they are typed", () => {
     ]) {
       expect(origins(none)).toEqual([[null, false]])
     }
-    expect(originsOf(meantBy("example.com https://example.com"))).toEqual(["https://example.com"])
-    expect(meantBy(" \n ")).toEqual([])
+    expect(validOrigins(parseOrigins("example.com https://example.com"))).toEqual(["https://example.com"])
+    expect(parseOrigins(" \n ")).toEqual([])
   })
 })

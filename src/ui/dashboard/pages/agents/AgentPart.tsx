@@ -1,4 +1,4 @@
-/** The page of one part of an agent: its title, what fails of the agent, and the part itself. */
+/** The page of one part of an agent: its title, the agent's current failures, and the part itself. */
 import type { ReactNode } from "react"
 import type { Agent } from "../../api/Agents.ts"
 import type { User } from "../../api/Session.ts"
@@ -15,10 +15,10 @@ export interface PartProps {
 interface Props extends PartProps {
   readonly part: Part
   readonly lead?: ReactNode
-  /** Page and heading of the documentation about it. */
+  /** Page and heading of the documentation about the part. */
   readonly guide?: string
   readonly actions?: ReactNode
-  /** For forms and texts: no wider than they read well. */
+  /** For forms and texts: limits the width. */
   readonly narrow?: boolean
   readonly children: ReactNode
 }

@@ -62,7 +62,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
   })
   const submit = () =>
     create.mutate(undefined, {
-      // Not after the window was closed: whoever closed it does something else.
+      // Not called if the dialog was closed before: the person is then doing something else.
       onSuccess: ({ agent }) => {
         onClose()
         navigate(`/agents/${agent.id}`)

@@ -155,8 +155,8 @@ const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
   )
 }
 
-/** As it is typed. */
-const typedThreshold = ({ minPass, noRegression }: Threshold) => ({
+/** The values of the fields, as typed. */
+const thresholdFieldsOf = ({ minPass, noRegression }: Threshold) => ({
   least: minPass === null ? "" : String(Math.round(minPass * 1_000) / 10),
   noRegression
 })
@@ -168,12 +168,12 @@ const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly
   const draft = useDraft({
     name: `threshold.${agentId}`,
     title: t.gate,
-    stored: typedThreshold(stored)
+    stored: thresholdFieldsOf(stored)
   })
   const { change, value } = draft
   const minPassOf = ({ least }: typeof value) => {
-    // As it is stored, which may have more digits than are shown.
-    if (least === typedThreshold(stored).least) return stored.minPass
+    // Unchanged input keeps the stored value, which may have more digits than are shown.
+    if (least === thresholdFieldsOf(stored).least) return stored.minPass
     return least.trim() === "" ? null : parseNumber(least) / 100
   }
   const attempt = useMutation({
@@ -217,10 +217,10 @@ const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly
   )
 }
 
-const State = ({ found }: { readonly found: Experiment }) => {
+const State = ({ experiment }: { readonly experiment: Experiment }) => {
   const t = useText(words)
-  const { asked, reason, status, total } = found
-  if (isOpen(found) && total > 0)
+  const { asked, reason, status, total } = experiment
+  if (isOpen(experiment) && total > 0)
     return <Progress label={t[status]} value={Math.round((100 * asked) / total)} />
   return (
     <Cell notes={[reason === null ? null : <ResultText message={reason} />]}>
@@ -231,12 +231,12 @@ const State = ({ found }: { readonly found: Experiment }) => {
 
 const Actions = ({
   agentId,
-  found,
+  experiment,
   mayChange,
   onShow
 }: {
   readonly agentId: string
-  readonly found: Experiment
+  readonly experiment: Experiment
   readonly mayChange: boolean
   readonly onShow: () => void
 }) => {
@@ -244,16 +244,16 @@ const Actions = ({
   const common = useText(everywhere)
   const { moment } = useFormat()
   const queries = useQueryClient()
-  const renew = () => queries.invalidateQueries({ queryKey: experiments(agentId).queryKey })
-  const stop = useMutation({ mutationFn: () => cancelExperiment(found.id), onSettled: renew })
-  const of = moment(found.createdAt)
+  const refresh = () => queries.invalidateQueries({ queryKey: experiments(agentId).queryKey })
+  const stop = useMutation({ mutationFn: () => cancelExperiment(experiment.id), onSettled: refresh })
+  const of = moment(experiment.createdAt)
   return (
     <RowActions
       of={of}
       problem={stop.error}
       actions={[
-        ...(mayChange && isOpen(found) ? [{ label: t.stop, does: () => stop.mutate() }] : []),
-        ...(mayChange && !isOpen(found)
+        ...(mayChange && isOpen(experiment) ? [{ label: t.stop, does: () => stop.mutate() }] : []),
+        ...(mayChange && !isOpen(experiment)
           ? [
               {
                 label: common.delete,
@@ -261,7 +261,7 @@ const Actions = ({
                   title: t.removal,
                   question: t.removalOf,
                   action: common.delete,
-                  onConfirm: () => deleteExperiment(found.id).then(renew)
+                  onConfirm: () => deleteExperiment(experiment.id).then(refresh)
                 }
               }
             ]
@@ -277,9 +277,9 @@ const Experiments = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const mayChange = atLeast(user.role, "admin")
   const { moment } = useFormat()
-  const [shown, setShown] = useState<string | null>(null)
+  const [shownId, setShownId] = useState<string | null>(null)
   const query = useInfiniteQuery(experiments(agent.id))
-  const asks = useQuery(threshold(agent.id))
+  const thresholdQuery = useQuery(threshold(agent.id))
   const adding = useAdding({ title: t.run, form: (close) => <RunForm agent={agent} onClose={close} /> })
   const add = mayChange ? adding.button : null
   return (
@@ -292,8 +292,8 @@ const Experiments = ({ agent, user }: PartProps) => {
       actions={isNone(query, (page) => page.experiments) ? undefined : add}
     >
       {adding.dialog}
-      <Dialog title={t.results} isOpen={shown !== null} onClose={() => setShown(null)} wide>
-        {shown === null ? null : <ExperimentResults id={shown} />}
+      <Dialog title={t.results} isOpen={shownId !== null} onClose={() => setShownId(null)} wide>
+        {shownId === null ? null : <ExperimentResults id={shownId} />}
       </Dialog>
       <Listing
         query={query}
@@ -311,27 +311,27 @@ const Experiments = ({ agent, user }: PartProps) => {
             title: t.version,
             cell: ({ model, version }) => <Cell notes={[model]}>{version ?? t.draft}</Cell>
           },
-          { title: t.status, cell: (found) => <State found={found} /> },
+          { title: t.status, cell: (experiment) => <State experiment={experiment} /> },
           { title: t.result, cell: ({ asked, passed }) => t.of(passed, asked) },
           {
             title: t.actions,
             silent: true,
             end: true,
-            cell: (found) => (
+            cell: (experiment) => (
               <Actions
                 agentId={agent.id}
-                found={found}
+                experiment={experiment}
                 mayChange={mayChange}
-                onShow={() => setShown(found.id)}
+                onShow={() => setShownId(experiment.id)}
               />
             )
           }
         ]}
       />
-      {/* Not before the rows above it, whose height is not known: it would move. */}
+      {/* Shown after the list has loaded, so that it does not move. */}
       {mayChange && !query.isPending ? (
         <Section title={t.gate} lead={t.gateLead} guide="evaluation#thresholds-of-publishing" beside>
-          <Loaded query={asks}>{(found) => <ThresholdForm agentId={agent.id} stored={found} />}</Loaded>
+          <Loaded query={thresholdQuery}>{(stored) => <ThresholdForm agentId={agent.id} stored={stored} />}</Loaded>
         </Section>
       ) : null}
     </AgentPart>

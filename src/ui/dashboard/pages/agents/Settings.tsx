@@ -254,7 +254,7 @@ const Settings = ({ agent, user }: PartProps) => {
                   action: t.removal,
                   onConfirm: async () => {
                     await deleteAgent(agent.id)
-                    // By now another page may be open.
+                    // Another page may have been opened meanwhile.
                     if (window.location.pathname.includes(agent.id)) navigate("/agents")
                     await queries.invalidateQueries({ queryKey: agents.queryKey, exact: true })
                   }

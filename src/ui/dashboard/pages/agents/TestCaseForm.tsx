@@ -150,9 +150,9 @@ const inputOf = (form: CaseForm): TestCaseInput => {
   }
 }
 
-/** The name of a choice. */
-const namedBy = (names: Readonly<Record<string, string>>) => (chosen: unknown) =>
-  names[String(chosen)] ?? String(chosen)
+/** The label of a chosen value. */
+const labelIn = (labels: Readonly<Record<string, string>>) => (chosen: unknown) =>
+  labels[String(chosen)] ?? String(chosen)
 
 interface Props {
   readonly agentId: string
@@ -173,7 +173,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
   const { change, value } = draft
   const refusals = { any: t.any, answers: t.answers, refuses: t.refuses }
   const groundings = { any: t.anyGrounding, grounded: t.grounded }
-  const attempt = useMutation({
+  const save = useMutation({
     mutationFn: async () => {
       if (stored === null) return createTestCase(agentId, inputOf(value))
       const { queryKey } = testCases(agentId)
@@ -191,7 +191,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
       onClose()
     }
   })
-  const { errorOf, general } = useIssues(attempt.error, [
+  const { errorOf, general } = useIssues(save.error, [
     "question",
     "expectSources",
     "expectFacts",
@@ -199,13 +199,13 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
     "criterion",
     "note"
   ])
-  const isNoObject = schemaOf(value) === null
+  const isSchemaInvalid = schemaOf(value) === null
   const submit = () => {
-    if (!isNoObject) attempt.mutate()
+    if (!isSchemaInvalid) save.mutate()
   }
   return (
     <Form onSubmit={submit} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={attempt.error} />
+      <Conflict draft={draft} problem={save.error} />
       <DraftState draft={draft} />
       <LongText
         label={t.question}
@@ -241,7 +241,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(refusal) => change({ refusal })}
         options={membersOf(refusals).map((one) => [one, refusals[one]] as const)}
       />
-      <Theirs draft={draft} name="refusal" shown={namedBy(refusals)} />
+      <Theirs draft={draft} name="refusal" shown={labelIn(refusals)} />
       <Select
         label={t.grounding}
         help={t.groundingHelp}
@@ -249,7 +249,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(grounding) => change({ grounding })}
         options={membersOf(groundings).map((one) => [one, groundings[one]] as const)}
       />
-      <Theirs draft={draft} name="grounding" shown={namedBy(groundings)} />
+      <Theirs draft={draft} name="grounding" shown={labelIn(groundings)} />
       <LongText
         label={t.schema}
         help={t.schemaHelp}
@@ -258,7 +258,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         mono
         value={value.schema}
         onChange={(schema) => change({ schema })}
-        error={isNoObject ? t.badJson : errorOf("responseSchema")}
+        error={isSchemaInvalid ? t.badJson : errorOf("responseSchema")}
       />
       <Theirs draft={draft} name="schema" />
       <LongText
@@ -280,7 +280,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
       <Theirs draft={draft} name="note" />
       <Actions>
         <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
+        <Button kind="primary" type="submit" busy={save.isPending}>
           {common.save}
         </Button>
       </Actions>
@@ -293,7 +293,7 @@ export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
   const common = useText(everywhere)
   const queries = useQueryClient()
   const [file, setFile] = useState<File | null>(null)
-  const attempt = useMutation({
+  const importFile = useMutation({
     mutationFn: async (chosen: File) =>
       importTestCases(agentId, {
         format: /\.csv$/iu.test(chosen.name) ? "csv" : "jsonl",
@@ -304,11 +304,11 @@ export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
       onClose()
     }
   })
-  const { errorOf, general } = useIssues(attempt.error, ["text"])
+  const { errorOf, general } = useIssues(importFile.error, ["text"])
   return (
     <Form
       onSubmit={() => {
-        if (file !== null) attempt.mutate(file)
+        if (file !== null) importFile.mutate(file)
       }}
       problem={general}
     >
@@ -322,7 +322,7 @@ export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
       />
       <Actions>
         <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
+        <Button kind="primary" type="submit" busy={importFile.isPending}>
           {t.import}
         </Button>
       </Actions>

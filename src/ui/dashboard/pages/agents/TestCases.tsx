@@ -72,19 +72,19 @@ const words = texts(
   }
 )
 
-const Actions = ({ agentId, found }: { readonly agentId: string; readonly found: TestCase }) => {
+const Actions = ({ agentId, testCase }: { readonly agentId: string; readonly testCase: TestCase }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
   return (
     <RowActions
-      of={found.question}
+      of={testCase.question}
       actions={[
         {
           label: common.edit,
           does: {
             title: t.edit,
-            form: (close) => <TestCaseForm agentId={agentId} stored={found} onClose={close} />,
+            form: (close) => <TestCaseForm agentId={agentId} stored={testCase} onClose={close} />,
             wide: true
           }
         },
@@ -92,10 +92,10 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
           label: common.delete,
           does: {
             title: t.removal,
-            question: t.removalOf(found.question),
+            question: t.removalOf(testCase.question),
             action: common.delete,
             onConfirm: () =>
-              deleteTestCase(found.id).then(() =>
+              deleteTestCase(testCase.id).then(() =>
                 queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
               )
           }
@@ -105,9 +105,9 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
   )
 }
 
-const Expected = (found: TestCase) => {
+const Expected = (testCase: TestCase) => {
   const t = useText(words)
-  const { criterion, expectFacts, expectGrounding, expectRefusal, expectSources, responseSchema } = found
+  const { criterion, expectFacts, expectGrounding, expectRefusal, expectSources, responseSchema } = testCase
   const all = [...expectSources, ...expectFacts, ...(criterion === null ? [] : [criterion])]
   const kinds = [
     ...(expectRefusal === null ? [] : [expectRefusal ? t.refuses : t.answers]),
@@ -131,8 +131,8 @@ const TestCases = ({ agent, user }: PartProps) => {
     wide: true,
     form: (close) => <TestCaseForm agentId={agentId} stored={null} onClose={close} />
   })
-  const none = isNone(query, ({ cases }) => cases)
-  const more = (
+  const hasNone = isNone(query, ({ cases }) => cases)
+  const menu = (
     <Menu
       actions={[
         ...(mayChange
@@ -146,7 +146,7 @@ const TestCases = ({ agent, user }: PartProps) => {
               }
             ]
           : []),
-        ...(none ? [] : [{ label: t.export, does: () => download(exportAddress(agentId)) }])
+        ...(hasNone ? [] : [{ label: t.export, does: () => download(exportAddress(agentId)) }])
       ]}
     />
   )
@@ -160,8 +160,8 @@ const TestCases = ({ agent, user }: PartProps) => {
       guide="evaluation"
       actions={
         <>
-          {more}
-          {none ? null : add}
+          {menu}
+          {hasNone ? null : add}
         </>
       }
     >
@@ -185,7 +185,7 @@ const TestCases = ({ agent, user }: PartProps) => {
               </Cell>
             )
           },
-          { title: t.expected, cell: (found) => <Expected {...found} /> },
+          { title: t.expected, cell: (testCase) => <Expected {...testCase} /> },
           { title: t.origin, cell: ({ origin }) => t[origin] },
           ...(mayChange
             ? [
@@ -193,7 +193,7 @@ const TestCases = ({ agent, user }: PartProps) => {
                   title: t.actions,
                   silent: true,
                   end: true,
-                  cell: (found: TestCase) => <Actions agentId={agentId} found={found} />
+                  cell: (testCase: TestCase) => <Actions agentId={agentId} testCase={testCase} />
                 }
               ]
             : [])

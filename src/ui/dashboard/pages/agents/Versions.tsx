@@ -21,7 +21,7 @@ import { Table } from "../../components/Table.tsx"
 import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { talkOf } from "../workbench/Talk.ts"
+import { testChatOf } from "../workbench/TestChat.ts"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import css from "./Versions.module.css"
 import { LoadMore } from "../../components/LoadMore.tsx"
@@ -204,7 +204,7 @@ const Actions = ({
           label={t.tryIt}
           of={String(version)}
           onClick={() => {
-            talkOf(user.id, agent.id).tryVersion(version)
+            testChatOf(user.id, agent.id).tryVersion(version)
             navigate(`/agents/${agent.id}/try`)
           }}
         />

@@ -52,7 +52,7 @@ const words = texts(
   }
 )
 
-const State = ({ found: { answer, preview, status } }: { readonly found: Correction }) => {
+const State = ({ correction: { answer, preview, status } }: { readonly correction: Correction }) => {
   const t = useText(words)
   if (status === "approved") return <Badge tone="good">{t.approved}</Badge>
   if (answer === "") return <Badge tone="warn">{t.unwritten}</Badge>
@@ -64,21 +64,21 @@ interface Props {
   readonly agentId: string
   readonly mayChange: boolean
   /** The one that is open; null for the list. */
-  readonly shown: string | null
+  readonly shownId: string | null
   readonly onShow: (id: string | null) => void
 }
 
-export const Corrections = ({ agentId, mayChange, onShow, shown }: Props) => {
+export const Corrections = ({ agentId, mayChange, onShow, shownId }: Props) => {
   const t = useText(words)
   const { ago, number } = useFormat()
   const query = useInfiniteQuery(corrections(agentId))
-  if (shown !== null)
+  if (shownId !== null)
     return (
       <CorrectionEditor
         // Another correction is another form.
-        key={shown}
+        key={shownId}
         agentId={agentId}
-        id={shown}
+        id={shownId}
         mayChange={mayChange}
         onClose={() => onShow(null)}
       />
@@ -103,7 +103,7 @@ export const Corrections = ({ agentId, mayChange, onShow, shown }: Props) => {
             </strong>
           )
         },
-        { title: t.state, whole: true, cell: (found) => <State found={found} /> },
+        { title: t.state, whole: true, cell: (correction) => <State correction={correction} /> },
         {
           title: t.effect,
           end: true,

@@ -50,14 +50,14 @@ const words = texts(
 )
 
 /** Number of months to choose from. */
-const monthsBack = 24
+const monthCount = 24
 
 export const SourceValues = ({ agentId }: { readonly agentId: string }) => {
   const t = useText(words)
   const { bytes, month: monthName, number } = useFormat()
-  const months = monthsUntil(new Date(), monthsBack)
+  const months = monthsUntil(new Date(), monthCount)
   const [month, setMonth] = useState(months[0] ?? "")
-  // The month can be changed again while another one is read.
+  // The previous month stays visible while another one is loaded.
   const query = useQuery({ ...sourceValues(agentId, month), placeholderData: keepPreviousData })
   return (
     <Loaded query={query}>

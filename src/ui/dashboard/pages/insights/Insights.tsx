@@ -18,8 +18,8 @@ import { Comparison, dimensionsOf } from "./Comparison.tsx"
 import css from "./Insights.module.css"
 import { words } from "./words.ts"
 
-/** The filter that leaves nothing out. */
-const every = "all"
+/** The option for all agents. */
+const allAgents = "all"
 
 const Totals = ({ total }: { readonly total: Measures }) => {
   const t = useText(words)
@@ -65,10 +65,10 @@ const Totals = ({ total }: { readonly total: Measures }) => {
 const Charts = ({ report }: { readonly report: MeasuresReport }) => {
   const t = useText(words)
   const { number, percent } = useFormat()
-  const found = new Map(report.rows.map((row) => [row.key, row]))
+  const measuresByDay = new Map(report.rows.map((row) => [row.key, row]))
   const dates = daysBetween(report.from, report.to)
   const daysOf = (values: (day: Measures | undefined) => Readonly<Record<string, number | null>>) =>
-    dates.map((date) => ({ date, values: values(found.get(date)) }))
+    dates.map((date) => ({ date, values: values(measuresByDay.get(date)) }))
   const seconds = (milliseconds: number) => Math.round(milliseconds / 10) / 100
   return (
     <section aria-label={t.charts} className={css["charts"]}>
@@ -131,7 +131,7 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
           shown={percent}
         />
       </Card>
-      <UsageByDay dates={dates} days={found} actions={<Link href="/usage">{t.toUsage}</Link>} />
+      <UsageByDay dates={dates} days={measuresByDay} actions={<Link href="/usage">{t.toUsage}</Link>} />
     </section>
   )
 }
@@ -139,16 +139,16 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
 const Insights = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const [parameters, setParameters] = useSearchParams()
-  const known = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
-  const agentId = known.find(({ id }) => id === parameters.get("agent"))?.id
+  const loadedAgents = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
+  const agentId = loadedAgents.find(({ id }) => id === parameters.get("agent"))?.id
   const dimensions = dimensionsOf(agentId)
   const by = dimensions.find((one) => one === parameters.get("by")) ?? dimensions[0]
   const query = useQuery(measures(agentId))
   const compared = useQuery(measuresBy(agentId, by))
-  const show = (changed: Readonly<Record<string, string | undefined>>) => {
-    const given = Object.entries({ agent: agentId, by, ...changed })
+  const setFilter = (changed: Readonly<Record<string, string | undefined>>) => {
+    const entries = Object.entries({ agent: agentId, by, ...changed })
     setParameters(
-      new URLSearchParams(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+      new URLSearchParams(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
     )
   }
   usePrefetchInfiniteQuery(insights(agentId))
@@ -161,9 +161,9 @@ const Insights = ({ user }: { readonly user: User }) => {
         <Select
           compact
           label={t.agent}
-          options={[[every, t.everyAgent], ...known.map(({ id, name }) => [id, name] as const)]}
-          value={agentId ?? every}
-          onChange={(value) => show({ agent: value === every ? undefined : value, by: undefined })}
+          options={[[allAgents, t.everyAgent], ...loadedAgents.map(({ id, name }) => [id, name] as const)]}
+          value={agentId ?? allAgents}
+          onChange={(value) => setFilter({ agent: value === allAgents ? undefined : value, by: undefined })}
         />
       }
     >
@@ -183,12 +183,12 @@ const Insights = ({ user }: { readonly user: User }) => {
           report={compared.data}
           dimensions={dimensions}
           by={by}
-          onBy={(value) => show({ by: value })}
+          onChange={(value) => setFilter({ by: value })}
         />
       )}
-      {/* Not before the measures above it, whose height is not known: it would move. */}
+      {/* Shown after the measures have loaded, so that it does not move. */}
       {query.isPending || compared.isPending ? null : (
-        <WrongGroups agentId={agentId} mayChange={atLeast(user.role, "admin")} titled />
+        <WrongGroups agentId={agentId} mayChange={atLeast(user.role, "admin")} showsTitle />
       )}
     </Page>
   )

@@ -58,11 +58,11 @@ const People = () => {
   const { ago, number } = useFormat()
   const queries = useQueryClient()
   const [typed, setTyped] = useState("")
-  const [asked, setAsked] = useState("")
-  const query = useInfiniteQuery(people(asked))
+  const [searchedId, setSearchedId] = useState("")
+  const query = useInfiniteQuery(people(searchedId))
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    setAsked(typed.trim())
+    setSearchedId(typed.trim())
   }
   return (
     <Page title={t.title} lead={t.lead} guide="privacy">

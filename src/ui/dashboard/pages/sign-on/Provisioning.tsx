@@ -1,4 +1,4 @@
-/** The token with which the provider adds, deactivates and removes people and groups. */
+/** The SCIM address and the token with which the provider manages people and groups. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { makeProvisioningToken, provisioning, revokeProvisioningToken } from "../../api/SingleSignOn.ts"
@@ -53,10 +53,10 @@ export const Provisioning = () => {
   const query = useQuery(provisioning)
   const [secret, setSecret] = useState<string | null>(null)
   const refresh = () => queries.invalidateQueries({ queryKey: provisioning.queryKey })
-  const make = useMutation({
+  const createToken = useMutation({
     mutationFn: makeProvisioningToken,
-    onSuccess: async (made) => {
-      setSecret(made.secret)
+    onSuccess: async (created) => {
+      setSecret(created.secret)
       await refresh()
     }
   })
@@ -72,7 +72,7 @@ export const Provisioning = () => {
                 {token.usedAt === null ? t.unused : t.used(ago(token.usedAt))}
               </p>
             )}
-            {make.error === null ? null : <Problem problem={make.error} />}
+            {createToken.error === null ? null : <Problem problem={createToken.error} />}
             <Actions>
               {token === null ? null : (
                 <Confirm
@@ -87,7 +87,7 @@ export const Provisioning = () => {
                 />
               )}
               {token === null ? (
-                <Button busy={make.isPending} onClick={() => make.mutate()}>
+                <Button busy={createToken.isPending} onClick={() => createToken.mutate()}>
                   {t.make}
                 </Button>
               ) : (
@@ -96,7 +96,7 @@ export const Provisioning = () => {
                   title={t.replace}
                   question={t.replacing}
                   action={t.make}
-                  onConfirm={() => make.mutateAsync()}
+                  onConfirm={() => createToken.mutateAsync()}
                 />
               )}
             </Actions>

@@ -1,4 +1,4 @@
-/** One's own passkeys. */
+/** The user's own passkeys. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import {
@@ -62,7 +62,7 @@ const words = texts(
   }
 )
 
-const Add = () => {
+const AddPasskey = () => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
@@ -104,14 +104,14 @@ export const Passkeys = () => {
   return (
     <Section title={t.title} lead={t.lead} guide="authentication#passkeys">
       <Loaded query={query}>
-        {(found) => (
+        {(stored) => (
           <>
-            {found.passkeys.length === 0 ? (
+            {stored.passkeys.length === 0 ? (
               <p>{t.none}</p>
             ) : (
               <Table
                 label={t.title}
-                rows={found.passkeys}
+                rows={stored.passkeys}
                 keyOf={({ id }) => id}
                 columns={[
                   {
@@ -155,7 +155,7 @@ export const Passkeys = () => {
                 ]}
               />
             )}
-            {!found.available ? <p>{t.unavailable}</p> : supportsPasskeys() ? <Add /> : <p>{t.unknown}</p>}
+            {!stored.available ? <p>{t.unavailable}</p> : supportsPasskeys() ? <AddPasskey /> : <p>{t.unknown}</p>}
           </>
         )}
       </Loaded>

@@ -63,10 +63,10 @@ const words = texts(
   }
 )
 
-const first = (text: string, names: ReadonlyArray<readonly [RegExp, string]>) =>
+const firstMatch = (text: string, names: ReadonlyArray<readonly [RegExp, string]>) =>
   names.find(([pattern]) => pattern.test(text))?.[1]
 
-/** User agents name several browsers: the rarer name is the actual one. */
+/** User agents name several browsers, so the first match in this order counts. */
 const browsers: ReadonlyArray<readonly [RegExp, string]> = [
   [/Edg/, "Edge"],
   [/OPR/, "Opera"],
@@ -84,8 +84,8 @@ const systems: ReadonlyArray<readonly [RegExp, string]> = [
 
 const Device = ({ current, device }: OpenSession) => {
   const t = useText(words)
-  const browser = first(device ?? "", browsers)
-  const system = first(device ?? "", systems)
+  const browser = firstMatch(device ?? "", browsers)
+  const system = firstMatch(device ?? "", systems)
   const name = browser === undefined || system === undefined ? (device ?? t.unknown) : t.on(browser, system)
   return (
     <span title={device ?? undefined}>
@@ -100,18 +100,18 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
   const queries = useQueryClient()
   const options = openSessions(userId)
   const query = useQuery(options)
-  // Requested together with the sessions, although shown after them.
+  // Requested together with the sessions, although it is shown after them.
   useQuery({ ...passkeys, enabled: userId === null })
   const team = useAllPages(useInfiniteQuery({ ...members, enabled: userId !== null }), (page) => page.users)
   const member = team?.find(({ id }) => id === userId)
   const refresh = () => queries.invalidateQueries({ queryKey: options.queryKey })
-  const others = (query.data ?? []).some(({ current }) => !current)
+  const hasOthers = (query.data ?? []).some(({ current }) => !current)
   return (
     <Page
       title={t.title}
       lead={userId === null ? t.own : t.theirs(member?.email ?? "…")}
       actions={
-        others ? (
+        hasOthers ? (
           <Confirm
             trigger={<Button>{userId === null ? t.endAll : t.endEach}</Button>}
             title={userId === null ? t.endAll : t.endEach}
@@ -166,7 +166,7 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
           )
         }
       </Loaded>
-      {/* Not before the sessions above, whose height is not known: it would move. */}
+      {/* Shown after the sessions have loaded, so that it does not move. */}
       {userId === null && !query.isPending ? <Passkeys /> : null}
     </Page>
   )

@@ -20,7 +20,7 @@ const Totals = ({ report }: { readonly report: Report }) => {
   const t = useText(words)
   const { money, number, percent } = useFormat()
   const { cost, ingestionJobs, sources, tokens, turns } = report
-  const limited = (title: string, used: number, limit: number) => {
+  const figureWithLimit = (title: string, used: number, limit: number) => {
     const share = limit === 0 ? 0 : used / limit
     return (
       <Figure
@@ -33,9 +33,9 @@ const Totals = ({ report }: { readonly report: Report }) => {
   }
   return (
     <Figures>
-      {limited(t.turns, turns.used, turns.limit)}
-      {limited(t.jobs, ingestionJobs.used, ingestionJobs.limit)}
-      {limited(t.sources, sources.active, sources.limit)}
+      {figureWithLimit(t.turns, turns.used, turns.limit)}
+      {figureWithLimit(t.jobs, ingestionJobs.used, ingestionJobs.limit)}
+      {figureWithLimit(t.sources, sources.active, sources.limit)}
       <Figure
         title={t.tokens}
         value={number(tokens.input + tokens.output)}

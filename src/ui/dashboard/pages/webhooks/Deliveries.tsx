@@ -22,11 +22,11 @@ const tones: Record<Delivery["status"], Tone> = {
   cancelled: "neutral"
 }
 
-export const Deliveries = ({ id }: { readonly id: string }) => {
+export const Deliveries = ({ webhookId }: { readonly webhookId: string }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const { moment } = useFormat()
-  const query = useInfiniteQuery(deliveries(id))
+  const query = useInfiniteQuery(deliveries(webhookId))
   return (
     <>
       <Loaded query={query}>

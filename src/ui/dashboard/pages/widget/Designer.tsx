@@ -1,4 +1,4 @@
-/** The designer of the agent's widget: its look and texts with a live preview, and the line that embeds it. */
+/** The designer of an agent's widget: its look and texts with a live preview, and the script that embeds it. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import type { Agent } from "../../api/Agents.ts"
 import { isOutdated } from "../../api/Client.ts"
@@ -17,10 +17,10 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "../agents/AgentPart.tsx"
-import { KeyScope, scopePlaces } from "../agents/KeyScope.tsx"
-import { Origins } from "../agents/Origins.tsx"
+import { ScopeFields, scopePaths } from "../agents/ScopeFields.tsx"
+import { OriginsField } from "../agents/OriginsField.tsx"
 import css from "./Designer.module.css"
-import { areOrigins, formOf, patchOf, shownOf } from "./form.ts"
+import { hasValidOrigins, formOf, patchOf, previewOf } from "./widgetForm.ts"
 import { WidgetPreview } from "./WidgetPreview.tsx"
 
 const words = texts(
@@ -104,7 +104,7 @@ const words = texts(
   }
 )
 
-const places = [
+const fieldPaths = [
   "color",
   "avatar",
   "greeting",
@@ -113,10 +113,10 @@ const places = [
   "consent.link.url",
   "consent",
   "allowedOrigins",
-  ...scopePlaces
+  ...scopePaths
 ] as const
 
-const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: Widget }) => {
+const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly stored: Widget }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
@@ -124,8 +124,8 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
   const { change, value } = draft
   const suggest = useMutation({
     mutationFn: () => queries.fetchQuery(questions(agent.id)),
-    // What was typed stays if there is nothing to suggest.
-    onSuccess: (found) => (found.length === 0 ? undefined : change({ suggestions: found.join("\n") }))
+    // Without suggestions, the input is kept.
+    onSuccess: (suggested) => (suggested.length === 0 ? undefined : change({ suggestions: suggested.join("\n") }))
   })
   const { queryKey } = widgetQuery(agent.id)
   const save = useMutation({
@@ -138,14 +138,14 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
     },
     onError: (problem) => (isOutdated(problem) ? queries.invalidateQueries({ queryKey }) : undefined)
   })
-  const { errorOf, general } = useIssues(save.error, places)
+  const { errorOf, general } = useIssues(save.error, fieldPaths)
   return (
     <div className={css["designer"]}>
       <div className={css["fields"]}>
         <Form
           onSubmit={() => {
-            // Invalid websites are reported at the field.
-            if (areOrigins(value)) save.mutate()
+            // Invalid origins are reported at the field.
+            if (hasValidOrigins(value)) save.mutate()
           }}
         >
           <Conflict draft={draft} problem={save.error} />
@@ -212,7 +212,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
             />
           </Section>
           <Section title={t.pages} guide="widget#who-may-call">
-            <Origins
+            <OriginsField
               label={t.origins}
               help={t.originsHelp}
               required
@@ -223,7 +223,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
             <Theirs draft={draft} name="origins" />
           </Section>
           <Section title={t.readable} guide="widget#who-the-visitor-is">
-            <KeyScope
+            <ScopeFields
               agentId={agent.id}
               help={t.readableHelp}
               value={value}
@@ -271,7 +271,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
         </Form>
       </div>
       <div className={css["preview"]}>
-        <WidgetPreview look={shownOf(value, agent)} />
+        <WidgetPreview look={previewOf(value, agent)} />
       </div>
     </div>
   )
@@ -282,7 +282,7 @@ const Designer = ({ agent, user }: PartProps) => {
   const query = useQuery(widgetQuery(agent.id))
   return (
     <AgentPart part="widget" agent={agent} user={user} lead={t.lead} guide="widget">
-      <Loaded query={query}>{(stored) => <Designed agent={agent} stored={stored} />}</Loaded>
+      <Loaded query={query}>{(stored) => <DesignerForm agent={agent} stored={stored} />}</Loaded>
     </AgentPart>
   )
 }

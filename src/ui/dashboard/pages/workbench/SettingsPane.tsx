@@ -61,8 +61,8 @@ const Tools = ({ agent }: { readonly agent: Agent }) => {
   )
 }
 
-/** Paths of the validation issues that are shown at its fields. */
-export const shownPlaces = [
+/** Paths of the fields that show their own validation issues. */
+export const settingsPaneFields = [
   "instructions",
   "model",
   "retrieval.topK",

@@ -22,7 +22,7 @@ import { parseJsonObject } from "../../../forms/json.ts"
 import { useDraft } from "../../../forms/useDraft.ts"
 import { useIssues } from "../../../forms/useIssues.ts"
 import { Parameters } from "./Parameters.tsx"
-import { noOAuth, OAuthFields, oauthOf, type OAuthValues, oauthValuesOf } from "./OAuthFields.tsx"
+import { emptyOAuth, OAuthFields, oauthOf, type OAuthValues, oauthValuesOf } from "./OAuthFields.tsx"
 import { everywhere } from "../../../text/everywhere.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 
@@ -97,15 +97,15 @@ const isTarget = (text: string): text is Binding["to"] => /^(?:(?:header|query|p
 
 /** Null if a line is not a binding. */
 const bindingsOf = (text: string): ReadonlyArray<Binding> | null => {
-  const found = text
+  const matches = text
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map((line) => /^\s*(\/\S*)\s*(?:→|->)\s*(\S+)\s*$/.exec(line))
-  const bindings = found.flatMap((match) => {
+  const bindings = matches.flatMap((match) => {
     const [, from, to] = match ?? []
     return from === undefined || to === undefined || !isTarget(to) ? [] : [{ from, to }]
   })
-  return bindings.length === found.length ? bindings : null
+  return bindings.length === matches.length ? bindings : null
 }
 
 /** Values of the fields, as typed. */
@@ -136,7 +136,7 @@ const emptyForm: ToolFields = {
   header: "",
   secret: "",
   slot: "",
-  ...noOAuth
+  ...emptyOAuth
 }
 
 const fieldsOf = ({
@@ -162,7 +162,7 @@ const fieldsOf = ({
   ...oauthValuesOf(auth)
 })
 
-/** The credential of the request. */
+/** The credential as it is sent. */
 const authOf = (value: ToolFields): NonNullable<ToolInput["auth"]> => {
   const { auth, header, secret, slot } = value
   if (auth === "none") return { kind: auth }
@@ -175,8 +175,8 @@ const authOf = (value: ToolFields): NonNullable<ToolInput["auth"]> => {
   }
 }
 
-/** Paths of validation issues. */
-const places = [
+/** Paths of the validation issues that the form shows at fields. */
+const fieldPaths = [
   "name",
   "description",
   "http.url",
@@ -213,7 +213,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
   const { change, value } = draft
   const { auth, kind } = value
   const schema = parseJsonObject(value.parameters)
-  const bound = bindingsOf(value.bindings)
+  const parsedBindings = bindingsOf(value.bindings)
   const refresh = () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
 
   const save = useMutation({
@@ -223,7 +223,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         name,
         description,
         ...(kind === "http"
-          ? { http: { ...tool?.http, method, url }, parameters: schema ?? {}, bindings: bound ?? [] }
+          ? { http: { ...tool?.http, method, url }, parameters: schema ?? {}, bindings: parsedBindings ?? [] }
           : { mcp: { url } }),
         auth: authOf(value)
       }
@@ -236,9 +236,9 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
     },
     onError: (problem) => (isOutdated(problem) ? refresh() : undefined)
   })
-  const { errorOf, general } = useIssues(save.error, places)
+  const { errorOf, general } = useIssues(save.error, fieldPaths)
   const submit = () => {
-    if (kind === "mcp" || (schema !== null && bound !== null)) save.mutate()
+    if (kind === "mcp" || (schema !== null && parsedBindings !== null)) save.mutate()
   }
   const secretHelp = () => {
     if (tool?.auth.hasSecret === true) return t.keepHelp
@@ -313,7 +313,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
             mono
             value={value.bindings}
             onChange={(bindings) => change({ bindings })}
-            error={bound === null ? t.badBinding : errorOf("bindings")}
+            error={parsedBindings === null ? t.badBinding : errorOf("bindings")}
           />
           <Theirs draft={draft} name="bindings" />
         </>
@@ -342,7 +342,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           value={value}
           onChange={(values) => change({ ...values })}
           errorOf={errorOf}
-          theirs={(name) => <Theirs draft={draft} name={name} />}
+          conflictOf={(name) => <Theirs draft={draft} name={name} />}
         />
       ) : null}
       {auth === "none" ? null : (

@@ -104,12 +104,12 @@ const outcomes = ["made", "retry", "denied", "provider", "signed-out"] as const 
 >
 
 /** How a sign-in at an authorization server ended, from the address of the redirect. */
-const returnedWith = () => {
+const readSignInOutcome = () => {
   const outcome = new URLSearchParams(location.search).get("connection")
   return outcomes.find((one) => one === outcome) ?? null
 }
 
-const needsPerson = ({ auth }: Tool) => auth.kind === "oauth" && auth.grant !== "client_credentials"
+const needsSignIn = ({ auth }: Tool) => auth.kind === "oauth" && auth.grant !== "client_credentials"
 
 interface ActionsProps {
   readonly agentId: string
@@ -139,7 +139,7 @@ const Actions = ({ agentId, connect, tool }: ActionsProps) => {
             wide: true
           }
         },
-        ...(needsPerson(tool) && tool.connection !== null
+        ...(needsSignIn(tool) && tool.connection !== null
           ? [
               {
                 label: t.disconnect,
@@ -163,7 +163,7 @@ const Actions = ({ agentId, connect, tool }: ActionsProps) => {
         }
       ]}
     >
-      {needsPerson(tool) || tool.connection?.state === "insufficient" ? (
+      {needsSignIn(tool) || tool.connection?.state === "insufficient" ? (
         <RowButton
           label={tool.connection === null ? t.connect : t.again}
           of={tool.name}
@@ -188,13 +188,13 @@ const Tools = ({ agent, user }: PartProps) => {
     wide: true
   })
   const add = mayChange ? button : null
-  const [returned, setReturned] = useState(returnedWith)
+  const [signInOutcome, setSignInOutcome] = useState(readSignInOutcome)
   const connect = useMutation({
     mutationFn: connectTool,
-    onMutate: () => setReturned(null),
+    onMutate: () => setSignInOutcome(null),
     onSuccess: async ({ url }) => {
       if (url !== null) return location.assign(url)
-      setReturned("made")
+      setSignInOutcome("made")
       return queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
     }
   })
@@ -216,7 +216,7 @@ const Tools = ({ agent, user }: PartProps) => {
       )
     }
     if (connection?.state === "refused") return <Badge tone="bad">{t.refused}</Badge>
-    if (needsPerson(tool)) return <Badge tone="warn">{t.unconnected}</Badge>
+    if (needsSignIn(tool)) return <Badge tone="warn">{t.unconnected}</Badge>
     if (auth.kind === "oauth") return t.machine
     return auth.slot === undefined ? t.stored : t.slot(auth.slot)
   }
@@ -230,8 +230,8 @@ const Tools = ({ agent, user }: PartProps) => {
       actions={isNone(query, (page) => page.tools) ? undefined : add}
     >
       {dialog}
-      {returned === "made" ? <p role="status">{t.made}</p> : null}
-      {returned === null || returned === "made" ? null : <Problem problem={null} sentence={t[returned]} />}
+      {signInOutcome === "made" ? <p role="status">{t.made}</p> : null}
+      {signInOutcome === null || signInOutcome === "made" ? null : <Problem problem={null} sentence={t[signInOutcome]} />}
       {connect.isError ? <Problem problem={connect.error} /> : null}
       <Listing
         query={query}

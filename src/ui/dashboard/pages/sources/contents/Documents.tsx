@@ -41,28 +41,28 @@ const words = texts(
   }
 )
 
-export const Documents = ({ found }: { readonly found: SourceDetail }) => {
+export const Documents = ({ source }: { readonly source: SourceDetail }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const { ago, number } = useFormat()
   const [typed, setTyped] = useState("")
-  const [asked, setAsked] = useState("")
+  const [searchedText, setSearchedText] = useState("")
   const query = useInfiniteQuery(
-    documents(found.id, asked, `${found.latestJob?.id} ${found.latestJob?.status}`)
+    documents(source.id, searchedText, `${source.latestJob?.id} ${source.latestJob?.status}`)
   )
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    setAsked(typed.trim())
+    setSearchedText(typed.trim())
   }
   return (
     <Section title={t.title}>
       <Loaded query={query}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.documents)
-          if (rows.length === 0 && asked === "") return <p className={css["soft"]}>{t.none}</p>
+          if (rows.length === 0 && searchedText === "") return <p className={css["soft"]}>{t.none}</p>
           return (
             <>
-              {rows.length < 8 && asked === "" ? null : (
+              {rows.length < 8 && searchedText === "" ? null : (
                 <form role="search" className={css["search"]} onSubmit={submit}>
                   <TextField label={t.find} placeholder={t.findHelp} value={typed} onChange={setTyped} />
                   <Button type="submit">{common.search}</Button>
@@ -80,7 +80,7 @@ export const Documents = ({ found }: { readonly found: SourceDetail }) => {
                       title: t.document,
                       cell: ({ id, title, uri }) => (
                         <Cell notes={[uri]}>
-                          <Link lang="" data-row href={`/sources/${found.id}/documents/${id}`}>
+                          <Link lang="" data-row href={`/sources/${source.id}/documents/${id}`}>
                             {title === "" ? uri : title}
                           </Link>
                         </Cell>

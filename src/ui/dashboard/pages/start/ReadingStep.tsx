@@ -2,8 +2,8 @@
 import type { SourceItem } from "../../api/Sources.ts"
 import { Link } from "wouter"
 import { texts, useText } from "../../text/Language.tsx"
-import { State } from "../sources/State.tsx"
-import { Why } from "../sources/Why.tsx"
+import { SourceState } from "../sources/SourceState.tsx"
+import { ReadingError } from "../sources/ReadingError.tsx"
 import css from "./Start.module.css"
 
 const words = texts(
@@ -23,10 +23,10 @@ const words = texts(
 interface Props {
   readonly sources: ReadonlyArray<SourceItem>
   readonly documents: number
-  readonly isMoving: boolean
+  readonly isReading: boolean
 }
 
-const Reading = ({ documents, isMoving, sources }: Props) => {
+const ReadingStep = ({ documents, isReading, sources }: Props) => {
   const t = useText(words)
   if (sources.length === 0) return <p className={css["soft"]}>{t.none}</p>
   return (
@@ -35,20 +35,20 @@ const Reading = ({ documents, isMoving, sources }: Props) => {
         {sources.map((source) => (
           <li key={source.id}>
             <Link href={`/sources/${source.id}`}>{source.name}</Link>
-            <State source={source} />
+            <SourceState source={source} />
             {source.lastError === null ? null : (
               <span className={css["error"]}>
-                <Why error={source.lastError} />
+                <ReadingError error={source.lastError} />
               </span>
             )}
           </li>
         ))}
       </ul>
       <p role="status" className={css["soft"]}>
-        {isMoving ? t.leave : documents > 0 ? t.documents(documents) : ""}
+        {isReading ? t.leave : documents > 0 ? t.documents(documents) : ""}
       </p>
     </>
   )
 }
 
-export default Reading
+export default ReadingStep

@@ -1,4 +1,4 @@
-/** One message: author, time, sources and files. */
+/** One message: its author, time, text, files, feedback and delivery state. */
 import type { ReactNode } from "react"
 import { attachmentAddress, type Feedback, type Message } from "../../api/Conversations.ts"
 import { CitationChip } from "../../components/replies/CitationChip.tsx"
@@ -6,7 +6,7 @@ import { Prose } from "../../components/replies/Prose.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useFailure } from "../../text/useFailure.ts"
-import css from "./Said.module.css"
+import css from "./MessageItem.module.css"
 
 const words = texts(
   {
@@ -45,7 +45,7 @@ const words = texts(
   }
 )
 
-const Opinion = ({ feedback }: { readonly feedback: Feedback }) => {
+const FeedbackNote = ({ feedback }: { readonly feedback: Feedback }) => {
   const t = useText(words)
   const { moment } = useFormat()
   const { at, comment, rating } = feedback
@@ -59,9 +59,9 @@ const Opinion = ({ feedback }: { readonly feedback: Feedback }) => {
   )
 }
 
-const kilobytes = (size: number) => Math.max(1, Math.round(size / 1_000))
+const kilobytesOf = (size: number) => Math.max(1, Math.round(size / 1_000))
 
-interface SaidProps {
+interface MessageItemProps {
   readonly conversationId: string
   /** Names of the customer and the agent. */
   readonly names: { readonly customer: string; readonly agent: string }
@@ -70,30 +70,30 @@ interface SaidProps {
   readonly aside: ReactNode
 }
 
-export const Said = ({ conversationId, message, names, aside }: SaidProps) => {
+export const MessageItem = ({ conversationId, message, names, aside }: MessageItemProps) => {
   const t = useText(words)
   const { ago, moment, number } = useFormat()
-  const why = useFailure()
+  const failureText = useFailure()
   const { attachments, author, by, citations, content, createdAt, delivery, failure, feedback, role } =
     message
   const isAgent = role === "assistant" && (author === "agent" || author === null)
-  const writer = role === "user" ? "customer" : (author ?? "agent")
+  const sender = role === "user" ? "customer" : (author ?? "agent")
   const name =
-    writer === "customer"
+    sender === "customer"
       ? names.customer
-      : writer === "agent"
+      : sender === "agent"
         ? names.agent
-        : writer === "human"
+        : sender === "human"
           ? (by?.email ?? null)
           : null
   return (
     <article
-      className={`${css["said"]} ${css[writer]}`}
-      aria-label={name === null ? t[writer] : `${t[writer]}: ${name}`}
+      className={`${css["said"]} ${css[sender]}`}
+      aria-label={name === null ? t[sender] : `${t[sender]}: ${name}`}
     >
       <header className={css["head"]}>
-        <strong>{name ?? t[writer]}</strong>
-        {name === null || writer === "customer" ? null : <span className={css["role"]}>{t[writer]}</span>}
+        <strong>{name ?? t[sender]}</strong>
+        {name === null || sender === "customer" ? null : <span className={css["role"]}>{t[sender]}</span>}
         <time dateTime={createdAt} title={moment(createdAt)}>
           {ago(createdAt)}
         </time>
@@ -108,8 +108,8 @@ export const Said = ({ conversationId, message, names, aside }: SaidProps) => {
           {...(isAgent
             ? {
                 citation: (index: number) => {
-                  const found = citations.find((one) => one.index === index)
-                  return found === undefined ? null : <CitationChip citation={found} />
+                  const citation = citations.find((one) => one.index === index)
+                  return citation === undefined ? null : <CitationChip citation={citation} />
                 }
               }
             : {})}
@@ -117,10 +117,10 @@ export const Said = ({ conversationId, message, names, aside }: SaidProps) => {
       )}
       {failure === null ? null : (
         <p className={css["undelivered"]}>
-          <strong>{t.unanswered}</strong> {why(failure)}
+          <strong>{t.unanswered}</strong> {failureText(failure)}
         </p>
       )}
-      {feedback === null ? null : <Opinion feedback={feedback} />}
+      {feedback === null ? null : <FeedbackNote feedback={feedback} />}
       {attachments.length === 0 ? null : (
         <ul className={css["files"]} aria-label={t.files}>
           {attachments.map(({ artifact, name, size }) => (
@@ -128,7 +128,7 @@ export const Said = ({ conversationId, message, names, aside }: SaidProps) => {
               <a href={attachmentAddress(conversationId, artifact)} download={name}>
                 {name}
               </a>{" "}
-              <span className={css["soft"]}>{`${number(kilobytes(size))} kB`}</span>
+              <span className={css["soft"]}>{`${number(kilobytesOf(size))} kB`}</span>
             </li>
           ))}
         </ul>

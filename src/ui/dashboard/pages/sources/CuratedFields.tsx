@@ -4,7 +4,7 @@ import type { SourceConfig } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
 import { LongText, TextField } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
-import css from "./Curated.module.css"
+import css from "./CuratedFields.module.css"
 
 const words = texts(
   {
@@ -50,53 +50,53 @@ type CuratedType = "TEXT" | "QA"
 
 export const isCurated = (type: string): type is CuratedType => type === "TEXT" || type === "QA"
 
-/** The source's config from the form. */
+/** The source's type and config from the form. */
 export const curatedOf = (type: CuratedType, { pairs, text }: CuratedForm) =>
   type === "TEXT" ? ({ type, config: { text } } as const) : ({ type, config: { pairs } } as const)
 
-/** Paths of validation issues. */
-export const curatedPlaces = ["config.text", "config.pairs"] as const
+/** Paths of the validation issues that the fields show. */
+export const curatedPaths = ["config.text", "config.pairs"] as const
 
 interface Props {
   readonly type: CuratedType
   readonly form: CuratedForm
   readonly onChange: (form: Partial<CuratedForm>) => void
-  readonly errorOf: (place: (typeof curatedPlaces)[number]) => string | undefined
-  /** The error below a field, by the field's path. */
-  readonly below?: (field: "text" | "pairs") => ReactNode
+  readonly errorOf: (path: (typeof curatedPaths)[number]) => string | undefined
+  /** Shows the stored value of a field that another session has changed. */
+  readonly conflictOf?: (field: "text" | "pairs") => ReactNode
 }
 
 const Pairs = ({ errorOf, form: { pairs }, onChange }: Props) => {
   const t = useText(words)
-  const changed = (place: number, fields: Partial<(typeof pairs)[number]>) =>
-    onChange({ pairs: pairs.map((pair, at) => (at === place ? { ...pair, ...fields } : pair)) })
+  const changePair = (index: number, fields: Partial<(typeof pairs)[number]>) =>
+    onChange({ pairs: pairs.map((pair, position) => (position === index ? { ...pair, ...fields } : pair)) })
   const error = errorOf("config.pairs")
   return (
     <>
       <p className={css["help"]}>{t.pairsHelp}</p>
-      {pairs.map(({ answer, question }, place) => (
-        // Pairs are identified only by their position.
-        <fieldset key={place} className={css["pair"]}>
-          <legend>{t.pair(place + 1)}</legend>
+      {pairs.map(({ answer, question }, index) => (
+        // The index is the key, because pairs have no id.
+        <fieldset key={index} className={css["pair"]}>
+          <legend>{t.pair(index + 1)}</legend>
           <TextField
             label={t.question}
             required
             maxLength={500}
             value={question}
-            onChange={(typed) => changed(place, { question: typed })}
+            onChange={(typed) => changePair(index, { question: typed })}
           />
           <LongText
             label={t.answer}
             required
             maxLength={4_000}
             value={answer}
-            onChange={(typed) => changed(place, { answer: typed })}
+            onChange={(typed) => changePair(index, { answer: typed })}
           />
           {pairs.length === 1 ? null : (
             <Button
               kind="quiet"
-              aria-label={t.removeOf(place + 1)}
-              onClick={() => onChange({ pairs: pairs.filter((_, at) => at !== place) })}
+              aria-label={t.removeOf(index + 1)}
+              onClick={() => onChange({ pairs: pairs.filter((_, position) => position !== index) })}
             >
               {t.remove}
             </Button>
@@ -115,7 +115,7 @@ const Pairs = ({ errorOf, form: { pairs }, onChange }: Props) => {
 
 export const CuratedFields = (props: Props) => {
   const t = useText(words)
-  const { below, errorOf, form, onChange, type } = props
+  const { conflictOf, errorOf, form, onChange, type } = props
   return type === "TEXT" ? (
     <>
       <LongText
@@ -127,12 +127,12 @@ export const CuratedFields = (props: Props) => {
         onChange={(text) => onChange({ text })}
         error={errorOf("config.text")}
       />
-      {below?.("text")}
+      {conflictOf?.("text")}
     </>
   ) : (
     <>
       <Pairs {...props} />
-      {below?.("pairs")}
+      {conflictOf?.("pairs")}
     </>
   )
 }

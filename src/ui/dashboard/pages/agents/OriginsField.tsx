@@ -1,8 +1,8 @@
 /** The websites that may use a key, as input and as stored. */
 import { LongText } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
-import { meantBy } from "./origins.ts"
-import css from "./Origins.module.css"
+import { parseOrigins } from "./parseOrigins.ts"
+import css from "./OriginsField.module.css"
 
 const words = texts(
   {
@@ -29,11 +29,11 @@ interface Props {
   readonly error: string | undefined
 }
 
-export const Origins = ({ error, value, ...props }: Props) => {
+export const OriginsField = ({ error, value, ...props }: Props) => {
   const t = useText(words)
-  const meant = meantBy(value)
-  const wrong = meant.find(({ origin }) => origin === null)
-  const good = meant.filter(({ origin }) => origin !== null)
+  const parsed = parseOrigins(value)
+  const invalid = parsed.find(({ origin }) => origin === null)
+  const valid = parsed.filter(({ origin }) => origin !== null)
   return (
     <div className={css["origins"]}>
       <LongText
@@ -41,17 +41,17 @@ export const Origins = ({ error, value, ...props }: Props) => {
         rows={2}
         mono
         value={value}
-        error={wrong === undefined ? error : t.none(wrong.typed)}
+        error={invalid === undefined ? error : t.none(invalid.typed)}
       />
       <div role="status" className={css["stored"]}>
-        {good.length === 0 ? null : (
+        {valid.length === 0 ? null : (
           <>
             <span>{t.stored}</span>
             <ul>
-              {good.map(({ isGuess, origin, typed }, place) => (
-                <li key={`${place} ${typed}`}>
+              {valid.map(({ isSchemeGuessed, origin, typed }, index) => (
+                <li key={`${index} ${typed}`}>
                   <code>{origin}</code>
-                  {isGuess ? <span>{t.guessed(origin?.split(":")[0] ?? "")}</span> : null}
+                  {isSchemeGuessed ? <span>{t.guessed(origin?.split(":")[0] ?? "")}</span> : null}
                 </li>
               ))}
             </ul>

@@ -1,17 +1,17 @@
-/** The open conversation's realtime socket. */
+/** The realtime socket of the open conversation. */
 import { useEffect, useState } from "react"
-import type { Frame as Declared } from "../../../../domain/conversations/RealtimeFrame.ts"
+import type { Frame as RealtimeFrame } from "../../../../domain/conversations/RealtimeFrame.ts"
 import { socketAccess } from "../../api/Conversations.ts"
 import type { RunEvent } from "../../components/replies/Trace.tsx"
 
-type Frame = typeof Declared.Encoded
+type Frame = typeof RealtimeFrame.Encoded
 
 /** Minimum and maximum pause before reconnecting, in milliseconds. */
-const reconnectDelay = { min: 1_000, max: 8_000 }
+const reconnectDelayMs = { min: 1_000, max: 8_000 }
 /** How long a typing indicator is shown without a further one. */
-const typingTimeout = 8_000
+const typingTimeoutMs = 8_000
 
-const frameOf = (text: unknown): Frame | null => {
+const parseFrame = (text: unknown): Frame | null => {
   if (typeof text !== "string") return null
   try {
     const frame: Frame = JSON.parse(text)
@@ -30,22 +30,22 @@ export interface Live {
   readonly events: ReadonlyArray<RunEvent>
 }
 
-const notConnected: Live = { connected: false, typing: null, events: [] }
+const disconnected: Live = { connected: false, typing: null, events: [] }
 
 /** `onChange` is called when messages or the state may have changed. */
 export const useLive = (id: string, onChange: () => void): Live => {
-  const [live, setLive] = useState(notConnected)
+  const [live, setLive] = useState(disconnected)
   useEffect(() => {
-    const leaving = new AbortController()
+    const controller = new AbortController()
     let socket: WebSocket | null = null
-    let again: ReturnType<typeof setTimeout> | undefined
+    let reconnectTimer: ReturnType<typeof setTimeout> | undefined
     let typingTimer: ReturnType<typeof setTimeout> | undefined
-    let wait = reconnectDelay.min
+    let reconnectMs = reconnectDelayMs.min
 
-    const hear = (frame: Frame) => {
+    const handleFrame = (frame: Frame) => {
       if (frame.type === "typing") {
         clearTimeout(typingTimer)
-        typingTimer = setTimeout(() => setLive((before) => ({ ...before, typing: null })), typingTimeout)
+        typingTimer = setTimeout(() => setLive((before) => ({ ...before, typing: null })), typingTimeoutMs)
         const { by = "agent" } = frame
         setLive((before) => ({ ...before, typing: by }))
       }
@@ -69,35 +69,35 @@ export const useLive = (id: string, onChange: () => void): Live => {
     }
 
     const scheduleReconnect = () => {
-      if (leaving.signal.aborted) return
+      if (controller.signal.aborted) return
       setLive((before) => ({ ...before, connected: false, typing: null }))
-      again = setTimeout(() => void open(), wait)
-      wait = Math.min(wait * 2, reconnectDelay.max)
+      reconnectTimer = setTimeout(() => void connect(), reconnectMs)
+      reconnectMs = Math.min(reconnectMs * 2, reconnectDelayMs.max)
     }
 
-    const open = async () => {
-      const access = await socketAccess(id, leaving.signal).catch(() => null)
-      if (leaving.signal.aborted) return
+    const connect = async () => {
+      const access = await socketAccess(id, controller.signal).catch(() => null)
+      if (controller.signal.aborted) return
       if (access === null) return scheduleReconnect()
       socket = new WebSocket(access.realtimeUrl, [`spoke.${access.realtimeToken}`])
       socket.onopen = () => {
-        wait = reconnectDelay.min
+        reconnectMs = reconnectDelayMs.min
         setLive((before) => ({ ...before, connected: true }))
-        // Reads the changes from before the socket was open.
+        // Loads the changes from before the socket was open.
         onChange()
       }
       socket.onmessage = ({ data }) => {
-        const frame = frameOf(data)
-        if (frame !== null) hear(frame)
+        const frame = parseFrame(data)
+        if (frame !== null) handleFrame(frame)
       }
       socket.onclose = scheduleReconnect
     }
 
-    setLive(notConnected)
-    void open()
+    setLive(disconnected)
+    void connect()
     return () => {
-      leaving.abort()
-      clearTimeout(again)
+      controller.abort()
+      clearTimeout(reconnectTimer)
       clearTimeout(typingTimer)
       if (socket !== null) {
         socket.onclose = null

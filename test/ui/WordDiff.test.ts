@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
-import { differing } from "../../src/ui/dashboard/pages/agents/differing.ts"
+import { diffWords } from "../../src/ui/dashboard/pages/agents/wordDiff.ts"
 
 const marked = (text: string, other: string) =>
-  differing(text, other)
-    .map((piece) => (piece.isNew ? `[${piece.text}]` : piece.text))
+  diffWords(text, other)
+    .map((part) => (part.isNew ? `[${part.text}]` : part.text))
     .join("")
 
 describe("What differs between two replies", () => {
@@ -21,14 +21,14 @@ describe("What differs between two replies", () => {
     for (const text of ["  a  b\n\nc ", "x", "a b a b", "one\ttwo "])
       for (const other of ["", "a b", "c b a", text])
         expect(
-          differing(text, other)
-            .map((piece) => piece.text)
+          diffWords(text, other)
+            .map((part) => part.text)
             .join("")
         ).toBe(text)
   })
 
   it("is the whole of a text that is too long to be compared", () => {
     const long = "word ".repeat(1_500)
-    expect(differing(long, "word")).toEqual([{ text: long, isNew: true }])
+    expect(diffWords(long, "word")).toEqual([{ text: long, isNew: true }])
   })
 })

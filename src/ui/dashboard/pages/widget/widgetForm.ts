@@ -1,22 +1,22 @@
-/** The widget's settings as input and as stored. */
+/** Converts the widget's settings between the form and what is stored. */
 import type { PatchWidget } from "../../../../domain/agents/Widget.ts"
 import type { Look, Widget } from "../../api/Widgets.ts"
-import { noScope, scopeOf, type TypedScope } from "../agents/KeyScope.tsx"
-import { meantBy, originsOf } from "../agents/origins.ts"
-import { typedLabels } from "../sources/Labels.tsx"
+import { noScope, scopeOf, type ScopeFieldValues } from "../agents/ScopeFields.tsx"
+import { parseOrigins, validOrigins } from "../agents/parseOrigins.ts"
+import { formatLabels } from "../sources/LabelsField.tsx"
 import { linesOf } from "../../forms/lines.ts"
 
 const maxSuggestions = 4
 
-const orNull = (text: string) => (text.trim() === "" ? null : text)
+const textOrNull = (text: string) => (text.trim() === "" ? null : text)
 
-export interface WidgetForm extends TypedScope {
+export interface WidgetForm extends ScopeFieldValues {
   readonly [field: string]: unknown
   readonly color: string
   readonly avatar: string
   readonly position: Look["position"]
   readonly greeting: string
-  /** One a line. */
+  /** One per line. */
   readonly suggestions: string
   readonly language: Look["language"]
   readonly consent: string
@@ -25,13 +25,13 @@ export interface WidgetForm extends TypedScope {
   readonly origins: string
 }
 
-const typedScopeOf = (scope: Widget["sourceScope"]): TypedScope =>
+const scopeFieldsOf = (scope: Widget["sourceScope"]): ScopeFieldValues =>
   scope === null
     ? noScope
-    : { limited: true, labels: typedLabels(scope.labels ?? []), sourceIds: scope.sourceIds ?? [] }
+    : { limited: true, labels: formatLabels(scope.labels ?? []), sourceIds: scope.sourceIds ?? [] }
 
 export const formOf = ({ allowedOrigins, look, sourceScope }: Widget): WidgetForm => ({
-  ...typedScopeOf(sourceScope),
+  ...scopeFieldsOf(sourceScope),
   color: look.color ?? "",
   avatar: look.avatar ?? "",
   position: look.position,
@@ -45,21 +45,21 @@ export const formOf = ({ allowedOrigins, look, sourceScope }: Widget): WidgetFor
 })
 
 const linkOf = ({ linkLabel, linkUrl }: WidgetForm) =>
-  linkUrl.trim() === "" ? null : { label: orNull(linkLabel) ?? linkUrl.trim(), url: linkUrl.trim() }
+  linkUrl.trim() === "" ? null : { label: textOrNull(linkLabel) ?? linkUrl.trim(), url: linkUrl.trim() }
 
-/** Everything except the websites. */
+/** The look: everything except the websites and the sources. */
 const lookOf = (form: WidgetForm): Look => ({
-  color: orNull(form.color),
-  avatar: orNull(form.avatar),
+  color: textOrNull(form.color),
+  avatar: textOrNull(form.avatar),
   position: form.position,
-  greeting: orNull(form.greeting),
+  greeting: textOrNull(form.greeting),
   suggestions: linesOf(form.suggestions),
   language: form.language,
-  consent: orNull(form.consent) === null ? null : { text: form.consent, link: linkOf(form) }
+  consent: textOrNull(form.consent) === null ? null : { text: form.consent, link: linkOf(form) }
 })
 
-/** The settings for the preview: only values that can be stored. */
-export const shownOf = (
+/** The settings for the preview, limited to values that can be stored. */
+export const previewOf = (
   form: WidgetForm,
   agent: { readonly name: string; readonly greeting?: string | null }
 ) => {
@@ -76,9 +76,9 @@ export const patchOf = (form: WidgetForm): typeof PatchWidget.Encoded => ({
   ...lookOf(form),
   sourceScope: null,
   ...scopeOf(form),
-  allowedOrigins: originsOf(meantBy(form.origins))
+  allowedOrigins: validOrigins(parseOrigins(form.origins))
 })
 
 /** True if all entered websites are valid. */
-export const areOrigins = ({ origins }: WidgetForm): boolean =>
-  meantBy(origins).every(({ origin }) => origin !== null)
+export const hasValidOrigins = ({ origins }: WidgetForm): boolean =>
+  parseOrigins(origins).every(({ origin }) => origin !== null)

@@ -1,27 +1,27 @@
-/** The data for a correction of a group. */
+/** The request that creates a correction for a group of insights. */
 import type { CreateCorrection } from "../../../../domain/agents/Correction.ts"
 import type { InsightGroup } from "../../../../domain/conversations/Insights.ts"
 
-/** The period of the group's report, because another period may have other groups. */
-export interface ReportTime {
+/** The period of the report. Groups of another period may differ. */
+export interface ReportPeriod {
   readonly from: string
   readonly to: string
 }
 
-export interface Correctable {
+export interface CorrectionRequest {
   readonly agentId: string
   readonly body: typeof CreateCorrection.Encoded
 }
 
 /**
- * The whole group, where the report is of one agent; of a report on all agents the examples of the agent that was asked last,
- * because a correction is one agent's. Null for a group without examples.
+ * A correction belongs to one agent. In a report on one agent (`agentId`), it covers the whole group. In a report on all
+ * agents, it covers the examples of the agent that was asked last. Null for a group without examples.
  */
-export const correctableOf = (
+export const correctionRequestOf = (
   { examples, id }: typeof InsightGroup.Encoded,
   agentId: string | undefined,
-  { from, to }: ReportTime
-): Correctable | null => {
+  { from, to }: ReportPeriod
+): CorrectionRequest | null => {
   if (agentId !== undefined) return { agentId, body: { group: id, from, to } }
   const [newest] = examples
   if (newest === undefined) return null

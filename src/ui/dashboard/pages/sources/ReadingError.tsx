@@ -1,4 +1,4 @@
-/** Why something was not read: translated if possible, else the service's own message. */
+/** Why a source or a page was not read: a translation by the error code, or else the message of the service. */
 import { useLanguage } from "../../text/Language.tsx"
 
 /** German translations of the service's messages, by code. A message with another code is shown unchanged. */
@@ -52,7 +52,7 @@ const german: Readonly<Record<string, string>> = {
   unsupported_type: "Dateien dieser Art werden nicht gelesen."
 }
 
-/** Texts in place of messages that name fields by other names than the dashboard, or that describe internals. */
+/** English texts that replace messages of the service which name fields differently, or describe internals. */
 const english: Readonly<Record<string, string>> = {
   asset: "The address ends like a picture, a script or another file without text.",
   beyond_max_depth: "More links away than are followed.",
@@ -76,20 +76,20 @@ const inGerman = (code: string): string | undefined => {
   return status === undefined ? german[code] : `Die Seite antwortete ${status}.${germanStatus[status] ?? ""}`
 }
 
-interface ReasonProps {
+interface ReadingReasonProps {
   readonly code: string | null
   readonly message: string
 }
 
-/** A reason with a separate code, as in crawl reports. */
-export const Reason = ({ code, message }: ReasonProps) => {
+/** A reason whose code is separate, as in crawl reports. */
+export const ReadingReason = ({ code, message }: ReadingReasonProps) => {
   const { language } = useLanguage()
   const translated = code === null ? undefined : language === "de" ? inGerman(code) : english[code]
   return translated === undefined ? <span lang="en">{message}</span> : <span>{translated}</span>
 }
 
 /** The error of a source or job, which begins with its code: `status_404: The page answered 404.` */
-export const Why = ({ error }: { readonly error: string }) => {
+export const ReadingError = ({ error }: { readonly error: string }) => {
   const [, code = null, message = error] = /^([a-z0-9_]+): (.+)$/su.exec(error) ?? []
-  return <Reason code={code} message={message} />
+  return <ReadingReason code={code} message={message} />
 }

@@ -12,8 +12,8 @@ import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { Origins } from "../agents/Origins.tsx"
-import { areOrigins, formOf, patchOf, shownOf } from "../widget/form.ts"
+import { OriginsField } from "../agents/OriginsField.tsx"
+import { hasValidOrigins, formOf, patchOf, previewOf } from "../widget/widgetForm.ts"
 import { WidgetPreview } from "../widget/WidgetPreview.tsx"
 import css from "./Start.module.css"
 
@@ -38,23 +38,23 @@ const words = texts(
 
 interface Props {
   readonly agent: { readonly id: string; readonly name: string }
-  /** The agent's sources: the first website is proposed. */
+  /** The agent's sources. The website of one of them is proposed. */
   readonly sources: ReadonlyArray<SourceItem>
   readonly onSaved: () => void
 }
 
-interface FormProps extends Omit<Props, "sources"> {
+interface WidgetStepFormProps extends Omit<Props, "sources"> {
   readonly stored: Widget
   readonly proposed: { readonly origins: string; readonly suggestions: string }
 }
 
-const Fields = ({ agent, onSaved, proposed, stored }: FormProps) => {
+const WidgetStepForm = ({ agent, onSaved, proposed, stored }: WidgetStepFormProps) => {
   const t = useText(words)
   const queries = useQueryClient()
   const { queryKey } = widgetQuery(agent.id)
-  const kept = formOf(stored)
-  const begun = stored.version === 0 ? { ...kept, ...proposed } : kept
-  const draft = useDraft({ name: `start.widget.${agent.id}`, title: t.title(agent.name), stored: begun })
+  const storedFields = formOf(stored)
+  const initialFields = stored.version === 0 ? { ...storedFields, ...proposed } : storedFields
+  const draft = useDraft({ name: `start.widget.${agent.id}`, title: t.title(agent.name), stored: initialFields })
   const { change, value } = draft
   const save = useMutation({
     mutationFn: () => patchWidget(agent.id, stored.version, patchOf(value)),
@@ -63,7 +63,7 @@ const Fields = ({ agent, onSaved, proposed, stored }: FormProps) => {
       queries.setQueryData(queryKey, saved)
       onSaved()
     },
-    // The next attempt is based on what is stored by then.
+    // The widget is read again, so that the next attempt is based on the current version.
     onError: (problem) => (isOutdated(problem) ? queries.invalidateQueries({ queryKey }) : undefined)
   })
   const { errorOf, general } = useIssues(save.error, ["allowedOrigins"])
@@ -72,13 +72,13 @@ const Fields = ({ agent, onSaved, proposed, stored }: FormProps) => {
       <div className={css["fields"]}>
         <Form
           onSubmit={() => {
-            if (areOrigins(value)) save.mutate()
+            if (hasValidOrigins(value)) save.mutate()
           }}
           problem={isOutdated(general) ? null : general}
         >
           <Conflict draft={draft} problem={save.error} />
           <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />
-          <Origins
+          <OriginsField
             label={t.origins}
             help={t.originsHelp}
             required
@@ -94,28 +94,28 @@ const Fields = ({ agent, onSaved, proposed, stored }: FormProps) => {
           </div>
         </Form>
       </div>
-      <WidgetPreview look={shownOf(value, agent)} />
+      <WidgetPreview look={previewOf(value, agent)} />
     </div>
   )
 }
 
-const Look = ({ agent, onSaved, sources }: Props) => {
+const WidgetStep = ({ agent, onSaved, sources }: Props) => {
   const query = useQuery(widgetQuery(agent.id))
-  const found = useQuery(questions(agent.id))
-  const site = sources.findLast(({ type }) => type === "URL" || type === "SITEMAP")
-  const detail = useQuery({ ...source(site?.id ?? ""), enabled: site !== undefined })
+  const suggestedQuestions = useQuery(questions(agent.id))
+  const website = sources.findLast(({ type }) => type === "URL" || type === "SITEMAP")
+  const detail = useQuery({ ...source(website?.id ?? ""), enabled: website !== undefined })
   const address = detail.data?.config.url ?? detail.data?.config.sitemapUrl ?? ""
   const proposed = {
     origins: URL.canParse(address) ? new URL(address).origin : "",
-    suggestions: (found.data ?? []).join("\n")
+    suggestions: (suggestedQuestions.data ?? []).join("\n")
   }
   // Proposals are loaded before the form, so that it does not change while it is being filled in.
-  const isReady = !found.isLoading && !detail.isLoading
+  const isReady = !suggestedQuestions.isLoading && !detail.isLoading
   return (
     <Loaded query={isReady ? query : { ...query, data: undefined, isPending: true }}>
-      {(stored) => <Fields agent={agent} stored={stored} proposed={proposed} onSaved={onSaved} />}
+      {(stored) => <WidgetStepForm agent={agent} stored={stored} proposed={proposed} onSaved={onSaved} />}
     </Loaded>
   )
 }
 
-export default Look
+export default WidgetStep

@@ -1,4 +1,4 @@
-/** One message of a test chat, with its actions. */
+/** The messages of a test chat, a question of the user or a reply, with their actions. */
 import { Check, Copy, Pencil, RotateCcw } from "lucide-react"
 import { type KeyboardEvent, useEffect, useRef, useState } from "react"
 import { Button } from "../../components/Button.tsx"
@@ -9,7 +9,7 @@ import { useCopied } from "../../components/useCopied.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Chat.module.css"
-import type { Message } from "./TalkMessage.ts"
+import type { Message } from "./ChatMessage.ts"
 
 const words = texts(
   {
@@ -48,13 +48,13 @@ const CopyMarkdown = ({ text }: { readonly text: string }) => {
   )
 }
 
-interface EditProps {
+interface EditQuestionProps {
   readonly text: string
   readonly onSend: (text: string) => void
   readonly onCancel: () => void
 }
 
-const Edit = ({ onCancel, onSend, text }: EditProps) => {
+const EditQuestion = ({ onCancel, onSend, text }: EditQuestionProps) => {
   const t = useText(words)
   const common = useText(everywhere)
   const [value, setValue] = useState(text)
@@ -95,31 +95,31 @@ const Edit = ({ onCancel, onSend, text }: EditProps) => {
 
 interface QuestionProps {
   readonly message: Message
-  /** Null while nothing can be asked again. */
-  readonly onAgain: ((text: string) => void) | null
+  /** Null while the question cannot be asked again. */
+  readonly onAskAgain: ((text: string) => void) | null
 }
 
-export const Question = ({ message, onAgain }: QuestionProps) => {
+export const Question = ({ message, onAskAgain }: QuestionProps) => {
   const t = useText(words)
   const [isEditing, setEditing] = useState(false)
   const { files, text } = message
   return (
     <article className={css["own"]} aria-label={t.you}>
-      {isEditing && onAgain !== null ? (
-        <Edit
+      {isEditing && onAskAgain !== null ? (
+        <EditQuestion
           text={text}
           onCancel={() => setEditing(false)}
           onSend={(edited) => {
             setEditing(false)
-            onAgain(edited)
+            onAskAgain(edited)
           }}
         />
       ) : (
         <p className={css["bubble"]}>{text}</p>
       )}
       {files.length === 0 ? null : <span className={css["soft"]}>{files.join(", ")}</span>}
-      {/* Files are not at hand any more. */}
-      {onAgain === null || isEditing || files.length > 0 ? null : (
+      {/* Attached files cannot be sent again: they are no longer in memory. */}
+      {onAskAgain === null || isEditing || files.length > 0 ? null : (
         <div className={css["actions"]}>
           <Button kind="quiet" icon aria-label={t.edit} onClick={() => setEditing(true)}>
             <Pencil {...icon} />
@@ -134,33 +134,33 @@ interface ReplyProps {
   readonly message: Message
   readonly name: string
   readonly agentId: string
-  /** Of its turn; null if unknown. */
+  /** The run of the reply; null if unknown. */
   readonly runId: string | null
-  /** More is to come. */
+  /** True while the reply is being received. */
   readonly streaming: boolean
   readonly mayChange: boolean
-  readonly isShown: boolean
-  /** Null while nothing can be asked again. */
-  readonly onAgain: (() => void) | null
+  readonly isEvidenceShown: boolean
+  /** Null while the question cannot be asked again. */
+  readonly onAskAgain: (() => void) | null
   /** Null if there is no evidence pane. */
-  readonly onShow: ((index: number | null) => void) | null
+  readonly onShowEvidence: ((index: number | null) => void) | null
 }
 
 export const Reply = ({
   agentId,
-  isShown,
+  isEvidenceShown,
   mayChange,
   message,
   name,
-  onAgain,
-  onShow,
+  onAskAgain,
+  onShowEvidence,
   runId,
   streaming
 }: ReplyProps) => {
   const t = useText(words)
   const { citations, isDone, text } = message
   return (
-    <article className={css["reply"]} aria-label={name} data-shown={isShown ? "" : undefined}>
+    <article className={css["reply"]} aria-label={name} data-shown={isEvidenceShown ? "" : undefined}>
       <span className={css["author"]}>{name}</span>
       <Prose
         text={text}
@@ -168,21 +168,21 @@ export const Reply = ({
         citation={(index) => {
           const citation = citations.find((one) => one.index === index)
           return citation === undefined ? null : (
-            <CitationChip citation={citation} {...(onShow === null ? {} : { onShow })} />
+            <CitationChip citation={citation} {...(onShowEvidence === null ? {} : { onShow: onShowEvidence })} />
           )
         }}
       />
       {streaming || text === "" ? null : (
         <div className={css["actions"]}>
           <CopyMarkdown text={text} />
-          {onAgain === null ? null : (
-            <Button kind="quiet" onClick={onAgain}>
+          {onAskAgain === null ? null : (
+            <Button kind="quiet" onClick={onAskAgain}>
               <RotateCcw {...icon} />
               {t.retry}
             </Button>
           )}
-          {onShow === null || isShown ? null : (
-            <Button kind="quiet" onClick={() => onShow(null)}>
+          {onShowEvidence === null || isEvidenceShown ? null : (
+            <Button kind="quiet" onClick={() => onShowEvidence(null)}>
               {t.evidence}
             </Button>
           )}

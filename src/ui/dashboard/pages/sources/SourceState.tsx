@@ -5,7 +5,7 @@ import { useText } from "../../text/Language.tsx"
 import { tones, words } from "./words.ts"
 
 /** The state, or a progress bar while a job runs. */
-export const State = ({ source }: { readonly source: SourceItem | SourceDetail }) => {
+export const SourceState = ({ source }: { readonly source: SourceItem | SourceDetail }) => {
   const t = useText(words)
   const { latestJob, status } = source
   if (isNeverRead(source)) return <Badge tone="warn">{t.untouched}</Badge>

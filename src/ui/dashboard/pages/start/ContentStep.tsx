@@ -50,31 +50,32 @@ const words = texts(
 const AddSource = lazy(() =>
   import("../sources/AddSource.tsx").then((module) => ({ default: module.AddSource }))
 )
-const Why = lazy(() => import("../sources/Why.tsx").then((module) => ({ default: module.Why })))
+const ReadingError = lazy(() => import("../sources/ReadingError.tsx").then((module) => ({ default: module.ReadingError })))
 
-/** Links from the homepage that are followed. */
+/** Maximum number of links from the homepage to a page. */
 const maxDepth = 3
 
-/** How a website is read: by its sitemap if that has more pages than the links. */
-const waysOf = (url: string) =>
+/** Two sources for a website: one follows its links, the other reads its sitemap. */
+const sourcesOf = (url: string) =>
   [
     { type: "URL", config: { url, maxDepth } },
     { type: "SITEMAP", config: { sitemapUrl: new URL("/sitemap.xml", url).href } }
   ] as const
 
-const look = async (typed: string) => {
+/** Previews both sources of a website, and chooses the one that finds more pages. */
+const findPages = async (typed: string) => {
   const url = addressOf(typed)
-  const [byLinks, bySitemap] = waysOf(URL.canParse(url) ? url : "https://invalid.invalid")
+  const [byLinks, bySitemap] = sourcesOf(URL.canParse(url) ? url : "https://invalid.invalid")
   const [links, sitemap] = await Promise.all([
     dryRun({ ...byLinks, config: { ...byLinks.config, url } }),
     dryRun(bySitemap).catch(() => null)
   ])
-  const pagesOf = (trial: typeof links | null) =>
-    (trial?.urls ?? []).filter(({ included }) => included).map((line) => line.url)
-  const [linked, listed] = [pagesOf(links), pagesOf(sitemap)]
-  return listed.length > linked.length
-    ? { url, way: bySitemap, pages: listed, isComplete: sitemap?.complete ?? true, error: null }
-    : { url, way: byLinks, pages: linked, isComplete: links.complete, error: links.error }
+  const pagesOf = (preview: typeof links | null) =>
+    (preview?.urls ?? []).filter(({ included }) => included).map((line) => line.url)
+  const [linkedPages, sitemapPages] = [pagesOf(links), pagesOf(sitemap)]
+  return sitemapPages.length > linkedPages.length
+    ? { url, source: bySitemap, pages: sitemapPages, isComplete: sitemap?.complete ?? true, error: null }
+    : { url, source: byLinks, pages: linkedPages, isComplete: links.complete, error: links.error }
 }
 
 interface Props {
@@ -83,44 +84,44 @@ interface Props {
   readonly onAdded: (agentId: string) => void
 }
 
-export const Content = ({ agentId, onAdded }: Props) => {
+export const ContentStep = ({ agentId, onAdded }: Props) => {
   const t = useText(words)
   const queries = useQueryClient()
   const [address, setAddress] = useState("")
-  const [adding, setAdding] = useState<{ readonly agentId: string; readonly kind: "upload" | "TEXT" } | null>(
+  const [openForm, setOpenForm] = useState<{ readonly agentId: string; readonly kind: "upload" | "TEXT" } | null>(
     null
   )
-  const find = useMutation({ mutationFn: () => look(address) })
+  const find = useMutation({ mutationFn: () => findPages(address) })
 
-  /** The agent that was created here. Another attempt uses it too. */
-  const created = useRef<string | null>(null)
-  const agentFor = async (name: string) => {
-    const known = agentId ?? created.current
-    if (known !== null) return known
+  /** The id of the agent that was created here. A second attempt uses the same agent. */
+  const createdId = useRef<string | null>(null)
+  const existingOrNewAgent = async (name: string) => {
+    const existing = agentId ?? createdId.current
+    if (existing !== null) return existing
     const { agent } = await createAgent(name, "")
-    created.current = agent.id
+    createdId.current = agent.id
     await queries.invalidateQueries({ queryKey: ["agents"], exact: true })
     return agent.id
   }
   const read = useMutation({
-    mutationFn: async ({ url, way }: Awaited<ReturnType<typeof look>>) => {
+    mutationFn: async ({ url, source }: Awaited<ReturnType<typeof findPages>>) => {
       const { host } = new URL(url)
-      const id = await agentFor(host)
-      await createSource({ ...way, agentId: id, name: host })
+      const id = await existingOrNewAgent(host)
+      await createSource({ ...source, agentId: id, name: host })
       return id
     },
     onSuccess: onAdded
   })
   const open = useMutation({
-    mutationFn: async (kind: "upload" | "TEXT") => ({ agentId: await agentFor(t.agent), kind }),
-    onSuccess: setAdding
+    mutationFn: async (kind: "upload" | "TEXT") => ({ agentId: await existingOrNewAgent(t.agent), kind }),
+    onSuccess: setOpenForm
   })
-  const { data: found } = find
+  const { data: result } = find
   const problem = find.error ?? read.error ?? open.error
   return (
     <>
       {problem === null ? null : <Problem problem={problem} />}
-      {found === undefined || found.pages.length === 0 ? (
+      {result === undefined || result.pages.length === 0 ? (
         <Form onSubmit={() => find.mutate()}>
           <TextField
             label={t.address}
@@ -146,30 +147,30 @@ export const Content = ({ agentId, onAdded }: Props) => {
       ) : null}
       <div role="status">
         {find.isPending ? <p className={css["soft"]}>{t.finding}</p> : null}
-        {found === undefined || find.isPending ? null : found.pages.length > 0 ? (
-          <p>{found.isComplete ? t.found(found.pages.length) : t.more(found.pages.length)}</p>
+        {result === undefined || find.isPending ? null : result.pages.length > 0 ? (
+          <p>{result.isComplete ? t.found(result.pages.length) : t.more(result.pages.length)}</p>
         ) : (
           <p className={css["error"]}>
-            {found.error === null ? (
+            {result.error === null ? (
               t.none
             ) : (
               <Suspense>
-                <Why error={found.error} />
+                <ReadingError error={result.error} />
               </Suspense>
             )}
           </p>
         )}
       </div>
-      {found === undefined || found.pages.length === 0 ? null : (
+      {result === undefined || result.pages.length === 0 ? null : (
         <>
           <ul className={css["pages"]} tabIndex={0} aria-label={t.pages}>
-            {found.pages.map((url) => (
+            {result.pages.map((url) => (
               <li key={url}>{url}</li>
             ))}
           </ul>
           <div className={css["row"]}>
-            <Button kind="primary" busy={read.isPending} onClick={() => read.mutate(found)}>
-              {found.isComplete ? t.read(found.pages.length) : t.readAll}
+            <Button kind="primary" busy={read.isPending} onClick={() => read.mutate(result)}>
+              {result.isComplete ? t.read(result.pages.length) : t.readAll}
             </Button>
             <Button kind="quiet" onClick={() => find.reset()}>
               {t.other}
@@ -177,15 +178,15 @@ export const Content = ({ agentId, onAdded }: Props) => {
           </div>
         </>
       )}
-      {adding === null ? null : (
+      {openForm === null ? null : (
         <Suspense>
           <AddSource
-            agentId={adding.agentId}
-            kind={adding.kind}
+            agentId={openForm.agentId}
+            kind={openForm.kind}
             isOpen
             onClose={() => {
-              setAdding(null)
-              onAdded(adding.agentId)
+              setOpenForm(null)
+              onAdded(openForm.agentId)
             }}
           />
         </Suspense>

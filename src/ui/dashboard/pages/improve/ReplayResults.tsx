@@ -8,7 +8,7 @@ import { Progress } from "../../components/Progress.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { ResultText } from "../../text/ResultText.tsx"
-import { Reply } from "../agents/ExperimentResults.tsx"
+import { ComparedReply } from "../agents/ExperimentResults.tsx"
 import css from "./Improve.module.css"
 import { LoadMore } from "../../components/LoadMore.tsx"
 
@@ -42,7 +42,7 @@ const words = texts(
   }
 )
 
-const Changed = ({ found: { question, result } }: { readonly found: ExperimentResult }) => {
+const ChangedAnswer = ({ row: { question, result } }: { readonly row: ExperimentResult }) => {
   const t = useText(words)
   if (result === null) return null
   const { before, outcome, reply } = result
@@ -58,22 +58,22 @@ const Changed = ({ found: { question, result } }: { readonly found: ExperimentRe
         </div>
         {before !== null && before === reply ? <p className={css["soft"]}>{t.citations}</p> : null}
         <div className={css["beside"]}>
-          <Reply name={t.before} outcome={{ reply: before, error: null }} other={reply ?? ""} />
-          {isDiverged ? null : <Reply name={t.after} outcome={result} other={before ?? ""} />}
+          <ComparedReply name={t.before} outcome={{ reply: before, error: null }} comparedWith={reply ?? ""} />
+          {isDiverged ? null : <ComparedReply name={t.after} outcome={result} comparedWith={before ?? ""} />}
         </div>
       </Card>
     </li>
   )
 }
 
-export const Replayed = ({ experimentId }: { readonly experimentId: string }) => {
+export const ReplayResults = ({ experimentId }: { readonly experimentId: string }) => {
   const t = useText(words)
   const { number } = useFormat()
   const report = useQuery(experimentReport(experimentId))
   const results = useInfiniteQuery(experimentResults(experimentId))
   const status = report.data?.experiment.status
   const { refetch } = results
-  // Results read before the end are incomplete.
+  // Results that were read before the replay ended are incomplete.
   useEffect(() => void refetch(), [refetch, status])
   return (
     <Loaded query={report}>
@@ -102,21 +102,21 @@ export const Replayed = ({ experimentId }: { readonly experimentId: string }) =>
             <Loaded query={results}>
               {({ pages }) => {
                 const all = pages.flatMap((page) => page.results).filter(({ result }) => result !== null)
-                const same = all.filter(({ result }) => result?.outcome === "same")
+                const unchanged = all.filter(({ result }) => result?.outcome === "same")
                 return (
                   <>
                     <ul className={css["list"]}>
                       {all
-                        .filter((found) => !same.includes(found))
-                        .map((found) => (
-                          <Changed key={found.position} found={found} />
+                        .filter((row) => !unchanged.includes(row))
+                        .map((row) => (
+                          <ChangedAnswer key={row.position} row={row} />
                         ))}
                     </ul>
-                    {same.length === 0 ? null : (
+                    {unchanged.length === 0 ? null : (
                       <details className={css["more"]}>
                         <summary>{t.same(number(passed))}</summary>
                         <ul>
-                          {same.map(({ position, question }) => (
+                          {unchanged.map(({ position, question }) => (
                             <li key={position} lang="" className={css["said"]}>
                               {question}
                             </li>

@@ -23,46 +23,46 @@ const words = texts(
   }
 )
 
-/** Number of questions for which room is kept while they load. */
-const usualCount = 3
+/** Number of placeholders while the questions load. */
+const placeholderCount = 3
 
 interface Props {
   readonly agentId: string
   readonly user: User
-  readonly isKnown: boolean
+  readonly hasContent: boolean
 }
 
-export const Ask = ({ agentId, isKnown, user }: Props) => {
+export const QuestionStep = ({ agentId, hasContent, user }: Props) => {
   const t = useText(words)
   const common = useText(everywhere)
   const [, navigate] = useLocation()
-  const place = `/agents/${agentId}/try`
-  const query = useQuery({ ...questions(agentId), enabled: isKnown })
+  const chatPath = `/agents/${agentId}/try`
+  const query = useQuery({ ...questions(agentId), enabled: hasContent })
   const ask = useMutation({
     // The chat code is large, and most visits of this page do not need it.
-    mutationFn: (_question: string) => import("../workbench/Talk.ts"),
-    onSuccess: ({ talkOf }, question) => {
-      talkOf(user.id, agentId).send(question, [])
-      navigate(place)
+    mutationFn: (_question: string) => import("../workbench/TestChat.ts"),
+    onSuccess: ({ testChatOf }, question) => {
+      testChatOf(user.id, agentId).send(question, [])
+      navigate(chatPath)
     }
   })
-  if (!isKnown) return <p className={css["soft"]}>{t.waiting}</p>
+  if (!hasContent) return <p className={css["soft"]}>{t.waiting}</p>
   if (query.data === undefined && !query.isPending) return <Unloaded query={query} />
-  const found = query.data
+  const loadedQuestions = query.data
   return (
     <>
-      {found?.length === 0 ? null : <p className={css["soft"]}>{t.lead}</p>}
-      {found === undefined ? (
+      {loadedQuestions?.length === 0 ? null : <p className={css["soft"]}>{t.lead}</p>}
+      {loadedQuestions === undefined ? (
         <div role="status" className={css["questions"]}>
           <span className="visually-hidden">{common.loading}</span>
-          {Array.from({ length: usualCount }, (_, place) => (
-            <span key={place} aria-hidden className={css["question"]} />
+          {Array.from({ length: placeholderCount }, (_, index) => (
+            <span key={index} aria-hidden className={css["question"]} />
           ))}
         </div>
       ) : (
-        // In the language of the content, which is unknown.
+        // The questions are in the language of the content, which is unknown.
         <ul className={css["questions"]} lang="">
-          {found.map((question) => (
+          {loadedQuestions.map((question) => (
             <li key={question}>
               <Button busy={ask.isPending && ask.variables === question} onClick={() => ask.mutate(question)}>
                 {question}
@@ -73,7 +73,7 @@ export const Ask = ({ agentId, isKnown, user }: Props) => {
       )}
       {ask.isError ? <LoadErrorMessage /> : null}
       <div>
-        <Button kind="quiet" onClick={() => navigate(place)}>
+        <Button kind="quiet" onClick={() => navigate(chatPath)}>
           {t.own}
         </Button>
       </div>

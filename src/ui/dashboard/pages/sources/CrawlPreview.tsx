@@ -1,4 +1,4 @@
-/** The preview of a crawl: which pages a sync would read, and which not, each with the reason. Nothing is kept. */
+/** The preview of a crawl: the pages that a sync would read, and those that it would not, with reasons. Nothing is stored. */
 import { useMutation } from "@tanstack/react-query"
 import type { DryRunLine, DryRunRequest } from "../../../../domain/knowledge/Crawl.ts"
 import { dryRun } from "../../api/Sources.ts"
@@ -6,8 +6,8 @@ import { Button } from "../../components/Button.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import css from "./Preview.module.css"
-import { Reason, Why } from "./Why.tsx"
+import css from "./CrawlPreview.module.css"
+import { ReadingReason, ReadingError } from "./ReadingError.tsx"
 
 const words = texts(
   {
@@ -38,12 +38,12 @@ const words = texts(
 
 type Line = typeof DryRunLine.Encoded
 
-const About = ({ line: { depth, included, message, pattern, reason } }: { readonly line: Line }) => {
+const LineDetails = ({ line: { depth, included, message, pattern, reason } }: { readonly line: Line }) => {
   const t = useText(words)
   if (included) return depth === null ? null : <>{depth === 0 ? t.start : t.links(depth)}</>
   return (
     <>
-      {message === null ? null : <Reason code={reason} message={message} />}
+      {message === null ? null : <ReadingReason code={reason} message={message} />}
       {pattern === null ? null : (
         <>
           {" "}
@@ -54,7 +54,7 @@ const About = ({ line: { depth, included, message, pattern, reason } }: { readon
   )
 }
 
-const Lines = ({ lines, title }: { readonly lines: ReadonlyArray<Line>; readonly title: string }) => (
+const PageList = ({ lines, title }: { readonly lines: ReadonlyArray<Line>; readonly title: string }) => (
   <section aria-label={title}>
     <h3 className={css["title"]}>{title}</h3>
     <ul className={css["lines"]} aria-label={title} tabIndex={0}>
@@ -62,7 +62,7 @@ const Lines = ({ lines, title }: { readonly lines: ReadonlyArray<Line>; readonly
         <li key={line.url}>
           <span className={css["url"]}>{line.url}</span>
           <span className={css["help"]}>
-            <About line={line} />
+            <LineDetails line={line} />
           </span>
         </li>
       ))}
@@ -76,36 +76,36 @@ interface Props {
   readonly disabled: boolean
 }
 
-export const Preview = ({ disabled, request }: Props) => {
+export const CrawlPreview = ({ disabled, request }: Props) => {
   const t = useText(words)
   const { number } = useFormat()
-  const trial = useMutation({ mutationFn: (asked: typeof DryRunRequest.Encoded) => dryRun(asked) })
-  const isOld = trial.variables !== undefined && JSON.stringify(trial.variables) !== JSON.stringify(request)
-  const read = trial.data?.urls.filter(({ included }) => included) ?? []
-  const unread = trial.data?.urls.filter(({ included }) => !included) ?? []
+  const preview = useMutation({ mutationFn: (sent: typeof DryRunRequest.Encoded) => dryRun(sent) })
+  const isOutdated = preview.variables !== undefined && JSON.stringify(preview.variables) !== JSON.stringify(request)
+  const read = preview.data?.urls.filter(({ included }) => included) ?? []
+  const unread = preview.data?.urls.filter(({ included }) => !included) ?? []
   return (
     <div className={css["preview"]}>
-      <Button busy={trial.isPending} disabled={disabled} onClick={() => trial.mutate(request)}>
+      <Button busy={preview.isPending} disabled={disabled} onClick={() => preview.mutate(request)}>
         {t.preview}
       </Button>
       <span className={css["help"]}>{t.help}</span>
-      {trial.error === null ? null : <Problem problem={trial.error} />}
+      {preview.error === null ? null : <Problem problem={preview.error} />}
       <div role="status" className={css["result"]}>
-        {trial.data === undefined ? null : (
+        {preview.data === undefined ? null : (
           <>
-            {isOld ? <p className={css["changed"]}>{t.changed}</p> : null}
-            {trial.data.error === null ? null : (
+            {isOutdated ? <p className={css["changed"]}>{t.changed}</p> : null}
+            {preview.data.error === null ? null : (
               <p className={css["error"]}>
-                <Why error={trial.data.error} />
+                <ReadingError error={preview.data.error} />
               </p>
             )}
             {read.length > 0 ? (
-              <Lines title={t.read(number(read.length))} lines={read} />
-            ) : trial.data.error === null ? (
+              <PageList title={t.read(number(read.length))} lines={read} />
+            ) : preview.data.error === null ? (
               <p>{t.none}</p>
             ) : null}
-            {unread.length > 0 ? <Lines title={t.unread(number(unread.length))} lines={unread} /> : null}
-            {trial.data.complete ? null : <p className={css["help"]}>{t.partial}</p>}
+            {unread.length > 0 ? <PageList title={t.unread(number(unread.length))} lines={unread} /> : null}
+            {preview.data.complete ? null : <p className={css["help"]}>{t.partial}</p>}
           </>
         )}
       </div>

@@ -1,10 +1,10 @@
-/** Parses websites from input: people paste whole addresses and omit the scheme. */
-export interface Meant {
+/** Parses origins of websites. People paste whole addresses, and omit the scheme. */
+export interface ParsedOrigin {
   readonly typed: string
-  /** The stored form; null if a line is not a website. */
+  /** The stored form; null if the entry is not a website. */
   readonly origin: string | null
   /** The scheme was left out. */
-  readonly isGuess: boolean
+  readonly isSchemeGuessed: boolean
 }
 
 /** Local hosts and IP addresses seldom use https. */
@@ -20,20 +20,20 @@ const originOf = (address: string): string | null => {
   return username !== "" || password !== "" || /[*%]/u.test(hostname) ? null : origin
 }
 
-/** The lines as typed; empty for no input. */
-export const meantBy = (typed: string): ReadonlyArray<Meant> =>
+/** Every entry of the input, which are separated by white space, commas or semicolons. */
+export const parseOrigins = (typed: string): ReadonlyArray<ParsedOrigin> =>
   typed
     .split(/[\s,;]+/u)
     .filter((text) => text !== "")
     .map((text) => {
       if (/^[a-z][a-z0-9+.-]*:\/\//iu.test(text))
-        return { typed: text, origin: originOf(text), isGuess: false }
+        return { typed: text, origin: originOf(text), isSchemeGuessed: false }
       const [host = ""] = text.split(/(?::\d+)?(?:[/?#]|$)/u)
       const origin = originOf(`${isLocal(host) ? "http" : "https"}://${text}`)
-      return { typed: text, origin, isGuess: origin !== null }
+      return { typed: text, origin, isSchemeGuessed: origin !== null }
     })
 
-/** Each once. */
-export const originsOf = (meant: ReadonlyArray<Meant>): ReadonlyArray<string> => [
-  ...new Set(meant.flatMap(({ origin }) => origin ?? []))
+/** The origins of the valid entries, without duplicates. */
+export const validOrigins = (parsed: ReadonlyArray<ParsedOrigin>): ReadonlyArray<string> => [
+  ...new Set(parsed.flatMap(({ origin }) => origin ?? []))
 ]

@@ -4,12 +4,12 @@ import { useSyncExternalStore } from "react"
 import { trace } from "../../api/Conversations.ts"
 import type { Passage } from "../../components/replies/Passages.tsx"
 import type { RunEvent } from "../../components/replies/Trace.tsx"
-import type { Talk } from "./Talk.ts"
-import type { Message } from "./TalkMessage.ts"
+import type { TestChat } from "./TestChat.ts"
+import type { Message } from "./ChatMessage.ts"
 
-export const useTalk = (talk: Talk) => {
-  const view = useSyncExternalStore(talk.listen, talk.now)
-  return { ...view, busy: view.isOpen || view.isLost }
+export const useTestChat = (chat: TestChat) => {
+  const view = useSyncExternalStore(chat.subscribe, chat.getView)
+  return { ...view, busy: view.isAnswering || view.isLost }
 }
 
 /** One turn: its events, and the passages of its reply. */
@@ -24,26 +24,26 @@ export interface TurnView {
   readonly cost: number | null
 }
 
-const costIn = (found: object | undefined): number | null => {
-  if (found === undefined || !("cost" in found)) return null
-  const { cost } = found
+const costIn = (run: object | undefined): number | null => {
+  if (run === undefined || !("cost" in run)) return null
+  const { cost } = run
   if (typeof cost !== "object" || cost === null || !("nanoUsd" in cost)) return null
   return typeof cost.nanoUsd === "number" ? cost.nanoUsd : null
 }
 
-/** The turn of the user's message and of its reply. */
+/** The turn that began with `question`. */
 export const useTurn = (
-  talk: Talk,
+  chat: TestChat,
   question: Message | undefined,
   reply: Message | undefined,
   isRunning: boolean
 ): TurnView => {
-  const runId = question === undefined ? null : talk.runOf(question.id)
-  const told = runId === null ? [] : talk.eventsIn(runId)
+  const runId = question === undefined ? null : chat.runIdOf(question.id)
+  const receivedEvents = runId === null ? [] : chat.eventsOf(runId)
   const { data } = useQuery({ ...trace(runId ?? ""), enabled: runId !== null && !isRunning })
   return {
     runId,
-    events: told.length > 0 ? told : (data?.events ?? []),
+    events: receivedEvents.length > 0 ? receivedEvents : (data?.events ?? []),
     passages: data?.passages,
     citations: reply?.citations ?? [],
     version: data?.agentVersion ?? null,
@@ -57,7 +57,7 @@ const numberIn = (events: ReadonlyArray<RunEvent>, name: string): number | null 
   return typeof value === "number" ? value : null
 }
 
-/** Duration of the turn. */
+/** The duration, the tokens and the model of a turn, as far as its events tell them. */
 export const measuresOf = ({ events }: Pick<TurnView, "events">) => {
   const [first, last] = [events[0], events.at(-1)]
   const model = events.findLast(({ payload }) => typeof payload?.["model"] === "string")?.payload?.["model"]

@@ -5,7 +5,7 @@ import { texts, useText } from "../../text/Language.tsx"
 const words = texts({ label: "Labels" }, { label: "Etiketten" })
 
 /** Separated by commas, without duplicates. */
-export const labelsOf = (typed: string): ReadonlyArray<string> => [
+export const parseLabels = (typed: string): ReadonlyArray<string> => [
   ...new Set(
     typed
       .split(",")
@@ -14,7 +14,7 @@ export const labelsOf = (typed: string): ReadonlyArray<string> => [
   )
 ]
 
-export const typedLabels = (labels: ReadonlyArray<string>): string => labels.join(", ")
+export const formatLabels = (labels: ReadonlyArray<string>): string => labels.join(", ")
 
 interface Props {
   readonly help: string
@@ -23,7 +23,7 @@ interface Props {
   readonly error: string | undefined
 }
 
-export const Labels = (props: Props) => {
+export const LabelsField = (props: Props) => {
   const t = useText(words)
   return <TextField label={t.label} {...props} />
 }

@@ -29,7 +29,7 @@ interface Format {
 }
 
 /** The reason, in one or two sentences. */
-export const reasonIn = (
+export const reasonText = (
   t: typeof reasonTexts.en,
   { number, percent }: Format,
   reason: typeof FindingReason.Encoded
@@ -47,12 +47,12 @@ export const reasonIn = (
   }
 }
 
-/** The differences between the first and the second passage of a finding. */
-export const valuesOf = ({
+/** The numbers and dates in which the first and the second passage of a finding differ. */
+export const differingValues = ({
   reasons
 }: Pick<typeof Finding.Encoded, "reasons">): readonly [ReadonlyArray<string>, ReadonlyArray<string>] => {
-  const stated = reasons.flatMap((reason) =>
+  const withValues = reasons.flatMap((reason) =>
     reason.kind === "number" || reason.kind === "date" ? [reason] : []
   )
-  return [stated.flatMap(({ one }) => one), stated.flatMap(({ other }) => other)]
+  return [withValues.flatMap(({ one }) => one), withValues.flatMap(({ other }) => other)]
 }

@@ -2,45 +2,45 @@
 import type { TrialSettings } from "../../../../domain/agents/Agent.ts"
 import type { HostedTurnRequest } from "../../../../domain/chat/Widget.ts"
 
-/** The answering version, and settings that replace its own. */
-export interface TriedSettings {
+/** The version that answers, and unsaved settings that replace its own. */
+export interface Trial {
   /** Undefined for the published one. */
   readonly version?: number | undefined
-  /** Undefined if nothing differs from the version. */
+  /** Undefined if no setting is replaced. */
   readonly draft?: typeof TrialSettings.Encoded | undefined
 }
 
-interface Next {
+interface UserMessage {
   readonly text: string
   readonly files: ReadonlyArray<File>
   /** The run that the turn replaces. */
   readonly replaces: string | undefined
 }
 
-export class TurnForm {
+export class TurnRequest {
   readonly agentId: string
-  /** Of the previous turn; undefined begins a conversation. */
+  /** Undefined to begin a new conversation. */
   conversationId: string | undefined = undefined
-  tried: TriedSettings = {}
-  private turn: Next = { text: "", files: [], replaces: undefined }
+  trial: Trial = {}
+  private message: UserMessage = { text: "", files: [], replaces: undefined }
 
   constructor(agentId: string) {
     this.agentId = agentId
   }
 
-  next(turn: Next): void {
-    this.turn = turn
+  setMessage(message: UserMessage): void {
+    this.message = message
   }
 
-  /** The request. */
-  get current(): { readonly text: string; readonly files: ReadonlyArray<string> } {
-    return { text: this.turn.text, files: this.turn.files.map(({ name }) => name) }
+  /** The text and the names of the files. */
+  get question(): { readonly text: string; readonly files: ReadonlyArray<string> } {
+    return { text: this.message.text, files: this.message.files.map(({ name }) => name) }
   }
 
-  request(): RequestInit {
-    const { files, replaces, text } = this.turn
-    const { draft, version } = this.tried
-    const place =
+  toRequestInit(): RequestInit {
+    const { files, replaces, text } = this.message
+    const { draft, version } = this.trial
+    const position =
       replaces === undefined
         ? this.conversationId === undefined
           ? {}
@@ -49,7 +49,7 @@ export class TurnForm {
     const fields = {
       agentId: this.agentId,
       message: text,
-      ...place,
+      ...position,
       ...(version === undefined ? {} : { version }),
       ...(draft === undefined ? {} : { draft })
     } satisfies typeof HostedTurnRequest.Encoded

@@ -8,6 +8,7 @@ import { useFailure } from "../../text/useFailure.ts"
 import { useIssueText } from "../../text/useIssueText.ts"
 import { useReason } from "../../text/useReason.ts"
 import css from "./Chat.module.css"
+import { isTurnFailure } from "./TestChat.ts"
 
 const words = texts(
   { failed: "No answer", stopped: "You stopped the answer before it began.", retry: "Ask again" },
@@ -20,47 +21,45 @@ const words = texts(
 
 interface Props {
   readonly problem: Error
-  /** The last of the turn's events; undefined where there was no turn. */
-  readonly last: RunEvent | undefined
+  /** The last event of the turn; undefined if no turn began. */
+  readonly lastEvent: RunEvent | undefined
   readonly isStopped: boolean
   /** Null if the question cannot be asked again. */
-  readonly onAgain: (() => void) | null
+  readonly onAskAgain: (() => void) | null
 }
 
-/** A failure from the stream, by its code, or of the request. */
-export const Failed = ({ isStopped, last, onAgain, problem }: Props) => {
+/** The failure of a turn, by its code, or of the request for it. */
+export const TurnFailure = ({ isStopped, lastEvent, onAskAgain, problem }: Props) => {
   const t = useText(words)
-  const why = useFailure()
+  const failureText = useFailure()
   const reason = useReason()(problem)
   const issueText = useIssueText()
-  const { message } = problem
-  const isTold = message === "TURN_FAILED" || message === "RUNTIME_TIMEOUT"
-  const failure = last === undefined ? null : failureIn(last)
-  const told = isTold ? why(failure ?? { code: message, provider: null }) : reason.sentence
-  const again =
-    onAgain === null ? null : (
+  const failure = lastEvent === undefined ? null : failureIn(lastEvent)
+  const sentence = isTurnFailure(problem) ? failureText(failure ?? { code: problem.message, provider: null }) : reason.sentence
+  const askAgain =
+    onAskAgain === null ? null : (
       <div>
-        <Button onClick={onAgain}>{t.retry}</Button>
+        <Button onClick={onAskAgain}>{t.retry}</Button>
       </div>
     )
-  if (isStopped && isTold) {
+  if (isStopped && isTurnFailure(problem)) {
     return (
       <div role="status" className={css["stopped"]}>
         <span>{t.stopped}</span>
-        {again}
+        {askAgain}
       </div>
     )
   }
   return (
     <div role="alert" className={css["error"]}>
       <strong>{t.failed}</strong>
-      <span>{told}</span>
+      <span>{sentence}</span>
       {reason.detail === null ? null : <span lang="en">{reason.detail}</span>}
-      {issuesOf(problem).map((issue, place) => (
-        <span key={place}>{`${issue.path.join(" › ")}: ${issueText(issue.message)}`}</span>
+      {issuesOf(problem).map((issue, index) => (
+        <span key={index}>{`${issue.path.join(" › ")}: ${issueText(issue.message)}`}</span>
       ))}
       {problem instanceof ApiError ? <code>{`${problem.code} · ${problem.requestId}`}</code> : null}
-      {again}
+      {askAgain}
     </div>
   )
 }

@@ -1,5 +1,5 @@
 /** A message of a test chat. */
-import type { Message as Stored } from "../../api/Conversations.ts"
+import type { Message as StoredMessage } from "../../api/Conversations.ts"
 import type { Citation } from "../../components/replies/CitationChip.tsx"
 
 export interface Message {
@@ -25,7 +25,7 @@ export const userMessage = (id: string, text: string, files: ReadonlyArray<strin
 })
 
 /** A stored message as it is displayed. */
-export const toMessage = ({ attachments, citations, content, id, role }: Stored): Message =>
+export const toMessage = ({ attachments, citations, content, id, role }: StoredMessage): Message =>
   role === "user"
     ? userMessage(
         id,
@@ -36,10 +36,10 @@ export const toMessage = ({ attachments, citations, content, id, role }: Stored)
 
 /** `stored` without the messages that the resumed turn `runId` will send again. */
 export const withoutTurn = (
-  stored: ReadonlyArray<Stored>,
+  stored: ReadonlyArray<StoredMessage>,
   runId: string | undefined
-): ReadonlyArray<Stored> => {
-  const place = stored.findIndex((message) => message.runId === runId)
-  if (runId === undefined || place < 0) return stored
-  return stored.slice(0, stored[place]?.role === "assistant" ? Math.max(0, place - 1) : place)
+): ReadonlyArray<StoredMessage> => {
+  const index = stored.findIndex((message) => message.runId === runId)
+  if (runId === undefined || index < 0) return stored
+  return stored.slice(0, stored[index]?.role === "assistant" ? Math.max(0, index - 1) : index)
 }

@@ -5,8 +5,8 @@ import type { SourceConfig } from "../../api/Sources.ts"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { addressOf } from "./addressOf.ts"
-import { Preview } from "./Preview.tsx"
-import { Refresh, type Refreshing } from "./Refresh.tsx"
+import { CrawlPreview } from "./CrawlPreview.tsx"
+import { RefreshField, type RefreshInterval } from "./RefreshField.tsx"
 import { linesOf } from "../../forms/lines.ts"
 
 const words = texts(
@@ -37,7 +37,7 @@ export interface CrawlForm {
   readonly depth: string
   readonly include: string
   readonly exclude: string
-  readonly refresh: Refreshing
+  readonly refresh: RefreshInterval
 }
 
 export const emptyCrawl: CrawlForm = { url: "", depth: "0", include: "", exclude: "", refresh: "off" }
@@ -50,11 +50,11 @@ export const crawlFormOf = (config: SourceConfig): CrawlForm => ({
   refresh: config.refresh ?? "off"
 })
 
-const shown = ["url", "sitemapUrl", "maxDepth", "includePatterns", "excludePatterns", "refresh"]
+const fieldNames = ["url", "sitemapUrl", "maxDepth", "includePatterns", "excludePatterns", "refresh"]
 
-/** What the form does not show of a config, such as the metadata that programs filter by. */
-export const otherThanCrawl = (config: SourceConfig): object =>
-  Object.fromEntries(Object.entries(config).filter(([name]) => !shown.includes(name)))
+/** The part of a config that the form does not show, for example metadata. Saving keeps it. */
+export const otherConfigOf = (config: SourceConfig): object =>
+  Object.fromEntries(Object.entries(config).filter(([name]) => !fieldNames.includes(name)))
 
 /** The source's type and config from the form. */
 export const crawlOf = (type: "URL" | "SITEMAP", form: CrawlForm): typeof DryRunRequest.Encoded => {
@@ -69,8 +69,8 @@ export const crawlOf = (type: "URL" | "SITEMAP", form: CrawlForm): typeof DryRun
     : { type, config: { ...config, sitemapUrl: address } }
 }
 
-/** Paths of validation issues that have a field. */
-export const crawlPlaces = [
+/** Paths of the validation issues that the fields show. */
+export const crawlPaths = [
   "config.url",
   "config.sitemapUrl",
   "config.maxDepth",
@@ -82,16 +82,16 @@ interface Props {
   readonly type: "URL" | "SITEMAP"
   readonly form: CrawlForm
   readonly onChange: (form: Partial<CrawlForm>) => void
-  readonly errorOf: (place: (typeof crawlPlaces)[number]) => string | undefined
-  /** The error below a field, by the field's path. */
-  readonly below?: (field: "url" | "depth" | "include" | "exclude" | "refresh") => ReactNode
-  /** Stands around the fields that most people leave as they are. */
-  readonly rare?: (fields: ReactNode) => ReactNode
+  readonly errorOf: (path: (typeof crawlPaths)[number]) => string | undefined
+  /** Shows the stored value of a field that another session has changed. */
+  readonly conflictOf?: (field: "url" | "depth" | "include" | "exclude" | "refresh") => ReactNode
+  /** Wraps the fields that most people leave unchanged, for example in a collapsed section. */
+  readonly wrapOptional?: (fields: ReactNode) => ReactNode
 }
 
-const itself = (fields: ReactNode) => fields
+const unwrapped = (fields: ReactNode) => fields
 
-export const CrawlFields = ({ below = () => null, errorOf, form, onChange, rare = itself, type }: Props) => {
+export const CrawlFields = ({ conflictOf = () => null, errorOf, form, onChange, wrapOptional = unwrapped, type }: Props) => {
   const t = useText(words)
   const patterns = (
     <>
@@ -105,7 +105,7 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, rare 
         onChange={(include) => onChange({ include })}
         error={errorOf("config.includePatterns")}
       />
-      {below("include")}
+      {conflictOf("include")}
       <LongText
         label={t.exclude}
         rows={2}
@@ -114,9 +114,9 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, rare 
         onChange={(exclude) => onChange({ exclude })}
         error={errorOf("config.excludePatterns")}
       />
-      {below("exclude")}
-      <Refresh value={form.refresh} onChange={(refresh) => onChange({ refresh })} />
-      {below("refresh")}
+      {conflictOf("exclude")}
+      <RefreshField value={form.refresh} onChange={(refresh) => onChange({ refresh })} />
+      {conflictOf("refresh")}
     </>
   )
   return (
@@ -131,7 +131,7 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, rare 
         onChange={(url) => onChange({ url })}
         error={errorOf(type === "URL" ? "config.url" : "config.sitemapUrl")}
       />
-      {below("url")}
+      {conflictOf("url")}
       {type === "URL" ? (
         <Select
           label={t.depth}
@@ -142,9 +142,9 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, rare 
           onChange={(depth) => onChange({ depth })}
         />
       ) : null}
-      {below("depth")}
-      {rare(patterns)}
-      <Preview request={crawlOf(type, form)} disabled={form.url === ""} />
+      {conflictOf("depth")}
+      {wrapOptional(patterns)}
+      <CrawlPreview request={crawlOf(type, form)} disabled={form.url === ""} />
     </>
   )
 }

@@ -8,14 +8,14 @@ const words = texts(
   { refresh: "Automatische Synchronisierung", off: "Aus", daily: "Täglich", weekly: "Wöchentlich" }
 )
 
-export type Refreshing = NonNullable<SourceConfig["refresh"]>
+export type RefreshInterval = NonNullable<SourceConfig["refresh"]>
 
 interface Props {
-  readonly value: Refreshing
-  readonly onChange: (value: Refreshing) => void
+  readonly value: RefreshInterval
+  readonly onChange: (value: RefreshInterval) => void
 }
 
-export const Refresh = ({ onChange, value }: Props) => {
+export const RefreshField = ({ onChange, value }: Props) => {
   const t = useText(words)
   return (
     <Select

@@ -1,4 +1,4 @@
-/** Actions on several sources: sends a few requests at a time and shows the progress. */
+/** Actions on the selected sources. Sends a few requests at a time, and shows the progress. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { deleteSource, type SourceItem, syncSource } from "../../api/Sources.ts"
@@ -45,7 +45,7 @@ interface Props {
   readonly onChange: (ids: ReadonlySet<string>) => void
 }
 
-export const Bulk = ({ chosen, onChange }: Props) => {
+export const BulkActions = ({ chosen, onChange }: Props) => {
   const t = useText(words)
   const common = useText(everywhere)
   const { number } = useFormat()
@@ -57,30 +57,30 @@ export const Bulk = ({ chosen, onChange }: Props) => {
     readonly problem: unknown
   } | null>(null)
 
-  const run = async (each: (id: string) => Promise<unknown>) => {
-    const waiting = chosen.map(({ id }) => id)
-    const all = waiting.length
-    const stay = new Set<string>()
+  const runOnAll = async (act: (id: string) => Promise<unknown>) => {
+    const remainingIds = chosen.map(({ id }) => id)
+    const all = remainingIds.length
+    const failedIds = new Set<string>()
     let problem: unknown = null
     let done = 0
     setFailed(null)
     setProgress({ done, all })
-    const work = async (): Promise<void> => {
-      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
-        const one = id
-        await each(one).catch((reason: unknown) => {
-          stay.add(one)
+    const worker = async (): Promise<void> => {
+      for (let id = remainingIds.shift(); id !== undefined; id = remainingIds.shift()) {
+        const current = id
+        await act(current).catch((reason: unknown) => {
+          failedIds.add(current)
           problem ??= reason
         })
         done += 1
         setProgress({ done, all })
       }
     }
-    await Promise.all(Array.from({ length: maxConcurrentRequests }, work))
+    await Promise.all(Array.from({ length: maxConcurrentRequests }, worker))
     await queries.invalidateQueries({ queryKey: ["sources"] })
     setProgress(null)
-    if (stay.size > 0) setFailed({ count: stay.size, all, problem })
-    onChange(stay)
+    if (failedIds.size > 0) setFailed({ count: failedIds.size, all, problem })
+    onChange(failedIds)
   }
 
   if (chosen.length === 0 && failed === null) return null
@@ -90,7 +90,7 @@ export const Bulk = ({ chosen, onChange }: Props) => {
       <span role="status">
         {busy ? t.progress(number(progress.done), number(progress.all)) : t.chosen(number(chosen.length))}
       </span>
-      <Button busy={busy} onClick={() => void run((id) => syncSource(id, false))}>
+      <Button busy={busy} onClick={() => void runOnAll((id) => syncSource(id, false))}>
         {t.sync}
       </Button>
       <Confirm
@@ -102,7 +102,7 @@ export const Bulk = ({ chosen, onChange }: Props) => {
         title={t.remove}
         question={t.question(number(chosen.length))}
         action={common.delete}
-        onConfirm={() => run(deleteSource)}
+        onConfirm={() => runOnAll(deleteSource)}
       />
       <Button
         kind="quiet"

@@ -5,7 +5,7 @@ import { sources } from "../../api/Sources.ts"
 import { Choices, Switch } from "../../components/Choices.tsx"
 import { LoadMore } from "../../components/LoadMore.tsx"
 import { texts, useText } from "../../text/Language.tsx"
-import { Labels, labelsOf, typedLabels } from "../sources/Labels.tsx"
+import { LabelsField, parseLabels, formatLabels } from "../sources/LabelsField.tsx"
 
 const words = texts(
   {
@@ -24,58 +24,58 @@ const words = texts(
   }
 )
 
-/** As it is typed. */
-export interface TypedScope {
+/** The values of the fields, as typed. */
+export interface ScopeFieldValues {
   readonly limited: boolean
   readonly labels: string
   readonly sourceIds: ReadonlyArray<string>
 }
 
-export const noScope: TypedScope = { limited: false, labels: "", sourceIds: [] }
+export const noScope: ScopeFieldValues = { limited: false, labels: "", sourceIds: [] }
 
 /** The scope as it is sent. */
-export const scopeOf = ({ labels, limited, sourceIds }: TypedScope) =>
+export const scopeOf = ({ labels, limited, sourceIds }: ScopeFieldValues) =>
   limited
-    ? { sourceScope: { labels: labelsOf(labels), ...(sourceIds.length === 0 ? {} : { sourceIds }) } }
+    ? { sourceScope: { labels: parseLabels(labels), ...(sourceIds.length === 0 ? {} : { sourceIds }) } }
     : {}
 
 /** Paths of validation issues of a scope. */
-export const scopePlaces = ["sourceScope.labels", "sourceScope.sourceIds"] as const
+export const scopePaths = ["sourceScope.labels", "sourceScope.sourceIds"] as const
 
-export const typedScope = ({ labels = [], sourceIds = [] }: NonNullable<Key["sourceScope"]>): string =>
-  typedLabels([...(labels.length === 0 ? ["–"] : labels), ...sourceIds])
+export const scopeText = ({ labels = [], sourceIds = [] }: NonNullable<Key["sourceScope"]>): string =>
+  formatLabels([...(labels.length === 0 ? ["–"] : labels), ...sourceIds])
 
 export const useScopeTitle = () => useText(words).title
 
 interface Props {
   readonly agentId: string
-  readonly value: TypedScope
-  /** Help text of the labels, if it is not for a key. */
+  readonly value: ScopeFieldValues
+  /** Help text of the labels; without one, that of a key. */
   readonly help?: string
-  readonly onChange: (value: Partial<TypedScope>) => void
-  readonly errorOf: (place: (typeof scopePlaces)[number]) => string | undefined
+  readonly onChange: (value: Partial<ScopeFieldValues>) => void
+  readonly errorOf: (path: (typeof scopePaths)[number]) => string | undefined
 }
 
-export const KeyScope = ({ agentId, errorOf, help, onChange, value }: Props) => {
+export const ScopeFields = ({ agentId, errorOf, help, onChange, value }: Props) => {
   const t = useText(words)
   const query = useInfiniteQuery(sources(agentId))
-  const known = query.data?.pages.flatMap((page) => page.sources) ?? []
+  const loadedSources = query.data?.pages.flatMap((page) => page.sources) ?? []
   return (
     <>
       <Switch label={t.limited} isSelected={value.limited} onChange={(limited) => onChange({ limited })} />
       {value.limited ? (
         <>
-          <Labels
+          <LabelsField
             help={help ?? t.labelsHelp}
             value={value.labels}
             onChange={(labels) => onChange({ labels })}
             error={errorOf("sourceScope.labels")}
           />
-          {known.length === 0 ? null : (
+          {loadedSources.length === 0 ? null : (
             <Choices
               isNamedByPeople
               label={t.these}
-              options={known.map(({ id, labels = [], name }) => [id, name, typedLabels(labels)] as const)}
+              options={loadedSources.map(({ id, labels = [], name }) => [id, name, formatLabels(labels)] as const)}
               value={value.sourceIds}
               onChange={(sourceIds) => onChange({ sourceIds })}
               error={errorOf("sourceScope.sourceIds")}
