@@ -185,7 +185,7 @@ export const cancel = (keys: ReadonlyArray<number>): void => {
 }
 
 // Otherwise they would be sent with the session of the next user.
-whenUserLeaves((userId) =>
+onUserChange((userId) =>
   cancel(uploads.filter(({ target }) => target.userId !== userId).map(({ key }) => key))
 )
 
