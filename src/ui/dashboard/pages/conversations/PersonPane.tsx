@@ -89,8 +89,8 @@ const useOptimisticChange = (conversation: Conversation) => {
   const lastChange = useRef(Promise.resolve())
   const pendingCount = useRef(0)
   /**
-   * Shows `after` at once, and `before` again if the service refuses the change. Changes are sent one after the other, so
-   * that the last one counts. The conversation is read again after the last of them.
+   * Shows `after` at once, and `before` again if the service refuses the change. Changes are sent one after the other,
+   * so that the last one counts. The conversation is read again after the last of them.
    */
   return async (
     after: Partial<Conversation>,

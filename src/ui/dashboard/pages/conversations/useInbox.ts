@@ -1,4 +1,4 @@
-/** The rows of the inbox: conversations that wait for a human, then the others by last activity. Only the first page is polled. */
+/** The rows of the inbox: first those that wait for a human, then by last activity. Only the first page is polled. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useMemo } from "react"
 import type { Conversation } from "../../api/Conversations.ts"

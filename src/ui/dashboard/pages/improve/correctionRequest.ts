@@ -14,8 +14,8 @@ export interface CorrectionRequest {
 }
 
 /**
- * A correction belongs to one agent. In a report on one agent (`agentId`), it covers the whole group. In a report on all
- * agents, it covers the examples of the agent that was asked last. Null for a group without examples.
+ * A correction belongs to one agent. In a report on one agent (`agentId`), it covers the whole group. In a report on
+ * all agents, it covers the examples of the agent that was asked last. Null for a group without examples.
  */
 export const correctionRequestOf = (
   { examples, id }: typeof InsightGroup.Encoded,

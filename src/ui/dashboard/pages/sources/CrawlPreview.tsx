@@ -1,4 +1,4 @@
-/** The preview of a crawl: the pages that a sync would read, and those that it would not, with reasons. Nothing is stored. */
+/** The preview of a crawl: pages that a sync would read, and would not read, with reasons. Nothing is stored. */
 import { useMutation } from "@tanstack/react-query"
 import type { DryRunLine, DryRunRequest } from "../../../../domain/knowledge/Crawl.ts"
 import { dryRun } from "../../api/Sources.ts"

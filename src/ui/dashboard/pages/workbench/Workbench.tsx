@@ -66,7 +66,7 @@ const Workbench = ({ agent, user }: PartProps) => {
   const [pane, setPane] = useState<Pane>("chat")
   const [location, navigate] = useLocation()
   const isComparing = new URLSearchParams(useSearch()).has("compare")
-  /** The reply whose evidence was opened, and a passage of it. Every click sets a new object, so that it scrolls again. */
+  /** The reply whose evidence was opened, and a passage. Every click sets a new object, so that it scrolls again. */
   const [selection, setSelection] = useState<{ readonly id: string; readonly index: number | null } | null>(null)
   const state = useTestChat(chat)
   const { busy, messages } = state

@@ -1,4 +1,4 @@
-/** Channels, models and tools of an agent that fail: on its page, in the list of agents, and beside a channel or a tool. */
+/** Failing channels, models and tools of an agent: on its page, in the list of agents, and beside a channel or tool. */
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "wouter"
 import { type AgentProblem, agentProblems } from "../../../api/Agents.ts"

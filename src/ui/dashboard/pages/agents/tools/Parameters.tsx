@@ -134,7 +134,7 @@ interface Props {
 
 export const Parameters = ({ error, onChange, schema, value }: Props) => {
   const t = useText(words)
-  /** The rows of the form; null while the text is edited. They are kept here because `value` lacks rows without a name. */
+  /** The rows of the form; null while the text is edited. State, because `value` has no rows without a name. */
   const [rows, setRows] = useState(() => (schema === null ? null : argumentsOf(schema)))
   const [lastValue, setLastValue] = useState(value)
   // The value was changed elsewhere, for example saved in another window.
