@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { axisOf, daysShown } from "../../src/ui/dashboard/components/charts/axis.ts"
+import { axisOf, labelledDays } from "../../src/ui/dashboard/components/charts/axis.ts"
 import { csvOf } from "../../src/ui/dashboard/components/charts/csv.ts"
 import { daysBetween } from "../../src/ui/dashboard/components/charts/days.ts"
 
@@ -43,21 +43,21 @@ describe("The days of a chart", () => {
 
 describe("The axis of a chart", () => {
   it("begins at 0 and ends at a round number that no value exceeds", () => {
-    expect(axisOf([3, 9])).toEqual({ marks: [0, 2, 4, 6, 8, 10], end: 10 })
+    expect(axisOf([3, 9])).toEqual({ ticks: [0, 2, 4, 6, 8, 10], end: 10 })
     expect(axisOf([0.1, 0.55]).end).toBeCloseTo(0.6)
     for (const highest of [1, 2, 7, 12, 99, 101, 6_809, 1e6, 0.004, 1e-9]) {
-      const { end, marks } = axisOf([highest])
+      const { end, ticks } = axisOf([highest])
       expect(end).toBeGreaterThanOrEqual(highest)
       expect(end).toBeLessThan(highest * 2.5)
-      expect(marks.length).toBeLessThanOrEqual(8)
-      expect(marks.at(-1)).toBeCloseTo(end)
+      expect(ticks.length).toBeLessThanOrEqual(8)
+      expect(ticks.at(-1)).toBeCloseTo(end)
     }
   })
 
-  it("has whole numbers for counts, and one mark where there is nothing", () => {
-    expect(axisOf([1])).toEqual({ marks: [0, 1], end: 1 })
-    expect(axisOf([])).toEqual({ marks: [0], end: 1 })
-    expect(axisOf([0, 0])).toEqual({ marks: [0], end: 1 })
+  it("has whole numbers for counts, and one tick without values", () => {
+    expect(axisOf([1])).toEqual({ ticks: [0, 1], end: 1 })
+    expect(axisOf([])).toEqual({ ticks: [0], end: 1 })
+    expect(axisOf([0, 0])).toEqual({ ticks: [0], end: 1 })
   })
 
   it("ends where it is told to", () => {
@@ -65,8 +65,8 @@ describe("The axis of a chart", () => {
   })
 
   it("writes a few days, however many there are", () => {
-    expect(daysShown(1)).toEqual([0])
-    expect(daysShown(3)).toEqual([0, 1, 2])
-    expect(daysShown(400).length).toBeLessThanOrEqual(6)
+    expect(labelledDays(1)).toEqual([0])
+    expect(labelledDays(3)).toEqual([0, 1, 2])
+    expect(labelledDays(400).length).toBeLessThanOrEqual(6)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { highlightSpans, highlightRanges, withoutHighlights } from "../../src/ui/dashboard/components/replies/highlight.ts"
+import { highlightRanges, highlightSpans, withoutHighlights } from "../../src/ui/dashboard/components/replies/highlight.ts"
 import { elements } from "../../src/ui/markdown/Elements.ts"
 
 /** As HTML, for comparison alone. */

@@ -1,6 +1,6 @@
 import { QueryClient } from "@tanstack/react-query"
 import { afterEach, expect, it, onTestFinished, vi } from "vitest"
-import { changeUser, followOtherTabs, session, onUserChange } from "../../src/ui/dashboard/api/Session.ts"
+import { changeUser, followOtherTabs, onUserChange, session } from "../../src/ui/dashboard/api/Session.ts"
 
 const answer = (status: number, body: object) =>
   vi.stubGlobal("fetch", () => Promise.resolve(Response.json(body, { status })))

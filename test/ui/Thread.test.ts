@@ -1,11 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import {
-  nextPageCursor,
-  readPage,
-  type ThreadPage,
-  threadPageSize,
-  expireOlderPages
-} from "../../src/ui/dashboard/api/conversations/ThreadPage.ts"
+import { expireOlderPages, nextPageCursor, readPage, type ThreadPage, threadPageSize } from "../../src/ui/dashboard/api/conversations/ThreadPage.ts"
 
 type Message = ThreadPage["messages"][number]
 type Entry = ThreadPage["entries"][number]

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { tracePageSize, readTrace } from "../../src/ui/dashboard/api/conversations/TracePages.ts"
+import { readTrace, tracePageSize } from "../../src/ui/dashboard/api/conversations/TracePages.ts"
 
 type Page = Awaited<ReturnType<typeof readTrace>>
 

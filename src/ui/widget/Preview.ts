@@ -1,6 +1,6 @@
 /** The widget's preview in the dashboard. It shows the settings and sends nothing. */
 import { type Client, clientOf, Refusal } from "./Client.ts"
-import type { WidgetSettings, Settings } from "./Settings.ts"
+import type { Settings, WidgetSettings } from "./Settings.ts"
 
 /** A message from the dashboard to the iframe of the preview. */
 export interface PreviewMessage {

@@ -12,7 +12,7 @@ import type {
 import type { MessageBody } from "../../../http/hosted/conversations/TakeoverApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
-import { tracePageSize, readTrace } from "./conversations/TracePages.ts"
+import { readTrace, tracePageSize } from "./conversations/TracePages.ts"
 import { nextPageCursor, readPage, type ThreadPage, threadPageSize } from "./conversations/ThreadPage.ts"
 
 export type State = typeof ConversationState.Encoded

@@ -25,7 +25,7 @@ import type { InboxPage } from "../../../http/hosted/conversations/InboxViewApi.
 import type { OneEntry, OnePerson, UnreadCount } from "../../../http/hosted/conversations/InboxWorkApi.ts"
 import { call, firstPage } from "./Client.ts"
 import type { Conversation } from "./Conversations.ts"
-import { type ThreadPage, expireOlderPages } from "./conversations/ThreadPage.ts"
+import { expireOlderPages, type ThreadPage } from "./conversations/ThreadPage.ts"
 
 export type Filter = typeof InboxFilter.Encoded
 export type Entry = typeof DeclaredEntry.Encoded

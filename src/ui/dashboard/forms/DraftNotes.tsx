@@ -68,7 +68,7 @@ export const DraftState = <A extends Fields>({ draft, children }: DraftStateProp
 }
 
 /** A notice above the fields if another session has changed the resource meanwhile. */
-export const Conflict = <A extends Fields>({
+export const ConflictNotice = <A extends Fields>({
   draft,
   problem
 }: {
@@ -87,19 +87,19 @@ export const Conflict = <A extends Fields>({
 }
 
 /** The conflicting stored value of a field, shown below it with a button to use it. */
-export const Theirs = <A extends Fields>({
+export const ConflictingValue = <A extends Fields>({
   draft,
   name,
-  shown = String
+  format = String
 }: {
   readonly draft: Draft<A>
   readonly name: keyof A & string
   /** Formats a value of the field. */
-  readonly shown?: (value: unknown) => string
+  readonly format?: (value: unknown) => string
 }) => {
   const t = useText(words)
   if (!(name in draft.theirs)) return null
-  const text = shown(draft.theirs[name])
+  const text = format(draft.theirs[name])
   return (
     <div className={css["theirs"]}>
       <span>{t.theirs}</span>

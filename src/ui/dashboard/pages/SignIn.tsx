@@ -2,7 +2,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useEffect, useState } from "react"
 import { ApiError } from "../api/Client.ts"
-import { isCancelled, supportsPasskeys, signInWithPasskey } from "../api/Passkeys.ts"
+import { isCancelled, signInWithPasskey, supportsPasskeys } from "../api/Passkeys.ts"
 import { beginSignOn, type SignOnProblem } from "../api/SingleSignOn.ts"
 import { changeUser, signIn } from "../api/Session.ts"
 import { Button } from "../components/Button.tsx"

@@ -6,7 +6,7 @@ import { Link } from "wouter"
 import { changeUser, signOut, type User } from "../api/Session.ts"
 import { Avatar } from "../components/Avatar.tsx"
 import { Button } from "../components/Button.tsx"
-import { Question } from "../components/Dialog.tsx"
+import { ConfirmDialog } from "../components/Dialog.tsx"
 import { toast } from "../components/feedback/Toast.tsx"
 import { Select } from "../components/Field.tsx"
 import { Popover } from "../components/Popover.tsx"
@@ -112,7 +112,7 @@ export const Account = ({ user }: { readonly user: User }) => {
           </>
         )}
       </Popover>
-      <Question
+      <ConfirmDialog
         title={t.signOut}
         question={t.unsaved(kept.map(({ title }) => title).join(", "))}
         action={t.signOut}

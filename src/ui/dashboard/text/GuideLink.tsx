@@ -1,5 +1,5 @@
 /** A link to the documentation. It opens a new tab, so that no input is lost. */
-import { everywhere } from "./everywhere.ts"
+import { commonTexts } from "./commonTexts.ts"
 import { useText } from "./Language.tsx"
 
 interface Props {
@@ -10,7 +10,7 @@ interface Props {
 }
 
 export const GuideLink = ({ about, guide }: Props) => {
-  const t = useText(everywhere)
+  const t = useText(commonTexts)
   return (
     <a href={`/docs/guide/${guide}`} target="_blank" rel="noopener">
       {t.guide}

@@ -1,7 +1,7 @@
 /** Texts of errors: a sentence in the user's language, and the service's own message if it has more detail. */
 import { ApiError } from "../api/Client.ts"
 import { germanCodes } from "./codes.ts"
-import { everywhere } from "./everywhere.ts"
+import { commonTexts } from "./commonTexts.ts"
 import { useLanguage, useText } from "./Language.tsx"
 
 export interface Reason {
@@ -20,7 +20,7 @@ const codesWithDetail: ReadonlySet<string> = new Set([
 ])
 
 export const useReason = (): ((problem: unknown) => Reason) => {
-  const t = useText(everywhere)
+  const t = useText(commonTexts)
   const { language } = useLanguage()
   return (problem) => {
     if (!(problem instanceof ApiError)) return { sentence: t.unreachable, detail: null }

@@ -1,6 +1,6 @@
 /** Renders the Markdown of models, customers and members as elements, never as HTML. */
 import { createElement, type ReactNode, useMemo } from "react"
-import { type RenderOptions, elements, spoken } from "../../../markdown/Elements.ts"
+import { elements, type RenderOptions, spoken } from "../../../markdown/Elements.ts"
 import css from "./Prose.module.css"
 
 interface Props {

@@ -8,7 +8,7 @@ import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
@@ -35,7 +35,7 @@ interface Props {
 
 export const TokenForm = ({ agentId, channel, onClose }: Props & { readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [token, setToken] = useState("")
   const replace = useMutation({

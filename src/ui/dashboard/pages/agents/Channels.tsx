@@ -17,14 +17,14 @@ import { atLeast } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { Empty, Section } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
@@ -271,7 +271,7 @@ const CreateChannel = ({ agentId, onClose }: { readonly agentId: string; readonl
 
 const Actions = ({ agentId, channel }: { readonly agentId: string; readonly channel: Channel }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
   const toggle = useMutation({
@@ -313,7 +313,7 @@ const Channels = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const { ago } = useFormat()
   const query = useInfiniteQuery(channels(agentId))
-  const { button, dialog } = useAdding({
+  const { button, dialog } = useCreateDialog({
     title: t.add,
     form: (close) => <CreateChannel agentId={agentId} onClose={close} />
   })
@@ -325,7 +325,7 @@ const Channels = ({ agent, user }: PartProps) => {
       user={user}
       lead={t.lead}
       guide="channels"
-      actions={isNone(query, (page) => page.channels) ? undefined : add}
+      actions={isEmptyList(query, (page) => page.channels) ? undefined : add}
     >
       {dialog}
       <Listing
@@ -364,8 +364,8 @@ const Channels = ({ agent, user }: PartProps) => {
             ? [
                 {
                   title: t.actions,
-                  silent: true,
-                  end: true,
+                  hideTitle: true,
+                  alignEnd: true,
                   cell: (channel: Channel) => <Actions agentId={agentId} channel={channel} />
                 }
               ]

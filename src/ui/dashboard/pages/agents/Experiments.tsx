@@ -17,18 +17,18 @@ import {
 import { atLeast } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Switch } from "../../components/Choices.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
 import { Actions as Buttons, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { Empty, Loaded, Section } from "../../components/Page.tsx"
 import { Progress } from "../../components/Progress.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { parseNumber } from "../../text/parseNumber.ts"
@@ -163,7 +163,7 @@ const thresholdFieldsOf = ({ minPass, noRegression }: Threshold) => ({
 
 const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly stored: Threshold }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({
     name: `threshold.${agentId}`,
@@ -189,7 +189,7 @@ const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly
   })
   return (
     <Form onSubmit={() => attempt.mutate()} problem={isOutdated(attempt.error) ? null : attempt.error}>
-      <Conflict draft={draft} problem={attempt.error} />
+      <ConflictNotice draft={draft} problem={attempt.error} />
       <TextField
         label={t.minimum}
         help={t.minimumHelp}
@@ -200,13 +200,13 @@ const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly
         value={value.least}
         onChange={(least) => change({ least })}
       />
-      <Theirs draft={draft} name="least" />
+      <ConflictingValue draft={draft} name="least" />
       <Switch
         label={t.regression}
         isSelected={value.noRegression}
         onChange={(noRegression) => change({ noRegression })}
       />
-      <Theirs draft={draft} name="noRegression" shown={(on) => (on === true ? t.on : t.off)} />
+      <ConflictingValue draft={draft} name="noRegression" format={(on) => (on === true ? t.on : t.off)} />
       <Buttons>
         <DraftState draft={draft}>{attempt.isSuccess ? common.saved : ""}</DraftState>
         <Button type="submit" busy={attempt.isPending}>
@@ -241,7 +241,7 @@ const Actions = ({
   readonly onShow: () => void
 }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { moment } = useFormat()
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: experiments(agentId).queryKey })
@@ -280,7 +280,7 @@ const Experiments = ({ agent, user }: PartProps) => {
   const [shownId, setShownId] = useState<string | null>(null)
   const query = useInfiniteQuery(experiments(agent.id))
   const thresholdQuery = useQuery(threshold(agent.id))
-  const adding = useAdding({ title: t.run, form: (close) => <RunForm agent={agent} onClose={close} /> })
+  const adding = useCreateDialog({ title: t.run, form: (close) => <RunForm agent={agent} onClose={close} /> })
   const add = mayChange ? adding.button : null
   return (
     <AgentPart
@@ -289,7 +289,7 @@ const Experiments = ({ agent, user }: PartProps) => {
       user={user}
       lead={t.lead}
       guide="evaluation#experiments"
-      actions={isNone(query, (page) => page.experiments) ? undefined : add}
+      actions={isEmptyList(query, (page) => page.experiments) ? undefined : add}
     >
       {adding.dialog}
       <Dialog title={t.results} isOpen={shownId !== null} onClose={() => setShownId(null)} wide>
@@ -306,7 +306,7 @@ const Experiments = ({ agent, user }: PartProps) => {
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
-          { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
+          { title: t.when, noWrap: true, cell: ({ createdAt }) => moment(createdAt) },
           {
             title: t.version,
             cell: ({ model, version }) => <Cell notes={[model]}>{version ?? t.draft}</Cell>
@@ -315,8 +315,8 @@ const Experiments = ({ agent, user }: PartProps) => {
           { title: t.result, cell: ({ asked, passed }) => t.of(passed, asked) },
           {
             title: t.actions,
-            silent: true,
-            end: true,
+            hideTitle: true,
+            alignEnd: true,
             cell: (experiment) => (
               <Actions
                 agentId={agent.id}

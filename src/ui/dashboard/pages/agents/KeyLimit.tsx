@@ -5,11 +5,11 @@ import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { isOutdated } from "../../api/Client.ts"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
@@ -101,7 +101,7 @@ interface EditProps {
 
 export const EditLimit = ({ agentId, apiKey, onClose }: EditProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const { rateLimit } = apiKey
   const draft = useDraft({
@@ -125,10 +125,10 @@ export const EditLimit = ({ agentId, apiKey, onClose }: EditProps) => {
   const { errorOf, general } = useIssues(save.error, limitPaths)
   return (
     <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={save.error} />
+      <ConflictNotice draft={draft} problem={save.error} />
       <LimitFields value={draft.value} onChange={draft.change} errorOf={errorOf} />
-      <Theirs draft={draft} name="requests" />
-      <Theirs draft={draft} name="window" />
+      <ConflictingValue draft={draft} name="requests" />
+      <ConflictingValue draft={draft} name="window" />
       <Actions>
         <DraftState draft={draft} />
         <Button onClick={onClose}>{common.cancel}</Button>

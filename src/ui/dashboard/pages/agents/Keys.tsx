@@ -3,11 +3,11 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { createKey, type Key, keys, type OfferedPermission, revokeKey, setActive } from "../../api/Keys.ts"
 import { membersOf } from "../../api/membersOf.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
-import { Choices } from "../../components/Choices.tsx"
+import { CheckboxGroup } from "../../components/Checkboxes.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { More } from "../../components/More.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { MoreOptions } from "../../components/MoreOptions.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
@@ -15,7 +15,7 @@ import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
@@ -150,7 +150,7 @@ const fieldPaths = ["name", "permissions", "allowedOrigins", "expiresAt", ...sco
 
 const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({ name: `key.${agentId}`, title: t.add, stored: emptyForm })
   const { change, value } = draft
@@ -193,7 +193,7 @@ const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly on
         onChange={(name) => change({ name })}
         error={errorOf("name")}
       />
-      <Choices
+      <CheckboxGroup
         label={t.permissions}
         options={membersOf(permissionTexts).map((one) => [one, ...permissionTexts[one]] as const)}
         value={value.permissions}
@@ -207,7 +207,7 @@ const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly on
         onChange={(origins) => change({ origins })}
         error={errorOf("allowedOrigins")}
       />
-      <More isNeeded={hasOptionalInput || hasOptionalError}>
+      <MoreOptions isNeeded={hasOptionalInput || hasOptionalError}>
         <TextField
           label={t.expires}
           help={t.expiresHelp}
@@ -218,8 +218,8 @@ const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly on
         />
         <ScopeFields agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
         <LimitFields value={value} onChange={change} errorOf={errorOf} />
-      </More>
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} holds />
+      </MoreOptions>
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
     </Form>
   )
 }
@@ -265,7 +265,7 @@ const Actions = ({ agentId, apiKey }: { readonly agentId: string; readonly apiKe
 const Keys = ({ agent, user }: PartProps) => {
   const agentId = agent.id
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const limitTitle = useLimitTitle()
   const scopeTitle = useScopeTitle()
   const { ago } = useFormat()
@@ -275,7 +275,7 @@ const Keys = ({ agent, user }: PartProps) => {
     ...membersOf(permissionTexts).map((one) => [one, permissionTexts[one][0]] as const),
     ["*", t.everything]
   ])
-  const { button, dialog } = useAdding({
+  const { button, dialog } = useCreateDialog({
     title: t.add,
     form: (close) => <CreateKey agentId={agentId} onClose={close} />,
     wide: true
@@ -287,7 +287,7 @@ const Keys = ({ agent, user }: PartProps) => {
       user={user}
       lead={t.lead}
       guide="authentication"
-      actions={isNone(query, (page) => page.keys) ? undefined : button}
+      actions={isEmptyList(query, (page) => page.keys) ? undefined : button}
     >
       {dialog}
       <Listing
@@ -323,19 +323,19 @@ const Keys = ({ agent, user }: PartProps) => {
           },
           {
             title: limitTitle,
-            whole: true,
+            noWrap: true,
             cell: ({ rateLimit }) => <Limit rateLimit={rateLimit} />
           },
           { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
           {
             title: t.used,
-            whole: true,
+            noWrap: true,
             cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
           },
           {
             title: t.actions,
-            silent: true,
-            end: true,
+            hideTitle: true,
+            alignEnd: true,
             cell: (apiKey) => <Actions agentId={agentId} apiKey={apiKey} />
           }
         ]}

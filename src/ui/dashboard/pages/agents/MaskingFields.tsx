@@ -1,9 +1,9 @@
 /** The personal data that is hidden from an agent's model, tools and traces. */
 import type { Agent } from "../../api/Agents.ts"
-import { Switch } from "../../components/Choices.tsx"
-import { LongText, TextField } from "../../components/Field.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
+import { TextArea, TextField } from "../../components/Field.tsx"
 import { Section } from "../../components/Page.tsx"
-import { Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue } from "../../forms/DraftNotes.tsx"
 import { linesOf } from "../../forms/lines.ts"
 import type { Draft } from "../../forms/useDraft.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -96,7 +96,7 @@ export const MaskingFields = <A extends MaskingFieldValues & Readonly<Record<str
         isSelected={value[name]}
         onChange={(on) => change({ [name]: on })}
       />
-      <Theirs draft={draft} name={name} shown={(on) => (on === true ? t.yes : t.no)} />
+      <ConflictingValue draft={draft} name={name} format={(on) => (on === true ? t.yes : t.no)} />
     </>
   )
   return (
@@ -107,7 +107,7 @@ export const MaskingFields = <A extends MaskingFieldValues & Readonly<Record<str
           {switchField("email", t.email)}
           {switchField("phone", t.phone)}
           {switchField("card", t.card)}
-          <LongText
+          <TextArea
             label={t.patterns}
             help={t.patternsHelp}
             guide="privacy#patterns"
@@ -118,7 +118,7 @@ export const MaskingFields = <A extends MaskingFieldValues & Readonly<Record<str
             onChange={(patterns) => change({ patterns })}
             error={errorOf("masking.patterns")}
           />
-          <Theirs draft={draft} name="patterns" />
+          <ConflictingValue draft={draft} name="patterns" />
           {switchField("maskedSources", t.sources)}
           <TextField
             label={t.tools}
@@ -128,7 +128,7 @@ export const MaskingFields = <A extends MaskingFieldValues & Readonly<Record<str
             onChange={(trustedTools) => change({ trustedTools })}
             error={errorOf("masking.tools")}
           />
-          <Theirs draft={draft} name="trustedTools" />
+          <ConflictingValue draft={draft} name="trustedTools" />
         </>
       ) : null}
     </Section>

@@ -1,5 +1,5 @@
 /** The websites that may use a key, as input and as stored. */
-import { LongText } from "../../components/Field.tsx"
+import { TextArea } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { parseOrigins } from "./parseOrigins.ts"
 import css from "./OriginsField.module.css"
@@ -36,7 +36,7 @@ export const OriginsField = ({ error, value, ...props }: Props) => {
   const valid = parsed.filter(({ origin }) => origin !== null)
   return (
     <div className={css["origins"]}>
-      <LongText
+      <TextArea
         {...props}
         rows={2}
         mono

@@ -2,7 +2,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query"
 import type { Key } from "../../api/Keys.ts"
 import { sources } from "../../api/Sources.ts"
-import { Choices, Switch } from "../../components/Choices.tsx"
+import { CheckboxGroup, Switch } from "../../components/Checkboxes.tsx"
 import { LoadMore } from "../../components/LoadMore.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { LabelsField, parseLabels, formatLabels } from "../sources/LabelsField.tsx"
@@ -72,7 +72,7 @@ export const ScopeFields = ({ agentId, errorOf, help, onChange, value }: Props) 
             error={errorOf("sourceScope.labels")}
           />
           {loadedSources.length === 0 ? null : (
-            <Choices
+            <CheckboxGroup
               isNamedByPeople
               label={t.these}
               options={loadedSources.map(({ id, labels = [], name }) => [id, name, formatLabels(labels)] as const)}

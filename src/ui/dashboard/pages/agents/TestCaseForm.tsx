@@ -13,12 +13,12 @@ import {
 } from "../../api/TestCases.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { FileField, LongText, Select, TextField } from "../../components/Field.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { FileField, Select, TextArea, TextField } from "../../components/Field.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { linesOf } from "../../forms/lines.ts"
 import { parseJsonObject } from "../../forms/json.ts"
@@ -163,7 +163,7 @@ interface Props {
 
 export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({
     name: stored === null ? `case.new.${agentId}` : `case.${stored.id}`,
@@ -205,9 +205,9 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
   }
   return (
     <Form onSubmit={submit} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={save.error} />
+      <ConflictNotice draft={draft} problem={save.error} />
       <DraftState draft={draft} />
-      <LongText
+      <TextArea
         label={t.question}
         required
         rows={2}
@@ -215,8 +215,8 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(question) => change({ question })}
         error={errorOf("question")}
       />
-      <Theirs draft={draft} name="question" />
-      <LongText
+      <ConflictingValue draft={draft} name="question" />
+      <TextArea
         label={t.sources}
         help={t.sourcesHelp}
         rows={3}
@@ -224,8 +224,8 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(sources) => change({ sources })}
         error={errorOf("expectSources")}
       />
-      <Theirs draft={draft} name="sources" />
-      <LongText
+      <ConflictingValue draft={draft} name="sources" />
+      <TextArea
         label={t.facts}
         help={t.factsHelp}
         guide="evaluation#test-cases-of-an-agent"
@@ -234,14 +234,14 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(facts) => change({ facts })}
         error={errorOf("expectFacts")}
       />
-      <Theirs draft={draft} name="facts" />
+      <ConflictingValue draft={draft} name="facts" />
       <Select
         label={t.refusal}
         value={value.refusal}
         onChange={(refusal) => change({ refusal })}
         options={membersOf(refusals).map((one) => [one, refusals[one]] as const)}
       />
-      <Theirs draft={draft} name="refusal" shown={labelIn(refusals)} />
+      <ConflictingValue draft={draft} name="refusal" format={labelIn(refusals)} />
       <Select
         label={t.grounding}
         help={t.groundingHelp}
@@ -249,8 +249,8 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(grounding) => change({ grounding })}
         options={membersOf(groundings).map((one) => [one, groundings[one]] as const)}
       />
-      <Theirs draft={draft} name="grounding" shown={labelIn(groundings)} />
-      <LongText
+      <ConflictingValue draft={draft} name="grounding" format={labelIn(groundings)} />
+      <TextArea
         label={t.schema}
         help={t.schemaHelp}
         guide="chat#ask-for-an-object"
@@ -260,8 +260,8 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(schema) => change({ schema })}
         error={isSchemaInvalid ? t.badJson : errorOf("responseSchema")}
       />
-      <Theirs draft={draft} name="schema" />
-      <LongText
+      <ConflictingValue draft={draft} name="schema" />
+      <TextArea
         label={t.criterion}
         help={t.criterionHelp}
         rows={2}
@@ -269,7 +269,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(criterion) => change({ criterion })}
         error={errorOf("criterion")}
       />
-      <Theirs draft={draft} name="criterion" />
+      <ConflictingValue draft={draft} name="criterion" />
       <TextField
         label={t.note}
         help={t.noteHelp}
@@ -277,7 +277,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(note) => change({ note })}
         error={errorOf("note")}
       />
-      <Theirs draft={draft} name="note" />
+      <ConflictingValue draft={draft} name="note" />
       <Actions>
         <Button onClick={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={save.isPending}>
@@ -290,7 +290,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
 
 export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [file, setFile] = useState<File | null>(null)
   const importFile = useMutation({

@@ -4,10 +4,10 @@ import { deleteTestCase, exportAddress, type TestCase, testCases } from "../../a
 import { atLeast } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Menu } from "../../components/Menu.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { Empty } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { download } from "../../window/download.ts"
@@ -74,7 +74,7 @@ const words = texts(
 
 const Actions = ({ agentId, testCase }: { readonly agentId: string; readonly testCase: TestCase }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   return (
     <RowActions
@@ -126,12 +126,12 @@ const TestCases = ({ agent, user }: PartProps) => {
   const agentId = agent.id
   const mayChange = atLeast(user.role, "admin")
   const query = useInfiniteQuery(testCases(agentId))
-  const adding = useAdding({
+  const adding = useCreateDialog({
     title: t.add,
     wide: true,
     form: (close) => <TestCaseForm agentId={agentId} stored={null} onClose={close} />
   })
-  const hasNone = isNone(query, ({ cases }) => cases)
+  const hasNone = isEmptyList(query, ({ cases }) => cases)
   const menu = (
     <Menu
       actions={[
@@ -191,8 +191,8 @@ const TestCases = ({ agent, user }: PartProps) => {
             ? [
                 {
                   title: t.actions,
-                  silent: true,
-                  end: true,
+                  hideTitle: true,
+                  alignEnd: true,
                   cell: (testCase: TestCase) => <Actions agentId={agentId} testCase={testCase} />
                 }
               ]

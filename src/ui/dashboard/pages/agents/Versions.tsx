@@ -239,13 +239,13 @@ const Versions = ({ agent, user }: PartProps) => {
                   </Cell>
                 )
               },
-              { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
+              { title: t.when, noWrap: true, cell: ({ createdAt }) => moment(createdAt) },
               { title: t.who, cell: authorOf },
               { title: t.what, cell: ({ version }) => <WhatChanged agentId={agent.id} version={version} /> },
               {
                 title: t.actions,
-                silent: true,
-                end: true,
+                hideTitle: true,
+                alignEnd: true,
                 cell: ({ version }) => <Actions agent={agent} user={user} version={version} />
               }
             ]}

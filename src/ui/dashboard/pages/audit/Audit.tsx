@@ -93,8 +93,8 @@ const Audit = () => {
                   cell: ({ target, targetName }) => <NameOrId id={target} name={targetName} />
                 },
                 { title: t.who, cell: (entry) => <Actor {...entry} /> },
-                { title: t.when, whole: true, cell: ({ at }) => moment(at) },
-                { title: t.request, end: true, cell: ({ requestId }) => <Id id={requestId} /> }
+                { title: t.when, noWrap: true, cell: ({ at }) => moment(at) },
+                { title: t.request, alignEnd: true, cell: ({ requestId }) => <Id id={requestId} /> }
               ]}
             />
           )

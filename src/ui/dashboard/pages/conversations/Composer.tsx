@@ -7,7 +7,7 @@ import { Button } from "../../components/Button.tsx"
 import { MessageForm } from "../../components/replies/MessageForm.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useLeaveWarning } from "../../forms/useLeaveWarning.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
 import { CannedReplies } from "./CannedReplies.tsx"
@@ -134,7 +134,7 @@ type Unsent = ReturnType<typeof useUnsentMessages>
 /** The unsent messages, shown after the sent ones. */
 export const UnsentList = ({ discard, messages, retry }: Unsent) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   return messages.map((message) => (
     <div key={message.key} className={css["draft"]}>
       {message.content === "" ? null : <p className={css["plain"]}>{message.content}</p>}
@@ -219,7 +219,7 @@ export const Composer = ({ customer, id, customerName, note, send, state }: Comp
           label={t.note}
           placeholder={t.notePlaceholder}
           note={t.noteHelp}
-          attaching={false}
+          allowsFiles={false}
           field={field}
           onSend={note}
         />
@@ -230,10 +230,10 @@ export const Composer = ({ customer, id, customerName, note, send, state }: Comp
           label={t.reply}
           placeholder={t.placeholder}
           note={state === "HUMAN_ACTIVE" ? "" : t.takes}
-          wordless
+          allowsEmptyText
           field={field}
           snippets={snippets}
-          onWrite={sendTyping}
+          onTextChange={sendTyping}
           onSend={send}
         >
           <CannedReplies />

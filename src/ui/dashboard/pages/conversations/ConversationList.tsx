@@ -8,7 +8,7 @@ import { Avatar } from "../../components/Avatar.tsx"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { LoadMore } from "../../components/LoadMore.tsx"
-import { Empty, Unloaded } from "../../components/Page.tsx"
+import { Empty, LoadError } from "../../components/Page.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useSpoken } from "../../components/replies/Prose.tsx"
@@ -200,7 +200,7 @@ export const ConversationList = ({ current, filter, isHidden, labels, onClear, s
   const isFiltered = Object.keys(filter).length > 0
   if (isHidden) return null
   if (query.data === undefined) {
-    return query.isPending ? <Skeleton rows={6} person /> : <Unloaded query={query} />
+    return query.isPending ? <Skeleton rows={6} person /> : <LoadError query={query} />
   }
   if (items.length === 0) {
     return isFiltered ? (
@@ -235,7 +235,7 @@ export const ConversationList = ({ current, filter, isHidden, labels, onClear, s
         })}
       </ul>
       {!olderPages.isError ? null : olderPages.data === undefined ? (
-        <Unloaded query={olderPages} />
+        <LoadError query={olderPages} />
       ) : (
         <LoadMore query={olderPages} />
       )}

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { memo } from "react"
 import { type Entry as ThreadEntry, refetchThread, removeNote, type Teammate } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useHandoffReason, words as shared } from "./words.ts"
@@ -78,7 +78,7 @@ interface Props {
 
 export const Entry = memo(({ conversationId, entry, userId }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago, moment } = useFormat()
   const { nameOf, textOf } = useEntryText()
   const queries = useQueryClient()

@@ -7,12 +7,12 @@ import { channels, states } from "../../api/Conversations.ts"
 import { addView, type Filter, type Label, markAllRead, removeView, type View } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
-import { Switch } from "../../components/Choices.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useNotificationSetting } from "../../window/notifications.ts"
 import { toast } from "../../components/feedback/Toast.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
 import css from "./Filters.module.css"
@@ -135,7 +135,7 @@ interface Props {
 export const Filters = ({ agents, filter, labels, onChange, user, views }: Props) => {
   const t = useText(words)
   const names = useText(sharedWords)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const reason = useReason()
   const queries = useQueryClient()
   const panelId = useId()

@@ -12,7 +12,7 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Loaded } from "../../components/Page.tsx"
-import { SaveCase } from "../../components/replies/SaveCase.tsx"
+import { SaveTestCase } from "../../components/replies/SaveTestCase.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { toast } from "../../components/feedback/Toast.tsx"
 import { Trace } from "../../components/replies/Trace.tsx"
@@ -321,7 +321,7 @@ const TraceSection = ({ testCaseAgentId, live, runId }: TraceSectionProps) => {
         <>
           {testCaseAgentId === null ? null : (
             <div className={css["save"]}>
-              <SaveCase key={runId} agentId={testCaseAgentId} runId={runId} />
+              <SaveTestCase key={runId} agentId={testCaseAgentId} runId={runId} />
             </div>
           )}
           <Trace cost={cost} events={events} passages={passages} version={agentVersion} />

@@ -11,13 +11,13 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { Avatar } from "../../components/Avatar.tsx"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Question } from "../../components/Dialog.tsx"
-import { Empty, Unloaded } from "../../components/Page.tsx"
+import { ConfirmDialog } from "../../components/Dialog.tsx"
+import { Empty, LoadError } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { setPageName } from "../../window/windowTitle.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Composer, UnsentList, useUnsentMessages } from "./Composer.tsx"
 import type { Live } from "./useLive.ts"
@@ -88,7 +88,7 @@ const ConversationActions = ({ conversation }: { readonly conversation: Conversa
           <Button kind="quiet" icon aria-label={t.close} onClick={() => setAskingToClose(true)}>
             <CircleCheck aria-hidden size={18} />
           </Button>
-          <Question
+          <ConfirmDialog
             title={t.close}
             question={t.closeQuestion}
             action={t.close}
@@ -155,7 +155,7 @@ const Frame = ({ children, search }: { readonly children: ReactNode; readonly se
 export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, user }: Props) => {
   const t = useText(words)
   const names = useText(sharedWords)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const nameOf = useCustomer()
   const query = useInfiniteQuery(conversationQuery(id, live.connected))
   const unsent = useUnsentMessages(user.id, id)
@@ -189,7 +189,7 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         ) : (
           <>
             <h1 className="visually-hidden">{common.failed}</h1>
-            <Unloaded query={query} />
+            <LoadError query={query} />
           </>
         )}
       </Frame>

@@ -14,16 +14,16 @@ import {
 import { testCases } from "../../api/TestCases.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Actions, Confirm } from "../../components/Dialog.tsx"
-import { LongText } from "../../components/Field.tsx"
+import { Actions, ConfirmButton } from "../../components/Dialog.tsx"
+import { TextArea } from "../../components/Field.tsx"
 import { Card, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Improve.module.css"
 import { ReplayResults } from "./ReplayResults.tsx"
@@ -133,7 +133,7 @@ interface CorrectionFormProps {
 
 const CorrectionForm = ({ correction, onClose }: CorrectionFormProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const { agentId, answer, id, origin, preview, question } = correction
   const draft = useDraft({ name: `correction.${id}`, title: t.draft, stored: { question, answer } })
@@ -199,7 +199,7 @@ const CorrectionForm = ({ correction, onClose }: CorrectionFormProps) => {
             <h2>{t.title}</h2>
             <Badge tone={originTones[origin]}>{t[origin]}</Badge>
           </div>
-          <Confirm
+          <ConfirmButton
             trigger={<Button kind="quiet">{t.discard}</Button>}
             title={t.discardTitle}
             question={t.discardOf(question)}
@@ -214,8 +214,8 @@ const CorrectionForm = ({ correction, onClose }: CorrectionFormProps) => {
         </div>
         <p className={css["soft"]}>{help}</p>
         <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
-          <Conflict draft={draft} problem={general} />
-          <LongText
+          <ConflictNotice draft={draft} problem={general} />
+          <TextArea
             label={t.question}
             help={t.questionHelp}
             required
@@ -224,8 +224,8 @@ const CorrectionForm = ({ correction, onClose }: CorrectionFormProps) => {
             onChange={(next) => changeFields({ question: next })}
             error={errorOf("question")}
           />
-          <Theirs draft={draft} name="question" />
-          <LongText
+          <ConflictingValue draft={draft} name="question" />
+          <TextArea
             label={t.answer}
             help={t.answerHelp}
             required
@@ -234,7 +234,7 @@ const CorrectionForm = ({ correction, onClose }: CorrectionFormProps) => {
             onChange={(next) => changeFields({ answer: next })}
             error={errorOf("answer")}
           />
-          <Theirs draft={draft} name="answer" />
+          <ConflictingValue draft={draft} name="answer" />
           <Actions>
             <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
             <Button type="submit" busy={save.isPending} disabled={!isDirty}>

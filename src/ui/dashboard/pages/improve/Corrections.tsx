@@ -103,18 +103,18 @@ export const Corrections = ({ agentId, mayChange, onShow, shownId }: Props) => {
             </strong>
           )
         },
-        { title: t.state, whole: true, cell: (correction) => <State correction={correction} /> },
+        { title: t.state, noWrap: true, cell: (correction) => <State correction={correction} /> },
         {
           title: t.effect,
-          end: true,
+          alignEnd: true,
           cell: ({ preview }) =>
             preview === null ? "–" : t.of(number(preview.changed), number(preview.asked))
         },
-        { title: t.when, whole: true, cell: ({ createdAt }) => ago(createdAt) },
+        { title: t.when, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
         {
           title: t.actions,
-          silent: true,
-          end: true,
+          hideTitle: true,
+          alignEnd: true,
           cell: ({ id, question }) => <RowButton label={t.open} of={question} onClick={() => onShow(id)} />
         }
       ]}

@@ -11,7 +11,7 @@ import {
 } from "../../api/improve/Findings.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Switch } from "../../components/Choices.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
 import { toast } from "../../components/feedback/Toast.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
 import { useFormat } from "../../text/Format.ts"

@@ -2,7 +2,7 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link, useLocation } from "wouter"
 import { corrections, createCorrection } from "../../api/improve/Corrections.ts"
-import { type InsightGroup, insights, type FailureKind } from "../../api/Insights.ts"
+import { type FailureKind, type InsightGroup, insights } from "../../api/Insights.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"

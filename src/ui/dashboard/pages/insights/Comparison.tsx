@@ -65,18 +65,18 @@ export const Comparison = ({ by, dimensions, onChange, report }: Props) => {
         keyOf={({ key }) => key}
         columns={[
           { title: titles[report.by], cell: nameOf },
-          { title: t.turns, end: true, cell: ({ turns }) => number(turns) },
-          { title: t.refusedTurns, end: true, cell: ({ refused }) => number(refused) },
-          { title: t.resolved, end: true, cell: ({ resolutionRate }) => share(resolutionRate) },
-          { title: t.satisfaction, end: true, cell: ({ satisfaction }) => share(satisfaction) },
-          { title: t.supported, end: true, cell: ({ grounding }) => share(grounding.share) },
+          { title: t.turns, alignEnd: true, cell: ({ turns }) => number(turns) },
+          { title: t.refusedTurns, alignEnd: true, cell: ({ refused }) => number(refused) },
+          { title: t.resolved, alignEnd: true, cell: ({ resolutionRate }) => share(resolutionRate) },
+          { title: t.satisfaction, alignEnd: true, cell: ({ satisfaction }) => share(satisfaction) },
+          { title: t.supported, alignEnd: true, cell: ({ grounding }) => share(grounding.share) },
           {
             title: t.speed,
-            end: true,
+            alignEnd: true,
             cell: ({ timeToFirstText: times }) =>
               times === null ? "–" : t.seconds(number(Math.round(times.median / 100) / 10))
           },
-          { title: t.cost, end: true, cell: ({ cost }) => <CostText cost={cost} /> }
+          { title: t.cost, alignEnd: true, cell: ({ cost }) => <CostText cost={cost} /> }
         ]}
       />
     </Card>

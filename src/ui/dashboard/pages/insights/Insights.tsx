@@ -9,7 +9,7 @@ import { Figure, Figures } from "../../components/charts/Figures.tsx"
 import { UsageByDay } from "../../components/charts/UsageByDay.tsx"
 import { daysBetween } from "../../components/charts/days.ts"
 import { Select } from "../../components/Field.tsx"
-import { Card, Loaded, Page, Unloaded } from "../../components/Page.tsx"
+import { Card, Loaded, LoadError, Page } from "../../components/Page.tsx"
 import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
@@ -86,7 +86,7 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
             resolved: day?.resolutionRate ?? null,
             satisfied: day?.satisfaction ?? null
           }))}
-          shown={percent}
+          format={percent}
         />
       </Card>
       <Card title={t.speedByDay}>
@@ -104,7 +104,7 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
               ? { median: null, p95: null }
               : { median: seconds(times.median), p95: seconds(times.p95) }
           })}
-          shown={(value) => t.seconds(number(value))}
+          format={(value) => t.seconds(number(value))}
         />
       </Card>
       <Card title={t.turnsByDay}>
@@ -117,7 +117,7 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
             { key: "refused", title: t.refusedTurns }
           ]}
           days={daysOf((day) => ({ answered: day?.answered ?? 0, refused: day?.refused ?? 0 }))}
-          shown={number}
+          format={number}
         />
       </Card>
       <Card title={t.supportedByDay}>
@@ -128,7 +128,7 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
           max={1}
           series={[{ key: "supported", title: t.supported }]}
           days={daysOf((day) => ({ supported: day?.grounding.share ?? null }))}
-          shown={percent}
+          format={percent}
         />
       </Card>
       <UsageByDay dates={dates} days={measuresByDay} actions={<Link href="/usage">{t.toUsage}</Link>} />
@@ -176,7 +176,7 @@ const Insights = ({ user }: { readonly user: User }) => {
         )}
       </Loaded>
       {compared.isError && compared.data === undefined && !query.isError ? (
-        <Unloaded query={compared} />
+        <LoadError query={compared} />
       ) : null}
       {compared.data === undefined || query.isPending || compared.data.rows.length === 0 ? null : (
         <Comparison

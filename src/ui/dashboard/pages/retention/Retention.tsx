@@ -6,11 +6,11 @@ import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
-import { DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Retention.module.css"
 
@@ -83,7 +83,7 @@ interface Props {
 
 const RetentionForm = ({ stored, maximum, user }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft<Record<Kind, string>>({
     name: "retention",
@@ -145,7 +145,7 @@ const RetentionForm = ({ stored, maximum, user }: Props) => {
               onChange={(days) => draft.change({ [kind]: days })}
               error={errorOf(kind)}
             />
-            <Theirs draft={draft} name={kind} />
+            <ConflictingValue draft={draft} name={kind} />
           </div>
         ))}
       </div>

@@ -4,7 +4,7 @@ import { useState } from "react"
 import { makeProvisioningToken, provisioning, revokeProvisioningToken } from "../../api/SingleSignOn.ts"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
-import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
+import { Actions, ConfirmButton, Dialog } from "../../components/Dialog.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Loaded, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
@@ -75,7 +75,7 @@ export const Provisioning = () => {
             {createToken.error === null ? null : <Problem problem={createToken.error} />}
             <Actions>
               {token === null ? null : (
-                <Confirm
+                <ConfirmButton
                   trigger={<Button>{t.revoke}</Button>}
                   title={t.revocation}
                   question={t.question}
@@ -91,7 +91,7 @@ export const Provisioning = () => {
                   {t.make}
                 </Button>
               ) : (
-                <Confirm
+                <ConfirmButton
                   trigger={<Button>{t.make}</Button>}
                   title={t.replace}
                   question={t.replacing}

@@ -8,18 +8,18 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { Switch } from "../../components/Choices.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
+import { Select, TextArea, TextField } from "../../components/Field.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { Loaded, Page, Section } from "../../components/Page.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { linesOf } from "../../forms/lines.ts"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { Provisioning } from "./Provisioning.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
@@ -144,7 +144,7 @@ interface ConnectionFormProps {
 
 const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   // Drafts never contain secrets.
   const [secret, setSecret] = useState("")
@@ -181,7 +181,7 @@ const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
   const { errorOf, general } = useIssues(save.error, fieldPaths)
   return (
     <Form onSubmit={() => (hasInvalidRule ? undefined : save.mutate())} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={save.error} />
+      <ConflictNotice draft={draft} problem={save.error} />
       <Section title={t.provider} lead={t.redirectHelp} guide="single-sign-on#set-it-up" beside>
         <Copyable label={t.redirect} value={redirectUri} />
         <TextField
@@ -194,7 +194,7 @@ const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
           onChange={(issuer) => change({ issuer })}
           error={errorOf("issuer")}
         />
-        <Theirs draft={draft} name="issuer" />
+        <ConflictingValue draft={draft} name="issuer" />
         <TextField
           label={t.clientId}
           required
@@ -202,7 +202,7 @@ const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
           onChange={(clientId) => change({ clientId })}
           error={errorOf("clientId")}
         />
-        <Theirs draft={draft} name="clientId" />
+        <ConflictingValue draft={draft} name="clientId" />
         <TextField
           label={t.clientSecret}
           {...(connection === null ? {} : { help: t.kept })}
@@ -215,7 +215,7 @@ const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
         />
       </Section>
       <Section title={t.who} lead={t.whoLead} beside>
-        <LongText
+        <TextArea
           label={t.domains}
           help={t.domainsHelp}
           rows={2}
@@ -223,7 +223,7 @@ const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
           onChange={(domains) => change({ domains })}
           error={errorOf("domains")}
         />
-        <Theirs draft={draft} name="domains" />
+        <ConflictingValue draft={draft} name="domains" />
         {(connection?.domains ?? []).map(({ confirmed, domain }) => (
           <p key={domain}>
             {domain} <Badge tone={confirmed ? "good" : "warn"}>{confirmed ? t.confirmed : t.waiting}</Badge>
@@ -234,19 +234,19 @@ const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
           isSelected={value.createsPeople}
           onChange={(createsPeople) => change({ createsPeople })}
         />
-        <Theirs draft={draft} name="createsPeople" shown={onOrOff} />
+        <ConflictingValue draft={draft} name="createsPeople" format={onOrOff} />
         <Switch
           label={t.trustsEmail}
           isSelected={value.trustsEmail}
           onChange={(trustsEmail) => change({ trustsEmail })}
         />
-        <Theirs draft={draft} name="trustsEmail" shown={onOrOff} />
+        <ConflictingValue draft={draft} name="trustsEmail" format={onOrOff} />
         <Switch
           label={t.allowsPasswords}
           isSelected={value.allowsPasswords}
           onChange={(allowsPasswords) => change({ allowsPasswords })}
         />
-        <Theirs draft={draft} name="allowsPasswords" shown={onOrOff} />
+        <ConflictingValue draft={draft} name="allowsPasswords" format={onOrOff} />
       </Section>
       <Section title={t.roles} lead={t.rolesLead} beside>
         <TextField
@@ -256,8 +256,8 @@ const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
           onChange={(groupsClaim) => change({ groupsClaim })}
           error={errorOf("groupsClaim")}
         />
-        <Theirs draft={draft} name="groupsClaim" />
-        <LongText
+        <ConflictingValue draft={draft} name="groupsClaim" />
+        <TextArea
           label={t.groupRoles}
           help={t.groupRolesHelp}
           rows={3}
@@ -265,14 +265,14 @@ const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
           onChange={(groupRoles) => change({ groupRoles })}
           error={hasInvalidRule ? t.groupRolesHelp : errorOf("groupRoles")}
         />
-        <Theirs draft={draft} name="groupRoles" />
+        <ConflictingValue draft={draft} name="groupRoles" />
         <Select
           label={t.defaultRole}
           options={[["none", t.nobody], ...roles.map((role) => [role, t[role]] as const)]}
           value={value.defaultRole}
           onChange={(defaultRole) => change({ defaultRole })}
         />
-        <Theirs draft={draft} name="defaultRole" />
+        <ConflictingValue draft={draft} name="defaultRole" />
       </Section>
       <Actions sticky>
         <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>

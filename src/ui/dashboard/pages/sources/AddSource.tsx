@@ -7,12 +7,12 @@ import { uploadSource } from "../../api/sources/Uploads.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { FileField, Select, TextField } from "../../components/Field.tsx"
-import { More } from "../../components/More.tsx"
+import { MoreOptions } from "../../components/MoreOptions.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { CuratedFields, type CuratedForm, curatedOf, curatedPaths, emptyCurated } from "./CuratedFields.tsx"
 import { addressOf } from "./addressOf.ts"
@@ -123,7 +123,7 @@ const fieldPaths = ["name", "labels", "config.fileUrl", ...crawlPaths, ...curate
 const AddSourceForm = ({ agentId, correction, kind: initialKind = "URL", onClose }: Omit<Props, "isOpen">) => {
   const t = useText(words)
   const names = useText(shared)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({
     name: correction === undefined ? `source.${agentId}` : `source.${agentId}.${correction.id}`,
@@ -240,7 +240,7 @@ const AddSourceForm = ({ agentId, correction, kind: initialKind = "URL", onClose
   )
   const hasOptionalError = ["name", "labels", "config.includePatterns", "config.excludePatterns"].some(errorOf)
   const wrapOptional = (ownFields: ReactNode) => (
-    <More isNeeded={hasOptionalInput || hasOptionalError}>
+    <MoreOptions isNeeded={hasOptionalInput || hasOptionalError}>
       {ownFields}
       {isCurated ? null : nameField}
       <LabelsField
@@ -249,7 +249,7 @@ const AddSourceForm = ({ agentId, correction, kind: initialKind = "URL", onClose
         onChange={(typed) => change({ labels: typed })}
         error={errorOf("labels")}
       />
-    </More>
+    </MoreOptions>
   )
   return (
     <Form onSubmit={() => add.mutate()} problem={general}>

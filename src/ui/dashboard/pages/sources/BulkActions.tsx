@@ -3,9 +3,9 @@ import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { deleteSource, type SourceItem, syncSource } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
-import { Confirm } from "../../components/Dialog.tsx"
+import { ConfirmButton } from "../../components/Dialog.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Sources.module.css"
@@ -47,7 +47,7 @@ interface Props {
 
 export const BulkActions = ({ chosen, onChange }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { number } = useFormat()
   const queries = useQueryClient()
   const [progress, setProgress] = useState<{ readonly done: number; readonly all: number } | null>(null)
@@ -93,7 +93,7 @@ export const BulkActions = ({ chosen, onChange }: Props) => {
       <Button busy={busy} onClick={() => void runOnAll((id) => syncSource(id, false))}>
         {t.sync}
       </Button>
-      <Confirm
+      <ConfirmButton
         trigger={
           <Button kind="quiet" busy={busy}>
             {common.delete}

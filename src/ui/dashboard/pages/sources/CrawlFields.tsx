@@ -2,7 +2,7 @@
 import type { ReactNode } from "react"
 import type { DryRunRequest } from "../../../../domain/knowledge/Crawl.ts"
 import type { SourceConfig } from "../../api/Sources.ts"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Select, TextArea, TextField } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { addressOf } from "./addressOf.ts"
 import { CrawlPreview } from "./CrawlPreview.tsx"
@@ -95,7 +95,7 @@ export const CrawlFields = ({ conflictOf = () => null, errorOf, form, onChange, 
   const t = useText(words)
   const patterns = (
     <>
-      <LongText
+      <TextArea
         label={t.include}
         help={t.patterns}
         guide="sources#patterns"
@@ -106,7 +106,7 @@ export const CrawlFields = ({ conflictOf = () => null, errorOf, form, onChange, 
         error={errorOf("config.includePatterns")}
       />
       {conflictOf("include")}
-      <LongText
+      <TextArea
         label={t.exclude}
         rows={2}
         mono

@@ -97,7 +97,7 @@ export const CrawlReport = ({ source }: { readonly source: SourceDetail }) => {
                       <ReadingReason code={reason} message={message} />
                     )
                 },
-                { title: t.depth, end: true, cell: ({ depth }) => String(depth) }
+                { title: t.depth, alignEnd: true, cell: ({ depth }) => String(depth) }
               ]}
             />
           )

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react"
 import type { SourceConfig } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
-import { LongText, TextField } from "../../components/Field.tsx"
+import { TextArea, TextField } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./CuratedFields.module.css"
 
@@ -85,7 +85,7 @@ const Pairs = ({ errorOf, form: { pairs }, onChange }: Props) => {
             value={question}
             onChange={(typed) => changePair(index, { question: typed })}
           />
-          <LongText
+          <TextArea
             label={t.answer}
             required
             maxLength={4_000}
@@ -118,7 +118,7 @@ export const CuratedFields = (props: Props) => {
   const { conflictOf, errorOf, form, onChange, type } = props
   return type === "TEXT" ? (
     <>
-      <LongText
+      <TextArea
         label={t.text}
         help={t.textHelp}
         rows={12}

@@ -2,8 +2,8 @@
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { type Reader, type ReaderField, readers, type ReaderTexts } from "../../api/Readers.ts"
-import { Switch } from "../../components/Choices.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
+import { Select, TextArea, TextField } from "../../components/Field.tsx"
 import { linesOf } from "../../forms/lines.ts"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
 import { parseNumber } from "../../text/parseNumber.ts"
@@ -116,7 +116,7 @@ const Field = ({ errorOf, field, form, isStored = false, onChange }: FieldProps)
     return <Select label={label} {...hint} options={options} value={value} onChange={change} error={error} />
   }
   if (kind === "list") {
-    return <LongText label={label} {...hint} rows={2} mono value={value} onChange={change} error={error} />
+    return <TextArea label={label} {...hint} rows={2} mono value={value} onChange={change} error={error} />
   }
   if (kind === "secret") {
     return (

@@ -20,12 +20,12 @@ import { TextField } from "../../components/Field.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { Page, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
 import { crawlOf, CrawlFields, crawlFormOf, crawlPaths, otherConfigOf } from "./CrawlFields.tsx"
@@ -120,7 +120,7 @@ const formatValue = (value: unknown) => (typeof value === "string" ? value : JSO
 
 const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const { type } = source
   const draft = useDraft({
@@ -168,7 +168,7 @@ const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readon
   const { errorOf, general } = useIssues<string>(save.error, [...fieldPaths, ...readerPaths(reader)])
   return (
     <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={save.error} />
+      <ConflictNotice draft={draft} problem={save.error} />
       <TextField
         label={common.name}
         required
@@ -177,14 +177,14 @@ const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readon
         onChange={(name) => change({ name })}
         error={errorOf("name")}
       />
-      <Theirs draft={draft} name="name" />
+      <ConflictingValue draft={draft} name="name" />
       {isCrawled ? (
         <CrawlFields
           type={type}
           form={value}
           onChange={change}
           errorOf={errorOf}
-          conflictOf={(field) => <Theirs draft={draft} name={field} />}
+          conflictOf={(field) => <ConflictingValue draft={draft} name={field} />}
         />
       ) : null}
       {source.config.fileUrl === undefined ? null : (
@@ -197,7 +197,7 @@ const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readon
             onChange={(address) => change({ address })}
             error={errorOf("config.fileUrl")}
           />
-          <Theirs draft={draft} name="address" />
+          <ConflictingValue draft={draft} name="address" />
         </>
       )}
       {reader === undefined ? null : (
@@ -206,7 +206,7 @@ const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readon
           form={value}
           onChange={change}
           errorOf={errorOf}
-          conflictOf={(field) => <Theirs draft={draft} name={field} shown={formatValue} />}
+          conflictOf={(field) => <ConflictingValue draft={draft} name={field} format={formatValue} />}
           isStored
         />
       )}
@@ -216,7 +216,7 @@ const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readon
           form={value}
           onChange={change}
           errorOf={errorOf}
-          conflictOf={(field) => <Theirs draft={draft} name={field} shown={formatValue} />}
+          conflictOf={(field) => <ConflictingValue draft={draft} name={field} format={formatValue} />}
         />
       ) : null}
       <LabelsField
@@ -225,7 +225,7 @@ const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readon
         onChange={(labels) => change({ labels })}
         error={errorOf("labels")}
       />
-      <Theirs draft={draft} name="labels" />
+      <ConflictingValue draft={draft} name="labels" />
       <p className={css["soft"]}>{isCurated(type) ? t.curatedHelp : t.editHelp}</p>
       <Actions>
         <DraftState draft={draft} />
@@ -276,7 +276,7 @@ const Facts = ({ source }: { readonly source: SourceDetail }) => {
 
 const SourceButtons = ({ source }: { readonly source: SourceDetail }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [, navigate] = useLocation()
   const [editing, setEditing] = useState(false)

@@ -5,7 +5,7 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { sources } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
 import { FilePicker } from "../../components/FilePicker.tsx"
-import { isNone } from "../../components/Listing.tsx"
+import { isEmptyList } from "../../components/Listing.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Sources.module.css"
@@ -27,7 +27,7 @@ export const useSourceActions = (agentId: string, user: User) => {
   const t = useText(words)
   const names = useText(shared)
   const [isAdding, setAdding] = useState(false)
-  const hasNone = isNone(useInfiniteQuery(sources(agentId)), (page) => page.sources)
+  const hasNone = isEmptyList(useInfiniteQuery(sources(agentId)), (page) => page.sources)
   if (!atLeast(user.role, "admin")) return { buttons: null, headButtons: null, dialog: null }
   const upload = (files: FileList) => add({ agentId, userId: user.id }, selectionFromPicker(files))
   const buttons = (

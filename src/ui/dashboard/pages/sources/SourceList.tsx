@@ -21,14 +21,14 @@ import {
   syncSource
 } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
-import { Choice } from "../../components/Choices.tsx"
+import { Checkbox } from "../../components/Checkboxes.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { isNone } from "../../components/Listing.tsx"
+import { isEmptyList } from "../../components/Listing.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Cell } from "../../components/RowActions.tsx"
 import { type Column, Table } from "../../components/Table.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
 import { BulkActions } from "./BulkActions.tsx"
@@ -85,7 +85,7 @@ interface FiltersProps {
 
 const Filters = ({ filter, onChange }: FiltersProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const [typed, setTyped] = useState(filter.q)
   const submit = (event: FormEvent) => {
     event.preventDefault()
@@ -130,7 +130,7 @@ const ChooseAll = () => {
   const { choose, chosen, ids } = useContext(SelectionContext)
   const count = ids.filter((id) => chosen.has(id)).length
   return (
-    <Choice
+    <Checkbox
       label={t.chooseAll}
       isSelected={count > 0 && count === ids.length}
       isIndeterminate={count > 0 && count < ids.length}
@@ -143,18 +143,18 @@ const ChooseOne = ({ source: { id, name } }: { readonly source: SourceItem }) =>
   const t = useText(words)
   const { choose, chosen } = useContext(SelectionContext)
   const onChange = useCallback((isChosen: boolean) => choose([id], isChosen), [choose, id])
-  return <Choice label={t.chooseOne(name)} isSelected={chosen.has(id)} onChange={onChange} />
+  return <Checkbox label={t.chooseOne(name)} isSelected={chosen.has(id)} onChange={onChange} />
 }
 
 const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago } = useFormat()
   return useMemo(() => {
     const choice: Column<SourceItem> = {
       title: t.choose,
-      silent: true,
-      head: <ChooseAll />,
+      hideTitle: true,
+      header: <ChooseAll />,
       cell: (source) => <ChooseOne source={source} />
     }
     return [
@@ -175,10 +175,10 @@ const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
           </Cell>
         )
       },
-      { title: t.type, plain: true, cell: ({ type }) => t[type] },
+      { title: t.type, untitledOnPhone: true, cell: ({ type }) => t[type] },
       {
         title: t.status,
-        plain: true,
+        untitledOnPhone: true,
         cell: (row) => (
           <span className={css["state"]}>
             <SourceState source={row} />
@@ -188,9 +188,9 @@ const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
       },
       {
         title: t.synced,
-        plain: true,
-        end: true,
-        whole: true,
+        untitledOnPhone: true,
+        alignEnd: true,
+        noWrap: true,
         cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? null : ago(lastSyncedAt))
       }
     ]
@@ -217,7 +217,7 @@ export const SourceList = ({ add, agentId, user }: Props) => {
     })
   )
   const mayChange = atLeast(user.role, "admin")
-  const hasSome = isFiltered || (query.data !== undefined && !isNone(query, (page) => page.sources))
+  const hasSome = isFiltered || (query.data !== undefined && !isEmptyList(query, (page) => page.sources))
   const columns = useColumns(mayChange)
   const choose = useCallback(
     (ids: ReadonlyArray<string>, isChosen: boolean) =>

@@ -5,8 +5,8 @@ import type { User } from "../../api/Session.ts"
 import { questions } from "../../api/Widgets.ts"
 import { LoadErrorMessage } from "../../components/Boundary.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Unloaded } from "../../components/Page.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { LoadError } from "../../components/Page.tsx"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Start.module.css"
 
@@ -34,7 +34,7 @@ interface Props {
 
 export const QuestionStep = ({ agentId, hasContent, user }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const [, navigate] = useLocation()
   const chatPath = `/agents/${agentId}/try`
   const query = useQuery({ ...questions(agentId), enabled: hasContent })
@@ -47,7 +47,7 @@ export const QuestionStep = ({ agentId, hasContent, user }: Props) => {
     }
   })
   if (!hasContent) return <p className={css["soft"]}>{t.waiting}</p>
-  if (query.data === undefined && !query.isPending) return <Unloaded query={query} />
+  if (query.data === undefined && !query.isPending) return <LoadError query={query} />
   const loadedQuestions = query.data
   return (
     <>

@@ -7,7 +7,7 @@ import { patchWidget, questions, type Widget, widget as widgetQuery } from "../.
 import { Button } from "../../components/Button.tsx"
 import { ColorField } from "../../components/ColorField.tsx"
 import { Loaded } from "../../components/Page.tsx"
-import { Conflict } from "../../forms/DraftNotes.tsx"
+import { ConflictNotice } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -76,7 +76,7 @@ const WidgetStepForm = ({ agent, onSaved, proposed, stored }: WidgetStepFormProp
           }}
           problem={isOutdated(general) ? null : general}
         >
-          <Conflict draft={draft} problem={save.error} />
+          <ConflictNotice draft={draft} problem={save.error} />
           <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />
           <OriginsField
             label={t.origins}

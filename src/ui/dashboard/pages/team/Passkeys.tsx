@@ -1,14 +1,7 @@
 /** The user's own passkeys. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import {
-  addPasskey,
-  isCancelled,
-  isAlreadyRegistered,
-  supportsPasskeys,
-  passkeys,
-  removePasskey
-} from "../../api/Passkeys.ts"
+import { addPasskey, isAlreadyRegistered, isCancelled, passkeys, removePasskey, supportsPasskeys } from "../../api/Passkeys.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
@@ -18,7 +11,7 @@ import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useFormat } from "../../text/Format.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
@@ -64,7 +57,7 @@ const words = texts(
 
 const AddPasskey = () => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [name, setName] = useState("")
   const add = useMutation({
@@ -97,7 +90,7 @@ const AddPasskey = () => {
 
 export const Passkeys = () => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago } = useFormat()
   const queries = useQueryClient()
   const query = useQuery(passkeys)
@@ -125,13 +118,13 @@ export const Passkeys = () => {
                   { title: t.made, cell: ({ createdAt }) => ago(createdAt) },
                   {
                     title: t.used,
-                    whole: true,
+                    noWrap: true,
                     cell: ({ usedAt }) => (usedAt === null ? t.never : ago(usedAt))
                   },
                   {
                     title: t.actions,
-                    silent: true,
-                    end: true,
+                    hideTitle: true,
+                    alignEnd: true,
                     cell: ({ id, name }) => (
                       <RowActions
                         of={name}

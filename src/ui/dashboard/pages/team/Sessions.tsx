@@ -4,7 +4,7 @@ import { endOtherSessions, endSession, type OpenSession, openSessions } from "..
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Confirm } from "../../components/Dialog.tsx"
+import { ConfirmButton } from "../../components/Dialog.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
@@ -112,7 +112,7 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
       lead={userId === null ? t.own : t.theirs(member?.email ?? "…")}
       actions={
         hasOthers ? (
-          <Confirm
+          <ConfirmButton
             trigger={<Button>{userId === null ? t.endAll : t.endEach}</Button>}
             title={userId === null ? t.endAll : t.endEach}
             question={t.all}
@@ -136,13 +136,13 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
               keyOf={({ id }) => id}
               columns={[
                 { title: t.device, cell: (row) => <Device {...row} /> },
-                { title: t.address, plain: true, cell: ({ address }) => address ?? t.unknown },
-                { title: t.method, plain: true, cell: ({ method }) => t[method] },
-                { title: t.used, whole: true, plain: true, cell: ({ usedAt }) => ago(usedAt) },
+                { title: t.address, untitledOnPhone: true, cell: ({ address }) => address ?? t.unknown },
+                { title: t.method, untitledOnPhone: true, cell: ({ method }) => t[method] },
+                { title: t.used, noWrap: true, untitledOnPhone: true, cell: ({ usedAt }) => ago(usedAt) },
                 {
                   title: t.actions,
-                  silent: true,
-                  end: true,
+                  hideTitle: true,
+                  alignEnd: true,
                   cell: ({ address, current, id, usedAt }) =>
                     current ? null : (
                       <RowActions

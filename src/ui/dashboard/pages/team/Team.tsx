@@ -26,7 +26,7 @@ import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Team.module.css"
@@ -110,7 +110,7 @@ const emptyForm = { email: "", role: defaultRole() }
 
 const InviteForm = ({ user, onClose }: { readonly user: User; readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const options = useRoleOptions(user)
   const draft = useDraft({ name: "invitation", title: t.add, stored: emptyForm })
@@ -149,7 +149,7 @@ const InviteForm = ({ user, onClose }: { readonly user: User; readonly onClose: 
         error={errorOf("email")}
       />
       <Select label={t.role} options={options} value={value.role} onChange={(role) => change({ role })} />
-      <CreateActions draft={draft} busy={attempt.isPending} onClose={onClose} action={t.add} holds />
+      <CreateActions draft={draft} busy={attempt.isPending} onClose={onClose} action={t.add} showsSecret />
     </Form>
   )
 }
@@ -260,11 +260,11 @@ const Team = ({ user }: { readonly user: User }) => {
                 )
               },
               { title: t.role, cell: (member) => <RoleSelect member={member} user={user} /> },
-              { title: t.since, whole: true, cell: ({ createdAt }) => ago(createdAt) },
+              { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
               {
                 title: t.actions,
-                silent: true,
-                end: true,
+                hideTitle: true,
+                alignEnd: true,
                 cell: (member) => <Actions member={member} user={user} />
               }
             ]}

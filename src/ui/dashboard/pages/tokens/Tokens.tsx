@@ -3,9 +3,9 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { membersOf } from "../../api/membersOf.ts"
 import { createToken, type NewToken, revokeToken, type Token, tokens } from "../../api/Tokens.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
-import { Choices } from "../../components/Choices.tsx"
+import { CheckboxGroup } from "../../components/Checkboxes.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
@@ -13,7 +13,7 @@ import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
@@ -124,7 +124,7 @@ const fieldPaths = ["name", "scopes", "expiresAt"] as const
 
 const CreateToken = ({ onClose }: { readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const scopeTexts = useScopeTexts()
   const draft = useDraft({ name: "token", title: t.add, stored: emptyForm })
@@ -160,7 +160,7 @@ const CreateToken = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(name) => change({ name })}
         error={errorOf("name")}
       />
-      <Choices
+      <CheckboxGroup
         label={t.scopes}
         options={membersOf(scopeTexts).map((one) => [one, ...scopeTexts[one]] as const)}
         value={value.scopes}
@@ -175,7 +175,7 @@ const CreateToken = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(until) => change({ until })}
         error={errorOf("expiresAt")}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} holds />
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
     </Form>
   )
 }
@@ -205,12 +205,12 @@ const RevokeAction = ({ token }: { readonly token: Token }) => {
 
 const Tokens = () => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago } = useFormat()
   const query = useInfiniteQuery(tokens)
   const scopeTexts = useScopeTexts()
   const scopeNames = new Map<string, string>(membersOf(scopeTexts).map((one) => [one, scopeTexts[one][0]] as const))
-  const { button, dialog } = useAdding({
+  const { button, dialog } = useCreateDialog({
     title: t.add,
     form: (close) => <CreateToken onClose={close} />
   })
@@ -219,7 +219,7 @@ const Tokens = () => {
       title={t.title}
       lead={t.lead}
       guide="manage#access-tokens"
-      actions={isNone(query, (page) => page.tokens) ? undefined : button}
+      actions={isEmptyList(query, (page) => page.tokens) ? undefined : button}
     >
       {dialog}
       <Listing
@@ -249,10 +249,10 @@ const Tokens = () => {
           { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
           {
             title: t.used,
-            whole: true,
+            noWrap: true,
             cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
           },
-          { title: t.actions, silent: true, end: true, cell: (token) => <RevokeAction token={token} /> }
+          { title: t.actions, hideTitle: true, alignEnd: true, cell: (token) => <RevokeAction token={token} /> }
         ]}
       />
     </Page>

@@ -5,7 +5,7 @@ import { type Budget, createBudget, deleteBudget, setLimit, usage, type Usage } 
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { useAdding } from "../../components/Listing.tsx"
+import { useCreateDialog } from "../../components/Listing.tsx"
 import { Section } from "../../components/Page.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
@@ -15,7 +15,7 @@ import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
 import { parseNumber } from "../../text/parseNumber.ts"
@@ -124,7 +124,7 @@ interface ChangeLimitProps {
 
 const ChangeLimit = ({ budget, onClose }: ChangeLimitProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({
     name: `budget-${budget.id}`,
@@ -203,11 +203,11 @@ interface Props extends Pick<Usage, "agents" | "budgets"> {
 
 export const Budgets = ({ agents, budgets, mayChange }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const { money, moment, percent } = useFormat()
   const nameOf = useBudgetName(agents)
-  const { button, dialog } = useAdding({
+  const { button, dialog } = useCreateDialog({
     title: t.add,
     isPlain: true,
     form: (close) => <CreateBudget agents={agents} onClose={close} />
@@ -226,7 +226,7 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
             { title: t.subject, cell: nameOf },
             {
               title: t.spent,
-              end: true,
+              alignEnd: true,
               cell: (budget) => (
                 <>
                   {money(budget.spentNanoUsd)}{" "}
@@ -237,13 +237,13 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
                 </>
               )
             },
-            { title: t.resets, end: true, cell: ({ resetsAt }) => moment(resetsAt) },
+            { title: t.resets, alignEnd: true, cell: ({ resetsAt }) => moment(resetsAt) },
             ...(mayChange
               ? [
                   {
                     title: t.actions,
-                    silent: true,
-                    end: true,
+                    hideTitle: true,
+                    alignEnd: true,
                     cell: (budget: Budget) => (
                       <RowActions
                         of={nameOf(budget)}

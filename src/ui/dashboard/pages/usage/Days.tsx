@@ -37,7 +37,7 @@ export const Days = ({ days, period }: Props) => {
           kind="bar"
           series={[{ key: "turns", title: t.turns }]}
           days={dates.map((date) => ({ date, values: { turns: usageByDate.get(date)?.turns ?? 0 } }))}
-          shown={number}
+          format={number}
         />
       </Card>
       <UsageByDay dates={dates} days={usageByDate} />

@@ -13,10 +13,10 @@ import {
   webhooks
 } from "../../api/Webhooks.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Choices } from "../../components/Choices.tsx"
+import { CheckboxGroup } from "../../components/Checkboxes.tsx"
 import { Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
@@ -24,7 +24,7 @@ import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useText } from "../../text/Language.tsx"
 import { Deliveries } from "./Deliveries.tsx"
 import { words } from "./words.ts"
@@ -75,7 +75,7 @@ const CreateWebhook = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(url) => change({ url })}
         error={errorOf("url")}
       />
-      <Choices
+      <CheckboxGroup
         label={t.events}
         options={eventTypes.map((type) => [type, type, t[type]] as const)}
         value={value.events}
@@ -88,7 +88,7 @@ const CreateWebhook = ({ onClose }: { readonly onClose: () => void }) => {
         value={value.payload}
         onChange={(chosen) => change({ payload: chosen })}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} holds />
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
     </Form>
   )
 }
@@ -116,7 +116,7 @@ interface ActionsProps {
 
 const Actions = ({ webhook, onShowLog }: ActionsProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: webhooks.queryKey })
   const isActive = webhook.status === "active"
@@ -157,7 +157,7 @@ const Webhooks = () => {
   const t = useText(words)
   const query = useInfiniteQuery(webhooks)
   const [logWebhookId, setLogWebhookId] = useState<string | null>(null)
-  const { button, dialog } = useAdding({
+  const { button, dialog } = useCreateDialog({
     title: t.add,
     form: (close) => <CreateWebhook onClose={close} />,
     wide: true
@@ -167,7 +167,7 @@ const Webhooks = () => {
       title={t.title}
       lead={t.lead}
       guide="events"
-      actions={isNone(query, (page) => page.webhooks) ? undefined : button}
+      actions={isEmptyList(query, (page) => page.webhooks) ? undefined : button}
     >
       {dialog}
       <Dialog title={t.log} isOpen={logWebhookId !== null} onClose={() => setLogWebhookId(null)} wide>
@@ -195,8 +195,8 @@ const Webhooks = () => {
           { title: t.state, cell: (webhook) => <State {...webhook} /> },
           {
             title: t.actions,
-            silent: true,
-            end: true,
+            hideTitle: true,
+            alignEnd: true,
             cell: (webhook) => <Actions webhook={webhook} onShowLog={() => setLogWebhookId(webhook.id)} />
           }
         ]}

@@ -7,14 +7,14 @@ import { Button } from "../../components/Button.tsx"
 import { ColorField } from "../../components/ColorField.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Select, TextArea, TextField } from "../../components/Field.tsx"
 import { Loaded, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "../agents/AgentPart.tsx"
 import { ScopeFields, scopePaths } from "../agents/ScopeFields.tsx"
@@ -118,7 +118,7 @@ const fieldPaths = [
 
 const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly stored: Widget }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({ name: `widget.${agent.id}`, title: t.title(agent.name), stored: formOf(stored) })
   const { change, value } = draft
@@ -148,7 +148,7 @@ const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly store
             if (hasValidOrigins(value)) save.mutate()
           }}
         >
-          <Conflict draft={draft} problem={save.error} />
+          <ConflictNotice draft={draft} problem={save.error} />
           {stored.publicId === null ? null : (
             <Section title={t.line} lead={t.scriptHelp} guide="widget#embedding">
               <Copyable label={t.script} value={scriptOf(stored.publicId)} />
@@ -172,10 +172,10 @@ const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly store
               value={value.position}
               onChange={(position) => change({ position })}
             />
-            <Theirs draft={draft} name="color" />
+            <ConflictingValue draft={draft} name="color" />
           </Section>
           <Section title={t.says} lead={t.saysLead}>
-            <LongText
+            <TextArea
               label={t.greeting}
               help={t.greetingHelp}
               rows={2}
@@ -183,8 +183,8 @@ const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly store
               onChange={(greeting) => change({ greeting })}
               error={errorOf("greeting")}
             />
-            <Theirs draft={draft} name="greeting" />
-            <LongText
+            <ConflictingValue draft={draft} name="greeting" />
+            <TextArea
               label={t.suggestions}
               help={t.suggestionsHelp}
               rows={4}
@@ -192,7 +192,7 @@ const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly store
               onChange={(suggestions) => change({ suggestions })}
               error={errorOf("suggestions")}
             />
-            <Theirs draft={draft} name="suggestions" />
+            <ConflictingValue draft={draft} name="suggestions" />
             <div>
               <Button kind="quiet" busy={suggest.isPending} onClick={() => suggest.mutate()}>
                 {t.suggest}
@@ -220,7 +220,7 @@ const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly store
               onChange={(origins) => change({ origins })}
               error={errorOf("allowedOrigins")}
             />
-            <Theirs draft={draft} name="origins" />
+            <ConflictingValue draft={draft} name="origins" />
           </Section>
           <Section title={t.readable} guide="widget#who-the-visitor-is">
             <ScopeFields
@@ -230,7 +230,7 @@ const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly store
               onChange={change}
               errorOf={errorOf}
             />
-            <Theirs draft={draft} name="labels" />
+            <ConflictingValue draft={draft} name="labels" />
           </Section>
           <Section title={t.privacy}>
             <TextField
@@ -240,7 +240,7 @@ const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly store
               onChange={(consent) => change({ consent })}
               error={errorOf("consent")}
             />
-            <Theirs draft={draft} name="consent" />
+            <ConflictingValue draft={draft} name="consent" />
             {value.consent.trim() === "" ? null : (
               <>
                 <TextField

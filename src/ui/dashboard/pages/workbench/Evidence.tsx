@@ -3,7 +3,7 @@ import { useEffect, useRef } from "react"
 import { Badge } from "../../components/Badge.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Passages } from "../../components/replies/Passages.tsx"
-import { foundIn, Trace } from "../../components/replies/Trace.tsx"
+import { passageScoresIn, Trace } from "../../components/replies/Trace.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Evidence.module.css"
@@ -104,9 +104,9 @@ export const Evidence = ({ isRunning, marked, turn }: Props) => {
           ) : (
             <Passages
               passages={passages}
-              found={foundIn(events)}
+              scores={passageScoresIn(events)}
               citations={citations}
-              marked={marked?.index ?? null}
+              highlighted={marked?.index ?? null}
             />
           )}
         </section>

@@ -4,9 +4,9 @@ import { type KeyboardEvent, useEffect, useRef, useState } from "react"
 import { Button } from "../../components/Button.tsx"
 import { CitationChip } from "../../components/replies/CitationChip.tsx"
 import { Prose } from "../../components/replies/Prose.tsx"
-import { SaveCase } from "../../components/replies/SaveCase.tsx"
-import { useCopied } from "../../components/useCopied.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { SaveTestCase } from "../../components/replies/SaveTestCase.tsx"
+import { useCopy } from "../../components/useCopy.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Chat.module.css"
 import type { Message } from "./ChatMessage.ts"
@@ -33,8 +33,8 @@ const words = texts(
 const icon = { "aria-hidden": true, size: 15, strokeWidth: 1.75 } as const
 
 const CopyMarkdown = ({ text }: { readonly text: string }) => {
-  const t = useText(everywhere)
-  const [copied, copy] = useCopied()
+  const t = useText(commonTexts)
+  const [copied, copy] = useCopy()
   return (
     <>
       <Button kind="quiet" onClick={() => copy(text)}>
@@ -56,7 +56,7 @@ interface EditQuestionProps {
 
 const EditQuestion = ({ onCancel, onSend, text }: EditQuestionProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const [value, setValue] = useState(text)
   const field = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {
@@ -187,7 +187,7 @@ export const Reply = ({
             </Button>
           )}
           {runId === null || !mayChange || !isDone ? null : (
-            <SaveCase key={runId} agentId={agentId} runId={runId} />
+            <SaveTestCase key={runId} agentId={agentId} runId={runId} />
           )}
         </div>
       )}

@@ -3,9 +3,9 @@ import { Plus, X } from "lucide-react"
 import { useState } from "react"
 import type { JsonObject } from "../../../../../domain/Text.ts"
 import { Button } from "../../../components/Button.tsx"
-import { Switch } from "../../../components/Choices.tsx"
-import { LongText, Select, TextField } from "../../../components/Field.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
+import { Switch } from "../../../components/Checkboxes.tsx"
+import { Select, TextArea, TextField } from "../../../components/Field.tsx"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { GuideLink } from "../../../text/GuideLink.tsx"
 import { texts, useText } from "../../../text/Language.tsx"
 import { type Argument, argumentsOf, argumentTypes, schemaOf } from "./parameters.ts"
@@ -65,7 +65,7 @@ interface RowsProps {
 
 const Rows = ({ onChange, rows }: RowsProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const change = (index: number, fields: Partial<Argument>) =>
     onChange(rows.map((row, position) => (position === index ? { ...row, ...fields } : row)))
   return (
@@ -166,7 +166,7 @@ export const Parameters = ({ error, onChange, schema, value }: Props) => {
         )}
       </header>
       {rows === null ? (
-        <LongText
+        <TextArea
           label={t.parameters}
           help={t.parametersHelp}
           rows={8}

@@ -14,16 +14,16 @@ import {
 } from "../../../api/Tools.ts"
 import { Button } from "../../../components/Button.tsx"
 import { Actions } from "../../../components/Dialog.tsx"
-import { LongText, Select, TextField } from "../../../components/Field.tsx"
+import { Select, TextArea, TextField } from "../../../components/Field.tsx"
 import { isOutdated } from "../../../api/Client.ts"
-import { Conflict, DraftState, Theirs } from "../../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../../forms/DraftNotes.tsx"
 import { Form } from "../../../forms/Form.tsx"
 import { parseJsonObject } from "../../../forms/json.ts"
 import { useDraft } from "../../../forms/useDraft.ts"
 import { useIssues } from "../../../forms/useIssues.ts"
 import { Parameters } from "./Parameters.tsx"
 import { emptyOAuth, OAuthFields, oauthOf, type OAuthValues, oauthValuesOf } from "./OAuthFields.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 
 const words = texts(
@@ -202,7 +202,7 @@ interface Props {
 
 export const ToolForm = ({ agentId, tool, onClose }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft<ToolFields>({
     name: tool === null ? `tool.${agentId}` : `tool.${tool.id}`,
@@ -246,7 +246,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
   }
   return (
     <Form onSubmit={submit} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={save.error} />
+      <ConflictNotice draft={draft} problem={save.error} />
       {tool === null ? (
         <Select
           label={t.kind}
@@ -268,8 +268,8 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         onChange={(name) => change({ name })}
         error={errorOf("name")}
       />
-      <Theirs draft={draft} name="name" />
-      <LongText
+      <ConflictingValue draft={draft} name="name" />
+      <TextArea
         label={t.description}
         help={t.descriptionHelp}
         rows={2}
@@ -277,7 +277,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         onChange={(description) => change({ description })}
         error={errorOf("description")}
       />
-      <Theirs draft={draft} name="description" />
+      <ConflictingValue draft={draft} name="description" />
       {kind === "http" ? (
         <Select
           label={t.method}
@@ -286,7 +286,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           onChange={(method) => change({ method })}
         />
       ) : null}
-      <Theirs draft={draft} name="method" />
+      <ConflictingValue draft={draft} name="method" />
       <TextField
         label={t.url}
         {...(kind === "http" ? { help: t.urlHelp } : {})}
@@ -295,7 +295,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         onChange={(url) => change({ url })}
         error={errorOf("http.url") ?? errorOf("http") ?? errorOf("mcp")}
       />
-      <Theirs draft={draft} name="url" />
+      <ConflictingValue draft={draft} name="url" />
       {kind === "http" ? (
         <>
           <Parameters
@@ -304,8 +304,8 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
             onChange={(parameters) => change({ parameters })}
             error={schema === null ? t.badJson : errorOf("parameters")}
           />
-          <Theirs draft={draft} name="parameters" />
-          <LongText
+          <ConflictingValue draft={draft} name="parameters" />
+          <TextArea
             label={t.bindings}
             help={t.bindingsHelp}
             guide="tools#values-of-the-request"
@@ -315,7 +315,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
             onChange={(bindings) => change({ bindings })}
             error={parsedBindings === null ? t.badBinding : errorOf("bindings")}
           />
-          <Theirs draft={draft} name="bindings" />
+          <ConflictingValue draft={draft} name="bindings" />
         </>
       ) : null}
       <Select
@@ -326,7 +326,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         value={auth}
         onChange={(chosen) => change({ auth: chosen })}
       />
-      <Theirs draft={draft} name="auth" />
+      <ConflictingValue draft={draft} name="auth" />
       {auth === "header" ? (
         <TextField
           label={t.headerName}
@@ -336,13 +336,13 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           error={errorOf("auth.header")}
         />
       ) : null}
-      <Theirs draft={draft} name="header" />
+      <ConflictingValue draft={draft} name="header" />
       {auth === "oauth" ? (
         <OAuthFields
           value={value}
           onChange={(values) => change({ ...values })}
           errorOf={errorOf}
-          conflictOf={(name) => <Theirs draft={draft} name={name} />}
+          conflictOf={(name) => <ConflictingValue draft={draft} name={name} />}
         />
       ) : null}
       {auth === "none" ? null : (
@@ -369,7 +369,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           )}
         </>
       )}
-      <Theirs draft={draft} name="slot" />
+      <ConflictingValue draft={draft} name="slot" />
       <Actions>
         <DraftState draft={draft} />
         <Button onClick={onClose}>{common.cancel}</Button>

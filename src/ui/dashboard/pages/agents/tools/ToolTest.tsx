@@ -5,9 +5,9 @@ import type { JsonObject, JsonValue } from "../../../../../domain/Text.ts"
 import { type Tool, tryTool } from "../../../api/Tools.ts"
 import { Badge } from "../../../components/Badge.tsx"
 import { Button } from "../../../components/Button.tsx"
-import { Switch } from "../../../components/Choices.tsx"
+import { Switch } from "../../../components/Checkboxes.tsx"
 import { Actions } from "../../../components/Dialog.tsx"
-import { LongText, Select, TextField } from "../../../components/Field.tsx"
+import { Select, TextArea, TextField } from "../../../components/Field.tsx"
 import { Loaded } from "../../../components/Page.tsx"
 import { Form } from "../../../forms/Form.tsx"
 import { parseJsonObject } from "../../../forms/json.ts"
@@ -176,7 +176,7 @@ const CallForm = ({ functions, tool }: CallFormProps) => {
         />
       ) : null}
       {rows === null ? (
-        <LongText
+        <TextArea
           label={t.arguments}
           help={t.argumentsHelp}
           mono

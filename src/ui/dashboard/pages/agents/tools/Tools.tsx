@@ -11,11 +11,11 @@ import {
   tools
 } from "../../../api/Tools.ts"
 import { Badge } from "../../../components/Badge.tsx"
-import { isNone, Listing, useAdding } from "../../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../../components/Listing.tsx"
 import { Empty } from "../../../components/Page.tsx"
 import { Problem } from "../../../components/Problem.tsx"
 import { Cell, RowActions, RowButton } from "../../../components/RowActions.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 import { AgentPart, type PartProps } from "../AgentPart.tsx"
 import { TargetProblem } from "../problems/Problems.tsx"
@@ -119,7 +119,7 @@ interface ActionsProps {
 
 const Actions = ({ agentId, connect, tool }: ActionsProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const testTitle = useTestTitle()
   const refresh = () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
@@ -179,10 +179,10 @@ const Tools = ({ agent, user }: PartProps) => {
   const agentId = agent.id
   const mayChange = atLeast(user.role, "admin")
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const query = useInfiniteQuery(tools(agentId))
-  const { button, dialog } = useAdding({
+  const { button, dialog } = useCreateDialog({
     title: t.add,
     form: (close) => <ToolForm agentId={agentId} tool={null} onClose={close} />,
     wide: true
@@ -227,7 +227,7 @@ const Tools = ({ agent, user }: PartProps) => {
       user={user}
       lead={t.lead}
       guide="tools"
-      actions={isNone(query, (page) => page.tools) ? undefined : add}
+      actions={isEmptyList(query, (page) => page.tools) ? undefined : add}
     >
       {dialog}
       {signInOutcome === "made" ? <p role="status">{t.made}</p> : null}
@@ -270,8 +270,8 @@ const Tools = ({ agent, user }: PartProps) => {
             ? [
                 {
                   title: t.actions,
-                  silent: true,
-                  end: true,
+                  hideTitle: true,
+                  alignEnd: true,
                   cell: (tool: Tool) => <Actions agentId={agentId} tool={tool} connect={connect} />
                 }
               ]

@@ -10,7 +10,7 @@ import { TextField } from "../../../components/Field.tsx"
 import { Loaded, Section } from "../../../components/Page.tsx"
 import { Cell } from "../../../components/RowActions.tsx"
 import { Table } from "../../../components/Table.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { useFormat } from "../../../text/Format.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 import css from "./Contents.module.css"
@@ -43,7 +43,7 @@ const words = texts(
 
 export const Documents = ({ source }: { readonly source: SourceDetail }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago, number } = useFormat()
   const [typed, setTyped] = useState("")
   const [searchedText, setSearchedText] = useState("")
@@ -88,8 +88,8 @@ export const Documents = ({ source }: { readonly source: SourceDetail }) => {
                     },
                     {
                       title: t.passages,
-                      end: true,
-                      whole: true,
+                      alignEnd: true,
+                      noWrap: true,
                       cell: ({ excluded, passages }) => (
                         <>
                           {excluded === 0 ? null : (
@@ -101,7 +101,7 @@ export const Documents = ({ source }: { readonly source: SourceDetail }) => {
                         </>
                       )
                     },
-                    { title: t.read, end: true, whole: true, cell: ({ readAt }) => ago(readAt) }
+                    { title: t.read, alignEnd: true, noWrap: true, cell: ({ readAt }) => ago(readAt) }
                   ]}
                 />
               )}

@@ -78,7 +78,7 @@ export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
               index: index + 1,
               chunkId: id
             }))}
-            found={passages}
+            scores={passages}
             linkOf={({ documentId, sourceId }) => `/sources/${sourceId}/documents/${documentId}`}
           />
         </Suspense>

@@ -8,7 +8,7 @@ import { Badge } from "../../../components/Badge.tsx"
 import { Button } from "../../../components/Button.tsx"
 import { Card } from "../../../components/Page.tsx"
 import { Progress } from "../../../components/Progress.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { useFormat } from "../../../text/Format.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 import { useReason } from "../../../text/useReason.ts"
@@ -132,7 +132,7 @@ const UploadState = ({ upload: { state } }: { readonly upload: Upload }) => {
 /** Memoized, because there may be a thousand rows. */
 const Row = memo(({ upload }: { readonly upload: Upload }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { bytes } = useFormat()
   const { file, key, path, sourceId, state } = upload
   const dismiss = () => cancel([key])

@@ -1,9 +1,9 @@
 import { useState } from "react"
 
-/** Time in milliseconds for which a button says that the text was copied. */
-const shownMs = 2_000
+/** How long a button shows that the text was copied. */
+const feedbackMs = 2_000
 
-/** Copies the selection of a field beside the focus, so that it also works inside an open dialog. */
+/** Copies with a temporary field. It is next to the focused element, so that it also works in a modal dialog. */
 const copySelection = (text: string): boolean => {
   const focused = document.activeElement
   const field = document.createElement("textarea")
@@ -18,8 +18,8 @@ const copySelection = (text: string): boolean => {
   return isCopied
 }
 
-/** Pages without TLS have no clipboard interface. */
-const write = (text: string): Promise<boolean> =>
+/** Pages without HTTPS have no clipboard API. */
+const copyText = (text: string): Promise<boolean> =>
   window.isSecureContext
     ? navigator.clipboard.writeText(text).then(
         () => true,
@@ -28,13 +28,13 @@ const write = (text: string): Promise<boolean> =>
     : Promise.resolve(copySelection(text))
 
 /** Whether a text was just copied, and a function that copies one. */
-export const useCopied = (): readonly [boolean, (text: string) => void] => {
+export const useCopy = (): readonly [boolean, (text: string) => void] => {
   const [copied, setCopied] = useState(false)
   const copy = (text: string) => {
-    void write(text).then((isCopied) => {
+    void copyText(text).then((isCopied) => {
       if (!isCopied) return
       setCopied(true)
-      window.setTimeout(() => setCopied(false), shownMs)
+      window.setTimeout(() => setCopied(false), feedbackMs)
     })
   }
   return [copied, copy]

@@ -1,4 +1,4 @@
-/** A button that saves a table as a file. */
+/** A button that downloads a table as a CSV file. */
 import { texts, useText } from "../../text/Language.tsx"
 import { download } from "../../window/download.ts"
 import { Button } from "../Button.tsx"
@@ -10,7 +10,7 @@ const words = texts(
 )
 
 interface Props {
-  /** Its content, for screen readers. */
+  /** The content of the file, for screen readers. */
   readonly title: string
   /** Name of the file, without its extension. */
   readonly name: string
@@ -19,13 +19,13 @@ interface Props {
 }
 
 const save = (name: string, text: string) => {
-  // The mark tells spreadsheets that it is UTF-8.
+  // The byte order mark makes spreadsheets read the file as UTF-8.
   const address = URL.createObjectURL(new Blob(["\uFEFF", text], { type: "text/csv;charset=utf-8" }))
   download(address, name)
   URL.revokeObjectURL(address)
 }
 
-export const Download = ({ header, name, rows, title }: Props) => {
+export const CsvDownload = ({ header, name, rows, title }: Props) => {
   const t = useText(words)
   return (
     <Button kind="quiet" aria-label={t.of(title)} onClick={() => save(`${name}.csv`, csvOf(header, rows))}>

@@ -1,18 +1,18 @@
-/** Fields that most people leave as they are, behind one line. */
+/** Fields that most users do not change, in a collapsed section. */
 import { type ReactNode, useEffect, useRef } from "react"
 import { ChevronRight } from "lucide-react"
 import { texts, useText } from "../text/Language.tsx"
-import css from "./More.module.css"
+import css from "./MoreOptions.module.css"
 
 const words = texts({ more: "More options" }, { more: "Weitere Optionen" })
 
 interface Props {
-  /** Something in it is filled in, or wrong. It never closes by itself. */
+  /** Opens the section, because a field in it has a value or an error. It does not close automatically. */
   readonly isNeeded: boolean
   readonly children: ReactNode
 }
 
-export const More = ({ children, isNeeded }: Props) => {
+export const MoreOptions = ({ children, isNeeded }: Props) => {
   const t = useText(words)
   const details = useRef<HTMLDetailsElement>(null)
   useEffect(() => {
@@ -22,7 +22,7 @@ export const More = ({ children, isNeeded }: Props) => {
     <details
       ref={details}
       className={css["more"]}
-      // A field that the browser finds wrong can only take the focus where it is seen.
+      // The browser can only focus an invalid field if it is visible.
       onInvalidCapture={({ currentTarget }) => {
         currentTarget.open = true
       }}

@@ -1,7 +1,7 @@
-/** Texts that every page uses. */
+/** Texts that many components use. */
 import { texts } from "./Language.tsx"
 
-export const everywhere = texts(
+export const commonTexts = texts(
   {
     cancel: "Cancel",
     close: "Close",

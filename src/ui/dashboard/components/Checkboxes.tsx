@@ -1,19 +1,19 @@
-/** Check boxes: a group with descriptions, one of a table's row, and a switch. */
+/** Check boxes: a group with descriptions, one without a visible label for table rows, and a switch. */
 import { memo, type RefCallback, useId } from "react"
-import css from "./Choices.module.css"
+import css from "./Checkboxes.module.css"
 
 interface Props<K extends string> {
   readonly label: string
-  /** Key, name and meaning of each. */
+  /** Key, name and description of each. */
   readonly options: ReadonlyArray<readonly [K, string, string]>
   readonly value: ReadonlyArray<K>
   readonly onChange: (value: ReadonlyArray<K>) => void
   readonly error?: string | undefined
-  /** True if users chose the names, in any language. */
+  /** True if the names were typed by users, in any language. */
   readonly isNamedByPeople?: boolean
 }
 
-export const Choices = <K extends string>({
+export const CheckboxGroup = <K extends string>({
   label,
   options,
   value,
@@ -35,7 +35,7 @@ export const Choices = <K extends string>({
             checked={value.includes(key)}
             onChange={({ currentTarget: { checked } }) =>
               onChange([
-                // Of a longer list than is shown.
+                // Keeps selected keys that are not among the options.
                 ...value.filter((other) => !options.some(([shown]) => shown === other)),
                 ...options
                   .map(([other]) => other)
@@ -57,7 +57,7 @@ export const Choices = <K extends string>({
   )
 }
 
-interface ChoiceProps {
+interface CheckboxProps {
   /** The accessible name of the row's check box. */
   readonly label: string
   readonly isSelected: boolean
@@ -65,17 +65,17 @@ interface ChoiceProps {
   readonly onChange: (isSelected: boolean) => void
 }
 
-const indeterminate: RefCallback<HTMLInputElement> = (input) => {
+const setIndeterminate: RefCallback<HTMLInputElement> = (input) => {
   if (input !== null) input.indeterminate = true
 }
-const determinate: RefCallback<HTMLInputElement> = (input) => {
+const setDeterminate: RefCallback<HTMLInputElement> = (input) => {
   if (input !== null) input.indeterminate = false
 }
 
-export const Choice = memo(({ label, isSelected, isIndeterminate = false, onChange }: ChoiceProps) => (
+export const Checkbox = memo(({ label, isSelected, isIndeterminate = false, onChange }: CheckboxProps) => (
   <label className={css["alone"]}>
     <input
-      ref={isIndeterminate ? indeterminate : determinate}
+      ref={isIndeterminate ? setIndeterminate : setDeterminate}
       type="checkbox"
       aria-label={label}
       checked={isSelected}

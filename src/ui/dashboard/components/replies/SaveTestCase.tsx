@@ -1,4 +1,4 @@
-/** Saves the question of a turn, and the sources that its reply cites, as a test case of the agent. */
+/** A button that saves a turn's question and its cited sources as a test case of the agent. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { testCaseFromRun, testCases } from "../../api/TestCases.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -15,8 +15,8 @@ interface Props {
   readonly runId: string
 }
 
-/** For one turn: use the run's id as the React key. */
-export const SaveCase = ({ agentId, runId }: Props) => {
+/** Use the run's id as the React key, because the state belongs to one run. */
+export const SaveTestCase = ({ agentId, runId }: Props) => {
   const t = useText(words)
   const queries = useQueryClient()
   const attempt = useMutation({
