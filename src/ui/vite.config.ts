@@ -55,8 +55,8 @@ const pageFilesPlugin: Plugin = {
 }
 
 /**
- * The chunk of a module. Modules that most pages need are one chunk, and so are those that render Markdown, because each
- * chunk is a request. Charts and pages have their own chunks.
+ * The chunk of a module. Modules that most pages need are one chunk, and so are those that render Markdown, because
+ * each chunk is a request. Charts and pages have their own chunks.
  */
 const chunkOf = (id: string): string | undefined => {
   if (/[\\/]node_modules[\\/](?:markdown-it|mdurl|remend|linkify-it|punycode|uc\.micro|entities)/u.test(id))

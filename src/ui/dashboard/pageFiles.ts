@@ -1,8 +1,8 @@
 /**
  * What each page loads: the pattern of its path below /app, the keys of its modules in `pages`, and the address of the
- * data that it requests first, whatever the user's role. The first matching pattern applies. The build writes this table
- * with the names of the built files for the server. The server lists them in the page's `Link` headers, so that the
- * browser requests them early.
+ * data that it requests first, whatever the user's role. The first matching pattern applies. The build writes this
+ * table with the names of the built files for the server. The server lists them in the page's `Link` headers, so that
+ * the browser requests them early.
  */
 export const pageFiles = [
   [/^\/(?:start)?$/u, ["start"]],

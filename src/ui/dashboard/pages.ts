@@ -26,7 +26,10 @@ export const pages = {
   ...agentParts
 } as const
 
-/** Loads the code of the page at `path`, below /app, in advance. Failures are ignored, because showing the page loads it again. */
+/**
+ * Loads the code of the page at `path`, below /app, in advance. Failures are ignored, because showing the page loads it
+ * again.
+ */
 export const preload = (path: string): void => {
   for (const name of pageFiles.find(([pattern]) => pattern.test(path))?.[1] ?? [])
     pages[name]().catch(() => {})

@@ -1,6 +1,6 @@
 /**
- * Parses the Markdown of replies to a tree of allowed nodes: CommonMark with GitHub's tables, strikethrough, task
- * items and bare links. HTML is text, an image is a link to it, and links lead only to http, https and mailto addresses.
+ * Parses the Markdown of replies to a tree of allowed nodes: CommonMark with GitHub's tables, strikethrough, task items
+ * and bare links. HTML is text, an image is a link to it, and links lead only to http, https and mailto addresses.
  */
 import MarkdownIt, { type StateBlock, type StateInline, type Token } from "markdown-it"
 import { safeHref } from "./Href.ts"

@@ -115,8 +115,8 @@ export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
       return response.blob()
     },
     /**
-     * Starts a turn and returns its stream. Rejects with a `Refusal` if the message was not accepted. `retryOf` is the id
-     * of the stored message that is answered again.
+     * Starts a turn and returns its stream. Rejects with a `Refusal` if the message was not accepted. `retryOf` is the
+     * id of the stored message that is answered again.
      */
     send: async (
       sessionId: string,

@@ -2,8 +2,8 @@
 export type Markdown = typeof import("../markdown/Elements.ts")
 
 /**
- * Resolves to null if it cannot be loaded: the page's content security policy forbids it, or the service is unavailable.
- * Each attempt has its own address, because browsers do not retry a module that failed.
+ * Resolves to null if it cannot be loaded: the page's content security policy forbids it, or the service is
+ * unavailable. Each attempt has its own address, because browsers do not retry a module that failed.
  */
 export const loadMarkdown = async (base: string, attempt: number): Promise<Markdown | null> => {
   try {

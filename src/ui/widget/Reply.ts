@@ -10,8 +10,8 @@ export interface Received {
 const renderIntervalMs = (reply: string) => Math.max(40, reply.length / 100)
 
 /**
- * Calls `render` with the reply so far, at limited intervals and once at the end. Resolves to the turn's outcome. Rejects
- * if the stream ends before it.
+ * Calls `render` with the reply so far, at limited intervals and once at the end. Resolves to the turn's outcome.
+ * Rejects if the stream ends before it.
  */
 export const receiveReply = async (
   body: ReadableStream<Uint8Array>,

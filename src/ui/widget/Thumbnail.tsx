@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 /**
- * The thumbnail of a file. It is drawn on a canvas, because the page's content security policy may forbid `blob:` images.
+ * The thumbnail of a file. It is drawn on a canvas, because the page's content security policy may forbid `blob:`
+ * images.
  */
 import { useEffect, useRef } from "preact/hooks"
 

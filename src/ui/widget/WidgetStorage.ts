@@ -55,8 +55,9 @@ const takeAbandoned = async (key: string, take: () => void): Promise<void> => {
 }
 
 /**
- * All pages of the site share the session. A pending message belongs to the page that sends it. After this page is closed,
- * the next page that calls `recoverPending` owns it. With null as name, or if storage is blocked, nothing survives.
+ * All pages of the site share the session. A pending message belongs to the page that sends it. After this page is
+ * closed, the next page that calls `recoverPending` owns it. With null as name, or if storage is blocked, nothing
+ * survives.
  */
 export class WidgetStorage {
   private readonly name: string | null

@@ -1,7 +1,7 @@
 /** @jsxImportSource preact */
 /**
- * The chat for any page: `<script src="{app_url}/widget.js" data-agent="wgt_…" async></script>`. It renders into a shadow
- * tree. Its only global is `window.Spoke`.
+ * The chat for any page: `<script src="{app_url}/widget.js" data-agent="wgt_…" async></script>`. It renders into a
+ * shadow tree. Its only global is `window.Spoke`.
  */
 import { render } from "preact"
 import tokensCss from "../tokens.css?inline"

@@ -66,8 +66,8 @@ interface Options<B> {
 }
 
 /**
- * Sends a request with the body `B` and returns `data` of the response. Rejects with {@link ApiError}, or with the error of
- * `fetch` if there is no response.
+ * Sends a request with the body `B` and returns `data` of the response. Rejects with {@link ApiError}, or with the
+ * error of `fetch` if there is no response.
  */
 export const call = async <A, B = never>(
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",

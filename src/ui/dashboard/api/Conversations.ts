@@ -47,8 +47,8 @@ const hasPendingDelivery = (page: typeof RecentMessages.Encoded | undefined) =>
   page?.messages.some(({ delivery }) => delivery?.status === "pending") === true
 
 /**
- * Pages from the newest to the oldest, each with its oldest message first. A poll reads the newest page, and others when
- * their copies are old. `live` is true while the socket reports new messages.
+ * Pages from the newest to the oldest, each with its oldest message first. A poll reads the newest page, and others
+ * when their copies are old. `live` is true while the socket reports new messages.
  */
 export const conversation = (id: string, live: boolean) =>
   infiniteQueryOptions({

@@ -15,7 +15,9 @@ export const atLeast = (role: Role, minRole: Role): boolean => rankOf[role] >= r
 
 const sessionKey = ["session"] as const
 
-/** Tabs of this browser share the session. A tab sends the id of a new user to the others, and null after a sign-out. */
+/**
+ * Tabs of this browser share the session. A tab sends the id of a new user to the others, and null after a sign-out.
+ */
 const tabs = new BroadcastChannel("spoke.session")
 
 const userChangeListeners = new Set<(userId: string | null) => void>()

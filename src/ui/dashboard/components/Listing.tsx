@@ -21,7 +21,9 @@ interface ListingProps<Page, Row> extends Omit<TableProps<Row>, "rows"> {
   readonly bar?: ReactNode
 }
 
-/** True if the list has no rows. The button for a new item is then part of the empty state, not of the page's header. */
+/**
+ * True if the list has no rows. The button for a new item is then part of the empty state, not of the page's header.
+ */
 export const isEmptyList = <Page,>(
   { data }: { readonly data: InfiniteData<Page> | undefined },
   rowsOf: (page: Page) => ReadonlyArray<unknown>

@@ -1,6 +1,6 @@
 /**
- * A dialog or menu beside the button that opens it. The browser positions it, closes it on Escape and on a press outside,
- * and returns the focus.
+ * A dialog or menu beside the button that opens it. The browser positions it, closes it on Escape and on a press
+ * outside, and returns the focus.
  */
 import { type ComponentProps, type ReactNode, type ToggleEvent, useId, useRef, useState } from "react"
 import css from "./Popover.module.css"

@@ -1,6 +1,6 @@
 /**
- * Drafts of unsaved input. They are stored in this browser for the user who typed them, so that they survive the page and
- * the session. They never contain secrets.
+ * Drafts of unsaved input. They are stored in this browser for the user who typed them, so that they survive the page
+ * and the session. They never contain secrets.
  */
 import { useSyncExternalStore } from "react"
 import { makeListeners } from "../listeners.ts"

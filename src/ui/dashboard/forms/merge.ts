@@ -17,8 +17,8 @@ export const isChanged = <A extends Fields>({ base, mine }: Pick<Edited<A>, "bas
   !isSame(base, mine)
 
 /**
- * Rebases the changes on the `stored` values. An unchanged field takes the stored value. A changed field keeps the typed
- * value. If it was also changed by another session, `theirs` has the stored value.
+ * Rebases the changes on the `stored` values. An unchanged field takes the stored value. A changed field keeps the
+ * typed value. If it was also changed by another session, `theirs` has the stored value.
  */
 export const rebase = <A extends Fields>({ base, mine, theirs }: Edited<A>, stored: A): Edited<A> => {
   const isUntouched = <K extends keyof A>(name: K) => isSame(mine[name], base[name])

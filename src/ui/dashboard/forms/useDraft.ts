@@ -21,8 +21,8 @@ export interface Draft<A extends Fields> {
   /** Resets the form to the stored values. */
   readonly discard: () => void
   /**
-   * To be called after the values were stored. `sent` are the values of the request: input that was typed since is kept.
-   * Without `sent`, the form shows the stored values again.
+   * To be called after the values were stored. `sent` are the values of the request: input that was typed since is
+   * kept. Without `sent`, the form shows the stored values again.
    */
   readonly saved: (sent?: A) => void
 }

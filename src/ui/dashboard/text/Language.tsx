@@ -1,6 +1,6 @@
 /**
- * The languages of the dashboard. Each component has its own catalogue: `texts(english, german)`. It does not compile if a
- * text is missing in one language.
+ * The languages of the dashboard. Each component has its own catalogue: `texts(english, german)`. It does not compile
+ * if a text is missing in one language.
  */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react"
 import { readStored, store } from "../window/localStorage.ts"

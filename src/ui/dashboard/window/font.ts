@@ -1,4 +1,6 @@
-/** The font of the dashboard. The first visit loads it while the browser is idle; later visits use it from the start. */
+/**
+ * The font of the dashboard. The first visit loads it while the browser is idle; later visits use it from the start.
+ */
 import { readStored, store } from "./localStorage.ts"
 import { whenIdle } from "./whenIdle.ts"
 

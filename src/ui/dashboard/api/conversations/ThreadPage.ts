@@ -15,8 +15,8 @@ export const threadPageSize = 50
 const maxAgeMs = 60_000
 
 /**
- * The page before the message `before`, assembled from `pages`, which are ordered from the newest. It may span two of them,
- * because new messages have arrived since. Null if a part of it was not read or is too old.
+ * The page before the message `before`, assembled from `pages`, which are ordered from the newest. It may span two of
+ * them, because new messages have arrived since. Null if a part of it was not read or is too old.
  */
 const cachedPage = (pages: ReadonlyArray<ThreadPage>, before: string, now: number): ThreadPage | null => {
   const [newest] = pages

@@ -1,6 +1,7 @@
 /**
- * Highlights parts of a Markdown text. A marker character is inserted before and after each part, and Elements.ts renders
- * the text between them as a `mark`. Each marker is moved to the nearest position where it does not change the Markdown.
+ * Highlights parts of a Markdown text. A marker character is inserted before and after each part, and Elements.ts
+ * renders the text between them as a `mark`. Each marker is moved to the nearest position where it does not change the
+ * Markdown.
  */
 import { highlightEnd, highlightStart } from "../../../markdown/Elements.ts"
 import { parse } from "../../../markdown/Tree.ts"
