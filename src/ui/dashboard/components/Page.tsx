@@ -33,7 +33,7 @@ interface PageProps {
 let isFirst = true
 
 /** Moves the focus to a new page if the pressed link no longer exists, or is in the navigation. */
-export const useFocusOnArrival = () => {
+export const usePageFocus = () => {
   const main = useRef<HTMLElement>(null)
   useEffect(() => {
     const { activeElement, body } = document
@@ -55,7 +55,7 @@ export const Page = ({
   narrow = false,
   children
 }: PageProps) => {
-  const main = useFocusOnArrival()
+  const main = usePageFocus()
   const heading = useId()
   useEffect(() => {
     setPageName(windowTitle)

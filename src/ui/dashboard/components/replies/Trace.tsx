@@ -186,7 +186,7 @@ export const Trace = ({ cost = null, events, passages = [], version = null }: Pr
       {passages.length === 0 ? null : (
         <>
           <h3 className={css["label"]}>{t.shown}</h3>
-          <Passages passages={passages} found={passageScoresIn(events)} />
+          <Passages passages={passages} scores={passageScoresIn(events)} />
         </>
       )}
     </section>

@@ -7,7 +7,7 @@ import type { User } from "../../api/Session.ts"
 import { Keyboard, MessagesSquare } from "lucide-react"
 import { Button } from "../../components/Button.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
-import { useFocusOnArrival } from "../../components/Page.tsx"
+import { usePageFocus } from "../../components/Page.tsx"
 import { useAllPages } from "../../components/useAllPages.ts"
 import { setPageName } from "../../window/windowTitle.ts"
 import { KeptDrafts } from "../../forms/DraftNotes.tsx"
@@ -74,7 +74,7 @@ const OpenConversation = ({ id, search, user }: OpenConversationProps) => {
 const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }) => {
   const t = useText(words)
   const names = useText(sharedWords)
-  const main = useFocusOnArrival()
+  const main = usePageFocus()
   const { filter, search, setFilter } = useFilter()
   const { data: items, isPending } = useQuery(inboxItems)
   const loadedAgents = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
