@@ -3,8 +3,8 @@ import { axisOf, labelledDays } from "../../src/ui/dashboard/components/charts/a
 import { csvOf } from "../../src/ui/dashboard/components/charts/csv.ts"
 import { daysBetween } from "../../src/ui/dashboard/components/charts/days.ts"
 
-describe("A table as a file", () => {
-  it("quotes what has commas, quotes and line breaks, and leaves out what is not known", () => {
+describe("A table as CSV", () => {
+  it("quotes cells with commas, quotes or line breaks, and leaves unknown values empty", () => {
     expect(
       csvOf(
         ["Name", "Cited"],
@@ -17,7 +17,7 @@ describe("A table as a file", () => {
     ).toBe('Name,Cited\r\n"The ""old"", long list",3\r\n"one\ntwo",\r\nplain,-0.5\r\n')
   })
 
-  it("has no text that a spreadsheet would take for a formula", () => {
+  it("escapes texts that a spreadsheet would read as formulas", () => {
     expect(csvOf(["=1+1"], [["@SUM(A1)"], ["+1"], ["-1"], ["\tx"]])).toBe(
       "'=1+1\r\n'@SUM(A1)\r\n'+1\r\n'-1\r\n'\tx\r\n"
     )
@@ -25,7 +25,7 @@ describe("A table as a file", () => {
 })
 
 describe("The days of a chart", () => {
-  it("are all of them, those without data too", () => {
+  it("include those without data", () => {
     expect(daysBetween("2026-02-27T13:00:00Z", "2026-03-02T00:00:01Z")).toEqual([
       "2026-02-27",
       "2026-02-28",
@@ -34,7 +34,7 @@ describe("The days of a chart", () => {
     ])
   })
 
-  it("end before the moment that is not part of the time, and are at least one", () => {
+  it("end before the exclusive end of the period, and are at least one", () => {
     expect(daysBetween("2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z")).toEqual(["2026-03-01"])
     expect(daysBetween("2026-03-01T00:00:00Z", "2026-03-01T00:00:00Z")).toEqual(["2026-03-01"])
     expect(daysBetween("2000-01-01T00:00:00Z", "2026-03-01T00:00:00Z")).toHaveLength(400)
@@ -60,11 +60,11 @@ describe("The axis of a chart", () => {
     expect(axisOf([0, 0])).toEqual({ ticks: [0], end: 1 })
   })
 
-  it("ends where it is told to", () => {
+  it("ends at a given maximum", () => {
     expect(axisOf([0.4], 1).end).toBe(1)
   })
 
-  it("writes a few days, however many there are", () => {
+  it("labels only a few days, however many there are", () => {
     expect(labelledDays(1)).toEqual([0])
     expect(labelledDays(3)).toEqual([0, 1, 2])
     expect(labelledDays(400).length).toBeLessThanOrEqual(6)

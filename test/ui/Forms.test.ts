@@ -5,8 +5,8 @@ import { parseOrigins, validOrigins } from "../../src/ui/dashboard/pages/agents/
 
 const form = (name: string, text: string) => ({ name, text })
 
-describe("Two who change the same thing", () => {
-  it("lose nothing: what only one of them changed is in the form, and what both changed stands beside it", () => {
+describe("Concurrent changes of a form", () => {
+  it("are merged: a field that one of them changed takes the change, and one that both changed is a conflict", () => {
     const mine = { base: form("a", "b"), mine: form("a", "mine"), theirs: {} }
     expect(rebase(mine, form("theirs", "b"))).toEqual({
       base: form("theirs", "b"),
@@ -23,7 +23,7 @@ describe("Two who change the same thing", () => {
     expect(rebase(both, form("a", "mine")).theirs).toEqual({})
   })
 
-  it("find in every field what they typed, and beside it or in it what is stored", () => {
+  it("keep the typed value of every field, with the stored one in it or beside it", () => {
     const text = FastCheck.constantFrom("1", "2", "3")
     const fields = FastCheck.record({ name: text, text })
     FastCheck.assert(

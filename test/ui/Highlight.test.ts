@@ -29,7 +29,7 @@ npm ci && npm start
 1. One
 2. Two`
 
-describe("Marked parts of a passage", () => {
+describe("Highlighted parts of a passage", () => {
   it.each([
     [
       "A **new chain** costs _forty euros_",
@@ -44,11 +44,11 @@ describe("Marked parts of a passage", () => {
     ["```sh\nnpm ci && npm start\n```", "<code><mark>npm ci && npm start</mark>"],
     ["# Prices", "<strong><mark>Prices</mark></strong>"],
     ["2. Two", "<li><mark>Two</mark></li>"]
-  ])("are shown where they stand: %s", (span, expected) => {
+  ])("are rendered in place: %s", (span, expected) => {
     expect(drawn(text, [span])).toContain(expected)
   })
 
-  it("change nothing else of what is shown, wherever they begin and end", () => {
+  it("do not change the rest of the rendered text, wherever they begin and end", () => {
     const whole = plain(text)
     for (let from = 0; from < text.length; from += 1) {
       for (const length of [1, 7, 40, 200]) {
@@ -61,7 +61,7 @@ describe("Marked parts of a passage", () => {
     }
   })
 
-  it("may be several, of which a later one begins within an earlier one, or nowhere", () => {
+  it("may overlap, and are ignored if the text does not have them", () => {
     const made = highlightSpans("One two three four.", ["two three", "three four", "five", ""])
     expect(withoutHighlights(made)).toBe("One two three four.")
     expect(drawn("One two three four.", ["two three", "three four", "five"])).toBe(
@@ -69,7 +69,7 @@ describe("Marked parts of a passage", () => {
     )
   })
 
-  it("are not taken from a text that has the marks' own characters", () => {
+  it("are not confused with marker characters in the text", () => {
     expect(drawn("a \uE000b\uE001 c", [])).toBe("<p>a b c</p>")
     expect(elements<string>("a \uE000b", { h }).join("")).toBe("<p>a \uE000b</p>")
   })

@@ -85,7 +85,7 @@ describe("The thread of a conversation in the dashboard", () => {
     expect(asked).toEqual(["newest", "newest", "newest"])
   })
 
-  it("reads what lies between, after more messages than a page has", async () => {
+  it("reads the messages in between if more arrived than a page has", async () => {
     const { messages, poll, stored } = await threadOf(120)
     stored.messages = messagesOf(300)
     await poll()

@@ -26,7 +26,7 @@ describe("The trace of a run", () => {
     expect([asked, hasMore]).toEqual([[null, "100", "200"], false])
   })
 
-  it("is read once where it has one page, and is not read without end", async () => {
+  it("is read with one request if it has one page, and with a limited number otherwise", async () => {
     const short = runOf(100)
     await readTrace(short.read)
     expect(short.asked).toEqual([null])
