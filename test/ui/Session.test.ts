@@ -4,7 +4,7 @@ import { changeUser, followOtherTabs, onUserChange, session } from "../../src/ui
 
 const answer = (status: number, body: object) =>
   vi.stubGlobal("fetch", () => Promise.resolve(Response.json(body, { status })))
-const signedIn = (id: string) => answer(200, { data: { cachedUserId: { id } } })
+const signedIn = (id: string) => answer(200, { data: { user: { id } } })
 const signedOut = () => answer(401, { error: { code: "UNAUTHORIZED", message: "Sign in." } })
 
 afterEach(() => vi.unstubAllGlobals())
