@@ -2,7 +2,7 @@
 import type { Citation } from "../domain/chat/ChatTurn.ts"
 import type { StreamPart } from "../domain/chat/StreamPart.ts"
 
-/** The data of a citation that is sent before the stream's end. */
+/** The part of a citation that is sent while the reply streams. */
 export type Source = Pick<typeof Citation.Encoded, "index" | "title" | "url">
 
 /** The source in a part; null for parts of other kinds. */
@@ -12,7 +12,7 @@ export const sourceOf = (part: StreamPart): Source | null => {
   return { index, title: part.title, url: part.type === "source-url" ? part.url : "" }
 }
 
-const parse = (text: string): StreamPart | null => {
+const parsePart = (text: string): StreamPart | null => {
   try {
     const value: StreamPart | null = JSON.parse(text)
     return typeof value === "object" && value !== null && typeof value.type === "string" ? value : null
@@ -21,45 +21,42 @@ const parse = (text: string): StreamPart | null => {
   }
 }
 
-/** Splits chunks of text into frames: takes a chunk, returns the complete frames. */
-const framesOf = () => {
-  let rest = ""
-  return (piece: string): ReadonlyArray<StreamPart> => {
-    const lines = (rest + piece).split(/\r\n|\n|\r(?!$)/u)
-    rest = lines.pop() ?? ""
+/** Returns a function that takes the next chunk of text and returns the parts that it completes. */
+const makeFrameParser = () => {
+  let incomplete = ""
+  return (chunk: string): ReadonlyArray<StreamPart> => {
+    const lines = (incomplete + chunk).split(/\r\n|\n|\r(?!$)/u)
+    incomplete = lines.pop() ?? ""
     return lines.flatMap((line) => {
-      const part = line.startsWith("data:") ? parse(line.slice("data:".length).trim()) : null
+      const part = line.startsWith("data:") ? parsePart(line.slice("data:".length).trim()) : null
       return part === null ? [] : [part]
     })
   }
 }
 
-/**
- * Time in milliseconds without data after which a stream counts as broken. The server sends keep-alives every 12
- * seconds.
- */
+/** Time without data after which a stream counts as broken. The server sends keep-alives every 12 seconds. */
 const idleTimeoutMs = 40_000
 
 /**
- * Calls `on` for each part until the stream ends. Rejects if it breaks or times out. Keep-alives reset the time-out.
+ * Calls `onPart` for each part until the stream ends. Rejects if it breaks or times out. Keep-alives reset the timeout.
  */
-export const read = async (
+export const readParts = async (
   body: ReadableStream<Uint8Array>,
-  on: (part: StreamPart) => void,
-  silence = idleTimeoutMs
+  onPart: (part: StreamPart) => void,
+  timeoutMs = idleTimeoutMs
 ): Promise<void> => {
   const reader = body.getReader()
   const decoder = new TextDecoder()
-  const frames = framesOf()
+  const parseFrames = makeFrameParser()
   try {
     for (;;) {
       let timer: ReturnType<typeof setTimeout> | undefined
-      const dead = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error("The stream fell silent.")), silence)
+      const timedOut = new Promise<never>((_, reject) => {
+        timer = setTimeout(() => reject(new Error("The stream timed out.")), timeoutMs)
       })
-      const { done, value } = await Promise.race([reader.read(), dead]).finally(() => clearTimeout(timer))
+      const { done, value } = await Promise.race([reader.read(), timedOut]).finally(() => clearTimeout(timer))
       if (done) return
-      frames(decoder.decode(value, { stream: true })).forEach(on)
+      parseFrames(decoder.decode(value, { stream: true })).forEach(onPart)
     }
   } finally {
     void reader.cancel().catch(() => undefined)

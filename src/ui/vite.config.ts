@@ -5,48 +5,48 @@ import { pageFiles } from "./dashboard/pageFiles.ts"
 
 const folder = import.meta.dirname
 
-/** The name by which `pageFiles` knows the module of a page. */
-const nameOf = (file: string) => {
+/** The key of a page in `pages`: the name of its module with a lower-case first letter. */
+const pageNameOf = (file: string) => {
   const name = Path.basename(file, ".tsx")
   return name.charAt(0).toLowerCase() + name.slice(1)
 }
 
 /**
- * Writes pages.json: by pattern of a path, the scripts and style sheets of its page that the first page does not have,
- * and the data that it asks first.
+ * Writes pages.json for the server. Each entry has the pattern of a path, the scripts and style sheets that its page
+ * needs in addition to the entry's, and the data that it requests first.
  */
-const filesOfPages: Plugin = {
-  name: "files-of-pages",
+const pageFilesPlugin: Plugin = {
+  name: "page-files",
   generateBundle(_options, bundle) {
     const chunks = Object.values(bundle).filter((output) => output.type === "chunk")
-    const named = new Map(chunks.map((chunk) => [chunk.fileName, chunk]))
-    const closure = (file: string, found: Set<string>): Set<string> => {
-      const chunk = named.get(file)
-      if (chunk === undefined || found.has(file)) return found
-      found.add(file)
-      for (const next of chunk.imports) closure(next, found)
-      for (const sheet of chunk.viteMetadata?.importedCss ?? []) found.add(sheet)
-      return found
+    const chunkByFile = new Map(chunks.map((chunk) => [chunk.fileName, chunk]))
+    const collectFiles = (file: string, files: Set<string>): Set<string> => {
+      const chunk = chunkByFile.get(file)
+      if (chunk === undefined || files.has(file)) return files
+      files.add(file)
+      for (const imported of chunk.imports) collectFiles(imported, files)
+      for (const styleSheet of chunk.viteMetadata?.importedCss ?? []) files.add(styleSheet)
+      return files
     }
-    const first = new Set(
-      chunks.filter(({ isEntry }) => isEntry).flatMap((chunk) => [...closure(chunk.fileName, new Set())])
+    const initialFiles = new Set(
+      chunks.filter(({ isEntry }) => isEntry).flatMap((chunk) => [...collectFiles(chunk.fileName, new Set())])
     )
     const rows = pageFiles.map(([pattern, names, data]) => {
       const files = new Set<string>()
       for (const name of names) {
-        // A small page may stand in one file with another.
-        const found = chunks.filter(({ moduleIds }) =>
+        // Rollup may put a small page into the chunk of another one.
+        const matches = chunks.filter(({ moduleIds }) =>
           moduleIds.some(
-            (id) => id.includes("/dashboard/pages/") && id.endsWith(".tsx") && nameOf(id) === name
+            (id) => id.includes("/dashboard/pages/") && id.endsWith(".tsx") && pageNameOf(id) === name
           )
         )
-        const [chunk] = found
-        if (chunk === undefined || found.length > 1) this.error(`${found.length} files for the page ${name}`)
-        closure(chunk.fileName, files)
+        const [chunk] = matches
+        if (chunk === undefined || matches.length > 1) this.error(`${matches.length} files for the page ${name}`)
+        collectFiles(chunk.fileName, files)
       }
       return {
         pattern: pattern.source,
-        files: [...files].filter((file) => !first.has(file)),
+        files: [...files].filter((file) => !initialFiles.has(file)),
         data: data === undefined ? [] : [data]
       }
     })
@@ -55,13 +55,13 @@ const filesOfPages: Plugin = {
 }
 
 /**
- * Modules that most pages need are one file, and so are those that render Markdown, because each file is one request.
- * Charts and pages have files of their own.
+ * The chunk of a module. Modules that most pages need are one chunk, and so are those that render Markdown, because
+ * each chunk is a request. Charts and pages have their own chunks.
  */
 const chunkOf = (id: string): string | undefined => {
   if (/[\\/]node_modules[\\/](?:markdown-it|mdurl|remend|linkify-it|punycode|uc\.micro|entities)/u.test(id))
     return "markdown"
-  if (/[\\/]ui[\\/]markdown[\\/]|[\\/]components[\\/]replies[\\/](?:Prose|marking)\./u.test(id))
+  if (/[\\/]ui[\\/]markdown[\\/]|[\\/]components[\\/]replies[\\/](?:Prose|highlight)\./u.test(id))
     return "markdown"
   if (/[\\/]components[\\/](?:charts|replies)[\\/]/u.test(id)) return undefined
   return /[\\/]dashboard[\\/](?:components|forms|text|window)[\\/]/u.test(id) ? "kit" : undefined
@@ -70,7 +70,7 @@ const chunkOf = (id: string): string | undefined => {
 export default defineConfig({
   root: Path.join(folder, "dashboard"),
   base: "/assets/",
-  plugins: [filesOfPages],
+  plugins: [pageFilesPlugin],
   build: {
     outDir: Path.join(folder, "../../dist/ui"),
     // Flat: every file of the folder is served as /assets/<name>, with its hash in the name.
@@ -81,13 +81,13 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // A test holds the first load to 180 kB compressed.
+    // A test limits the first load to 180 kB compressed.
     chunkSizeWarningLimit: 1_000,
     rollupOptions: {
-      // Small chunks that pages share become parts of others: each is a request of its own.
+      // Small shared chunks are merged into others, because each is a request.
       output: { experimentalMinChunkSize: 3_000, manualChunks: chunkOf },
       onwarn: (warning, warn) => {
-        // Comments and directives of a library's own build, which are dropped.
+        // Ignores annotations and directives of libraries, which Rollup drops.
         if (warning.code !== "INVALID_ANNOTATION" && warning.code !== "MODULE_LEVEL_DIRECTIVE") warn(warning)
       }
     }

@@ -208,11 +208,11 @@ export const pagerAdapter: ChannelAdapter = {
     },
     {
       file: "src/ui/dashboard/pages/sources/AddSource.tsx",
-      after: `SITEMAP: crawled("SITEMAP"),`,
+      after: `SITEMAP: crawlForm("SITEMAP"),`,
       text: `
     NOTE: {
       title: names.NOTE,
-      create: () => createSource({ ...common(names.NOTE), type: "NOTE", config: { words: address } }),
+      create: () => createSource({ ...commonFields(names.NOTE), type: "NOTE", config: { words: address } }),
       fields: () => null
     },`
     },

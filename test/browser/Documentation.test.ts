@@ -85,7 +85,7 @@ describe.skipIf(!hasBrowser)("The documentation in the application", () => {
     await context.close()
   })
 
-  it("finds a section by the words of a question, by keyboard alone, and leads back to the dashboard", async () => {
+  it("finds a section by the words of a question, with the keyboard only, and links to the dashboard", async () => {
     const context = await browser.newContext(desktop)
     const page = await context.newPage()
     const wrong = complaints(page)

@@ -81,7 +81,7 @@ describe.skipIf(!hasBrowser)("The guided start", () => {
     await look(page, "start-questions")
     // In another window, which does not get the code of the chat.
     const other = await page.context().newPage()
-    const parts = /\/assets\/(?:Talk|Workbench|talk)[^/]*\.js$/u
+    const parts = /\/assets\/(?:TestChat|Workbench|testChat)[^/]*\.js$/u
     await other.route(parts, (route) => route.abort())
     await other.goto(`${spoke.url}/app/start`)
     const same = other.getByRole("button", { name: "Do you repair electric bikes?" })

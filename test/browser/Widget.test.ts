@@ -118,7 +118,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
-  it("is at most 25 kB compressed for who never opens it and 75 kB for who does, and writes no HTML", async () => {
+  it("is at most 25 kB compressed before it is opened and 75 kB after it, and writes no HTML", async () => {
     const size = (name: string) => Fs.statSync(Path.join(root, "dist/ui", `${name}.gz`)).size
     expect(size("widget.js")).toBeLessThan(25_000)
     expect(size("widget.js") + size("widget-markdown.js")).toBeLessThan(75_000)
@@ -142,7 +142,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("shows a reply as what it means from its first word on, and reads it out without marks", async () => {
+  it("renders a reply from its first word on, and announces it without Markdown", async () => {
     const { context, page, wrong } = await visit()
     await open(page)
     await page.evaluate(`(() => {
@@ -179,7 +179,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("shows the reply as it was written where the page lets in no other script", async () => {
+  it("shows the Markdown source of a reply if the page's policy forbids the renderer", async () => {
     const { context, page } = await visit()
     await page.route("**/widget-markdown.js*", (route) => route.abort())
     await open(page)
@@ -189,7 +189,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("brings its visitor to the message they have sent, and leaves them where they read otherwise", async () => {
+  it("scrolls to a message that was just sent, and otherwise keeps the scroll position", async () => {
     const { context, page } = await visit()
     await open(page)
     const scroller = page.getByRole("region", { name: "Conversation" })
@@ -252,7 +252,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("shows what a model writes as text, and loads nothing from elsewhere", async () => {
+  it("shows hostile replies as text, and loads nothing from other hosts", async () => {
     const { context, page, wrong } = await visit()
     const foreign: Array<string> = []
     page.on("request", (request) => {
@@ -268,7 +268,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("shows the settled reply after a reload in mid-stream, and never sends a message twice", async () => {
+  it("shows the stored reply after a reload during the stream, and never sends a message twice", async () => {
     const { context, page } = await visit()
     await open(page)
     stub.script.push({ text: "One two three four five six seven eight nine ten.", gap: 150 })
@@ -286,7 +286,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("leaves a message on its way to its page, and gives it to the next one once that page is gone", async () => {
+  it("leaves a pending message to its page, and to the next page after that one was closed", async () => {
     const { context, page } = await visit()
     const notArrived = "Your message did not arrive."
     const field = (of: Page) => of.getByLabel("Message", { exact: true })
@@ -331,7 +331,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("hands over to a person, whose replies come by themselves, and begins anew once they have closed", async () => {
+  it("hands over to a human, whose replies appear at once, and begins a new conversation after a closed one", async () => {
     const { context, page, wrong } = await visit()
     await open(page)
     stub.script.push({ text: "Gladly." })
@@ -368,7 +368,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("checks files before they leave, and sends those that the service takes", async () => {
+  it("checks files before they are sent, and sends those that the service accepts", async () => {
     const { context, page } = await visit()
     await open(page)
     const [chooser] = await Promise.all([
@@ -408,7 +408,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("leaves the focus where the visitor writes when the page closes it", async () => {
+  it("keeps the focus in a field of the page when the page closes the widget", async () => {
     const { context, page } = await visit()
     await open(page)
     const before = await page.evaluate(`(() => {
@@ -424,7 +424,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("speaks German and fills a phone", async () => {
+  it("is translated to German and fills the screen of a phone", async () => {
     const { context, page, wrong } = await visit(phone, "&language=de&accent=rebeccapurple&open")
     await page.getByRole("dialog").waitFor()
     const code = "npm install ".repeat(12)
@@ -451,7 +451,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("tells of the handoff once and in its own language, whoever says it", async () => {
+  it("shows the notice of a handoff once and in its own language", async () => {
     const { context, page } = await visit(desktop, "&language=de")
     await page.getByRole("button", { name: "Chat öffnen" }).click()
     stub.script.push({ calls: [{ name: "hand_off_to_human", arguments: '{"reason":"Refund"}' }] })
@@ -471,7 +471,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
-  it("says so on a page that the key does not allow", async () => {
+  it("shows an error on a page that the key does not allow", async () => {
     const context = await browser.newContext(desktop)
     const page = await context.newPage()
     await page.goto(`${address.replace("127.0.0.1", "localhost")}/?key=${key}`)

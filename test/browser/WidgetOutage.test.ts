@@ -71,7 +71,7 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
-  it("says that it cannot be reached, has the lost turn answered again, and shows the reply once", async () => {
+  it("shows that the service is unreachable, retries the lost turn, and shows the reply once", async () => {
     const page = await visit()
     stub.script.push({ text: "One two three four five six seven eight nine ten.", gap: 400 })
     await say(page, "Count to ten")
@@ -99,7 +99,7 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
     await page.context().close()
   })
 
-  it("gives a message back that never arrived", async () => {
+  it("returns a message that never arrived to the composer", async () => {
     const page = await visit()
     stub.script.push({ text: "Hello." })
     await say(page, "Hi")
@@ -119,7 +119,7 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
     await page.context().close()
   })
 
-  it("loses nothing of what is written: in a closed panel, in refused messages, behind a gateway that fails", async () => {
+  it("loses no typed text: after the panel was closed, after a refusal, behind a failing gateway", async () => {
     const page = await visit()
     const field = page.getByLabel("Message", { exact: true })
     await field.fill("Half a question")
@@ -150,7 +150,7 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
     await page.context().close()
   })
 
-  it("offers to ask again where a turn failed, and shows the question and the reply once", async () => {
+  it("offers a retry after a failed turn, and shows the question and the reply once", async () => {
     const page = await visit()
     stub.script.push({ status: 401 })
     await say(page, "Why?")
@@ -173,7 +173,7 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
     await page.context().close()
   })
 
-  it("begins by itself once the server is there", async () => {
+  it("begins automatically once the server is available", async () => {
     const page = await visit()
     await page.route("**/api/sdk/**", (route) => route.abort())
     await page.reload()

@@ -46,7 +46,7 @@ describe("The German catalogue of the dashboard", () => {
       /(?:\bcode: |\b(?:permanentError|error)\(\s*)"([a-z_]+)"/gu
     )
     expect(errors.size).toBeGreaterThan(15)
-    const german = keysIn(`${dashboard}/pages/sources/Why.tsx`, "german")
+    const german = keysIn(`${dashboard}/pages/sources/ReadingError.tsx`, "german")
     expect(missing([...errors, ...Object.keys(skipMessages)], german)).toEqual([])
   })
 
@@ -72,12 +72,12 @@ describe("The German catalogue of the dashboard", () => {
     ]
     const [, english = "", german = ""] = read(`${dashboard}/text/useFailure.ts`).split(/^ {2}\{$/mu)
     for (const catalogue of [english, german]) {
-      const told = new Set([...catalogue.matchAll(/^ {4}(\w+):/gmu)].map(([, name = ""]) => name))
-      expect(missing(reasons, told)).toEqual([])
+      const translated = new Set([...catalogue.matchAll(/^ {4}(\w+):/gmu)].map(([, name = ""]) => name))
+      expect(missing(reasons, translated)).toEqual([])
     }
   })
 
-  it("is the only place where the dashboard's own sentences stand: none is written into an element", () => {
+  it("has all texts of the dashboard: no element has its own text", () => {
     const loose = filesIn(dashboard)
       .filter((file) => file.endsWith(".tsx"))
       .flatMap((file) =>

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
 import { Chat } from "../../src/ui/widget/Chat.ts"
 import { type Client, clientOf, type Message, Refusal } from "../../src/ui/widget/Client.ts"
-import { ofPending } from "../../src/ui/widget/Pending.ts"
+import { messagesFromPending } from "../../src/ui/widget/Pending.ts"
 import type { Settings } from "../../src/ui/widget/Settings.ts"
 
 const settings: Settings = {
@@ -13,7 +13,7 @@ const settings: Settings = {
   position: "end",
   accent: null,
   open: true,
-  look: null
+  widget: null
 }
 
 const messageOf = (id: string, role: Message["role"], content: string): Message => ({
@@ -37,24 +37,24 @@ class Sockets extends EventTarget {
   close() {}
 }
 
-type Place = Awaited<ReturnType<Client["place"]>>
+type Poll = Awaited<ReturnType<Client["conversation"]>>
 
-/** A service with one conversation, whose answers a test may hold back or replace. */
+/** A service with one conversation. A test may delay or replace its responses. */
 const service = () => {
   const stored = {
     messages: new Array<Message>(),
-    state: "AI_ACTIVE" as NonNullable<Place["conversation"]>["state"],
-    turn: null as Place["turn"],
+    state: "AI_ACTIVE" as NonNullable<Poll["conversation"]>["state"],
+    turn: null as Poll["turn"],
     sessions: 0,
-    looks: 0
+    polls: 0
   }
-  const place = (): Place =>
+  const poll = (): Poll =>
     ({
       conversation: stored.messages.length === 0 ? null : { id: "cnv_1", state: stored.state },
       turn: stored.turn,
       realtimeToken: "token",
       realtimeUrl: "ws://spoke.example"
-    }) as Place
+    }) as Poll
   const client: { -readonly [Name in keyof Client]: Client[Name] } = {
     ...clientOf(settings),
     init: () => {
@@ -68,16 +68,16 @@ const service = () => {
         realtimeUrl: ""
       } as Awaited<ReturnType<Client["init"]>>)
     },
-    place: () => {
-      stored.looks += 1
-      return Promise.resolve(place())
+    conversation: () => {
+      stored.polls += 1
+      return Promise.resolve(poll())
     },
     messages: () => Promise.resolve({ messages: stored.messages, nextCursor: null, hasMore: false }),
     send: () => Promise.reject(new Error("The connection broke."))
   }
   const tell = (frame: unknown) =>
     Sockets.all.at(-1)?.dispatchEvent(new MessageEvent("message", { data: JSON.stringify(frame) }))
-  return { client, place, stored, tell }
+  return { client, poll, stored, tell }
 }
 
 const never = <A>() => new Promise<A>(() => undefined)
@@ -121,14 +121,14 @@ describe("The widget's conversation", () => {
     vi.unstubAllGlobals()
   })
 
-  it("gives no message back that is being sent, whatever became of the one before it", async () => {
+  it("keeps a message that is being sent, whatever happened to the one before it", async () => {
     const { client, stored, tell } = service()
     stored.messages = [messageOf("msg_1", "user", "Hello"), messageOf("msg_2", "assistant", "Hi")]
     const chat = new Chat(settings, client, null)
     await chat.start()
     await vi.advanceTimersByTimeAsync(0)
     await chat.send("First", [])
-    expect(chat.now.live?.phase).toBe("unsure")
+    expect(chat.view.live?.phase).toBe("unconfirmed")
     stored.messages = [
       ...stored.messages,
       messageOf("msg_3", "user", "First"),
@@ -136,50 +136,50 @@ describe("The widget's conversation", () => {
     ]
     tell({ type: "message.created" })
     await vi.advanceTimersByTimeAsync(100)
-    expect(chat.now.live).toBeNull()
-    // It takes its time: its files are being uploaded.
+    expect(chat.view.live).toBeNull()
+    // It takes long, because its files are being uploaded.
     client.send = never
     void chat.send("Second", [])
     await vi.advanceTimersByTimeAsync(20_000)
-    expect(chat.now.live).toMatchObject({ message: "Second", phase: "streaming" })
-    expect(chat.now.problem).toBeNull()
+    expect(chat.view.live).toMatchObject({ message: "Second", phase: "streaming" })
+    expect(chat.view.problem).toBeNull()
     expect(chat.draft.text).toBe("")
   })
 
-  it("goes on with a message that is being sent while the conversation cannot be read", async () => {
+  it("continues to send a message while the conversation cannot be read", async () => {
     const { client, stored } = service()
-    const { place } = client
-    client.place = () => Promise.reject(new Error("The connection broke."))
+    const { conversation } = client
+    client.conversation = () => Promise.reject(new Error("The connection broke."))
     client.send = never
     const chat = new Chat(settings, client, null)
     await chat.start()
     void chat.send("Hello", [])
     await vi.advanceTimersByTimeAsync(100)
-    client.place = place
+    client.conversation = conversation
     await vi.advanceTimersByTimeAsync(20_000)
-    expect(stored.looks).toBeGreaterThan(0)
-    expect(chat.now.live).toMatchObject({ message: "Hello", phase: "streaming" })
-    expect([chat.now.ready, chat.draft.text]).toEqual([true, ""])
+    expect(stored.polls).toBeGreaterThan(0)
+    expect(chat.view.live).toMatchObject({ message: "Hello", phase: "streaming" })
+    expect([chat.view.ready, chat.draft.text]).toEqual([true, ""])
   })
 
-  it("gets ready after a message was lost before the conversation could be read", async () => {
+  it("becomes ready if a message was lost before the conversation could be read", async () => {
     const { client } = service()
-    const { place } = client
-    client.place = () => Promise.reject(new Error("The connection broke."))
+    const { conversation } = client
+    client.conversation = () => Promise.reject(new Error("The connection broke."))
     const chat = new Chat(settings, client, null)
     await chat.start()
     await chat.send("Hello", [])
-    client.place = place
+    client.conversation = conversation
     await vi.advanceTimersByTimeAsync(30_000)
-    expect([chat.now.ready, chat.now.live, chat.draft.text]).toEqual([true, null, "Hello"])
+    expect([chat.view.ready, chat.view.live, chat.draft.text]).toEqual([true, null, "Hello"])
   })
 
-  it("neither reads nor listens any more once it has ended", async () => {
-    const { client, place, stored } = service()
+  it("neither polls nor opens a socket after it has ended", async () => {
+    const { client, poll, stored } = service()
     stored.messages = [messageOf("msg_1", "user", "Hello")]
-    let answer: (found: Place) => void = () => undefined
-    client.place = () => {
-      stored.looks += 1
+    let answer: (found: Poll) => void = () => undefined
+    client.conversation = () => {
+      stored.polls += 1
       return new Promise((resolve) => {
         answer = resolve
       })
@@ -188,29 +188,29 @@ describe("The widget's conversation", () => {
     void opened.start()
     await vi.advanceTimersByTimeAsync(0)
     opened.end()
-    answer(place())
+    answer(poll())
     await vi.advanceTimersByTimeAsync(60_000)
-    expect([Sockets.all.length, stored.looks]).toEqual([0, 1])
+    expect([Sockets.all.length, stored.polls]).toEqual([0, 1])
   })
 
-  it("stops asking for a message's fate once it has ended", async () => {
+  it("stops polling for the outcome of a message after it has ended", async () => {
     const { client, stored } = service()
     const chat = new Chat(settings, client, null)
     await chat.start()
     let fail: () => void = () => undefined
-    client.place = () => {
-      stored.looks += 1
+    client.conversation = () => {
+      stored.polls += 1
       return new Promise((_, reject) => {
         fail = () => reject(new Error("The connection broke."))
       })
     }
     await chat.send("Hello", [])
     await vi.advanceTimersByTimeAsync(2_000)
-    const { looks } = stored
+    const { polls } = stored
     chat.end()
     fail()
     await vi.advanceTimersByTimeAsync(60_000)
-    expect(stored.looks).toBe(looks)
+    expect(stored.polls).toBe(polls)
   })
 
   it("begins another session after its own was erased", async () => {
@@ -223,7 +223,7 @@ describe("The widget's conversation", () => {
     const chat = new Chat(settings, client, null)
     await chat.start()
     await chat.send("Hello", [])
-    expect([chat.draft.text, chat.now.problem, chat.now.live]).toEqual([
+    expect([chat.draft.text, chat.view.problem, chat.view.live]).toEqual([
       "Hello",
       "Something went wrong. Please try again.",
       null
@@ -233,62 +233,62 @@ describe("The widget's conversation", () => {
     expect(sent).toEqual(["ses_1", "ses_2"])
   })
 
-  it("gives a message back whose session was erased while it was on its way", async () => {
+  it("returns a message to the draft if its session was erased while it was being sent", async () => {
     const { client, stored } = service()
     const chat = new Chat(settings, client, null)
     await chat.start()
     await chat.send("Hello", [])
-    client.place = () => {
-      stored.looks += 1
+    client.conversation = () => {
+      stored.polls += 1
       return Promise.reject(new Refusal(404, "NOT_FOUND"))
     }
     await vi.advanceTimersByTimeAsync(2_000)
-    const { looks } = stored
+    const { polls } = stored
     await vi.advanceTimersByTimeAsync(60_000)
-    expect([chat.draft.text, chat.now.live, stored.looks - looks]).toEqual(["Hello", null, 0])
+    expect([chat.draft.text, chat.view.live, stored.polls - polls]).toEqual(["Hello", null, 0])
   })
 
-  it("does not show a conversation that was left while it was being read", async () => {
-    const { client, place, stored, tell } = service()
+  it("does not show a conversation that the visitor left while it was being read", async () => {
+    const { client, poll, stored, tell } = service()
     stored.messages = [messageOf("msg_1", "user", "Hello")]
     stored.state = "CLOSED"
     const chat = new Chat(settings, client, null)
     await chat.start()
     await vi.advanceTimersByTimeAsync(0)
-    let answer: (found: Place) => void = () => undefined
-    client.place = () =>
+    let answer: (found: Poll) => void = () => undefined
+    client.conversation = () =>
       new Promise((resolve) => {
         answer = resolve
       })
     tell({ type: "message.created" })
     await vi.advanceTimersByTimeAsync(0)
-    chat.again()
-    answer(place())
+    chat.startNewConversation()
+    answer(poll())
     await vi.advanceTimersByTimeAsync(100)
-    expect([chat.now.state, chat.now.messages]).toEqual(["AI_ACTIVE", []])
+    expect([chat.view.state, chat.view.messages]).toEqual(["AI_ACTIVE", []])
   })
 
-  it("shows a stored message that is answered for long, and does not give it back", async () => {
+  it("shows a stored message while its answer takes long, and does not return it to the draft", async () => {
     const { client, stored } = service()
     const chat = new Chat(settings, client, null)
     await chat.start()
     await chat.send("Hello", [])
     stored.messages = [messageOf("msg_1", "user", "Hello")]
-    stored.turn = { messageId: "msg_1", status: "running" } as Place["turn"]
+    stored.turn = { messageId: "msg_1", status: "running" } as Poll["turn"]
     await vi.advanceTimersByTimeAsync(200_000)
     expect(chat.draft.text).toBe("")
     stored.messages = [...stored.messages, messageOf("msg_2", "assistant", "Hi")]
-    stored.turn = { messageId: "msg_1", status: "complete" } as Place["turn"]
+    stored.turn = { messageId: "msg_1", status: "complete" } as Poll["turn"]
     await vi.advanceTimersByTimeAsync(5_000)
-    expect([chat.now.live, chat.now.messages.length, chat.draft.text]).toEqual([null, 2, ""])
+    expect([chat.view.live, chat.view.messages.length, chat.draft.text]).toEqual([null, 2, ""])
   })
 
   it("finds a message of several lines that was sent with a file, in which lines end with CR LF", () => {
     const pending = { message: "One\ntwo", after: null, at: 0 }
-    expect(ofPending(pending, [messageOf("msg_1", "user", "One\r\ntwo")])).toHaveLength(1)
+    expect(messagesFromPending(pending, [messageOf("msg_1", "user", "One\r\ntwo")])).toHaveLength(1)
   })
 
-  it("gives a turn up whose answer has not begun in time, and looks what became of it", async () => {
+  it("aborts a turn whose response does not begin in time, and polls for its outcome", async () => {
     const { client, stored } = service()
     vi.stubGlobal(
       "fetch",
@@ -303,12 +303,12 @@ describe("The widget's conversation", () => {
     void chat.send("Hello", [])
     // Longer than a turn waits for the one before it.
     await vi.advanceTimersByTimeAsync(80_000)
-    expect(chat.now.live?.phase).toBe("streaming")
-    const { looks } = stored
+    expect(chat.view.live?.phase).toBe("streaming")
+    const { polls } = stored
     await vi.advanceTimersByTimeAsync(20_000)
-    expect(stored.looks).toBeGreaterThan(looks)
-    expect([chat.now.live, chat.draft.text]).toEqual([null, "Hello"])
-    expect(chat.now.problem).toBe("Your message did not arrive. You can send it again.")
+    expect(stored.polls).toBeGreaterThan(polls)
+    expect([chat.view.live, chat.draft.text]).toEqual([null, "Hello"])
+    expect(chat.view.problem).toBe("Your message did not arrive. You can send it again.")
   })
 
   it("reads a stream for longer than its answer may take to begin", async () => {
@@ -330,7 +330,7 @@ describe("The widget's conversation", () => {
     ["without locks", () => undefined]
   ])("of several pages of one site, %s,", (_, locks) => {
     const name = "spoke.widget.test"
-    /** What each page does when it is left. */
+    /** The `pagehide` listener of each page. */
     const leaving: Array<() => void> = []
 
     beforeEach(() => {
@@ -342,7 +342,7 @@ describe("The widget's conversation", () => {
       })
     })
 
-    /** A page whose message is on its way, and does not arrive. */
+    /** A page that sends a message, which never arrives. */
     const sending = async (message: string, said: Array<Message> = []) => {
       const { client, stored } = service()
       stored.messages = said
@@ -360,37 +360,37 @@ describe("The widget's conversation", () => {
       return { chat, leave }
     }
 
-    it("each has its own message on its way", async () => {
+    it("each sends its own message", async () => {
       const first = await sending("First")
       const second = await sending("Second")
-      expect(first.chat.now.live?.message).toBe("First")
-      expect(second.chat.now.live?.message).toBe("Second")
+      expect(first.chat.view.live?.message).toBe("First")
+      expect(second.chat.view.live?.message).toBe("Second")
       const third = await sending("")
-      expect([third.chat.now.live, third.chat.draft.text]).toEqual([null, ""])
+      expect([third.chat.view.live, third.chat.draft.text]).toEqual([null, ""])
       second.leave()
       const fourth = await sending("")
       await vi.advanceTimersByTimeAsync(10_000)
       expect(fourth.chat.draft.text).toBe("Second")
-      expect(first.chat.now.live).toMatchObject({ message: "First", phase: "streaming" })
+      expect(first.chat.view.live).toMatchObject({ message: "First", phase: "streaming" })
       for (const { chat } of [first, third, fourth]) chat.end()
     })
 
-    it("the next one has the message of one that is gone, and no other after it", async () => {
+    it("the next page takes over the message of a closed one, and no later page does", async () => {
       const gone = await sending("Hello")
       gone.leave()
       const next = await sending("")
-      expect(next.chat.now.live).toMatchObject({ message: "Hello", phase: "unsure" })
+      expect(next.chat.view.live).toMatchObject({ message: "Hello", phase: "unconfirmed" })
       const other = await sending("")
       await vi.advanceTimersByTimeAsync(10_000)
       expect([next.chat.draft.text, other.chat.draft.text]).toEqual(["Hello", ""])
       for (const { chat } of [next, other]) chat.end()
       const last = await sending("")
       await vi.advanceTimersByTimeAsync(10_000)
-      expect([last.chat.now.live, last.chat.draft.text]).toEqual([null, ""])
+      expect([last.chat.view.live, last.chat.draft.text]).toEqual([null, ""])
       last.chat.end()
     })
 
-    it("one that is gone before it has begun takes no message", async () => {
+    it("a page that is closed before its session has begun takes no message", async () => {
       const gone = await sending("Hello")
       gone.leave()
       const { client } = service()
@@ -406,22 +406,22 @@ describe("The widget's conversation", () => {
       begin()
       await vi.advanceTimersByTimeAsync(100)
       const next = await sending("")
-      expect(next.chat.now.live?.message).toBe("Hello")
+      expect(next.chat.view.live?.message).toBe("Hello")
       next.chat.end()
     })
 
-    it("the next one shows what was said before meanwhile, and afterwards", async () => {
+    it("the next page shows the earlier messages during the recovery and after it", async () => {
       const said = [messageOf("msg_1", "user", "Hi"), messageOf("msg_2", "assistant", "Hello.")]
       const gone = await sending("Help", said)
       gone.leave()
       const { chat } = await sending("", said)
-      expect([chat.now.live?.message, chat.now.messages]).toEqual(["Help", said])
+      expect([chat.view.live?.message, chat.view.messages]).toEqual(["Help", said])
       await vi.advanceTimersByTimeAsync(10_000)
-      expect([chat.now.live, chat.now.messages, chat.draft.text]).toEqual([null, said, "Help"])
+      expect([chat.view.live, chat.view.messages, chat.draft.text]).toEqual([null, said, "Help"])
       chat.end()
     })
 
-    it("two that begin at once do not both have it", async () => {
+    it("only one of two pages that open at once takes over a message", async () => {
       const gone = await sending("Hello")
       gone.leave()
       const both = await Promise.all([sending(""), sending("")])

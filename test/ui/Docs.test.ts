@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
-import type { Placed } from "../../src/ui/docs/Description.ts"
-import { find, type Section } from "../../src/ui/docs/Find.ts"
+import type { Endpoint } from "../../src/ui/docs/Description.ts"
+import { findSections, type Section } from "../../src/ui/docs/findSections.ts"
 import { curlOf, requestOf } from "../../src/ui/docs/Request.ts"
 
 const section = (heading: string, text: string, page = "Guide"): Section => ({
@@ -16,16 +16,16 @@ describe("The search of the documentation", () => {
     section("Verify", "A webhook has a signature, made with the secret of the webhook.", "Events"),
     section("Sources", "A source is read.")
   ]
-  const headings = (question: string) => find(sections, question).map(({ heading }) => heading)
+  const headings = (question: string) => findSections(sections, question).map(({ heading }) => heading)
 
-  it("finds sections that have every word or its beginning, headings first", () => {
+  it("finds sections with words that begin with each word of the query, matches in headings first", () => {
     expect(headings("secret")).toEqual(["Rotate a secret", "Verify"])
     expect(headings("webhook secr")).toEqual(["Verify"])
     expect(headings("events secret")).toEqual(["Verify"])
     expect(headings("secret elephant")).toEqual([])
   })
 
-  it("ignores words that say nothing about the subject, unless there are no others", () => {
+  it("ignores stop words, unless the query has no other words", () => {
     expect(headings("how do I rotate the secret?")).toEqual(["Rotate a secret"])
     expect(headings("is")).toEqual(["Sources"])
     expect(headings("")).toEqual([])
@@ -34,7 +34,7 @@ describe("The search of the documentation", () => {
 })
 
 describe("A request of the reference", () => {
-  const operation: Placed = {
+  const operation: Endpoint = {
     operationId: "things.patch",
     method: "PATCH",
     path: "/v1/things/{thingId}",
@@ -47,7 +47,7 @@ describe("A request of the reference", () => {
     responses: {}
   }
 
-  it("has its parameters where they belong, escaped, and without empty ones", () => {
+  it("has its parameters in the path, the query and the headers, escaped and without empty ones", () => {
     const values = { thingId: "a/b c", limit: "10&x=1", "if-match": "" }
     expect(requestOf(operation, "https://spoke.example", "key", values, "{}")).toEqual({
       url: "https://spoke.example/v1/things/a%2Fb%20c?limit=10%26x%3D1",
@@ -57,7 +57,7 @@ describe("A request of the reference", () => {
     })
   })
 
-  it("is shown for a shell with quoted values and without the key", () => {
+  it("is shown as a curl command with quoted values and without the key", () => {
     const request = requestOf(operation, "https://spoke.example", "secret-key", {}, `{"a": "it's"}`)
     const line = curlOf(request)
     expect(line).toContain("-X PATCH 'https://spoke.example/v1/things/{thingId}'")

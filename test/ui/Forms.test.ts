@@ -1,35 +1,35 @@
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
-import { isChanged, rebased } from "../../src/ui/dashboard/forms/merge.ts"
-import { meantBy, originsOf } from "../../src/ui/dashboard/pages/agents/origins.ts"
+import { isChanged, rebase } from "../../src/ui/dashboard/forms/merge.ts"
+import { parseOrigins, validOrigins } from "../../src/ui/dashboard/pages/agents/parseOrigins.ts"
 
 const form = (name: string, text: string) => ({ name, text })
 
-describe("Two who change the same thing", () => {
-  it("lose nothing: what only one of them changed is in the form, and what both changed stands beside it", () => {
+describe("Concurrent changes of a form", () => {
+  it("are merged: a field that one of them changed takes the change, and one that both changed is a conflict", () => {
     const mine = { base: form("a", "b"), mine: form("a", "mine"), theirs: {} }
-    expect(rebased(mine, form("theirs", "b"))).toEqual({
+    expect(rebase(mine, form("theirs", "b"))).toEqual({
       base: form("theirs", "b"),
       mine: form("theirs", "mine"),
       theirs: {}
     })
-    const both = rebased(mine, form("a", "theirs"))
+    const both = rebase(mine, form("a", "theirs"))
     expect(both).toEqual({ base: form("a", "theirs"), mine: form("a", "mine"), theirs: { text: "theirs" } })
     expect(isChanged(both)).toBe(true)
     // The same change of both is none.
-    expect(rebased(mine, form("a", "mine"))).toMatchObject({ theirs: {} })
+    expect(rebase(mine, form("a", "mine"))).toMatchObject({ theirs: {} })
     // A third change takes the place of the second.
-    expect(rebased(both, form("a", "third")).theirs).toEqual({ text: "third" })
-    expect(rebased(both, form("a", "mine")).theirs).toEqual({})
+    expect(rebase(both, form("a", "third")).theirs).toEqual({ text: "third" })
+    expect(rebase(both, form("a", "mine")).theirs).toEqual({})
   })
 
-  it("find in every field what they typed, and beside it or in it what is stored", () => {
+  it("keep the typed value of every field, with the stored one in it or beside it", () => {
     const text = FastCheck.constantFrom("1", "2", "3")
     const fields = FastCheck.record({ name: text, text })
     FastCheck.assert(
       FastCheck.property(fields, fields, FastCheck.array(fields, { minLength: 1 }), (base, mine, stores) => {
         let edited = { base, mine, theirs: {} }
-        for (const stored of stores) edited = { ...edited, ...rebased(edited, stored) }
+        for (const stored of stores) edited = { ...edited, ...rebase(edited, stored) }
         const last = stores.at(-1) ?? base
         const shown = { ...edited.mine, ...edited.theirs }
         for (const name of ["name", "text"] as const) {
@@ -47,7 +47,7 @@ describe("Two who change the same thing", () => {
 
 describe("Websites as they are typed", () => {
   it("become the origins that are meant, and say where a scheme was added", () => {
-    const origins = (typed: string) => meantBy(typed).map(({ isGuess, origin }) => [origin, isGuess])
+    const origins = (typed: string) => parseOrigins(typed).map(({ isSchemeGuessed, origin }) => [origin, isSchemeGuessed])
     expect(origins("https://www.Example.com/shop?page=2#top\n HTTP://example.com:80 ")).toEqual([
       ["https://www.example.com", false],
       ["http://example.com", false]
@@ -69,7 +69,7 @@ describe("Websites as they are typed", () => {
     ]) {
       expect(origins(none)).toEqual([[null, false]])
     }
-    expect(originsOf(meantBy("example.com https://example.com"))).toEqual(["https://example.com"])
-    expect(meantBy(" \n ")).toEqual([])
+    expect(validOrigins(parseOrigins("example.com https://example.com"))).toEqual(["https://example.com"])
+    expect(parseOrigins(" \n ")).toEqual([])
   })
 })

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest"
 import type { InsightGroup } from "../../src/domain/conversations/Insights.ts"
-import { correctableOf } from "../../src/ui/dashboard/pages/improve/correctable.ts"
-import { marked } from "../../src/ui/dashboard/pages/improve/marks.ts"
+import { correctionRequestOf } from "../../src/ui/dashboard/pages/improve/correctionRequest.ts"
+import { markDifferences } from "../../src/ui/dashboard/pages/improve/markDifferences.ts"
 import { monthsUntil } from "../../src/ui/dashboard/pages/improve/months.ts"
-import { reasonIn, reasonTexts, valuesOf } from "../../src/ui/dashboard/pages/improve/reasons.ts"
+import { reasonText, reasonTexts, differingValues } from "../../src/ui/dashboard/pages/improve/findingReasons.ts"
 
 const bracketed = (text: string, other: string, values: ReadonlyArray<string>) =>
-  marked(text, other, values)
-    .map((piece) => (piece.isNew ? `[${piece.text}]` : piece.text))
+  markDifferences(text, other, values)
+    .map((part) => (part.isNew ? `[${part.text}]` : part.text))
     .join("")
 
 describe("What two statements disagree in", () => {
@@ -34,7 +34,7 @@ describe("What two statements disagree in", () => {
   it("keeps every character", () => {
     for (const values of [[], ["a"], ["*"], ["b c", ""]])
       expect(
-        marked("a  b c\n* d ", "a d", values)
+        markDifferences("a  b c\n* d ", "a d", values)
           .map(({ text }) => text)
           .join("")
       ).toBe("a  b c\n* d ")
@@ -46,18 +46,18 @@ describe("Why something is a finding", () => {
 
   it("is said in a sentence, in both languages", () => {
     const numbers = { kind: "number", one: ["14"], other: ["30", "31"] } as const
-    expect(reasonIn(reasonTexts.en, format, numbers)).toBe("The numbers differ: 14 and 30, 31.")
-    expect(reasonIn(reasonTexts.de, format, numbers)).toBe("Die Zahlen weichen ab: 14 und 30, 31.")
-    expect(reasonIn(reasonTexts.en, format, { kind: "same", share: 0.875 })).toContain("88 %")
+    expect(reasonText(reasonTexts.en, format, numbers)).toBe("The numbers differ: 14 and 30, 31.")
+    expect(reasonText(reasonTexts.de, format, numbers)).toBe("Die Zahlen weichen ab: 14 und 30, 31.")
+    expect(reasonText(reasonTexts.en, format, { kind: "same", share: 0.875 })).toContain("88 %")
     const unchanged = { kind: "unchanged", days: 212, thumbsUp: 1, thumbsDown: 4 } as const
-    expect(reasonIn(reasonTexts.en, format, unchanged)).toBe(
+    expect(reasonText(reasonTexts.en, format, unchanged)).toBe(
       "Unchanged for 212 days. Replies that cite it were rated down 4 and up 1 times in the last 90 days."
     )
   })
 
   it("names the values of numbers and dates alone: a denial is in no word of its own", () => {
     expect(
-      valuesOf({
+      differingValues({
         reasons: [
           { kind: "number", one: ["14"], other: ["30"] },
           { kind: "negation", one: ["no"], other: ["yes"] },
@@ -92,21 +92,21 @@ describe("A correction of a group", () => {
     sources: [],
     examples: [example("agt_1", "run_3"), example("agt_2", "run_2"), example("agt_1", "run_1")]
   }
-  const time = { from: "2026-01-01T00:00:00.000Z", to: "2026-01-31T00:00:00.000Z" }
+  const period = { from: "2026-01-01T00:00:00.000Z", to: "2026-01-31T00:00:00.000Z" }
 
   it("is made from all of it within the time of its report, where that is of one agent", () => {
-    expect(correctableOf(group, "agt_1", time)).toEqual({
+    expect(correctionRequestOf(group, "agt_1", period)).toEqual({
       agentId: "agt_1",
-      body: { group: "grp_1", ...time }
+      body: { group: "grp_1", ...period }
     })
   })
 
   it("is made from the examples of the agent that was asked last, where the report is of all", () => {
-    expect(correctableOf(group, undefined, time)).toEqual({
+    expect(correctionRequestOf(group, undefined, period)).toEqual({
       agentId: "agt_1",
       body: { runIds: ["run_3", "run_1"] }
     })
-    expect(correctableOf({ ...group, examples: [] }, undefined, time)).toBe(null)
+    expect(correctionRequestOf({ ...group, examples: [] }, undefined, period)).toBe(null)
   })
 })
 

@@ -3,7 +3,7 @@ import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
 import { elements, spoken } from "../../src/ui/markdown/Elements.ts"
 import { safeHref } from "../../src/ui/markdown/Href.ts"
-import { settled } from "../../src/ui/markdown/Streamed.ts"
+import { stablePrefix } from "../../src/ui/markdown/StablePrefix.ts"
 import { type Block, type Cell, type Inline, parse } from "../../src/ui/markdown/Tree.ts"
 import { addresses, lines, marks, written } from "./hostileMarkdown.ts"
 
@@ -168,7 +168,7 @@ const github: ReadonlyArray<readonly [markdown: string, html: string]> = [
 ]
 
 describe("Replies in Markdown", () => {
-  it("follow the examples of CommonMark, but for HTML, images and schemes that are not linked", () => {
+  it("follow the examples of CommonMark, except for HTML, images and unsafe schemes", () => {
     const applying = commonmark.filter(applies)
     expect(applying.length).toBeGreaterThan(460)
     const seen = applying.map(({ html, markdown }) => ({
@@ -179,7 +179,7 @@ describe("Replies in Markdown", () => {
     expect(seen.filter(({ is, wanted }) => is !== wanted)).toEqual([])
   })
 
-  it("follow the examples of GitHub for tables, tasks and struck words", () => {
+  it("follow the examples of GitHub for tables, task items and strikethrough", () => {
     for (const [markdown, html] of github) expect(asPublished(parse(markdown))).toBe(html)
   })
 
@@ -195,7 +195,7 @@ describe("Replies in Markdown", () => {
     )
   })
 
-  it("say where a link leads, once", () => {
+  it("show the address of a link once", () => {
     const link = (href: string, words: string) => `<p><a href="${href}">${words}</a></p>`
     expect(shown("[Foo](https://en.example/wiki/Foo_(bar))")).toBe(
       link("https://en.example/wiki/Foo_(bar)", "Foo (https://en.example/wiki/Foo_(bar))")
@@ -222,12 +222,12 @@ describe("Replies in Markdown", () => {
     )
   })
 
-  it("name no column of a table by an empty header", () => {
+  it("have no header cells without text", () => {
     const table = shown("| | Price |\n|---|---|\n| Oak | 5 |")
     expect(table).toMatch(/<thead><tr><td[^>]*><\/td><th[^>]*>Price<\/th><\/tr><\/thead>/u)
   })
 
-  it("show the marks of citations that there are, and no others", () => {
+  it("show known citations, and no unknown ones", () => {
     const chip = (index: number) => `<button>${index}</button>`
     expect(shown("Five days [1]. Or ten [2][9], see `a[1]`.", [1, 2])).toBe(
       `<p>Five days ${chip(1)}. Or ten ${chip(2)}, see <code>a[1]</code>.</p>`
@@ -248,7 +248,7 @@ describe("Replies in Markdown", () => {
     )
   })
 
-  it("are read out without marks", () => {
+  it("are plain text for screen readers", () => {
     expect(
       spoken(
         "# Hours\n\nWe open at **nine** [1], see [here](https://example.com).\n\n1. Come\n2. Ring\n\n| Day | Until |\n|---|---|\n| Monday | six |\n\n```\nnpm start\n```"
@@ -259,7 +259,7 @@ describe("Replies in Markdown", () => {
   const reply =
     "Look:\n\n- one **bold** [1]\n- two *more* `code`\n  - deeper\n\n1. first [docs](https://example.com/a_b)\n2. second\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nEnd ~~not~~ [2].\n\n```js\nlet a = [1]\n```\n\n# Last\n\nBye."
 
-  it("show while they are written nothing that the next words take back", () => {
+  it("show nothing while streaming that later text changes", () => {
     const whole = shown(reply, [1, 2])
     expect(shown(reply, [1, 2], true)).toBe(whole)
     const raw = Array.from(reply, (_, end) => shown(reply.slice(0, end), [1, 2], true)).filter((html) =>
@@ -271,7 +271,7 @@ describe("Replies in Markdown", () => {
     expect(raw).toEqual([])
   })
 
-  it("grow while they are written: what has been said stays", () => {
+  it("only grow while streaming", () => {
     const words = (html: string) => html.replaceAll(/<[^>]*>/gu, "").replaceAll(/\s/gu, "")
     let before = ""
     for (let end = 1; end <= reply.length; end += 1) {
@@ -281,7 +281,7 @@ describe("Replies in Markdown", () => {
         expect([end, now]).toEqual([end, expect.stringContaining(before)])
       before = now
     }
-    expect(settled("Look:\n-")).toBe("Look:")
+    expect(stablePrefix("Look:\n-")).toBe("Look:")
   })
 })
 
@@ -297,7 +297,7 @@ describe("A hostile reply in Markdown", () => {
     for (const child of seen.children) visit(child, see)
   }
 
-  it("becomes allowed elements with allowed properties alone, and links to the web or to a mailbox", () => {
+  it("becomes only allowed elements with allowed properties, and links to http, https and mailto addresses", () => {
     FastCheck.assert(
       FastCheck.property(
         written([...marks, ...lines, ...addresses]),
@@ -317,7 +317,7 @@ describe("A hostile reply in Markdown", () => {
     )
   })
 
-  it("loses no word", () => {
+  it("loses no text", () => {
     const words = (said: string) => said.match(/word|script|onerror/g)?.length ?? 0
     FastCheck.assert(
       FastCheck.property(written([...marks, ...lines]), (text) => {
@@ -330,7 +330,7 @@ describe("A hostile reply in Markdown", () => {
     )
   })
 
-  it("links to the web and to mailboxes alone", () => {
+  it("links only to http, https and mailto addresses", () => {
     for (const address of [
       "javascript:alert(1)",
       "JAVASCRIPT://x",
@@ -345,7 +345,7 @@ describe("A hostile reply in Markdown", () => {
     }
   })
 
-  it("shows what is nested too deeply, or is too long, as it was written", () => {
+  it("is shown as plain text if it is nested too deeply or too long", () => {
     const deep = `${"> ".repeat(200)}word`
     expect(shown(deep)).toBe(`<pre><code>${escaped(deep)}</code></pre>`)
     const long = "*a* ".repeat(30_000)
@@ -354,7 +354,7 @@ describe("A hostile reply in Markdown", () => {
     expect(shown(emphasised)).toContain("word")
   })
 
-  it("takes steps in proportion to what is written", () => {
+  it("is parsed in linear time", () => {
     const nasty = [
       "*",
       "*a ",

@@ -3,7 +3,7 @@ import * as Path from "node:path"
 import { describe, expect, it } from "vitest"
 import { type Citation, judge, unjudged } from "../../src/domain/agents/evaluation/Judge.ts"
 import { budgetSpent } from "../../src/usecases/billing/OtherModelCalls.ts"
-import { germanResult } from "../../src/ui/dashboard/text/resultWords.ts"
+import { germanResult } from "../../src/ui/dashboard/text/resultTranslations.ts"
 
 const read = (name: string) => Fs.readFileSync(Path.resolve(import.meta.dirname, "../..", name), "utf8")
 
@@ -36,7 +36,7 @@ const verdict = (passed: boolean | null, reason: string) => ({ ...unjudged(reaso
 const english = /\b(?:the|and|was|not|is|does|reply|expected|model)\b/u
 
 describe("The German dashboard", () => {
-  it("tells every kind of failed check of a test case in German", () => {
+  it("translates every kind of failed check of a test case", () => {
     const responseSchema = { type: "object" }
     const results = [
       judge(asked({ expectSources: ["A", "B"], expectFacts: ["42"] }), reply("Yes. [1]", [citation]), []),
@@ -62,7 +62,7 @@ describe("The German dashboard", () => {
     expect(german.at(-2)).toBe("Keine Antwort: Der Agent konnte nicht antworten.")
   })
 
-  it("tells in German why there is no reply or no verdict, and why an experiment ended", () => {
+  it("translates why there is no reply or no verdict, and why an experiment ended", () => {
     const work = "src/usecases/agents/ExperimentWork.ts"
     const replays = "src/usecases/chat/replay"
     const sentences = [
@@ -80,7 +80,7 @@ describe("The German dashboard", () => {
     expect(sentences.filter((sentence) => germanResult(sentence) === null)).toEqual([])
   })
 
-  it("shows what it has no translation of as the service said it", () => {
+  it("shows messages without a translation in English", () => {
     expect(germanResult("Something else happened.")).toBeNull()
     expect(germanResult("cannot be judged: Something else happened.")).toBe(
       "Nicht zu beurteilen: Something else happened."

@@ -1,6 +1,6 @@
 import { QueryClient } from "@tanstack/react-query"
 import { afterEach, expect, it, onTestFinished, vi } from "vitest"
-import { changeUser, followOtherTabs, session, whenUserLeaves } from "../../src/ui/dashboard/api/Session.ts"
+import { changeUser, followOtherTabs, onUserChange, session } from "../../src/ui/dashboard/api/Session.ts"
 
 const answer = (status: number, body: object) =>
   vi.stubGlobal("fetch", () => Promise.resolve(Response.json(body, { status })))
@@ -9,63 +9,63 @@ const signedOut = () => answer(401, { error: { code: "UNAUTHORIZED", message: "S
 
 afterEach(() => vi.unstubAllGlobals())
 
-it("What one user has read is not shown to the next, who signed in from another window", async () => {
-  const left: Array<string | null> = []
-  whenUserLeaves((userId) => left.push(userId))
+it("The data of one user is not shown to the next one, who signed in from another window", async () => {
+  const users: Array<string | null> = []
+  onUserChange((userId) => users.push(userId))
   const queries = new QueryClient({ defaultOptions: { queries: { staleTime: 0 } } })
-  const look = () => queries.fetchQuery({ ...session, staleTime: 0 })
-  const ofTheUser = ["agents"]
+  const fetchSession = () => queries.fetchQuery({ ...session, staleTime: 0 })
+  const queryKey = ["agents"]
 
   signedIn("ada")
-  await look()
-  queries.setQueryData(ofTheUser, "Ada's")
-  await look()
-  expect(queries.getQueryData(ofTheUser)).toBe("Ada's")
+  await fetchSession()
+  queries.setQueryData(queryKey, "Ada's")
+  await fetchSession()
+  expect(queries.getQueryData(queryKey)).toBe("Ada's")
 
   signedIn("eve")
-  await look()
-  expect([queries.getQueryData(ofTheUser), left.at(-1)]).toEqual([undefined, "eve"])
+  await fetchSession()
+  expect([queries.getQueryData(queryKey), users.at(-1)]).toEqual([undefined, "eve"])
 
   // The session ends in between.
-  queries.setQueryData(ofTheUser, "Eve's")
+  queries.setQueryData(queryKey, "Eve's")
   signedOut()
-  expect(await look()).toBe(null)
+  expect(await fetchSession()).toBe(null)
   signedIn("ada")
-  await look()
-  expect([queries.getQueryData(ofTheUser), left.at(-1)]).toEqual([undefined, "ada"])
+  await fetchSession()
+  expect([queries.getQueryData(queryKey), users.at(-1)]).toEqual([undefined, "ada"])
 })
 
-it("A tab learns at once that somebody signed out, or in as another user, in another tab", async () => {
-  const left: Array<string | null> = []
-  whenUserLeaves((userId) => left.push(userId))
+it("A tab follows a sign-out or a sign-in as another user in another tab at once", async () => {
+  const users: Array<string | null> = []
+  onUserChange((userId) => users.push(userId))
   const queries = new QueryClient()
   followOtherTabs(queries)
-  const other = new BroadcastChannel("spoke.session")
-  const told: Array<unknown> = []
-  other.addEventListener("message", (event) => told.push("data" in event ? event.data : event))
-  const user = () => queries.getQueryData<{ readonly id: string } | null>(session.queryKey)?.id ?? null
-  onTestFinished(() => other.close())
+  const otherTab = new BroadcastChannel("spoke.session")
+  const sent: Array<unknown> = []
+  otherTab.addEventListener("message", (event) => sent.push("data" in event ? event.data : event))
+  const cachedUserId = () => queries.getQueryData<{ readonly id: string } | null>(session.queryKey)?.id ?? null
+  onTestFinished(() => otherTab.close())
 
   signedIn("ada")
   await queries.fetchQuery(session)
   queries.setQueryData(["agents"], "Ada's")
-  other.postMessage("ada")
-  other.postMessage("eve")
+  otherTab.postMessage("ada")
+  otherTab.postMessage("eve")
   signedIn("eve")
-  await vi.waitFor(() => expect(left.at(-1)).toBe("eve"))
-  expect([user(), queries.getQueryData(["agents"])]).toEqual([null, undefined])
+  await vi.waitFor(() => expect(users.at(-1)).toBe("eve"))
+  expect([cachedUserId(), queries.getQueryData(["agents"])]).toEqual([null, undefined])
   await queries.fetchQuery(session)
-  expect(user()).toBe("eve")
+  expect(cachedUserId()).toBe("eve")
 
   queries.setQueryData(["agents"], "Eve's")
-  other.postMessage(null)
-  await vi.waitFor(() => expect(left.at(-1)).toBe(null))
+  otherTab.postMessage(null)
+  await vi.waitFor(() => expect(users.at(-1)).toBe(null))
   expect([queries.getQueryData(session.queryKey), queries.getQueryData(["agents"])]).toEqual([
     null,
     undefined
   ])
-  // What this tab has heard of, it does not tell.
-  expect(told).toEqual([])
+  // A change that came from another tab is not sent again.
+  expect(sent).toEqual([])
   changeUser(queries, null)
-  await vi.waitFor(() => expect(told).toEqual([null]))
+  await vi.waitFor(() => expect(sent).toEqual([null]))
 })

@@ -1,11 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import {
-  nextBefore,
-  readPage,
-  type ThreadPage,
-  threadPageSize,
-  withoutAges
-} from "../../src/ui/dashboard/api/conversations/ThreadPage.ts"
+import { expireOlderPages, nextPageCursor, readPage, type ThreadPage, threadPageSize } from "../../src/ui/dashboard/api/conversations/ThreadPage.ts"
 
 type Message = ThreadPage["messages"][number]
 type Entry = ThreadPage["entries"][number]
@@ -45,7 +39,7 @@ const threadOf = async (count: number) => {
       const from = before
       const page = await readPage(pages, from, () => answer(from))
       read.push(page)
-      before = nextBefore(page)
+      before = nextPageCursor(page)
       if (before === null) break
     }
     pages = read
@@ -59,7 +53,7 @@ const threadOf = async (count: number) => {
     stored,
     poll,
     age: () => {
-      pages = withoutAges(pages)
+      pages = expireOlderPages(pages)
     },
     messages: () => shown().flatMap((page) => page.messages),
     entries: () => shown().flatMap((page) => page.entries)
@@ -91,7 +85,7 @@ describe("The thread of a conversation in the dashboard", () => {
     expect(asked).toEqual(["newest", "newest", "newest"])
   })
 
-  it("reads what lies between, after more messages than a page has", async () => {
+  it("reads the messages in between if more arrived than a page has", async () => {
     const { messages, poll, stored } = await threadOf(120)
     stored.messages = messagesOf(300)
     await poll()

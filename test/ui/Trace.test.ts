@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { tracePageSize, wholeTrace } from "../../src/ui/dashboard/api/conversations/TracePages.ts"
+import { readTrace, tracePageSize } from "../../src/ui/dashboard/api/conversations/TracePages.ts"
 
-type Page = Awaited<ReturnType<typeof wholeTrace>>
+type Page = Awaited<ReturnType<typeof readTrace>>
 
 /** A run of `count` events, and the cursors with which its pages are read. */
 const runOf = (count: number) => {
@@ -19,19 +19,19 @@ const runOf = (count: number) => {
 describe("The trace of a run", () => {
   it("has the events of all pages, in order", async () => {
     const { asked, read } = runOf(260)
-    const { events, hasMore } = await wholeTrace(read)
+    const { events, hasMore } = await readTrace(read)
     expect(events.map(({ sequence }) => sequence)).toEqual(
       Array.from({ length: 260 }, (_, place) => place + 1)
     )
     expect([asked, hasMore]).toEqual([[null, "100", "200"], false])
   })
 
-  it("is read once where it has one page, and is not read without end", async () => {
+  it("is read with one request if it has one page, and with a limited number otherwise", async () => {
     const short = runOf(100)
-    await wholeTrace(short.read)
+    await readTrace(short.read)
     expect(short.asked).toEqual([null])
     const endless = runOf(Infinity)
-    const { events } = await wholeTrace(endless.read)
+    const { events } = await readTrace(endless.read)
     expect([endless.asked.length, events.length]).toEqual([10, 1_000])
   })
 })

@@ -1,4 +1,4 @@
-/** The dashboard: the session decides what is shown, the address decides which page. */
+/** The dashboard: the sign-in without a session, else the page of the address. */
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query"
 import { lazy, Suspense, useEffect } from "react"
 import { Redirect, Route, Router, Switch, useLocation } from "wouter"
@@ -14,7 +14,7 @@ import { Shell } from "./shell/Shell.tsx"
 import { LanguageProvider } from "./text/Language.tsx"
 import { whenIdle } from "./window/whenIdle.ts"
 
-/** If the session has ended, the sign-in page says so once, instead of each part of this page. */
+/** After the session has ended, shows the sign-in page instead of an error in each part of the page. */
 const onError = (problem: unknown) => {
   if (problem instanceof ApiError && problem.status === 401) {
     void queries.invalidateQueries({ queryKey: session.queryKey })
@@ -26,7 +26,7 @@ const queries: QueryClient = new QueryClient({
   mutationCache: new MutationCache({ onError }),
   defaultOptions: {
     queries: {
-      // Refusals are final. Only requests that did not arrive are retried.
+      // Refusals are final. Only failures of the network or the server are retried.
       retry: (failures, problem) => failures < 2 && !(problem instanceof ApiError && problem.status < 500),
       staleTime: 5_000
     }
@@ -55,7 +55,7 @@ const Usage = lazy(pages.usage)
 const SignIn = lazy(() => pages.signIn().then((module) => ({ default: module.SignIn })))
 const Welcome = lazy(() => pages.welcome().then((module) => ({ default: module.Welcome })))
 
-/** The guided start until it is finished or dismissed. */
+/** Redirects to the guided start until it is finished or dismissed. */
 const Home = () => {
   const query = useQuery(start(null))
   return (
@@ -69,7 +69,7 @@ const Pages = ({ user }: { readonly user: User }) => {
   const [location] = useLocation()
   return (
     <Shell user={user}>
-      <Boundary place={location}>
+      <Boundary path={location}>
         <Suspense fallback={<PageSkeleton />}>
           <Switch>
             <Route path="/start">{atLeast(user.role, "admin") ? <Start user={user} /> : <NotFound />}</Route>
@@ -134,12 +134,12 @@ const Pages = ({ user }: { readonly user: User }) => {
   )
 }
 
-const Gate = () => {
+const Root = () => {
   const [location] = useLocation()
   const query = useQuery(session)
-  const isOut = query.data === null
-  // The page that follows the sign-in.
-  useEffect(() => (isOut ? whenIdle(() => preload(location)) : undefined), [isOut, location])
+  const isSignedOut = query.data === null
+  // Loads the page that follows the sign-in.
+  useEffect(() => (isSignedOut ? whenIdle(() => preload(location)) : undefined), [isSignedOut, location])
   if (location === "/welcome") return <Welcome />
   return (
     <Loaded query={query}>
@@ -153,7 +153,7 @@ export const App = () => (
     <QueryClientProvider client={queries}>
       <Router base="/app">
         <Suspense>
-          <Gate />
+          <Root />
         </Suspense>
       </Router>
     </QueryClientProvider>

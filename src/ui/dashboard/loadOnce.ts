@@ -1,6 +1,6 @@
 /**
- * Loads at the first call, and again only after a failure. All callers wait for the style sheets of the code too: a
- * second `import()` of a file does not wait for sheets that the first one is still loading.
+ * Calls `load` once, and again only after a failure. All callers get the same promise, which also waits for the style
+ * sheets of the code. A second `import()` would not wait for style sheets that the first one is still loading.
  */
 export const loadOnce = <A>(load: () => Promise<A>): (() => Promise<A>) => {
   let loading: Promise<A> | undefined

@@ -2,19 +2,19 @@ import { options } from "preact"
 import { createRoot } from "react-dom/client"
 import { App } from "./App.tsx"
 import { preload } from "./pages.ts"
-import { showStoredScheme } from "./Scheme.ts"
-import { showFont } from "./window/font.ts"
+import { applyStoredScheme } from "./Scheme.ts"
+import { applyFontWhenLoaded } from "./window/font.ts"
 import "./base.css"
 
-// Effects run directly after what is drawn, as React does after what somebody types or presses: an Enter that follows a
-// letter within the same frame otherwise acts on the text before it.
+// Runs effects directly after rendering, as React does after input events. Otherwise an Enter key that follows a letter
+// within one frame acts on the text without this letter.
 options.requestAnimationFrame = queueMicrotask
 
-// Everything is below /app; the address itself is the same page.
+// All routes are below /app. The root address shows the same page.
 if (location.pathname === "/") history.replaceState(null, "", "/app")
 
 preload(location.pathname.slice("/app".length) || "/")
-showStoredScheme()
-showFont()
+applyStoredScheme()
+applyFontWhenLoaded()
 const root = document.getElementById("root")
 if (root !== null) createRoot(root).render(<App />)

@@ -1,7 +1,8 @@
 /**
- * By pattern of a path below /app, the names of the code that it shows: the keys of `pages`, which are also the names of
- * their files; and what it asks first, of any role. The first match counts. The build writes the same table with the
- * built files for the server, which names both in the page's headers: they are requested with the page.
+ * What each page loads: the pattern of its path below /app, the keys of its modules in `pages`, and the address of the
+ * data that it requests first, whatever the user's role. The first matching pattern applies. The build writes this
+ * table with the names of the built files for the server. The server lists them in the page's `Link` headers, so that
+ * the browser requests them early.
  */
 export const pageFiles = [
   [/^\/(?:start)?$/u, ["start"]],

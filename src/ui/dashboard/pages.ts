@@ -2,7 +2,7 @@ import { loadOnce } from "./loadOnce.ts"
 import { agentParts } from "./pages/agents/agentParts.ts"
 import { pageFiles } from "./pageFiles.ts"
 
-/** The code of each page, loaded when it is shown or about to be. */
+/** Functions that load the code of each page. */
 export const pages = {
   agentPage: loadOnce(() => import("./pages/agents/AgentPage.tsx")),
   agents: loadOnce(() => import("./pages/agents/Agents.tsx")),
@@ -26,7 +26,10 @@ export const pages = {
   ...agentParts
 } as const
 
-/** Begins to load the code of the page at `path`, below /app. What fails is loaded again when the page is shown. */
+/**
+ * Loads the code of the page at `path`, below /app, in advance. Failures are ignored, because showing the page loads it
+ * again.
+ */
 export const preload = (path: string): void => {
   for (const name of pageFiles.find(([pattern]) => pattern.test(path))?.[1] ?? [])
     pages[name]().catch(() => {})

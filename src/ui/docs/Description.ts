@@ -1,4 +1,4 @@
-/** The parts of the API's description (`/openapi.json`) that the reference displays. */
+/** The parts of the OpenAPI description (`/openapi.json`) that the reference displays. */
 
 export interface SchemaNode {
   readonly $ref?: string
@@ -51,7 +51,8 @@ export interface Description {
   readonly components?: { readonly schemas?: Readonly<Record<string, SchemaNode>> }
 }
 
-export interface Placed extends Operation {
+/** An operation with its address. */
+export interface Endpoint extends Operation {
   readonly method: string
   readonly path: string
 }
@@ -59,30 +60,30 @@ export interface Placed extends Operation {
 const methods = ["get", "post", "put", "patch", "delete"]
 
 /** The operations by tag, in the description's order. */
-export const grouped = ({
+export const operationsByTag = ({
   paths,
   tags = []
-}: Description): ReadonlyArray<readonly [string, ReadonlyArray<Placed>]> => {
+}: Description): ReadonlyArray<readonly [string, ReadonlyArray<Endpoint>]> => {
   const all = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item)
       .filter(([method]) => methods.includes(method))
-      .map(([method, operation]): Placed => ({ ...operation, method: method.toUpperCase(), path }))
+      .map(([method, operation]): Endpoint => ({ ...operation, method: method.toUpperCase(), path }))
   )
-  const names = [
+  const tagNames = [
     ...new Set([...tags.map(({ name }) => name), ...all.map(({ tags: [tag = ""] = [] }) => tag)])
   ]
-  return names
+  return tagNames
     .map((name) => [name, all.filter(({ tags: [tag = ""] = [] }) => tag === name)] as const)
     .filter(([, operations]) => operations.length > 0)
 }
 
-/** The schema that a reference names. */
-export const resolved = (description: Description, node: SchemaNode): SchemaNode => {
+/** The schema that `$ref` names, or the schema itself. */
+export const resolveRef = (description: Description, node: SchemaNode): SchemaNode => {
   const name = node.$ref?.split("/").at(-1)
   return name === undefined ? node : (description.components?.schemas?.[name] ?? {})
 }
 
-/** The type in a few words: `string`, `array of Citation`, `string or null`. */
+/** A short name of the type: `string`, `array of Citation`, `string or null`. */
 export const typeOf = (node: SchemaNode): string => {
   if (node.$ref !== undefined) return node.$ref.split("/").at(-1) ?? "object"
   const choices = node.anyOf ?? node.oneOf
@@ -92,7 +93,7 @@ export const typeOf = (node: SchemaNode): string => {
   return node.type ?? "any value"
 }
 
-/** Bounds in words; empty when there are none. */
+/** The bounds of a value as text; empty if there are none. */
 export const boundsOf = ({ maxLength, maximum, minLength, minimum }: SchemaNode): string =>
   [
     minimum === undefined ? "" : `at least ${minimum}`,

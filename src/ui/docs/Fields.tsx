@@ -1,26 +1,26 @@
 /** @jsxImportSource preact */
-/** The members of a schema, nested as far as one opens them. */
+/** The members of a schema. Nested schemas are rendered when they are opened. */
 import { useState } from "preact/hooks"
-import { coded } from "./coded.tsx"
-import { boundsOf, type Description, resolved, type SchemaNode, typeOf } from "./Description.ts"
+import { inlineCode } from "./inlineCode.tsx"
+import { boundsOf, type Description, resolveRef, type SchemaNode, typeOf } from "./Description.ts"
 
 interface Props {
   readonly description: Description
   readonly node: SchemaNode
 }
 
-/** The schemas that have the members of `node`: itself, the items of a list, or its choices. */
-const parts = (description: Description, node: SchemaNode): ReadonlyArray<SchemaNode> => {
-  const whole = resolved(description, node)
-  const choices = whole.anyOf ?? whole.oneOf
-  if (choices !== undefined) return choices.flatMap((one) => parts(description, one))
-  if (whole.items !== undefined) return parts(description, whole.items)
-  return whole.properties === undefined ? [] : [whole]
+/** The object schemas of `node`: itself, the items of an array, or the choices of a union. */
+const objectSchemas = (description: Description, node: SchemaNode): ReadonlyArray<SchemaNode> => {
+  const resolved = resolveRef(description, node)
+  const choices = resolved.anyOf ?? resolved.oneOf
+  if (choices !== undefined) return choices.flatMap((one) => objectSchemas(description, one))
+  if (resolved.items !== undefined) return objectSchemas(description, resolved.items)
+  return resolved.properties === undefined ? [] : [resolved]
 }
 
 const Nested = ({ description, node }: Props) => {
   const [isOpen, setOpen] = useState(false)
-  if (parts(description, node).length === 0) return null
+  if (objectSchemas(description, node).length === 0) return null
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="soft">Members</summary>
@@ -31,17 +31,17 @@ const Nested = ({ description, node }: Props) => {
 
 export const Fields = ({ description, node }: Props) => (
   <>
-    {parts(description, node).map(({ properties = {}, required = [] }, place) => (
-      <ul class="fields" key={place}>
+    {objectSchemas(description, node).map(({ properties = {}, required = [] }, index) => (
+      <ul class="fields" key={index}>
         {Object.entries(properties).map(([name, member]) => {
-          const whole = resolved(description, member)
-          const about = member.description ?? whole.description
+          const resolved = resolveRef(description, member)
+          const text = member.description ?? resolved.description
           return (
             <li key={name}>
               <code>{name}</code> <span class="soft">{typeOf(member)}</span>{" "}
               {required.includes(name) ? <span class="required">required</span> : null}{" "}
-              <span class="soft">{boundsOf(whole)}</span>
-              {about === undefined ? null : <div>{coded(about)}</div>}
+              <span class="soft">{boundsOf(resolved)}</span>
+              {text === undefined ? null : <div>{inlineCode(text)}</div>}
               <Nested description={description} node={member} />
             </li>
           )

@@ -1,15 +1,15 @@
 /** @jsxImportSource preact */
-/** The reference of the API, made from the description that this server gives. */
+/** The reference of the API, rendered from this server's OpenAPI description. */
 import { createPortal } from "preact/compat"
 import { useEffect, useState } from "preact/hooks"
-import { type Description, grouped, type Placed } from "./Description.ts"
-import { coded } from "./coded.tsx"
+import { type Description, type Endpoint, operationsByTag } from "./Description.ts"
+import { inlineCode } from "./inlineCode.tsx"
 import { Fields } from "./Fields.tsx"
-import { Try } from "./Try.tsx"
+import { TryRequest } from "./TryRequest.tsx"
 
 const load = async (): Promise<Description> => {
   const answer = await fetch("/openapi.json")
-  if (!answer.ok) throw new Error(`The description answered ${answer.status}.`)
+  if (!answer.ok) throw new Error(`/openapi.json answered ${answer.status}.`)
   return answer.json()
 }
 
@@ -29,7 +29,7 @@ const OperationView = ({
   readonly apiKey: string
   readonly base: string
   readonly description: Description
-  readonly operation: Placed
+  readonly operation: Endpoint
 }) => {
   const { method, operationId, parameters = [], path, requestBody, responses, summary } = operation
   return (
@@ -38,7 +38,7 @@ const OperationView = ({
       <p class="place">
         <span class="method">{method}</span> <code>{path}</code>
       </p>
-      {operation.description === undefined ? null : <p>{coded(operation.description)}</p>}
+      {operation.description === undefined ? null : <p>{inlineCode(operation.description)}</p>}
       {parameters.length === 0 ? null : (
         <>
           <h4>Parameters</h4>
@@ -47,7 +47,7 @@ const OperationView = ({
               <li key={`${parameter.in} ${parameter.name}`}>
                 <code>{parameter.name}</code> <span class="soft">in the {parameter.in}</span>{" "}
                 {parameter.required === true ? <span class="required">required</span> : null}
-                {parameter.description === undefined ? null : <div>{coded(parameter.description)}</div>}
+                {parameter.description === undefined ? null : <div>{inlineCode(parameter.description)}</div>}
               </li>
             ))}
           </ul>
@@ -77,11 +77,12 @@ const OperationView = ({
           ))}
         </details>
       ))}
-      <Try apiKey={apiKey} base={base} operation={operation} />
+      <TryRequest apiKey={apiKey} base={base} operation={operation} />
     </section>
   )
 }
 
+/** The table of contents is rendered into the element `contents`. */
 export const Reference = ({ contents }: { readonly contents: HTMLElement }) => {
   const [description, setDescription] = useState<Description | null>(null)
   const [failed, setFailed] = useState(false)
@@ -90,14 +91,14 @@ export const Reference = ({ contents }: { readonly contents: HTMLElement }) => {
     load().then(setDescription, () => setFailed(true))
   }, [])
   useEffect(() => {
-    // The place was not there when the page was loaded.
+    // The element of the hash did not exist when the page was loaded.
     if (description !== null) document.getElementById(location.hash.slice(1))?.scrollIntoView()
   }, [description])
 
   if (failed) return <p role="alert">The description could not be loaded. Reload the page to try again.</p>
   if (description === null) return <p role="status">Loading …</p>
-  const groups = grouped(description)
-  // Requests go to the server of this page: its policy allows no other.
+  const groups = operationsByTag(description)
+  // The page's content security policy allows requests to this server only.
   const base = location.origin
   return (
     <>

@@ -1,5 +1,5 @@
-/** A request of the reference: its address, and the same request for a shell. */
-import type { Placed } from "./Description.ts"
+/** A request to an endpoint, and the same request as a curl command. */
+import type { Endpoint } from "./Description.ts"
 
 export interface Request {
   readonly url: string
@@ -8,31 +8,31 @@ export interface Request {
   readonly body: string | null
 }
 
-/** `values`: the parameters by name; empty ones are left out. A path without a value keeps its name in braces. */
+/** `values` are the parameters by name. Empty ones are omitted, but stay in the path as `{name}`. */
 export const requestOf = (
-  { method, parameters = [], path, requestBody }: Placed,
+  { method, parameters = [], path, requestBody }: Endpoint,
   base: string,
   key: string,
   values: Readonly<Record<string, string>>,
   body: string
 ): Request => {
-  const given = (place: string) =>
-    parameters.filter((parameter) => parameter.in === place && (values[parameter.name] ?? "") !== "")
-  const filled = path.replace(/\{(\w+)\}/gu, (whole, name: string) => {
+  const givenParameters = (location: string) =>
+    parameters.filter((parameter) => parameter.in === location && (values[parameter.name] ?? "") !== "")
+  const filledPath = path.replace(/\{(\w+)\}/gu, (placeholder, name: string) => {
     const value = values[name] ?? ""
-    return value === "" ? whole : encodeURIComponent(value)
+    return value === "" ? placeholder : encodeURIComponent(value)
   })
   const query = new URLSearchParams(
-    Object.fromEntries(given("query").map(({ name }) => [name, values[name] ?? ""]))
+    Object.fromEntries(givenParameters("query").map(({ name }) => [name, values[name] ?? ""]))
   )
   const takesJson = requestBody?.content["application/json"] !== undefined
   return {
-    url: `${base}${filled}${query.size > 0 ? `?${query}` : ""}`,
+    url: `${base}${filledPath}${query.size > 0 ? `?${query}` : ""}`,
     method,
     headers: {
       ...(key === "" ? {} : { "x-api-key": key }),
       ...(takesJson ? { "content-type": "application/json" } : {}),
-      ...Object.fromEntries(given("header").map(({ name }) => [name, values[name] ?? ""]))
+      ...Object.fromEntries(givenParameters("header").map(({ name }) => [name, values[name] ?? ""]))
     },
     body: takesJson ? body : null
   }
@@ -40,7 +40,7 @@ export const requestOf = (
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
-/** For a shell. The key is read from a variable, so that it is in no history. */
+/** The request as a curl command. It reads the key from a variable, so that no shell history has it. */
 export const curlOf = ({ body, headers, method, url }: Request): string =>
   [
     `curl ${method === "GET" ? "" : `-X ${method} `}${shellQuoted(url)}`,

@@ -1,9 +1,9 @@
 /** @jsxImportSource preact */
-/** Searches the documentation. Its index is loaded when the field is first used. */
+/** The search field of the documentation. The index is loaded when the field is first used. */
 import { useEffect, useRef, useState } from "preact/hooks"
-import { find, type Section } from "./Find.ts"
+import { findSections, type Section } from "./findSections.ts"
 
-const maxPreview = 120
+const previewLength = 120
 
 const load = async (): Promise<ReadonlyArray<Section>> => {
   const answer = await fetch("/docs/search.json")
@@ -14,81 +14,81 @@ const load = async (): Promise<ReadonlyArray<Section>> => {
 export const Search = () => {
   const [sections, setSections] = useState<ReadonlyArray<Section> | null>(null)
   const [failed, setFailed] = useState(false)
-  const [question, setQuestion] = useState("")
+  const [query, setQuery] = useState("")
   const field = useRef<HTMLInputElement>(null)
   const list = useRef<HTMLUListElement>(null)
 
-  const isAsked = useRef(false)
-  /** Loads the index once. After a failure the next letter asks for it again. */
-  const prepare = () => {
-    if (isAsked.current) return
-    isAsked.current = true
+  const isRequested = useRef(false)
+  /** Loads the index once. After a failure, the next keystroke tries again. */
+  const loadIndex = () => {
+    if (isRequested.current) return
+    isRequested.current = true
     setFailed(false)
     load().then(setSections, () => {
-      isAsked.current = false
+      isRequested.current = false
       setFailed(true)
     })
   }
   useEffect(() => {
-    const jump = (event: KeyboardEvent) => {
+    const focusOnSlash = (event: KeyboardEvent) => {
       const isTyping = event.target instanceof Element && event.target.closest("input, textarea") !== null
       if (event.key !== "/" || isTyping) return
       event.preventDefault()
       field.current?.focus()
     }
-    document.addEventListener("keydown", jump)
-    return () => document.removeEventListener("keydown", jump)
+    document.addEventListener("keydown", focusOnSlash)
+    return () => document.removeEventListener("keydown", focusOnSlash)
   }, [])
 
-  const found = sections === null ? [] : find(sections, question)
-  const isOpen = question.trim() !== ""
-  const state = failed
+  const results = sections === null ? [] : findSections(sections, query)
+  const isOpen = query.trim() !== ""
+  const statusText = failed
     ? "The search could not be loaded. Type again to retry."
     : sections === null
       ? "Loading …"
-      : found.length === 0
+      : results.length === 0
         ? "Nothing found. Try fewer words."
         : ""
 
   /** Moves the focus between the field and the results. */
-  const move = (event: KeyboardEvent) => {
+  const moveFocus = (event: KeyboardEvent) => {
     if (event.key === "Escape") {
-      setQuestion("")
+      setQuery("")
       field.current?.focus()
       return
     }
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return
     event.preventDefault()
-    const places = [field.current, ...(list.current?.querySelectorAll("a") ?? [])]
-    const now = places.findIndex((place) => place === document.activeElement)
-    places[now + (event.key === "ArrowDown" ? 1 : -1)]?.focus()
+    const elements = [field.current, ...(list.current?.querySelectorAll("a") ?? [])]
+    const current = elements.findIndex((element) => element === document.activeElement)
+    elements[current + (event.key === "ArrowDown" ? 1 : -1)]?.focus()
   }
 
   return (
-    <div onKeyDown={move} role="search">
+    <div onKeyDown={moveFocus} role="search">
       <input
         ref={field}
         type="search"
         aria-label="Search the documentation"
         placeholder="Search the documentation ( / )"
-        value={question}
-        onFocus={prepare}
+        value={query}
+        onFocus={loadIndex}
         onInput={(event) => {
-          prepare()
-          setQuestion(event.currentTarget.value)
+          loadIndex()
+          setQuery(event.currentTarget.value)
         }}
       />
-      <div role="status" hidden={!isOpen || state === ""} class="results">
-        {isOpen ? state : ""}
+      <div role="status" hidden={!isOpen || statusText === ""} class="results">
+        {isOpen ? statusText : ""}
       </div>
-      {isOpen && found.length > 0 ? (
+      {isOpen && results.length > 0 ? (
         <ul ref={list} class="results" aria-label="Results">
-          {found.map(({ heading, href, page, text }) => (
+          {results.map(({ heading, href, page, text }) => (
             <li key={href}>
-              <a href={href} onClick={() => setQuestion("")}>
+              <a href={href} onClick={() => setQuery("")}>
                 {heading}
                 <small>
-                  {page} · {text.slice(0, maxPreview)}
+                  {page} · {text.slice(0, previewLength)}
                 </small>
               </a>
             </li>

@@ -4,7 +4,7 @@ import { render } from "preact"
 import { Reference } from "./Reference.tsx"
 import { Search } from "./Search.tsx"
 
-/** The choice made in the dashboard; null also where the browser blocks its storage. */
+/** The colour scheme that was chosen in the dashboard; null if none was, or if storage is blocked. */
 const storedScheme = (): string | null => {
   try {
     return localStorage.getItem("spoke.scheme")

@@ -1,86 +1,86 @@
 /**
- * Renders the tree of a reply as elements of React or Preact: never HTML, no images, and every link shows its target.
+ * Renders Markdown as elements of React or Preact. It never creates HTML or images, and every link shows its target.
  */
 import { safeHref } from "./Href.ts"
-import { settled } from "./Streamed.ts"
+import { stablePrefix } from "./StablePrefix.ts"
 import { type Block, type Cell, type Inline, parse, plainText } from "./Tree.ts"
 
 type Props = Readonly<Record<string, string | number>>
 
-export interface Drawing<N> {
+export interface RenderOptions<N> {
   /** `createElement` of React, `h` of Preact. */
   readonly h: (tag: string, props: Props | null, ...children: ReadonlyArray<N | string>) => N
-  /** The element for `[index]`; null for a mark without a citation. Without it marks are text. */
+  /** Returns the element for the citation `[index]`, or null if there is none. Without it, citations are text. */
   readonly citation?: ((index: number) => N | null) | undefined
-  /** More is to come. */
+  /** The text is incomplete, because it is still being received. */
   readonly streaming?: boolean | undefined
-  /** Whether text between {@link markStart} and {@link markEnd} is marked. */
-  readonly marks?: boolean | undefined
+  /** Whether text between {@link highlightStart} and {@link highlightEnd} is highlighted. */
+  readonly highlights?: boolean | undefined
 }
 
-/** Characters for private use, which no font draws. */
-export const markStart = "\uE000"
-export const markEnd = "\uE001"
+/** Private-use characters around highlighted text. No font draws them. */
+export const highlightStart = "\uE000"
+export const highlightEnd = "\uE001"
 
 /** Whether the text of a link is its address. */
-const isAddress = (words: string, href: string) => {
-  const text = words.trim()
+const isAddress = (linkText: string, href: string) => {
+  const text = linkText.trim()
   return [text, `https://${text}`, `http://${text}`, `mailto:${text}`].some((one) => safeHref(one) === href)
 }
 
-const drawn = <N>({ citation, h, marks = false }: Drawing<N>) => {
-  let isMarked = false
-  /** A text, in the order of the document: what is marked may begin in one and end in another. */
-  const lit = (text: string): ReadonlyArray<N | string> =>
-    marks
+const blockRenderer = <N>({ citation, h, highlights = false }: RenderOptions<N>) => {
+  let isHighlighted = false
+  /** Called in the order of the document, because a highlight may begin in one text and end in another. */
+  const textNodes = (text: string): ReadonlyArray<N | string> =>
+    highlights
       ? text.split(/([\uE000\uE001])/u).flatMap((piece): ReadonlyArray<N | string> => {
-          if (piece !== markStart && piece !== markEnd) {
-            return piece === "" ? [] : isMarked ? [h("mark", null, piece)] : [piece]
+          if (piece !== highlightStart && piece !== highlightEnd) {
+            return piece === "" ? [] : isHighlighted ? [h("mark", null, piece)] : [piece]
           }
-          isMarked = piece === markStart
+          isHighlighted = piece === highlightStart
           return []
         })
       : [text]
 
-  const isUnknown = (part: Inline | undefined) =>
+  const isUnknownCitation = (part: Inline | undefined) =>
     citation !== undefined && part?.kind === "citation" && citation(part.index) === null
 
-  const words = (all: ReadonlyArray<Inline>): ReadonlyArray<N | string> => {
-    const made: Array<N | string> = []
-    all.forEach((part, place) => {
-      if (isUnknown(part)) return
-      let next = place + 1
-      while (isUnknown(all[next])) next += 1
-      const after = all[next]
+  const inlineNodes = (parts: ReadonlyArray<Inline>): ReadonlyArray<N | string> => {
+    const nodes: Array<N | string> = []
+    parts.forEach((part, index) => {
+      if (isUnknownCitation(part)) return
+      let next = index + 1
+      while (isUnknownCitation(parts[next])) next += 1
+      const after = parts[next]
       const isEnd = after === undefined || after.kind === "break"
-      // Removing an unknown mark leaves no gap before the full stop.
-      const closes =
-        next > place + 1 && (isEnd || (after.kind === "text" && /^[\s.,;:!?)]/u.test(after.text)))
-      made.push(...(closes && part.kind === "text" ? [part.text.trimEnd()] : word(part)))
+      // No space is left before the punctuation that follows an unknown citation.
+      const isBeforeStop =
+        next > index + 1 && (isEnd || (after.kind === "text" && /^[\s.,;:!?)]/u.test(after.text)))
+      nodes.push(...(isBeforeStop && part.kind === "text" ? [part.text.trimEnd()] : inlineNode(part)))
     })
-    return made
+    return nodes
   }
 
   const link = ({ bare, content, href }: Extract<Inline, { kind: "link" }>) => {
-    const shown = href.replace(/^mailto:/u, "")
+    const address = href.replace(/^mailto:/u, "")
     const text = plainText([{ kind: "paragraph", tight: true, content }])
-    const where = bare || isAddress(text, href) ? [] : [` (${shown})`]
+    const addressNote = bare || isAddress(text, href) ? [] : [` (${address})`]
     const props = { href, target: "_blank", rel: "noopener noreferrer nofollow" }
-    return h("a", props, ...(text.trim() === "" ? [shown] : [...words(content), ...where]))
+    return h("a", props, ...(text.trim() === "" ? [address] : [...inlineNodes(content), ...addressNote]))
   }
 
-  const word = (part: Inline): ReadonlyArray<N | string> => {
+  const inlineNode = (part: Inline): ReadonlyArray<N | string> => {
     switch (part.kind) {
       case "text":
-        return lit(part.text)
+        return textNodes(part.text)
       case "code":
-        return [h("code", null, ...lit(part.text))]
+        return [h("code", null, ...textNodes(part.text))]
       case "strong":
-        return [h("strong", null, ...words(part.content))]
+        return [h("strong", null, ...inlineNodes(part.content))]
       case "emphasis":
-        return [h("em", null, ...words(part.content))]
+        return [h("em", null, ...inlineNodes(part.content))]
       case "struck":
-        return [h("s", null, ...words(part.content))]
+        return [h("s", null, ...inlineNodes(part.content))]
       case "break":
         return [h("br", null)]
       case "link":
@@ -93,7 +93,7 @@ const drawn = <N>({ citation, h, marks = false }: Drawing<N>) => {
     }
   }
 
-  const row = (tag: "th" | "td", cells: ReadonlyArray<Cell>) =>
+  const tableRow = (tag: "th" | "td", cells: ReadonlyArray<Cell>) =>
     h(
       "tr",
       null,
@@ -101,29 +101,29 @@ const drawn = <N>({ citation, h, marks = false }: Drawing<N>) => {
         // An empty cell of the head is no header: a screen reader would announce a column without a name.
         const isHeader = tag === "th" && content.length > 0
         const props = { "data-align": align, ...(isHeader ? { scope: "col" } : {}) }
-        return h(isHeader ? tag : "td", props, ...words(content))
+        return h(isHeader ? tag : "td", props, ...inlineNodes(content))
       })
     )
 
-  const element = (block: Block): ReadonlyArray<N | string> => {
+  const blockNodes = (block: Block): ReadonlyArray<N | string> => {
     switch (block.kind) {
       case "paragraph":
-        return block.tight ? words(block.content) : [h("p", null, ...words(block.content))]
+        return block.tight ? inlineNodes(block.content) : [h("p", null, ...inlineNodes(block.content))]
       // A heading element would appear among the headings of the page.
       case "heading":
-        return [h("p", { "data-part": "heading" }, h("strong", null, ...words(block.content)))]
+        return [h("p", { "data-part": "heading" }, h("strong", null, ...inlineNodes(block.content)))]
       case "quote":
-        return [h("blockquote", null, ...block.content.flatMap(element))]
+        return [h("blockquote", null, ...block.content.flatMap(blockNodes))]
       case "code":
-        return [h("pre", { tabIndex: 0 }, h("code", null, ...lit(block.text)))]
+        return [h("pre", { tabIndex: 0 }, h("code", null, ...textNodes(block.text)))]
       case "rule":
         return [h("hr", null)]
       case "list": {
-        const items = block.items.map((item) => h("li", null, ...item.flatMap(element)))
+        const items = block.items.map((item) => h("li", null, ...item.flatMap(blockNodes)))
         if (block.start === null) return [h("ul", null, ...items)]
         const props = {
           ...(block.start === 1 ? {} : { start: block.start }),
-          // Numbers for which there is no room before the items.
+          // Numbers of three digits do not fit before the items.
           ...(block.start + items.length > 100 ? { "data-part": "numbers" } : {})
         }
         return [h("ol", props, ...items)]
@@ -136,19 +136,19 @@ const drawn = <N>({ citation, h, marks = false }: Drawing<N>) => {
             h(
               "table",
               null,
-              h("thead", null, row("th", block.head)),
-              h("tbody", null, ...block.rows.map((cells) => row("td", cells)))
+              h("thead", null, tableRow("th", block.head)),
+              h("tbody", null, ...block.rows.map((cells) => tableRow("td", cells)))
             )
           )
         ]
     }
   }
-  return element
+  return blockNodes
 }
 
 /** The elements of `text`, to be passed as children. */
-export const elements = <N>(text: string, drawing: Drawing<N>): ReadonlyArray<N | string> =>
-  parse(drawing.streaming === true ? settled(text) : text).flatMap(drawn(drawing))
+export const elements = <N>(text: string, options: RenderOptions<N>): ReadonlyArray<N | string> =>
+  parse(options.streaming === true ? stablePrefix(text) : text).flatMap(blockRenderer(options))
 
 /** `text` for screen readers. */
 export const spoken = (text: string): string => plainText(parse(text))

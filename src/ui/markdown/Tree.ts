@@ -1,6 +1,6 @@
 /**
- * Parses the Markdown of replies to a tree of allowed nodes: CommonMark with GitHub's tables, strikethrough, task
- * items and bare links. HTML is text, an image is a link to it, and links lead only to the web or to a mailbox.
+ * Parses the Markdown of replies to a tree of allowed nodes: CommonMark with GitHub's tables, strikethrough, task items
+ * and bare links. HTML is text, an image is a link to it, and links lead only to http, https and mailto addresses.
  */
 import MarkdownIt, { type StateBlock, type StateInline, type Token } from "markdown-it"
 import { safeHref } from "./Href.ts"
@@ -25,7 +25,7 @@ export interface Cell {
 }
 
 export type Block =
-  /** `tight`: of a list whose items are no paragraphs of their own. */
+  /** `tight`: an item of a list whose items are not separated by blank lines. */
   | { readonly kind: "paragraph"; readonly tight: boolean; readonly content: ReadonlyArray<Inline> }
   | { readonly kind: "heading"; readonly level: number; readonly content: ReadonlyArray<Inline> }
   /** `start` is the number of the first item; null where the items have none. */
@@ -47,25 +47,25 @@ export type Block =
 const maxBlockDepth = 60
 /** Maximum length in characters. Longer text is shown as plain text. */
 const maxLength = 100_000
-/** Maximum levels of emphasis within a run of text. Deeper ones have no effect. */
+/** Maximum nesting of emphasis and links in a block. Deeper ones have no effect. */
 const maxInlineDepth = 8
 
-const markPattern = /\[(\d{1,3})\](?!\()/uy
+const citationPattern = /\[(\d{1,3})\](?!\()/uy
 
-/** `[3]` is a citation's mark, even if a reference of that name is defined. */
-const mark = (state: StateInline, silent: boolean): boolean => {
-  // Only the text of a link is skipped silently. Brackets in it are text.
+/** `[3]` is a citation, even if the text defines a reference of that name. */
+const citationRule = (state: StateInline, silent: boolean): boolean => {
+  // The parser scans silently only within the text of a link, where brackets are text.
   if (silent || state.src.charAt(state.pos) !== "[") return false
-  markPattern.lastIndex = state.pos
-  const found = markPattern.exec(state.src)
+  citationPattern.lastIndex = state.pos
+  const found = citationPattern.exec(state.src)
   if (found === null) return false
-  state.push("mark", "", 0).content = found[1] ?? ""
+  state.push("citation", "", 0).content = found[1] ?? ""
   state.pos += found[0].length
   return true
 }
 
-/** `[3]: words` is not a definition but a line that begins with a mark. */
-const markLine = (state: StateBlock, line: number, _end: number, silent: boolean): boolean => {
+/** `[3]: text` is not a definition of a reference, but a line that begins with a citation. */
+const citationLineRule = (state: StateBlock, line: number, _end: number, silent: boolean): boolean => {
   const begin = (state.bMarks[line] ?? 0) + (state.tShift[line] ?? 0)
   const text = state.src.slice(begin, state.eMarks[line])
   if (silent || !/^\[\d{1,3}\]:/u.test(text)) return false
@@ -84,17 +84,17 @@ parser.validateLink = (address) => safeHref(address) !== null
 // An address is not decoded for display, because it could look like another one.
 parser.normalizeLinkText = (address) => address
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: true })
-parser.inline.ruler.before("link", "mark", mark)
-parser.block.ruler.before("reference", "mark_line", markLine)
+parser.inline.ruler.before("link", "citation", citationRule)
+parser.block.ruler.before("reference", "citation_line", citationLineRule)
 
-const wraps: Readonly<Record<string, "strong" | "emphasis" | "struck">> = {
+const wrapperKinds: Readonly<Record<string, "strong" | "emphasis" | "struck">> = {
   strong_open: "strong",
   em_open: "emphasis",
   s_open: "struck"
 }
 
-/** An open element: its content, and the function that builds it when it is closed. */
-interface Open {
+/** An element that is not closed yet: its content so far, and the function that builds it. */
+interface OpenElement {
   readonly content: Array<Inline>
   readonly close: (content: ReadonlyArray<Inline>) => ReadonlyArray<Inline>
 }
@@ -104,42 +104,42 @@ const attributeOf = (token: Token, name: string): string => String(token.attrGet
 const textOf = (tokens: ReadonlyArray<Token>): string =>
   tokens.map(({ children, content }) => (children === null ? content : textOf(children))).join("")
 
-/** One at a time: what opens, closes or is a part of a run of text. */
-class Run {
+/** Builds the inline content of a block from its tokens, which are passed one at a time. */
+class InlineBuilder {
   readonly content: Array<Inline> = []
-  private readonly opened: Array<Open> = []
-  private links = 0
+  private readonly openElements: Array<OpenElement> = []
+  private openLinks = 0
 
   take(token: Token): void {
-    const wrap = wraps[token.type]
-    if (wrap !== undefined) this.open((content) => [{ kind: wrap, content }])
+    const wrapper = wrapperKinds[token.type]
+    if (wrapper !== undefined) this.open((content) => [{ kind: wrapper, content }])
     else if (token.type === "link_open") this.openLink(token)
     else if (token.nesting === -1) {
-      if (token.type === "link_close") this.links -= 1
+      if (token.type === "link_close") this.openLinks -= 1
       this.close()
     } else this.add(this.partOf(token))
   }
 
   /** Elements that are nested too deeply become part of their parent. */
-  private open(close: Open["close"]): void {
-    const isDeep = this.opened.length >= maxInlineDepth
-    this.opened.push({ content: [], close: isDeep ? (content) => content : close })
+  private open(close: OpenElement["close"]): void {
+    const isDeep = this.openElements.length >= maxInlineDepth
+    this.openElements.push({ content: [], close: isDeep ? (content) => content : close })
   }
 
   private openLink(token: Token): void {
     const href = safeHref(attributeOf(token, "href"))
     const bare = token.info === "auto"
-    this.links += 1
+    this.openLinks += 1
     this.open((content) => (href === null ? content : [{ kind: "link", href, bare, content }]))
   }
 
   private close(): void {
-    const last = this.opened.pop()
+    const last = this.openElements.pop()
     if (last !== undefined) this.add(...last.close(last.content))
   }
 
   private add(...parts: ReadonlyArray<Inline>): void {
-    const into = this.opened.at(-1)?.content ?? this.content
+    const into = this.openElements.at(-1)?.content ?? this.content
     for (const part of parts) if (part.kind !== "text" || part.text !== "") into.push(part)
   }
 
@@ -150,8 +150,8 @@ class Run {
         return { kind: "break" }
       case "code_inline":
         return { kind: "code", text: token.content }
-      case "mark":
-        return this.links > 0
+      case "citation":
+        return this.openLinks > 0
           ? { kind: "text", text: `[${token.content}]` }
           : { kind: "citation", index: Number(token.content) }
       case "image": {
@@ -160,7 +160,7 @@ class Run {
         const alt = textOf(token.children ?? [])
         const label: Inline = { kind: "text", text: alt === "" ? src : alt }
         // A link within a link is not a link.
-        if (href === null || this.links > 0) return label
+        if (href === null || this.openLinks > 0) return label
         return { kind: "link", href, bare: alt === "", content: [label] }
       }
       default:
@@ -170,21 +170,21 @@ class Run {
 }
 
 const inlineOf = (tokens: ReadonlyArray<Token>): ReadonlyArray<Inline> => {
-  const run = new Run()
-  for (const token of tokens) run.take(token)
-  return run.content
+  const builder = new InlineBuilder()
+  for (const token of tokens) builder.take(token)
+  return builder.content
 }
 
-const boxes: Readonly<Record<string, string>> = { " ": "☐", x: "☑", X: "☑" }
+const checkBoxes: Readonly<Record<string, string>> = { " ": "☐", x: "☑", X: "☑" }
 
-/** `[x] done` as a ticked box. */
-const ticked = (item: ReadonlyArray<Block>): ReadonlyArray<Block> => {
+/** Shows `[x] done` as a checked box. */
+const withCheckBox = (item: ReadonlyArray<Block>): ReadonlyArray<Block> => {
   const [first, ...rest] = item
   if (first?.kind !== "paragraph") return item
-  const [words, ...others] = first.content
-  const box = words?.kind === "text" ? /^\[([ xX])\] /u.exec(words.text)?.[1] : undefined
-  if (words?.kind !== "text" || box === undefined) return item
-  const text = `${boxes[box]} ${words.text.slice("[x] ".length)}`
+  const [label, ...others] = first.content
+  const box = label?.kind === "text" ? /^\[([ xX])\] /u.exec(label.text)?.[1] : undefined
+  if (label?.kind !== "text" || box === undefined) return item
+  const text = `${checkBoxes[box]} ${label.text.slice("[x] ".length)}`
   return [{ ...first, content: [{ kind: "text", text }, ...others] }, ...rest]
 }
 
@@ -196,10 +196,10 @@ const alignOf = (cell: Token): Cell["align"] => {
 
 const tableOf = (tokens: ReadonlyArray<Token>): Block => {
   const rows: Array<Array<Cell>> = []
-  tokens.forEach((token, place) => {
+  tokens.forEach((token, index) => {
     if (token.type === "tr_open") rows.push([])
     if (token.type === "th_open" || token.type === "td_open") {
-      const inline = tokens[place + 1]
+      const inline = tokens[index + 1]
       rows.at(-1)?.push({ align: alignOf(token), content: inlineOf(inline?.children ?? []) })
     }
   })
@@ -207,7 +207,7 @@ const tableOf = (tokens: ReadonlyArray<Token>): Block => {
   return { kind: "table", head, rows: body }
 }
 
-/** The block that `tokens`, from its opening to its closing one, stand for. */
+/** The block of `tokens`, which go from its opening token to its closing one. */
 const blockOf = (tokens: ReadonlyArray<Token>): ReadonlyArray<Block> => {
   const [first] = tokens
   if (first === undefined) return []
@@ -228,7 +228,7 @@ const blockOf = (tokens: ReadonlyArray<Token>): ReadonlyArray<Block> => {
       return [{ kind: "quote", content: blocksOf(inside()) }]
     case "bullet_list_open":
     case "ordered_list_open": {
-      const items = parts(inside()).map((item) => ticked(blocksOf(item.slice(1, -1))))
+      const items = splitBlocks(inside()).map((item) => withCheckBox(blocksOf(item.slice(1, -1))))
       const start = first.type === "ordered_list_open" ? Number(first.attrGet("start") ?? 1) : null
       return [{ kind: "list", start, items }]
     }
@@ -240,39 +240,39 @@ const blockOf = (tokens: ReadonlyArray<Token>): ReadonlyArray<Block> => {
 }
 
 /** The tokens of each block, or of each item. */
-const parts = (tokens: ReadonlyArray<Token>): ReadonlyArray<ReadonlyArray<Token>> => {
+const splitBlocks = (tokens: ReadonlyArray<Token>): ReadonlyArray<ReadonlyArray<Token>> => {
   const found: Array<ReadonlyArray<Token>> = []
   let depth = 0
-  let begun = 0
-  tokens.forEach(({ nesting }, place) => {
+  let start = 0
+  tokens.forEach(({ nesting }, index) => {
     depth += nesting
     if (depth > 0) return
-    found.push(tokens.slice(begun, place + 1))
-    begun = place + 1
+    found.push(tokens.slice(start, index + 1))
+    start = index + 1
   })
   return found
 }
 
-const blocksOf = (tokens: ReadonlyArray<Token>): ReadonlyArray<Block> => parts(tokens).flatMap(blockOf)
+const blocksOf = (tokens: ReadonlyArray<Token>): ReadonlyArray<Block> => splitBlocks(tokens).flatMap(blockOf)
 
 /** The blocks of `markdown`. Time and memory are linear in its length. */
 export const parse = (markdown: string): ReadonlyArray<Block> => {
-  const asWritten: Block = { kind: "code", text: markdown }
-  if (markdown.length > maxLength) return [asWritten]
+  const verbatim: Block = { kind: "code", text: markdown }
+  if (markdown.length > maxLength) return [verbatim]
   const tokens = parser.parse(markdown, {})
   // The parser drops content beyond its maximum nesting.
-  return tokens.every(({ level }) => level < maxBlockDepth - 1) ? blocksOf(tokens) : [asWritten]
+  return tokens.every(({ level }) => level < maxBlockDepth - 1) ? blocksOf(tokens) : [verbatim]
 }
 
 const inlineText = (parts: ReadonlyArray<Inline>): string => {
-  const said: Array<string> = []
+  const texts: Array<string> = []
   for (const part of parts) {
-    if (part.kind === "break") said.push("\n")
-    // Nor the gap before it.
-    else if (part.kind === "citation") said.push((said.pop() ?? "").trimEnd())
-    else said.push("content" in part ? inlineText(part.content) : part.text)
+    if (part.kind === "break") texts.push("\n")
+    // A citation is left out, with the space before it.
+    else if (part.kind === "citation") texts.push((texts.pop() ?? "").trimEnd())
+    else texts.push("content" in part ? inlineText(part.content) : part.text)
   }
-  return said.join("")
+  return texts.join("")
 }
 
 const blockText = (block: Block): string => {
@@ -289,7 +289,7 @@ const blockText = (block: Block): string => {
     case "list": {
       const { start } = block
       return block.items
-        .map((item, place) => `${start === null ? "" : `${start + place}. `}${plainText(item)}`)
+        .map((item, index) => `${start === null ? "" : `${start + index}. `}${plainText(item)}`)
         .join("\n")
     }
     case "table":
@@ -299,7 +299,7 @@ const blockText = (block: Block): string => {
   }
 }
 
-/** The plain text without marks, for screen readers. */
+/** The text without Markdown and citations, for screen readers. */
 export const plainText = (blocks: ReadonlyArray<Block>): string =>
   blocks
     .map(blockText)

@@ -1,85 +1,83 @@
-/** The conversation of a page: its messages, the current turn, and its state. */
+/** The chat of a page: sends messages, polls the conversation, and keeps the view up to date. */
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
-import { type Draft, withReturned } from "./Draft.ts"
+import { type Draft, prependToDraft } from "./Draft.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
-import { Memory, type Pending } from "./Memory.ts"
-import { beforePending, isSettled, ofPending } from "./Pending.ts"
-import { Repeater } from "./Repeater.ts"
-import { receive } from "./Reply.ts"
+import { canReplaceLive, messagesBeforePending, messagesFromPending } from "./Pending.ts"
+import { Poller } from "./Poller.ts"
+import { receiveReply } from "./Reply.ts"
 import type { Settings } from "./Settings.ts"
 import { connect } from "./Socket.ts"
-import { refusalIn, textsFor } from "./Texts.ts"
+import { refusalText, textsFor } from "./Texts.ts"
 import { Transcript } from "./Transcript.ts"
 import { Typing } from "./Typing.ts"
 import { empty, type View } from "./View.ts"
+import { type PendingMessage, WidgetStorage } from "./WidgetStorage.ts"
 
-interface Look {
+interface PollResult {
   readonly reached: boolean
   readonly messages: ReadonlyArray<Message>
   readonly turn: Turn | null
 }
 
-const nothingSaid = { files: [], reply: "", citations: [] }
+const emptyReply = { files: [], reply: "", citations: [] }
 
-/**
- * Polling interval in milliseconds for a reply whose stream was lost, and the time after which a message that is not
- * stored is given up, although a turn is running.
- */
+/** Polling interval for a reply whose stream was lost. */
 const pollIntervalMs = 2_000
+/** Time after which a message that is not stored counts as not arrived, although a turn is running. */
 const maxSendMs = 180_000
-/** Pause in milliseconds before another attempt to begin the session; at most eight seconds. */
-const startPause = (failures: number) =>
-  Math.min(pollIntervalMs * 2 ** failures, 8_000) * (0.5 + Math.random() / 2)
+/** Pause before the next attempt to begin the session, with jitter. */
+const startPauseMs = (startFailures: number) =>
+  Math.min(pollIntervalMs * 2 ** startFailures, 8_000) * (0.5 + Math.random() / 2)
 const maxLoadAttempts = 3
-/** Number of successful polls without the message, after which it counts as not arrived. */
+/** Successful polls without the message after which it counts as not arrived. */
 const maxMissedPolls = 2
 
 export class Chat {
   texts
   settings: Settings
   readonly client: Client
-  /** Outlives the composer, which is gone while the panel is closed. */
+  /** Kept here because the composer is unmounted while the panel is closed. */
   draft: Draft = { text: "", files: [] }
-  private view: View = empty
-  private readonly memory
+  private currentView: View = empty
+  private readonly storage
   private readonly listeners = new Set<() => void>()
   private sessionId: string | null = null
   private readonly transcript
   /** The conversation that the visitor left for a new one. */
-  private left: string | null = null
-  /** Result of the last poll; `reached` is false when the service did not answer. */
-  private found: Look = { reached: false, messages: [], turn: null }
-  private missed = 0
-  /** Why the last hand-over seemed to fail. It may have reached the service. */
+  private leftConversationId: string | null = null
+  /** Result of the last poll. `reached` is false if the service did not answer. */
+  private lastPoll: PollResult = { reached: false, messages: [], turn: null }
+  private missedPolls = 0
+  /** The error of the last handoff request. The request may have reached the service nevertheless. */
   private handoffProblem: string | null = null
   /** Files of the live message. */
   private sentFiles: ReadonlyArray<File> = []
-  /** Messages that were retried automatically. */
-  private readonly repeated = new Set<string>()
+  /** Ids of the messages that were retried automatically. */
+  private readonly retried = new Set<string>()
   private starting: Promise<void> | null = null
-  /** Attempts to begin the session. */
-  private failures = 0
-  private loading: Promise<Markdown | null> | null = null
-  private readonly looks = new Repeater((settled) =>
-    this.look(settled).catch((failure: unknown) => {
-      this.found = { ...this.found, reached: false }
-      if (this.forget(failure)) return this.view.live === null ? undefined : this.giveBack(this.texts.wrong)
+  /** Failed attempts to begin the session. */
+  private startFailures = 0
+  private markdownLoading: Promise<Markdown | null> | null = null
+  private readonly poller = new Poller((replaceLive) =>
+    this.poll(replaceLive).catch((failure: unknown) => {
+      this.lastPoll = { ...this.lastPoll, reached: false }
+      if (this.forgetUnknownSession(failure)) return this.currentView.live === null ? undefined : this.giveUp(this.texts.wrong)
       // The socket's next frame, or the next poll, will update it.
-      if (settled) this.unsure(this.texts.lost)
+      if (replaceLive) this.pollOutcome(this.texts.lost)
     })
   )
   private disconnect: (() => void) | null = null
-  private looking: ReturnType<typeof setTimeout> | undefined
-  private restarting: ReturnType<typeof setTimeout> | undefined
+  private pollTimer: ReturnType<typeof setTimeout> | undefined
+  private startTimer: ReturnType<typeof setTimeout> | undefined
   private readonly typing
-  private readonly leaving = new AbortController()
+  private readonly ended = new AbortController()
 
-  constructor(settings: Settings, client: Client, memory: string | null) {
+  constructor(settings: Settings, client: Client, storageName: string | null) {
     this.settings = settings
     this.texts = textsFor(settings.language)
     this.client = client
     this.transcript = new Transcript(client)
-    this.memory = new Memory(memory)
+    this.storage = new WidgetStorage(storageName)
     this.typing = new Typing(client, (typing) => this.set({ typing }))
   }
 
@@ -90,8 +88,8 @@ export class Chat {
     this.set({})
   }
 
-  get now(): View {
-    return this.view
+  get view(): View {
+    return this.currentView
   }
 
   get session(): string | null {
@@ -99,8 +97,8 @@ export class Chat {
   }
 
   /** True if an earlier conversation may have new messages. */
-  get known(): boolean {
-    return this.memory.sessionId !== undefined
+  get hasStoredSession(): boolean {
+    return this.storage.sessionId !== undefined
   }
 
   listen(listener: () => void): () => void {
@@ -110,28 +108,28 @@ export class Chat {
 
   /** Begins or continues the session, once. Retries automatically while the service is unavailable. */
   start(): Promise<void> {
-    this.starting ??= this.begin().catch((failure: unknown) => {
+    this.starting ??= this.beginSession().catch((failure: unknown) => {
       this.starting = null
-      this.set({ problem: this.reason(failure) })
-      const isAway = !(failure instanceof Refusal) || failure.status >= 500
-      if (!isAway || this.leaving.signal.aborted) return
-      clearTimeout(this.restarting)
-      this.restarting = setTimeout(() => void this.start(), startPause(this.failures))
-      this.failures += 1
+      this.set({ problem: this.errorText(failure) })
+      const isUnavailable = !(failure instanceof Refusal) || failure.status >= 500
+      if (!isUnavailable || this.ended.signal.aborted) return
+      clearTimeout(this.startTimer)
+      this.startTimer = setTimeout(() => void this.start(), startPauseMs(this.startFailures))
+      this.startFailures += 1
     })
     return this.starting
   }
 
-  /** The Markdown renderer, if the first attempt loads it; later attempts put it into the view. */
-  load(tried = 0): Promise<Markdown | null> {
-    if (tried === 0 && this.loading !== null) return this.loading
-    const loading = loadMarkdown(this.client.base, tried)
-    this.loading ??= loading
+  /** Loads the Markdown renderer into the view, with retries. Resolves to null if the first attempt fails. */
+  load(attempt = 0): Promise<Markdown | null> {
+    if (attempt === 0 && this.markdownLoading !== null) return this.markdownLoading
+    const loading = loadMarkdown(this.client.base, attempt)
+    this.markdownLoading ??= loading
     void loading.then((markdown) => {
-      if (this.leaving.signal.aborted) return
+      if (this.ended.signal.aborted) return
       if (markdown !== null) this.set({ markdown })
-      else if (tried < maxLoadAttempts)
-        setTimeout(() => void this.load(tried + 1), pollIntervalMs * (tried + 1))
+      else if (attempt < maxLoadAttempts)
+        setTimeout(() => void this.load(attempt + 1), pollIntervalMs * (attempt + 1))
     })
     return loading
   }
@@ -142,30 +140,30 @@ export class Chat {
     await this.client.identify(this.sessionId, externalEndUserId)
   }
 
-  /** Sends a message. It is never sent a second time by itself. */
+  /** Sends a message. It is never sent again automatically. */
   async send(message: string, files: ReadonlyArray<File>): Promise<void> {
-    if (this.view.live !== null) return
+    if (this.currentView.live !== null) return
     await this.start()
-    // Another message may have come first while the session began.
-    if (this.sessionId === null || this.view.live !== null) return this.putBack(message, files)
+    // Another message may have been sent while the session began.
+    if (this.sessionId === null || this.currentView.live !== null) return this.returnToDraft(message, files)
     this.sentFiles = files
-    const after = this.view.messages.at(-1)?.id ?? null
-    this.keep({ message, after, at: Date.now() })
+    const after = this.currentView.messages.at(-1)?.id ?? null
+    this.storePending({ message, after, at: Date.now() })
     this.set({
-      live: { ...nothingSaid, message, files: files.map(({ name }) => name), phase: "streaming" },
+      live: { ...emptyReply, message, files: files.map(({ name }) => name), phase: "streaming" },
       problem: null,
-      failed: null
+      failedMessageId: null
     })
     await this.deliver({ message, files, retryOf: null })
   }
 
   /** Requests an answer to a stored message without one. */
   async askAgain(id: string, problem: string | null = null): Promise<void> {
-    const asked = this.view.messages.find((message) => message.id === id)
-    if (asked === undefined || this.view.live !== null) return
-    this.keep({ message: asked.content, after: id, at: Date.now(), again: id })
-    this.set({ live: { ...nothingSaid, message: null, phase: "streaming" }, problem, failed: null })
-    await this.deliver({ message: asked.content, files: [], retryOf: id })
+    const askedMessage = this.currentView.messages.find((message) => message.id === id)
+    if (askedMessage === undefined || this.currentView.live !== null) return
+    this.storePending({ message: askedMessage.content, after: id, at: Date.now(), again: id })
+    this.set({ live: { ...emptyReply, message: null, phase: "streaming" }, problem, failedMessageId: null })
+    await this.deliver({ message: askedMessage.content, files: [], retryOf: id })
   }
 
   async handoff(): Promise<void> {
@@ -175,90 +173,90 @@ export class Chat {
     try {
       await this.client.handoff(this.sessionId)
       await this.refresh()
-      if (!this.found.reached) this.readLater()
+      if (!this.lastPoll.reached) this.pollUntilReached()
     } catch (failure) {
-      this.forget(failure)
-      this.handoffProblem = this.reason(failure)
+      this.forgetUnknownSession(failure)
+      this.handoffProblem = this.errorText(failure)
       this.set({ problem: this.handoffProblem })
     }
   }
 
-  /** The visitor is typing: notifies the team, if a team member answers. */
+  /** Reports to the team that the visitor is typing, unless the agent answers. */
   visitorTypes(): void {
-    const { state } = this.view
+    const { state } = this.currentView
     if (this.sessionId === null || state === "AI_ACTIVE" || state === "CLOSED") return
     this.typing.report(this.sessionId)
   }
 
-  /** After a closed conversation the next message begins another. */
-  again(): void {
-    this.left = this.transcript.conversationId
-    this.set({ messages: [], state: "AI_ACTIVE", problem: null, failed: null })
+  /** Leaves the closed conversation. The next message begins another. */
+  startNewConversation(): void {
+    this.leftConversationId = this.transcript.conversationId
+    this.set({ messages: [], state: "AI_ACTIVE", problem: null, failedMessageId: null })
   }
 
   end(): void {
-    this.leaving.abort()
-    this.memory.leave()
+    this.ended.abort()
+    this.storage.abandonPending()
     this.disconnect?.()
-    clearTimeout(this.looking)
-    clearTimeout(this.restarting)
+    clearTimeout(this.pollTimer)
+    clearTimeout(this.startTimer)
     this.typing.end()
     this.listeners.clear()
   }
 
   private set(change: Partial<View>): void {
-    this.view = { ...this.view, ...change }
+    this.currentView = { ...this.currentView, ...change }
     for (const listener of this.listeners) listener()
   }
 
   /** Stores the message being sent, if any. */
-  private keep(pending?: Pending): void {
-    this.missed = 0
-    if (pending === undefined || this.sessionId === null) this.memory.clear()
-    else this.memory.keep(pending, this.sessionId)
+  private storePending(pending?: PendingMessage): void {
+    this.missedPolls = 0
+    if (pending === undefined || this.sessionId === null) this.storage.clearPending()
+    else this.storage.storePending(pending, this.sessionId)
   }
 
-  private async begin(): Promise<void> {
+  private async beginSession(): Promise<void> {
     const { externalEndUserId } = this.settings
-    const who = externalEndUserId === null ? {} : { externalEndUserId }
-    const { sessionId } = this.memory
+    const endUser = externalEndUserId === null ? {} : { externalEndUserId }
+    const { sessionId } = this.storage
     const session = await this.client
-      .init({ ...(sessionId === undefined ? {} : { sessionId }), ...who })
+      .init({ ...(sessionId === undefined ? {} : { sessionId }), ...endUser })
       .catch((failure: unknown) => {
         // The session has ended or belongs to another person: begin a new one.
-        const over = failure instanceof Refusal && (failure.status === 404 || failure.status === 409)
-        if (sessionId === undefined || !over) throw failure
-        return this.client.init(who)
+        const hasEnded = failure instanceof Refusal && (failure.status === 404 || failure.status === 409)
+        if (sessionId === undefined || !hasEnded) throw failure
+        return this.client.init(endUser)
       })
     this.sessionId = session.sessionId
-    this.memory.begin(session.sessionId)
-    if (session.sessionId !== sessionId) this.keep()
-    // A message that is being sent since an earlier attempt to begin goes on.
-    const isFree = this.view.live === null && !this.leaving.signal.aborted
-    const underway = isFree ? await this.memory.recover(session.sessionId) : undefined
-    if (this.leaving.signal.aborted) return this.memory.leave()
-    if (underway !== undefined) {
-      const message = underway.again === undefined ? underway.message : null
-      this.set({ live: { ...nothingSaid, message, phase: "unsure" } })
+    this.storage.storeSession(session.sessionId)
+    if (session.sessionId !== sessionId) this.storePending()
+    // A message that is already being sent is not replaced by a recovered one.
+    const mayRecover = this.currentView.live === null && !this.ended.signal.aborted
+    const recovered = mayRecover ? await this.storage.recoverPending(session.sessionId) : undefined
+    if (this.ended.signal.aborted) return this.storage.abandonPending()
+    if (recovered !== undefined) {
+      const message = recovered.again === undefined ? recovered.message : null
+      this.set({ live: { ...emptyReply, message, phase: "unconfirmed" } })
     }
     this.set({ agent: session.agent })
     await this.refresh()
-    if (!this.found.reached) throw new Error("The conversation cannot be read.")
-    const isUnsure = this.view.live?.phase === "unsure"
-    const earlier = isUnsure ? { messages: beforePending(this.memory.pending, this.found.messages) } : {}
-    this.set({ ready: true, problem: null, ...earlier })
-    if (this.view.live === null) this.offer()
-    else if (isUnsure) this.unsure(this.texts.lost)
+    if (!this.lastPoll.reached) throw new Error("The conversation cannot be read.")
+    const isUnconfirmed = this.currentView.live?.phase === "unconfirmed"
+    const earlierMessages = isUnconfirmed ? { messages: messagesBeforePending(this.storage.pending, this.lastPoll.messages) } : {}
+    this.set({ ready: true, problem: null, ...earlierMessages })
+    if (this.currentView.live === null) this.offerRetry()
+    else if (isUnconfirmed) this.pollOutcome(this.texts.lost)
   }
 
   /**
-   * True if the service does not know the session any more, because its person was erased or has not written for long.
-   * The next message begins another one.
+   * Forgets the session and returns true if the service no longer knows it, because the end user was erased or was
+   * inactive for long. The next message begins another session.
    */
-  private forget(failure: unknown): boolean {
+  private forgetUnknownSession(failure: unknown): boolean {
     if (!(failure instanceof Refusal) || failure.code !== "NOT_FOUND") return false
     this.disconnect?.()
-    if (this.sessionId !== null) this.memory.forget(this.sessionId)
+    if (this.sessionId !== null) this.storage.forgetSession(this.sessionId)
     this.sessionId = null
     this.starting = null
     return true
@@ -267,147 +265,147 @@ export class Chat {
   private async deliver(outgoing: Outgoing): Promise<void> {
     if (this.sessionId === null) return
     try {
-      await this.follow(await this.client.send(this.sessionId, outgoing, this.leaving.signal))
+      await this.followReply(await this.client.send(this.sessionId, outgoing, this.ended.signal))
     } catch (failure) {
-      if (this.leaving.signal.aborted) return
-      if (failure instanceof Refusal) return this.refused(failure, outgoing)
-      this.unsure(this.texts.lost)
+      if (this.ended.signal.aborted) return
+      if (failure instanceof Refusal) return this.handleRefusal(failure, outgoing)
+      this.pollOutcome(this.texts.lost)
     }
   }
 
-  private async follow(body: ReadableStream<Uint8Array>): Promise<void> {
-    const outcome = await receive(body, (received) => {
-      if (this.view.live !== null) this.set({ live: { ...this.view.live, ...received } })
+  private async followReply(body: ReadableStream<Uint8Array>): Promise<void> {
+    const outcome = await receiveReply(body, (received) => {
+      if (this.currentView.live !== null) this.set({ live: { ...this.currentView.live, ...received } })
     })
     // The stored messages replace the displayed ones in one step.
     await this.refresh(true)
     if (outcome === "failed") this.set({ problem: this.texts.failed })
-    this.offer()
+    this.offerRetry()
   }
 
-  private refused(failure: Refusal, { files, message, retryOf }: Outgoing): void {
-    if (retryOf === null) this.forget(failure)
-    this.keep()
-    // A stored message that cannot be retried has been answered by a human, or will be.
+  private handleRefusal(failure: Refusal, { files, message, retryOf }: Outgoing): void {
+    if (retryOf === null) this.forgetUnknownSession(failure)
+    this.storePending()
+    // A stored message that cannot be retried was answered by a human, or will be.
     const isAnswered = retryOf !== null && failure.status === 409
-    const failed = retryOf === null || isAnswered ? {} : { failed: retryOf }
-    this.set({ live: null, problem: isAnswered ? null : this.reason(failure), ...failed })
-    return retryOf === null ? this.putBack(message, files) : void this.refresh(true)
+    const failed = retryOf === null || isAnswered ? {} : { failedMessageId: retryOf }
+    this.set({ live: null, problem: isAnswered ? null : this.errorText(failure), ...failed })
+    return retryOf === null ? this.returnToDraft(message, files) : void this.refresh(true)
   }
 
   /** The connection broke: polls until the outcome of the message is known. */
-  private unsure(problem: string): void {
-    const { live } = this.view
-    if (live === null || this.leaving.signal.aborted) return
-    this.set({ live: { ...live, phase: "unsure" }, problem })
-    clearTimeout(this.looking)
-    this.looking = setTimeout(() => void this.refresh().then(() => this.resolve()), pollIntervalMs)
+  private pollOutcome(problem: string): void {
+    const { live } = this.currentView
+    if (live === null || this.ended.signal.aborted) return
+    this.set({ live: { ...live, phase: "unconfirmed" }, problem })
+    clearTimeout(this.pollTimer)
+    this.pollTimer = setTimeout(() => void this.refresh().then(() => this.resolveOutcome()), pollIntervalMs)
   }
 
-  /** Answered (then nothing is live any more), being answered, lost with the server, or never arrived. */
-  private resolve(): void {
-    const { reached, turn } = this.found
-    const { pending } = this.memory
-    // The outcome came by another way, and the next message may be on its way since.
-    if (this.view.live?.phase !== "unsure") return
-    if (!reached) return this.unsure(this.texts.unreachable)
-    if (pending === undefined) return this.giveBack(this.texts.unanswered)
-    const [mine] = ofPending(pending, this.found.messages)
+  /** Decides from the last poll whether the message is being answered, has failed, or has not arrived. */
+  private resolveOutcome(): void {
+    const { reached, turn } = this.lastPoll
+    const { pending } = this.storage
+    // A frame of the socket may have settled it meanwhile, and the next message may be live.
+    if (this.currentView.live?.phase !== "unconfirmed") return
+    if (!reached) return this.pollOutcome(this.texts.unreachable)
+    if (pending === undefined) return this.giveUp(this.texts.unanswered)
+    const [message] = messagesFromPending(pending, this.lastPoll.messages)
     if (turn?.status === "running") {
-      this.missed = 0
-      if (mine !== undefined || Date.now() - pending.at < maxSendMs) return this.unsure(this.texts.running)
-      return this.giveBack(this.texts.unanswered)
+      this.missedPolls = 0
+      if (message !== undefined || Date.now() - pending.at < maxSendMs) return this.pollOutcome(this.texts.running)
+      return this.giveUp(this.texts.unanswered)
     }
-    if (mine !== undefined) return this.unanswered(mine)
-    this.missed += 1
-    if (this.missed < maxMissedPolls) return this.unsure(this.texts.lost)
-    this.giveBack(this.texts.notArrived)
+    if (message !== undefined) return this.handleUnanswered(message)
+    this.missedPolls += 1
+    if (this.missedPolls < maxMissedPolls) return this.pollOutcome(this.texts.lost)
+    this.giveUp(this.texts.notArrived)
   }
 
   /** The message arrived, but the turn ended without an answer. */
-  private unanswered({ id }: Message): void {
-    const { messages, turn } = this.found
-    this.keep()
+  private handleUnanswered({ id }: Message): void {
+    const { messages, turn } = this.lastPoll
+    this.storePending()
     this.set({ messages, live: null, typing: false, problem: this.texts.failed })
-    if (turn?.status !== "lost" || turn.messageId !== id || this.repeated.has(id)) return this.offer()
-    this.repeated.add(id)
+    if (turn?.status !== "lost" || turn.messageId !== id || this.retried.has(id)) return this.offerRetry()
+    this.retried.add(id)
     void this.askAgain(id, this.texts.repeating)
   }
 
-  private giveBack(problem: string): void {
-    this.keep()
-    const message = this.view.live?.message ?? null
-    const { messages, reached } = this.found
+  private giveUp(problem: string): void {
+    this.storePending()
+    const message = this.currentView.live?.message ?? null
+    const { messages, reached } = this.lastPoll
     this.set({ live: null, problem, ...(reached ? { messages } : {}) })
-    if (message !== null) this.putBack(message, this.sentFiles)
+    if (message !== null) this.returnToDraft(message, this.sentFiles)
   }
 
-  /** Puts a message that was not accepted into the composer, before what was written meanwhile. */
-  private putBack(message: string, files: ReadonlyArray<File>): void {
-    this.draft = withReturned(message, files, this.draft)
+  /** Puts a message that was not accepted back into the draft, before the text that was typed meanwhile. */
+  private returnToDraft(message: string, files: ReadonlyArray<File>): void {
+    this.draft = prependToDraft(message, files, this.draft)
     this.set({})
   }
 
-  /** Shows that the last message has no answer, and offers a retry. */
-  private offer(): void {
-    const last = this.view.messages.at(-1)
-    const { turn } = this.found
+  /** Offers a retry if the last message has no answer. */
+  private offerRetry(): void {
+    const last = this.currentView.messages.at(-1)
+    const { turn } = this.lastPoll
     const isFailed = turn?.status === "failed" || turn?.status === "lost"
     if (last === undefined || !isFailed || turn.messageId !== last.id) return
-    this.set({ failed: last.id, problem: this.texts.failed })
+    this.set({ failedMessageId: last.id, problem: this.texts.failed })
   }
 
-  /** Reads state and messages. With `settled`, the stored messages replace the live ones. */
-  private refresh(settled = false): Promise<void> {
-    return this.looks.ask(settled)
+  /** Polls state and messages. With `replaceLive`, the stored messages replace the live ones. */
+  private refresh(replaceLive = false): Promise<void> {
+    return this.poller.request(replaceLive)
   }
 
-  private async look(settled: boolean): Promise<void> {
-    if (this.sessionId === null || this.leaving.signal.aborted) return
-    const before = this.transcript.conversationId
-    const read = await this.transcript.read(this.sessionId, this.left)
-    if (this.leaving.signal.aborted) return
-    // The visitor may have left it meanwhile.
-    const found = read?.conversationId === this.left ? null : read
-    this.found = { reached: true, messages: found?.messages ?? [], turn: found?.turn ?? null }
-    if (found === null) return settled ? this.set({ live: null }) : undefined
-    if (found.conversationId !== before) this.watch()
+  private async poll(replaceLive: boolean): Promise<void> {
+    if (this.sessionId === null || this.ended.signal.aborted) return
+    const previousId = this.transcript.conversationId
+    const loaded = await this.transcript.read(this.sessionId, this.leftConversationId)
+    if (this.ended.signal.aborted) return
+    // The visitor may have left the conversation meanwhile.
+    const found = loaded?.conversationId === this.leftConversationId ? null : loaded
+    this.lastPoll = { reached: true, messages: found?.messages ?? [], turn: found?.turn ?? null }
+    if (found === null) return replaceLive ? this.set({ live: null }) : undefined
+    if (found.conversationId !== previousId) this.connectSocket()
     const { messages, state } = found
-    const shown = settled || isSettled(this.view.live, this.memory.pending, messages, state)
-    if (shown && this.view.live !== null) this.keep()
+    const replacesLive = replaceLive || canReplaceLive(this.currentView.live, this.storage.pending, messages, state)
+    if (replacesLive && this.currentView.live !== null) this.storePending()
     // While a reply streams, stored messages are not shown, so that nothing appears twice.
     this.set({
       state,
-      ...(shown ? { messages, live: null, typing: false, ...this.without(messages, state) } : {})
+      ...(replacesLive ? { messages, live: null, typing: false, ...this.withoutOldErrors(messages, state) } : {})
     })
   }
 
-  /** Clears the error of a broken connection once the failed message has an answer. */
-  private without(messages: ReadonlyArray<Message>, state: View["state"]): Partial<View> {
+  /** The changes that clear errors of a broken connection, and those of a message that now has an answer. */
+  private withoutOldErrors(messages: ReadonlyArray<Message>, state: View["state"]): Partial<View> {
     const { lost, repeating, running, unreachable } = this.texts
-    const asked = state === "AI_ACTIVE" ? null : this.handoffProblem
-    const isOver = [lost, repeating, running, unreachable, asked].some((text) => text === this.view.problem)
-    const isAnswered = this.view.failed !== null && messages.at(-1)?.id !== this.view.failed
-    return { ...(isOver || isAnswered ? { problem: null } : {}), ...(isAnswered ? { failed: null } : {}) }
+    const handoff = state === "AI_ACTIVE" ? null : this.handoffProblem
+    const isOutdated = [lost, repeating, running, unreachable, handoff].some((text) => text === this.currentView.problem)
+    const isAnswered = this.currentView.failedMessageId !== null && messages.at(-1)?.id !== this.currentView.failedMessageId
+    return { ...(isOutdated || isAnswered ? { problem: null } : {}), ...(isAnswered ? { failedMessageId: null } : {}) }
   }
 
-  private watch(): void {
+  private connectSocket(): void {
     this.disconnect?.()
     this.disconnect = connect(
       async () => {
         if (this.sessionId === null) return null
         const { realtimeToken, realtimeUrl } = await this.client
-          .place(this.sessionId)
+          .conversation(this.sessionId)
           .catch((failure: unknown) => {
-            this.forget(failure)
+            this.forgetUnknownSession(failure)
             throw failure
           })
-        const lastMessageId = this.view.messages.at(-1)?.id ?? "none"
+        const lastMessageId = this.currentView.messages.at(-1)?.id ?? "none"
         return realtimeToken === null ? null : { token: realtimeToken, url: realtimeUrl, lastMessageId }
       },
       (frame) => {
         if (frame.type === "message.created") void this.refresh()
-        if (frame.type === "conversation.updated" && frame.state !== this.view.state) {
+        if (frame.type === "conversation.updated" && frame.state !== this.currentView.state) {
           void this.refresh()
         }
         if (frame.type === "typing") this.typing.show()
@@ -415,18 +413,18 @@ export class Chat {
     )
   }
 
-  /** Reads the state again until the service answers. */
-  private readLater(): void {
-    if (this.leaving.signal.aborted || this.view.live !== null) return
+  /** Polls until the service answers. */
+  private pollUntilReached(): void {
+    if (this.ended.signal.aborted || this.currentView.live !== null) return
     this.set({ problem: this.texts.lost })
-    clearTimeout(this.looking)
-    this.looking = setTimeout(
-      () => void this.refresh().then(() => (this.found.reached ? undefined : this.readLater())),
+    clearTimeout(this.pollTimer)
+    this.pollTimer = setTimeout(
+      () => void this.refresh().then(() => (this.lastPoll.reached ? undefined : this.pollUntilReached())),
       pollIntervalMs
     )
   }
 
-  private reason(failure: unknown): string {
-    return failure instanceof Refusal ? refusalIn(this.texts, failure) : this.texts.offline
+  private errorText(failure: unknown): string {
+    return failure instanceof Refusal ? refusalText(this.texts, failure) : this.texts.offline
   }
 }

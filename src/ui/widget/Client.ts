@@ -1,4 +1,4 @@
-/** The routes that a page may call with its key, without the envelope. */
+/** Client of the routes that a page may call with its key. Results are without the envelope. */
 import type { Media as DeclaredMedia } from "../../domain/chat/ChatTurn.ts"
 import type {
   ConversationView,
@@ -30,7 +30,7 @@ export interface Outgoing {
   readonly retryOf: string | null
 }
 
-/** The service refused the request, so nothing was accepted. After any other error the outcome is unknown. */
+/** The service refused the request and did nothing. After any other error the outcome is unknown. */
 export class Refusal extends Error {
   readonly status: number
   readonly code: string
@@ -46,15 +46,15 @@ const refusalOf = async (response: Response) => {
   return new Refusal(response.status, body.error?.code ?? "")
 }
 
-/** Time-out of short requests in milliseconds. */
-const requestTimeout = 20_000
+/** Timeout of all requests except turns and files. */
+const requestTimeoutMs = 20_000
 /**
- * Time in milliseconds for the headers of a turn's answer. The server sends them once the conversation's earlier turns
- * have ended, and a turn takes at most a minute by default. Files may take five minutes more to arrive: the server's
- * limit of a request.
+ * Timeout for the headers of a turn's response. The server sends them once the conversation's earlier turns have ended,
+ * and a turn takes at most a minute by default. With files, the upload gets five more minutes: the server's limit of a
+ * request.
  */
-const headersTimeout = 90_000
-const uploadTimeout = 300_000
+const headersTimeoutMs = 90_000
+const uploadTimeoutMs = 300_000
 
 export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
   const headers = {
@@ -66,27 +66,27 @@ export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
     const response = await fetch(`${base}${path}`, {
       headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },
       credentials: "omit",
-      signal: AbortSignal.timeout(requestTimeout),
+      signal: AbortSignal.timeout(requestTimeoutMs),
       ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) })
     })
     if (!response.ok) throw await refusalOf(response)
     const { data }: { readonly data?: A } = await response.json()
-    if (data === undefined) throw new Error("An answer without data.")
+    if (data === undefined) throw new Error("The response has no data.")
     return data
   }
 
-  const of = (sessionId: string) => `sessionId=${encodeURIComponent(sessionId)}`
+  const sessionQuery = (sessionId: string) => `sessionId=${encodeURIComponent(sessionId)}`
 
   return {
     base,
-    look: () => call<typeof ShownWidget.Encoded>("/api/sdk/widget"),
+    widget: () => call<typeof ShownWidget.Encoded>("/api/sdk/widget"),
     init: (body: typeof InitRequest.Encoded) =>
       call<Session, typeof InitRequest.Encoded>("/api/sdk/init", body),
-    place: (sessionId: string) =>
-      call<typeof ConversationView.Encoded>(`/api/sdk/conversation?${of(sessionId)}`),
+    conversation: (sessionId: string) =>
+      call<typeof ConversationView.Encoded>(`/api/sdk/conversation?${sessionQuery(sessionId)}`),
     messages: (sessionId: string, cursor: string | null) =>
       call<typeof WidgetMessagePage.Encoded>(
-        `/api/sdk/messages?limit=100&${of(sessionId)}${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
+        `/api/sdk/messages?limit=100&${sessionQuery(sessionId)}${cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`}`
       ),
     identify: (sessionId: string, externalEndUserId: string) =>
       call<unknown, typeof IdentifyRequest.Encoded>("/api/sdk/identify", { sessionId, externalEndUserId }),
@@ -106,7 +106,7 @@ export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
       call<unknown, typeof TypingRequest.Encoded>("/api/sdk/typing", { sessionId }),
     /** A file of the conversation, loaded only from the service itself. */
     file: async (sessionId: string, path: string): Promise<Blob> => {
-      const response = await fetch(`${base}${path}?${of(sessionId)}`, {
+      const response = await fetch(`${base}${path}?${sessionQuery(sessionId)}`, {
         headers,
         credentials: "omit",
         signal: AbortSignal.timeout(60_000)
@@ -115,8 +115,8 @@ export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
       return response.blob()
     },
     /**
-     * The stream of a turn; rejects with a `Refusal` where the message was not accepted. `retryOf` is the stored message that
-     * is answered again.
+     * Starts a turn and returns its stream. Rejects with a `Refusal` if the message was not accepted. `retryOf` is the
+     * id of the stored message that is answered again.
      */
     send: async (
       sessionId: string,
@@ -127,31 +127,31 @@ export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
       form.set("message", message)
       form.set("sessionId", sessionId)
       for (const file of files) form.append("files", file)
-      const plain = files.length === 0
+      const sendsJson = files.length === 0
       const turn: typeof HostedTurnRequest.Encoded = {
         sessionId,
         message,
         ...(retryOf === null ? {} : { retryOf })
       }
-      const sending = new AbortController()
-      const abort = () => sending.abort()
+      const timeoutOrAbort = new AbortController()
+      const abort = () => timeoutOrAbort.abort()
       if (signal.aborted) abort()
       signal.addEventListener("abort", abort, { once: true })
-      const timer = setTimeout(abort, plain ? headersTimeout : headersTimeout + uploadTimeout)
+      const timer = setTimeout(abort, sendsJson ? headersTimeoutMs : headersTimeoutMs + uploadTimeoutMs)
       try {
         const response = await fetch(`${base}/api/v1/chat/stream`, {
           method: "POST",
-          headers: plain ? { ...headers, "content-type": "application/json" } : headers,
-          body: plain ? JSON.stringify(turn) : form,
+          headers: sendsJson ? { ...headers, "content-type": "application/json" } : headers,
+          body: sendsJson ? JSON.stringify(turn) : form,
           credentials: "omit",
-          signal: sending.signal
+          signal: timeoutOrAbort.signal
         })
         if (!response.ok) {
           const refusal = await refusalOf(response)
-          // A gateway's own error: the message may have reached the service.
-          throw refusal.status >= 500 && refusal.code === "" ? new Error("A gateway has failed.") : refusal
+          // An error of a gateway, not of the service. The message may have reached the service.
+          throw refusal.status >= 500 && refusal.code === "" ? new Error("A gateway failed.") : refusal
         }
-        if (response.body === null) throw new Error("An answer without a body.")
+        if (response.body === null) throw new Error("The response has no body.")
         return response.body
       } finally {
         clearTimeout(timer)

@@ -4,14 +4,14 @@ import { useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
 import type { Draft } from "./Draft.ts"
 import { acceptedTypes } from "../AttachmentLimits.ts"
-import { added } from "./Files.ts"
+import { addFiles } from "./Files.ts"
 import { Icon } from "./Icon.tsx"
-import { Picture } from "./Picture.tsx"
+import { Thumbnail } from "./Thumbnail.tsx"
 import type { View } from "./View.ts"
 
 const maxCharacters = 32_000
 
-/** Files, and not a text, which the field takes by itself. */
+/** Dragged files. Dragged text is left to the field. */
 const bringsFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes("Files") === true
 
 export const Composer = ({
@@ -24,23 +24,23 @@ export const Composer = ({
   readonly view: View
 }) => {
   const { texts } = chat
-  // Typing draws the composer alone.
-  const [, setDrawn] = useState(chat.draft)
+  // Re-renders the composer alone while the visitor types.
+  const [, setDraft] = useState(chat.draft)
   const { files, text } = chat.draft
   const [problem, setProblem] = useState<string | null>(null)
   const picker = useRef<HTMLInputElement>(null)
-  const keep = (change: Partial<Draft>) => {
+  const changeDraft = (change: Partial<Draft>) => {
     chat.draft = { ...chat.draft, ...change }
-    setDrawn(chat.draft)
+    setDraft(chat.draft)
   }
-  const add = (more: ReadonlyArray<File>) => {
-    const next = added(files, more, texts)
-    keep({ files: next.files })
-    setProblem(next.problem)
+  const add = (newFiles: ReadonlyArray<File>) => {
+    const result = addFiles(files, newFiles, texts)
+    changeDraft({ files: result.files })
+    setProblem(result.problem)
   }
   const send = () => {
     if (text.trim() === "" || view.live !== null) return
-    keep({ text: "", files: [] })
+    changeDraft({ text: "", files: [] })
     void chat.send(text.trim(), files)
     setProblem(null)
     field.current?.focus()
@@ -68,15 +68,15 @@ export const Composer = ({
       )}
       {files.length > 0 && (
         <ul class="files">
-          {files.map((file, place) => (
-            <li key={`${place}-${file.name}`}>
-              {file.type.startsWith("image/") ? <Picture blob={file} /> : <Icon name="attach" />}
+          {files.map((file, index) => (
+            <li key={`${index}-${file.name}`}>
+              {file.type.startsWith("image/") ? <Thumbnail blob={file} /> : <Icon name="attach" />}
               <span>{file.name}</span>
               <button
                 type="button"
                 class="icon"
                 aria-label={texts.remove(file.name)}
-                onClick={() => keep({ files: files.filter((other) => other !== file) })}
+                onClick={() => changeDraft({ files: files.filter((other) => other !== file) })}
               >
                 <Icon name="close" />
               </button>
@@ -109,7 +109,7 @@ export const Composer = ({
           placeholder={texts.placeholder}
           value={text}
           onInput={(event) => {
-            keep({ text: event.currentTarget.value })
+            changeDraft({ text: event.currentTarget.value })
             chat.visitorTypes()
           }}
           onPaste={(event) => {

@@ -4,8 +4,8 @@ export interface Draft {
   readonly files: ReadonlyArray<File>
 }
 
-/** The draft behind a message that was not accepted. */
-export const withReturned = (message: string, files: ReadonlyArray<File>, draft: Draft): Draft => ({
+/** Puts a message that was not accepted before the text of the draft. */
+export const prependToDraft = (message: string, files: ReadonlyArray<File>, draft: Draft): Draft => ({
   text: draft.text === "" ? message : `${message}\n${draft.text}`,
   files: [...files, ...draft.files]
 })

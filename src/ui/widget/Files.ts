@@ -8,11 +8,11 @@ const problemOf = ({ name, size, type }: File, texts: Texts) => {
   return size > limit ? texts.fileSize(name) : null
 }
 
-/** The files plus the valid ones of `more`, and the error of the first invalid one. */
-export const added = (files: ReadonlyArray<File>, more: ReadonlyArray<File>, texts: Texts) => {
-  const problems = more.map((file) => problemOf(file, texts))
-  const all = [...files, ...more.filter((_, place) => problems[place] === null)]
+/** Adds the valid ones of `newFiles`. `problem` is the error of the first invalid one, or null. */
+export const addFiles = (files: ReadonlyArray<File>, newFiles: ReadonlyArray<File>, texts: Texts) => {
+  const problems = newFiles.map((file) => problemOf(file, texts))
+  const allFiles = [...files, ...newFiles.filter((_, index) => problems[index] === null)]
   const problem =
-    problems.find((found) => found !== null) ?? (all.length > maxAttachments ? texts.fileCount : null)
-  return { files: all.slice(0, maxAttachments), problem }
+    problems.find((found) => found !== null) ?? (allFiles.length > maxAttachments ? texts.fileCount : null)
+  return { files: allFiles.slice(0, maxAttachments), problem }
 }

@@ -1,14 +1,14 @@
-/** The Markdown renderer. It is large, and loaded when the chat is opened. */
+/** The Markdown renderer. It is large, so it is loaded only when the chat is opened. */
 export type Markdown = typeof import("../markdown/Elements.ts")
 
 /**
- * Null if it cannot be loaded: a policy of the page forbids it, or the service is unavailable. Browsers do not retry
- * a failed module with the same name, so each attempt has its own.
+ * Resolves to null if it cannot be loaded: the page's content security policy forbids it, or the service is
+ * unavailable. Each attempt has its own address, because browsers do not retry a module that failed.
  */
-export const loadMarkdown = async (base: string, tried: number): Promise<Markdown | null> => {
+export const loadMarkdown = async (base: string, attempt: number): Promise<Markdown | null> => {
   try {
     const markdown: Markdown = await import(
-      `${base}/widget-markdown.js${tried === 0 ? "" : `?again=${tried}`}`
+      `${base}/widget-markdown.js${attempt === 0 ? "" : `?again=${attempt}`}`
     )
     return markdown
   } catch {

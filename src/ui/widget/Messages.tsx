@@ -11,14 +11,14 @@ import type { View } from "./View.ts"
 /** The host of an address; empty when it has none. */
 const hostOf = (href: string) => (URL.canParse(href) ? new URL(href).host : "")
 
-const ownFile = /^\/api\/sdk\/attachments\/[\w-]+$/u
+const attachmentPath = /^\/api\/sdk\/attachments\/[\w-]+$/u
 
-/** A file of the conversation, fetched when it is asked for. */
+/** A file of the conversation, downloaded when its button is pressed. */
 const Attachment = ({ chat, media }: { readonly chat: Chat; readonly media: Media }) => {
   const [failed, setFailed] = useState(false)
   const save = async () => {
     setFailed(false)
-    if (chat.session === null || !ownFile.test(media.url)) throw new Error("Not a file of this conversation.")
+    if (chat.session === null || !attachmentPath.test(media.url)) throw new Error("Not a file of this conversation.")
     const blob = await chat.client.file(chat.session, media.url)
     const address = URL.createObjectURL(blob)
     const link = document.createElement("a")
@@ -44,7 +44,7 @@ const Attachment = ({ chat, media }: { readonly chat: Chat; readonly media: Medi
   )
 }
 
-/** A reply of the agent. Its citation marks become links to sources; a mark without a source is not shown. */
+/** A reply of the agent. Citations are buttons that lead to their sources. A citation without a source is not shown. */
 const Reply = ({
   chat,
   citations,
@@ -106,20 +106,20 @@ const Feedback = ({ chat, message }: { readonly chat: Chat; readonly message: Me
   const { texts } = chat
   const [rating, setRating] = useState(message.rating)
   const [rated, setRated] = useState(false)
-  const [asking, setAsking] = useState(false)
+  const [isCommenting, setCommenting] = useState(false)
   const [comment, setComment] = useState("")
   const [problem, setProblem] = useState(false)
   const unhelpful = useRef<HTMLButtonElement>(null)
-  const rate = async (value: 1 | -1, words: string) => {
+  const rate = async (value: 1 | -1, comment: string) => {
     if (chat.session === null) return
     try {
-      await chat.client.rate(chat.session, message.id, value, words)
+      await chat.client.rate(chat.session, message.id, value, comment)
       setRating(value)
       setRated(true)
       setProblem(false)
-      setAsking(value === -1 && words === "" && !asking)
-      // The form disappears.
-      if (value === -1 && asking) unhelpful.current?.focus()
+      setCommenting(value === -1 && comment === "" && !isCommenting)
+      // The form disappears, and would lose the focus.
+      if (value === -1 && isCommenting) unhelpful.current?.focus()
     } catch {
       setProblem(true)
     }
@@ -143,8 +143,8 @@ const Feedback = ({ chat, message }: { readonly chat: Chat; readonly message: Me
       >
         <Icon name="down" />
       </button>
-      <span role="status">{problem ? texts.wrong : rated && !asking ? texts.thanks : ""}</span>
-      {asking && (
+      <span role="status">{problem ? texts.wrong : rated && !isCommenting ? texts.thanks : ""}</span>
+      {isCommenting && (
         <form
           onSubmit={(event) => {
             event.preventDefault()
@@ -167,7 +167,7 @@ const Feedback = ({ chat, message }: { readonly chat: Chat; readonly message: Me
   )
 }
 
-const Stored = ({
+const StoredMessage = ({
   agent,
   chat,
   message,
@@ -182,8 +182,8 @@ const Stored = ({
   const { texts } = chat
   const content = notice === null ? message.content : texts.notices[notice]
   const isAgent = author === "agent" || author === null
-  const mine = role === "user"
-  const name = mine
+  const isVisitor = role === "user"
+  const name = isVisitor
     ? texts.you
     : author === "human"
       ? texts.person
@@ -191,10 +191,10 @@ const Stored = ({
         ? texts.system
         : agent
   return (
-    <li class={mine ? "mine" : "theirs"}>
-      <span class={mine || isAgent ? "hidden" : "author"}>{name}</span>
+    <li class={isVisitor ? "mine" : "theirs"}>
+      <span class={isVisitor || isAgent ? "hidden" : "author"}>{name}</span>
       <div class="bubble" dir="auto">
-        {mine ? (
+        {isVisitor ? (
           <p class="plain">{content}</p>
         ) : isAgent ? (
           <Reply chat={chat} view={view} text={content} citations={citations} />
@@ -210,7 +210,7 @@ const Stored = ({
   )
 }
 
-const Dots = ({ label }: { readonly label: string }) => (
+const TypingDots = ({ label }: { readonly label: string }) => (
   <span class="dots" role="img" aria-label={label}>
     <i />
     <i />
@@ -218,11 +218,11 @@ const Dots = ({ label }: { readonly label: string }) => (
   </span>
 )
 
-/** Questions that are one press away, until something has been said. */
+/** Suggested questions, until the conversation has begun. */
 const Suggestions = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
-  const suggestions = chat.settings.look?.suggestions ?? []
-  const isBegun = view.messages.length > 0 || view.live !== null || view.state !== "AI_ACTIVE"
-  if (!view.ready || isBegun || suggestions.length === 0) return null
+  const suggestions = chat.settings.widget?.suggestions ?? []
+  const hasBegun = view.messages.length > 0 || view.live !== null || view.state !== "AI_ACTIVE"
+  if (!view.ready || hasBegun || suggestions.length === 0) return null
   return (
     <li class="theirs">
       <ul class="suggestions" aria-label={chat.texts.suggestions}>
@@ -238,9 +238,9 @@ const Suggestions = ({ chat, view }: { readonly chat: Chat; readonly view: View 
   )
 }
 
-/** The messages so far, and the reply that is being received. */
+/** The stored messages, and the reply that is being received. */
 export const Messages = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
-  const agent = chat.settings.look?.name ?? view.agent?.name ?? chat.texts.chat
+  const agent = chat.settings.widget?.name ?? view.agent?.name ?? chat.texts.chat
   const { live } = view
   return (
     <ol class="messages">
@@ -250,14 +250,14 @@ export const Messages = ({ chat, view }: { readonly chat: Chat; readonly view: V
           <div class="bubble" dir="auto">
             <Prose
               markdown={view.markdown}
-              text={chat.settings.look?.greeting ?? view.agent.greeting ?? chat.texts.greeting}
+              text={chat.settings.widget?.greeting ?? view.agent.greeting ?? chat.texts.greeting}
             />
           </div>
         </li>
       )}
       <Suggestions chat={chat} view={view} />
       {view.messages.map((message) => (
-        <Stored key={message.id} agent={agent} chat={chat} message={message} view={view} />
+        <StoredMessage key={message.id} agent={agent} chat={chat} message={message} view={view} />
       ))}
       {live !== null && live.message !== null && (
         <li class="mine">
@@ -277,7 +277,7 @@ export const Messages = ({ chat, view }: { readonly chat: Chat; readonly view: V
           <span class="hidden">{agent}</span>
           <div class="bubble" dir="auto">
             {live === null || live.reply === "" ? (
-              <Dots label={chat.texts.typing} />
+              <TypingDots label={chat.texts.typing} />
             ) : (
               <Reply chat={chat} view={view} text={live.reply} citations={live.citations} streaming />
             )}

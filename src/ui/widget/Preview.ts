@@ -1,30 +1,30 @@
-/** The widget's preview in the dashboard: it shows the settings, and sends nothing. */
+/** The widget's preview in the dashboard. It shows the settings and sends nothing. */
 import { type Client, clientOf, Refusal } from "./Client.ts"
-import type { Look, Settings } from "./Settings.ts"
+import type { Settings, WidgetSettings } from "./Settings.ts"
 
-/** Messages from the dashboard to its iframe. */
-export interface Previewed {
-  readonly look?: Look
+/** A message from the dashboard to the iframe of the preview. */
+export interface PreviewMessage {
+  readonly look?: WidgetSettings
   /** `light`, `dark` or `system`. */
   readonly scheme: string
 }
 
-const unsent = () => Promise.reject(new Refusal(0, "PREVIEW"))
+const refuse = () => Promise.reject(new Refusal(0, "PREVIEW"))
 
-/** Sends no request. */
+/** A client that sends no requests. */
 export const previewClient = (settings: Settings): Client => ({
   ...clientOf(settings),
   init: () =>
     Promise.resolve({
       sessionId: "preview",
-      agent: { id: "preview", name: settings.look?.name ?? "", greeting: null },
+      agent: { id: "preview", name: settings.widget?.name ?? "", greeting: null },
       endUserId: "preview",
       conversationId: null,
       realtimeToken: null,
       realtimeUrl: ""
     }),
-  place: () => Promise.resolve({ conversation: null, turn: null, realtimeToken: null, realtimeUrl: "" }),
+  conversation: () => Promise.resolve({ conversation: null, turn: null, realtimeToken: null, realtimeUrl: "" }),
   messages: () => Promise.resolve({ messages: [], nextCursor: null, hasMore: false }),
-  handoff: unsent,
-  send: unsent
+  handoff: refuse,
+  send: refuse
 })

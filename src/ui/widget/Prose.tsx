@@ -1,5 +1,5 @@
 /** @jsxImportSource preact */
-/** A reply as elements, or as it was written until what makes elements of it has come. */
+/** Renders the Markdown of a message. Until the Markdown renderer is loaded, its source text is shown. */
 import { type ComponentChildren, h, type VNode } from "preact"
 import type { Markdown } from "./Markdown.ts"
 
@@ -9,7 +9,7 @@ export const Link = ({ children, href }: { readonly href: string; readonly child
   </a>
 )
 
-const draw = (
+const createNode = (
   tag: string,
   props: Readonly<Record<string, string | number>> | null,
   ...children: ReadonlyArray<VNode | string>
@@ -23,12 +23,12 @@ export const Prose = ({
 }: {
   readonly markdown: Markdown | null
   readonly text: string
-  /** The element for `[index]`, null for a mark without a citation; without it marks are text. */
+  /** Returns the element for the citation `[index]`, or null if there is none. Without it, citations are text. */
   readonly citation?: (index: number) => VNode | null
   readonly streaming?: boolean
 }): VNode =>
   markdown === null ? (
     <p class="plain">{text}</p>
   ) : (
-    draw("div", { class: "prose" }, ...markdown.elements(text, { h: draw, citation, streaming }))
+    createNode("div", { class: "prose" }, ...markdown.elements(text, { h: createNode, citation, streaming }))
   )

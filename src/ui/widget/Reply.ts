@@ -1,43 +1,43 @@
 /** Receives the stream of a turn. */
-import { read, type Source, sourceOf } from "../EventStream.ts"
+import { readParts, type Source, sourceOf } from "../EventStream.ts"
 
 export interface Received {
   readonly reply: string
   readonly citations: ReadonlyArray<Source>
 }
 
-/** Milliseconds between two renderings of a streaming reply. Longer replies take longer to render. */
-const drawEvery = (reply: string) => Math.max(40, reply.length / 100)
+/** Interval between two renderings of a streaming reply. Longer replies take longer to render. */
+const renderIntervalMs = (reply: string) => Math.max(40, reply.length / 100)
 
 /**
- * Calls `draw` with what has come so far, as often as it can be rendered, and once at the end. Resolves to the turn's
- * outcome; rejects if the stream ends before it.
+ * Calls `render` with the reply so far, at limited intervals and once at the end. Resolves to the turn's outcome.
+ * Rejects if the stream ends before it.
  */
-export const receive = async (
+export const receiveReply = async (
   body: ReadableStream<Uint8Array>,
-  draw: (received: Received) => void
+  render: (received: Received) => void
 ): Promise<"done" | "failed"> => {
-  const seen = { done: false, failed: false }
+  const outcome = { done: false, failed: false }
   let reply = ""
   let citations: ReadonlyArray<Source> = []
-  let due: ReturnType<typeof setTimeout> | undefined
-  const drawNow = () => {
-    clearTimeout(due)
-    due = undefined
-    draw({ reply, citations })
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const renderNow = () => {
+    clearTimeout(timer)
+    timer = undefined
+    render({ reply, citations })
   }
   try {
-    await read(body, (part) => {
+    await readParts(body, (part) => {
       const source = sourceOf(part)
       if (part.type === "text-delta") reply += part.delta
       if (source !== null) citations = [...citations, source]
-      if (source !== null || part.type === "text-delta") due ??= setTimeout(drawNow, drawEvery(reply))
-      if (part.type === "error") seen.failed = true
-      if (part.type === "data-done") seen.done = true
+      if (source !== null || part.type === "text-delta") timer ??= setTimeout(renderNow, renderIntervalMs(reply))
+      if (part.type === "error") outcome.failed = true
+      if (part.type === "data-done") outcome.done = true
     })
   } finally {
-    drawNow()
+    renderNow()
   }
-  if (!seen.done && !seen.failed) throw new Error("The stream ended before its result.")
-  return seen.failed ? "failed" : "done"
+  if (!outcome.done && !outcome.failed) throw new Error("The stream ended before its result.")
+  return outcome.failed ? "failed" : "done"
 }

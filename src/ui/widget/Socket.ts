@@ -3,47 +3,47 @@ import type { Frame as Declared } from "../../domain/conversations/RealtimeFrame
 
 type Frame = typeof Declared.Encoded
 
-interface Access {
+interface SocketAccess {
   readonly token: string
   readonly url: string
   readonly lastMessageId: string
 }
 
-/** Milliseconds; a server that is back is found within ten seconds. */
+/** Pauses between attempts to connect. */
 const firstPauseMs = 1_000
 const maxPauseMs = 8_000
 
 /**
- * `access` is called before each attempt, because tokens are valid for an hour. Null means to try later. `on` gets
- * every frame. Returns a function that closes the socket.
+ * `getAccess` is called before each attempt, because tokens expire after an hour. If it returns null, the next attempt
+ * follows later. `onFrame` gets every frame. Returns a function that closes the socket.
  */
-export const connect = (access: () => Promise<Access | null>, on: (frame: Frame) => void) => {
-  let ended = false
-  let pause = firstPauseMs
+export const connect = (getAccess: () => Promise<SocketAccess | null>, onFrame: (frame: Frame) => void) => {
+  let isClosed = false
+  let pauseMs = firstPauseMs
   let socket: WebSocket | null = null
   let timer: ReturnType<typeof setTimeout> | undefined
 
   const scheduleReconnect = () => {
-    if (ended) return
-    timer = setTimeout(() => void attempt(), pause * (0.5 + Math.random() / 2))
-    pause = Math.min(pause * 2, maxPauseMs)
+    if (isClosed) return
+    timer = setTimeout(() => void open(), pauseMs * (0.5 + Math.random() / 2))
+    pauseMs = Math.min(pauseMs * 2, maxPauseMs)
   }
 
-  const attempt = async () => {
-    const given = await access().catch(() => null)
-    if (ended) return
-    if (given === null) return scheduleReconnect()
-    const address = `${given.url}?lastMessageId=${encodeURIComponent(given.lastMessageId)}`
+  const open = async () => {
+    const credentials = await getAccess().catch(() => null)
+    if (isClosed) return
+    if (credentials === null) return scheduleReconnect()
+    const address = `${credentials.url}?lastMessageId=${encodeURIComponent(credentials.lastMessageId)}`
     try {
-      socket = new WebSocket(address, [`spoke.${given.token}`])
+      socket = new WebSocket(address, [`spoke.${credentials.token}`])
     } catch {
       return scheduleReconnect()
     }
     socket.addEventListener("message", ({ data }) => {
-      pause = firstPauseMs
+      pauseMs = firstPauseMs
       try {
         const frame: Frame = JSON.parse(String(data))
-        on(frame)
+        onFrame(frame)
       } catch {
         // Invalid frames are ignored.
       }
@@ -51,9 +51,9 @@ export const connect = (access: () => Promise<Access | null>, on: (frame: Frame)
     socket.addEventListener("close", scheduleReconnect)
   }
 
-  void attempt()
+  void open()
   return () => {
-    ended = true
+    isClosed = true
     clearTimeout(timer)
     socket?.close()
   }

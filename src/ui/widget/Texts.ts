@@ -1,4 +1,4 @@
-/** Texts of the widget, in each of its languages. */
+/** Texts of the widget in English and German. */
 const en = {
   chat: "Chat",
   open: "Open chat",
@@ -112,7 +112,7 @@ export const textsFor = (language: string): Texts => (/^de\b/iu.test(language) ?
 export const languageOf = (language: string): "de" | "en" => (/^de\b/iu.test(language) ? "de" : "en")
 
 /** The message for a refused request. */
-export const refusalIn = (
+export const refusalText = (
   texts: Texts,
   { code, status }: { readonly code: string; readonly status: number }
 ): string => {

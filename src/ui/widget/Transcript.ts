@@ -1,4 +1,4 @@
-/** The stored conversation of the session, polled. Complete pages of messages are read once. */
+/** Reads the stored conversation of the session. Complete pages of messages are read once. */
 import type { Client, Message, Turn } from "./Client.ts"
 import type { View } from "./View.ts"
 
@@ -10,36 +10,36 @@ export interface LoadedConversation {
 }
 
 export class Transcript {
-  /** The conversation that was last read. */
+  /** Id of the conversation that was read last. */
   conversationId: string | null = null
   private readonly client: Client
-  private whole: ReadonlyArray<Message> = []
+  private completePages: ReadonlyArray<Message> = []
   private cursor: string | null = null
 
   constructor(client: Client) {
     this.client = client
   }
 
-  /** Null while there is no conversation except the one that was `left`. */
-  async read(sessionId: string, left: string | null): Promise<LoadedConversation | null> {
-    const { conversation, turn } = await this.client.place(sessionId)
-    if (conversation === null || conversation.id === left) return null
-    if (conversation.id !== this.conversationId) this.begin(conversation.id)
-    const messages = await this.messages(sessionId)
+  /** Null if there is no conversation, or only the one that the visitor has left. */
+  async read(sessionId: string, leftConversationId: string | null): Promise<LoadedConversation | null> {
+    const { conversation, turn } = await this.client.conversation(sessionId)
+    if (conversation === null || conversation.id === leftConversationId) return null
+    if (conversation.id !== this.conversationId) this.reset(conversation.id)
+    const messages = await this.loadMessages(sessionId)
     return { conversationId: conversation.id, state: conversation.state, messages, turn }
   }
 
-  private begin(conversationId: string): void {
+  private reset(conversationId: string): void {
     this.conversationId = conversationId
-    this.whole = []
+    this.completePages = []
     this.cursor = null
   }
 
-  private async messages(sessionId: string): Promise<ReadonlyArray<Message>> {
+  private async loadMessages(sessionId: string): Promise<ReadonlyArray<Message>> {
     for (;;) {
       const { messages, nextCursor } = await this.client.messages(sessionId, this.cursor)
-      if (nextCursor === null) return [...this.whole, ...messages]
-      this.whole = [...this.whole, ...messages]
+      if (nextCursor === null) return [...this.completePages, ...messages]
+      this.completePages = [...this.completePages, ...messages]
       this.cursor = nextCursor
     }
   }

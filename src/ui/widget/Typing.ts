@@ -1,9 +1,9 @@
-/** Who is typing, in both directions: the team in the widget, and the visitor at the team's. */
+/** Typing indicators: reports the visitor's typing to the team, and shows the team's typing to the visitor. */
 import type { Client } from "./Client.ts"
 
-/** How long the team is shown as typing after each report of it, in milliseconds. */
+/** How long the team is shown as typing after each report. */
 const shownMs = 6_000
-/** Least time between two reports that the visitor is typing, in milliseconds. */
+/** Minimum time between two reports of the visitor's typing. */
 const reportIntervalMs = 3_000
 
 export class Typing {
@@ -12,13 +12,13 @@ export class Typing {
   private reportedAt = 0
   private hiding: ReturnType<typeof setTimeout> | undefined
 
-  /** `onChange` is told whether somebody of the team is typing. */
+  /** `onChange` gets true while somebody of the team is typing. */
   constructor(client: Pick<Client, "typing">, onChange: (isTyping: boolean) => void) {
     this.client = client
     this.onChange = onChange
   }
 
-  /** Reports that the visitor is typing, at most once an interval. */
+  /** Reports that the visitor is typing, at most once per interval. */
   report(sessionId: string): void {
     const now = Date.now()
     if (now - this.reportedAt < reportIntervalMs) return
@@ -27,7 +27,7 @@ export class Typing {
     this.client.typing(sessionId).catch(() => undefined)
   }
 
-  /** Somebody of the team is typing: shown until no report came for a while. */
+  /** Shows that the team is typing, until no report came for a while. */
   show(): void {
     clearTimeout(this.hiding)
     this.onChange(true)

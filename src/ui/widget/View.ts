@@ -1,4 +1,4 @@
-/** State of the chat that is shown. */
+/** The state of the chat that is rendered. */
 import type { ConversationState } from "../../domain/conversations/Conversation.ts"
 import type { Message, Session } from "./Client.ts"
 import type { Source } from "../EventStream.ts"
@@ -6,26 +6,26 @@ import type { Markdown } from "./Markdown.ts"
 
 /** A message that was sent and is not part of the stored conversation yet. */
 export interface Live {
-  /** Null for another answer to a stored message, which is among the messages. */
+  /** Null if a stored message is answered again. */
   readonly message: string | null
   readonly files: ReadonlyArray<string>
   readonly reply: string
   readonly citations: ReadonlyArray<Source>
-  /** `unsure`: the connection broke before the server confirmed the message. */
-  readonly phase: "streaming" | "unsure"
+  /** `unconfirmed`: the connection broke before the server confirmed the message. */
+  readonly phase: "streaming" | "unconfirmed"
 }
 
 export interface View {
   readonly agent: Session["agent"] | null
-  /** Null until it is loaded, and where the page's content policy blocks it. */
+  /** Null until it is loaded, and on pages whose content security policy blocks it. */
   readonly markdown: Markdown | null
   readonly messages: ReadonlyArray<Message>
   readonly live: Live | null
   readonly state: typeof ConversationState.Encoded
   readonly typing: boolean
   readonly problem: string | null
-  /** The person's last message, when it has no answer and another one can be requested. */
-  readonly failed: string | null
+  /** Id of the visitor's last message if it has no answer and can be retried. */
+  readonly failedMessageId: string | null
   readonly ready: boolean
 }
 
@@ -37,6 +37,6 @@ export const empty: View = {
   state: "AI_ACTIVE",
   typing: false,
   problem: null,
-  failed: null,
+  failedMessageId: null,
   ready: false
 }

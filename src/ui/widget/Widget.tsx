@@ -15,46 +15,46 @@ export interface Handle {
 }
 
 const useView = (chat: Chat): View => {
-  const [view, setView] = useState(chat.now)
-  useEffect(() => chat.listen(() => setView(chat.now)), [chat])
+  const [view, setView] = useState(chat.view)
+  useEffect(() => chat.listen(() => setView(chat.view)), [chat])
   return view
 }
 
-/** A message as it is read aloud. An equal text of another message is read too. */
-interface Spoken {
+/** A message for screen readers. The id makes them read an equal text of another message, too. */
+interface Announcement {
   readonly id: string
   readonly text: string
 }
 
-/** The text for screen readers: each completed reply, once, as it is displayed. Earlier replies are not read again. */
-const useSpoken = (chat: Chat, view: View): Spoken | null => {
-  const known = useRef<string | null>(null)
-  const [spoken, setSpoken] = useState<Spoken | null>(null)
+/** Announces each new completed message to screen readers, once. */
+const useAnnouncement = (chat: Chat, view: View): Announcement | null => {
+  const lastId = useRef<string | null>(null)
+  const [announcement, setAnnouncement] = useState<Announcement | null>(null)
   const last = view.messages.at(-1)
   useEffect(() => {
     if (!view.ready) return
-    const before = known.current
-    known.current = last?.id ?? ""
-    if (before !== null && last !== undefined && last.role !== "user" && last.id !== before) {
+    const previousId = lastId.current
+    lastId.current = last?.id ?? ""
+    if (previousId !== null && last !== undefined && last.role !== "user" && last.id !== previousId) {
       const content = last.notice === null ? last.content : chat.texts.notices[last.notice]
       const { id } = last
-      void chat.load().then((markdown) => setSpoken({ id, text: markdown?.spoken(content) ?? content }))
+      void chat.load().then((markdown) => setAnnouncement({ id, text: markdown?.spoken(content) ?? content }))
     }
   }, [last?.id, view.ready])
-  return spoken
+  return announcement
 }
 
 const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
   const { texts } = chat
   const reply = view.messages.findLast(({ role }) => role === "assistant")
-  const told = {
-    // Said once: as a message of the conversation, where it is one.
+  const stateTexts = {
+    // Not shown if the conversation has a notice of it.
     HUMAN_REQUESTED: reply?.notice === "handoff" ? "" : texts.waiting,
     HUMAN_ACTIVE: texts.active,
     CLOSED: texts.closed
   }
-  const text = Object.entries(told).find(([state]) => state === view.state)?.[1]
-  const { failed } = view
+  const text = Object.entries(stateTexts).find(([state]) => state === view.state)?.[1]
+  const { failedMessageId } = view
   return (
     <div class="notices">
       <p class="notice" role="status">
@@ -68,13 +68,13 @@ const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) =>
           {texts.retry}
         </button>
       )}
-      {failed !== null && view.live === null && view.state === "AI_ACTIVE" && (
-        <button type="button" class="quiet" onClick={() => void chat.askAgain(failed)}>
+      {failedMessageId !== null && view.live === null && view.state === "AI_ACTIVE" && (
+        <button type="button" class="quiet" onClick={() => void chat.askAgain(failedMessageId)}>
           {texts.askAgain}
         </button>
       )}
       {view.state === "CLOSED" && view.live === null && (
-        <button type="button" class="quiet" onClick={() => chat.again()}>
+        <button type="button" class="quiet" onClick={() => chat.startNewConversation()}>
           {texts.again}
         </button>
       )}
@@ -82,9 +82,9 @@ const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) =>
   )
 }
 
-/** The text to which the visitor agrees. */
+/** The text to which visitors agree by writing. */
 const Consent = ({ chat }: { readonly chat: Chat }) => {
-  const consent = chat.settings.look?.consent ?? null
+  const consent = chat.settings.widget?.consent ?? null
   if (consent === null) return null
   const href = consent.link === null ? null : safeHref(consent.link.url)
   return (
@@ -100,39 +100,39 @@ const Consent = ({ chat }: { readonly chat: Chat }) => {
   )
 }
 
-/** Whether the last line is in view, or nearly. */
+/** True if the last line is visible, or nearly. */
 const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element) =>
   scrollHeight - scrollTop - clientHeight < 48
 
 const Panel = ({
   chat,
   close,
-  quiet,
+  isPreview,
   view
 }: {
   readonly chat: Chat
   readonly close: () => void
-  readonly quiet: boolean
+  readonly isPreview: boolean
   readonly view: View
 }) => {
   const { texts } = chat
   const field = useRef<HTMLTextAreaElement>(null)
   const scroller = useRef<HTMLDivElement>(null)
-  const following = useRef(true)
+  const isFollowing = useRef(true)
   const wasSending = useRef(false)
-  /** Scroll position after the last new text. */
-  const placedAt = useRef(0)
-  const { look } = chat.settings
-  const avatar = look?.avatar ?? null
+  /** Scroll position after the last update. */
+  const lastScrollTop = useRef(0)
+  const { widget } = chat.settings
+  const avatar = widget?.avatar ?? null
   useEffect(() => {
-    if (!quiet) field.current?.focus()
+    if (!isPreview) field.current?.focus()
   }, [])
   const panel = useRef<HTMLDivElement>(null)
   const root = panel.current?.getRootNode()
-  const focused = root instanceof ShadowRoot ? root.activeElement : null
-  // A button that disappears when it was pressed would leave the focus to the page.
+  const focusedElement = root instanceof ShadowRoot ? root.activeElement : null
+  // If a button disappears when it is pressed, the focus would move to the page.
   useLayoutEffect(() => {
-    if (focused !== null && !focused.isConnected) (field.current ?? panel.current)?.focus()
+    if (focusedElement !== null && !focusedElement.isConnected) (field.current ?? panel.current)?.focus()
   })
   const sending = view.live !== null && view.live.phase === "streaming"
   useLayoutEffect(() => {
@@ -140,13 +140,13 @@ const Panel = ({
     if (current === null) return
     const isNewlySent = sending && !wasSending.current
     wasSending.current = sending
-    // A scroll event comes with the next frame, and the next words of a reply may come before it.
-    const isScrolledUp = current.scrollTop < placedAt.current && !isAtEnd(current)
-    // A message that was just sent is shown from wherever the visitor was reading.
-    following.current = isNewlySent || (following.current && !isScrolledUp)
-    if (!following.current) return
+    // The scroll event of the visitor comes with the next frame, which may be after this update.
+    const isScrolledUp = current.scrollTop < lastScrollTop.current && !isAtEnd(current)
+    // A message that was just sent is always scrolled into view.
+    isFollowing.current = isNewlySent || (isFollowing.current && !isScrolledUp)
+    if (!isFollowing.current) return
     current.scrollTop = current.scrollHeight
-    placedAt.current = current.scrollTop
+    lastScrollTop.current = current.scrollTop
   }, [view])
   return (
     <div
@@ -166,7 +166,7 @@ const Panel = ({
             {avatar}
           </span>
         )}
-        <h2 id="title">{look?.name ?? view.agent?.name ?? texts.chat}</h2>
+        <h2 id="title">{widget?.name ?? view.agent?.name ?? texts.chat}</h2>
         {view.state === "AI_ACTIVE" && view.agent !== null && (
           <button
             type="button"
@@ -189,7 +189,7 @@ const Panel = ({
         tabIndex={0}
         aria-label={texts.conversation}
         onScroll={({ currentTarget }) => {
-          following.current = isAtEnd(currentTarget)
+          isFollowing.current = isAtEnd(currentTarget)
         }}
       >
         <Messages chat={chat} view={view} />
@@ -204,38 +204,38 @@ const Panel = ({
 export const Widget = ({
   chat,
   handle,
-  initially,
-  quiet
+  initiallyOpen,
+  isPreview
 }: {
   readonly chat: Chat
   readonly handle: Handle
-  readonly initially: boolean
-  /** Never takes the focus by itself. */
-  readonly quiet: boolean
+  readonly initiallyOpen: boolean
+  /** The preview never takes the focus. */
+  readonly isPreview: boolean
 }) => {
   const view = useView(chat)
-  const spoken = useSpoken(chat, view)
-  const [open, setOpen] = useState(initially)
+  const announcement = useAnnouncement(chat, view)
+  const [open, setOpen] = useState(initiallyOpen)
   const launcher = useRef<HTMLButtonElement>(null)
   const { texts } = chat
   const close = () => {
     const root = launcher.current?.getRootNode()
     setOpen(false)
-    // The page may close it while its visitor writes elsewhere.
+    // The focus stays where it is if the page closes the chat while the visitor types elsewhere.
     if (root instanceof ShadowRoot && root.activeElement !== null) launcher.current?.focus()
   }
   handle.open = () => setOpen(true)
   handle.close = close
   useEffect(() => {
     if (open) void chat.load()
-    if (open || chat.known) void chat.start()
+    if (open || chat.hasStoredSession) void chat.start()
   }, [open])
   return (
     <section aria-label={texts.chat} class={open ? "open" : ""}>
       <div class="hidden" role="log" aria-live="polite">
-        {spoken !== null && <p key={spoken.id}>{spoken.text}</p>}
+        {announcement !== null && <p key={announcement.id}>{announcement.text}</p>}
       </div>
-      {open && <Panel chat={chat} close={close} quiet={quiet} view={view} />}
+      {open && <Panel chat={chat} close={close} isPreview={isPreview} view={view} />}
       <button
         ref={launcher}
         type="button"

@@ -1,23 +1,23 @@
 /** @jsxImportSource preact */
 /**
- * The chat for any page: `<script src="{app_url}/widget.js" data-agent="wgt_…" async></script>`. All of it lives in a
- * shadow tree; the page's scope gets `window.Spoke` and nothing else.
+ * The chat for any page: `<script src="{app_url}/widget.js" data-agent="wgt_…" async></script>`. It renders into a
+ * shadow tree. Its only global is `window.Spoke`.
  */
 import { render } from "preact"
-import tokens from "../tokens.css?inline"
+import tokensCss from "../tokens.css?inline"
 import { Chat } from "./Chat.ts"
 import { type Client, clientOf } from "./Client.ts"
-import { type Previewed, previewClient } from "./Preview.ts"
-import { type Settings, settingsOf, type Tag, tagOf } from "./Settings.ts"
+import { previewClient, type PreviewMessage } from "./Preview.ts"
+import { readScriptTag, type ScriptTag, type Settings, settingsOf } from "./Settings.ts"
 import { languageOf } from "./Texts.ts"
 import { type Handle, Widget } from "./Widget.tsx"
-import sheet from "./widget.css?inline"
+import widgetCss from "./widget.css?inline"
 
-// The element is known only while the script runs for the first time.
-const tag = tagOf(document.currentScript)
+// Only available while the script is executed.
+const scriptTag = readScriptTag(document.currentScript)
 
-/** Black or white, whichever reads better on the colour that the host has taken. */
-const inkFor = (host: HTMLElement): string => {
+/** Black or white, whichever has more contrast with the host's brand colour. */
+const textColorFor = (host: HTMLElement): string => {
   const context = document.createElement("canvas").getContext("2d")
   if (context === null) return "#fff"
   context.fillStyle = host.style.getPropertyValue("--brand")
@@ -28,7 +28,7 @@ const inkFor = (host: HTMLElement): string => {
   return light > 0.18 ? "#000" : "#fff"
 }
 
-const dress = (host: HTMLElement, { accent, language, position }: Settings) => {
+const applyStyle = (host: HTMLElement, { accent, language, position }: Settings) => {
   host.lang = languageOf(language)
   host.dataset["position"] = position
   if (accent === null) {
@@ -37,29 +37,29 @@ const dress = (host: HTMLElement, { accent, language, position }: Settings) => {
     return
   }
   host.style.setProperty("--brand", accent)
-  host.style.setProperty("--on-brand", inkFor(host))
+  host.style.setProperty("--on-brand", textColorFor(host))
 }
 
-/** Puts the chat on the page; what it returns gives it another look. */
-const mount = (settings: Settings, client: Client, memory: string | null) => {
+/** Adds the chat to the page. Returns a function that applies other settings, for the preview. */
+const mount = (settings: Settings, client: Client, storageName: string | null) => {
   const host = document.createElement("spoke-chat")
-  dress(host, settings)
+  applyStyle(host, settings)
   const root = host.attachShadow({ mode: "open" })
-  // Built by script: a policy without 'unsafe-inline' has nothing against it.
+  // A content security policy without 'unsafe-inline' allows style sheets that a script creates.
   root.adoptedStyleSheets = [
-    tokens.replace(/:root(\[[^\]]+\])?/gu, (_, given?: string) =>
-      given === undefined ? ":host" : `:host(${given})`
+    tokensCss.replace(/:root(\[[^\]]+\])?/gu, (_, attribute?: string) =>
+      attribute === undefined ? ":host" : `:host(${attribute})`
     ),
-    sheet
+    widgetCss
   ].map((text) => {
-    const made = new CSSStyleSheet()
-    made.replaceSync(text)
-    return made
+    const styleSheet = new CSSStyleSheet()
+    styleSheet.replaceSync(text)
+    return styleSheet
   })
   document.body.append(host)
-  const chat = new Chat(settings, client, memory)
+  const chat = new Chat(settings, client, storageName)
   const handle: Handle = { open: () => undefined, close: () => undefined }
-  render(<Widget chat={chat} handle={handle} initially={settings.open} quiet={memory === null} />, root)
+  render(<Widget chat={chat} handle={handle} initiallyOpen={settings.open} isPreview={storageName === null} />, root)
   const spoke = {
     open: () => handle.open(),
     close: () => handle.close(),
@@ -72,38 +72,38 @@ const mount = (settings: Settings, client: Client, memory: string | null) => {
     }
   }
   Object.defineProperty(window, "Spoke", { value: Object.freeze(spoke), configurable: true })
-  return (next: Settings, scheme: string) => {
-    dress(host, next)
+  return (newSettings: Settings, scheme: string) => {
+    applyStyle(host, newSettings)
     host.dataset["scheme"] = scheme
-    chat.show(next)
+    chat.show(newSettings)
   }
 }
 
-const begin = async (own: Tag) => {
+const start = async (tag: ScriptTag) => {
   if (Reflect.has(window, "Spoke")) return
-  const first = settingsOf(own, null)
-  const client = clientOf(first)
-  // Without its look the widget is still a chat, and says itself why it does not work.
-  const look = own.isNamed ? await client.look().catch(() => null) : null
+  const tagSettings = settingsOf(tag, null)
+  const client = clientOf(tagSettings)
+  // Without its settings the chat still opens, and shows why it does not work.
+  const widget = tag.hasPublicName ? await client.widget().catch(() => null) : null
   if (Reflect.has(window, "Spoke")) return
-  mount(settingsOf(own, look), client, `spoke.widget.${first.base}.${first.key}`)
+  mount(settingsOf(tag, widget), client, `spoke.widget.${tagSettings.base}.${tagSettings.key}`)
 }
 
-/** The dashboard tells what is to be shown, each time that it changes. */
-const beginPreview = (own: Tag) => {
-  let show: ReturnType<typeof mount> | null = null
-  addEventListener("message", ({ data, origin, source }: MessageEvent<Previewed>) => {
+/** Shows the settings that the dashboard posts, each time they change. */
+const startPreview = (tag: ScriptTag) => {
+  let update: ReturnType<typeof mount> | null = null
+  addEventListener("message", ({ data, origin, source }: MessageEvent<PreviewMessage>) => {
     if (origin !== location.origin || source !== parent || data.look === undefined) return
-    const settings = settingsOf(own, data.look)
-    show ??= mount(settings, previewClient(settings), null)
-    show(settings, data.scheme)
+    const settings = settingsOf(tag, data.look)
+    update ??= mount(settings, previewClient(settings), null)
+    update(settings, data.scheme)
   })
 }
 
 const run = () => {
-  if (tag === null) return
-  if (tag.isPreview) beginPreview(tag)
-  else void begin(tag)
+  if (scriptTag === null) return
+  if (scriptTag.isPreview) startPreview(scriptTag)
+  else void start(scriptTag)
 }
 
 if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", run, { once: true })

@@ -53,11 +53,11 @@ const versionPages = (id: string, queryKey: ReadonlyArray<string>, limit: number
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
-/** Each row of their list reads its version, so a page has few. */
+/** For the list of versions. Pages are small, because each row requests its version. */
 export const agentVersions = (id: string) => versionPages(id, ["agents", id, "versions"], 20)
 
-/** To be read to the end, for a choice. */
-export const everyVersion = (id: string) => versionPages(id, ["agents", id, "versions", "every"], 100)
+/** For a choice of all versions. */
+export const allAgentVersions = (id: string) => versionPages(id, ["agents", id, "versions", "every"], 100)
 
 /** Versions are immutable, so they are cached forever. */
 export const agentVersion = (id: string, version: number) =>
@@ -68,14 +68,13 @@ export const agentVersion = (id: string, version: number) =>
     staleTime: Number.POSITIVE_INFINITY
   })
 
-/** `force`: publishes even if its test cases fail the threshold. */
+/** `force` publishes even if the test cases miss the threshold. */
 export const publishVersion = (id: string, version: number, force: boolean) =>
   call<typeof OneAgent.Encoded>("POST", `/api/agents/${id}/versions/${version}/publish`, {
     query: { force: force ? true : undefined }
   })
 
-/** Polling interval in milliseconds. */
-const lookEvery = 10_000
+const pollIntervalMs = 10_000
 
 /** The result of the agent's last turn; null before the first. */
 export const lastRun = (id: string) =>
@@ -83,15 +82,14 @@ export const lastRun = (id: string) =>
     queryKey: ["agents", id, "last-run"],
     queryFn: ({ signal }) =>
       call<typeof LatestRun.Encoded>("GET", `/api/agents/${id}/last-run`, { signal }).then(({ run }) => run),
-    refetchInterval: lookEvery
+    refetchInterval: pollIntervalMs
   })
 
 export type AgentProblem = (typeof AgentProblems.Encoded)["problems"][number]
 
-/** Polling interval of what fails, in milliseconds. */
 const problemsIntervalMs = 60_000
 
-/** Channels, models and tools of the tenant's agents that fail now. Not for viewers. */
+/** Channels, models and tools of agents that fail at the moment. Not for viewers. */
 export const agentProblems = (user: User) =>
   queryOptions({
     queryKey: ["agent-problems"],

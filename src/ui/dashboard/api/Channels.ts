@@ -12,8 +12,8 @@ export const providers = ["whatsapp", "messenger", "telegram", "slack", "email"]
 export type Provider = (typeof providers)[number]
 /** The service may have custom channels, which have only their own name. */
 export const isProvider = (name: string): name is Provider => providers.some((one) => one === name)
-/** Providers whose account id is entered by the user. Others return it for the token. */
-export const isNamed = (provider: Provider): provider is "whatsapp" | "messenger" =>
+/** True for providers whose account id the user enters. Other providers return it for the token. */
+export const hasEnteredAccountId = (provider: Provider): provider is "whatsapp" | "messenger" =>
   provider === "whatsapp" || provider === "messenger"
 /** Senders that an e-mail account answers. The first is the default. */
 export const senderRules = ["plausible", "verified", "any"] as const
@@ -39,7 +39,7 @@ export const createChannel = (agentId: string, body: typeof CreateChannel.Encode
 export const setChannelActive = ({ id, version }: Channel, active: boolean) =>
   call<unknown, typeof PatchChannel.Encoded>("PATCH", `/api/channels/${id}`, { body: { active }, version })
 
-/** Proves the new token at the provider before it is stored. */
+/** The service checks the new token at the provider before it stores it. */
 export const replaceToken = ({ id, version }: Channel, accessToken: string) =>
   call<unknown, typeof PatchChannel.Encoded>("PATCH", `/api/channels/${id}`, {
     body: { accessToken },

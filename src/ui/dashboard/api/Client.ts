@@ -1,8 +1,8 @@
-/** Calls of the dashboard routes: same origin, session cookie, without the envelope. */
+/** Requests to the routes of the dashboard, with the session cookie. Results are without the envelope. */
 import type { ErrorCode } from "../../../domain/Errors.ts"
 import type { FailureBody } from "../../../http/Envelope.ts"
 
-/** A failure answered by the service. `code` is one of the documented codes. */
+/** An error response of the service. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: ErrorCode
@@ -27,7 +27,7 @@ export class ApiError extends Error {
 
 type Query = Readonly<Record<string, string | number | boolean | null | undefined>>
 
-const address = (path: string, query: Query | undefined) => {
+const urlOf = (path: string, query: Query | undefined) => {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value !== undefined && value !== null && value !== "") parameters.set(name, String(value))
@@ -36,7 +36,7 @@ const address = (path: string, query: Query | undefined) => {
   return text === "" ? path : `${path}?${text}`
 }
 
-/** True if a change was refused because of a concurrent one. */
+/** True if a change was refused because of a concurrent change. */
 export const isOutdated = (problem: unknown): boolean =>
   problem instanceof ApiError && problem.code === "CONFLICT" && "version" in problem.details
 
@@ -44,7 +44,7 @@ export const isOutdated = (problem: unknown): boolean =>
 export const isUnknownId = (problem: unknown): boolean =>
   problem instanceof ApiError && (problem.status === 404 || problem.status === 400)
 
-/** The failure of a response that is not 2xx. */
+/** The error of a response that is not 2xx. */
 export const failureOf = async (response: Response): Promise<ApiError> => {
   const body: Partial<FailureBody> = await response.json().catch(() => ({}))
   return new ApiError(
@@ -58,21 +58,24 @@ export const failureOf = async (response: Response): Promise<ApiError> => {
 
 interface Options<B> {
   readonly query?: Query
-  /** Sent as JSON; a `FormData` unchanged. */
+  /** Sent as JSON. A `FormData` is sent as it is. */
   readonly body?: B | FormData
-  /** The version on which a change is based. The change is refused if it is no longer the newest. */
+  /** The version on which a change is based. The service refuses the change if there is a newer one. */
   readonly version?: number
   readonly signal?: AbortSignal
 }
 
-/** `data` of the answer to a request whose JSON is a `B`. Fails with {@link ApiError}, or with what `fetch` fails with when nothing answers. */
+/**
+ * Sends a request with the body `B` and returns `data` of the response. Rejects with {@link ApiError}, or with the
+ * error of `fetch` if there is no response.
+ */
 export const call = async <A, B = never>(
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
   { query, body, signal, version }: Options<B> = {}
 ): Promise<A> => {
   const isJson = body !== undefined && !(body instanceof FormData)
-  const url = address(path, query)
+  const url = urlOf(path, query)
   const response = await fetch(url, {
     method,
     credentials: "same-origin",

@@ -1,4 +1,4 @@
-/** Conversations of every channel: read as they go on, and answered by people. */
+/** Conversations of all channels: their messages, state, files and traces. */
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type { RunTrace } from "../../../domain/chat/AgentRun.ts"
 import { sizeLimits } from "../../AttachmentLimits.ts"
@@ -12,11 +12,11 @@ import type {
 import type { MessageBody } from "../../../http/hosted/conversations/TakeoverApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
-import { tracePageSize, wholeTrace } from "./conversations/TracePages.ts"
-import { nextBefore, readPage, type ThreadPage, threadPageSize } from "./conversations/ThreadPage.ts"
+import { readTrace, tracePageSize } from "./conversations/TracePages.ts"
+import { nextPageCursor, readPage, type ThreadPage, threadPageSize } from "./conversations/ThreadPage.ts"
 
 export type State = typeof ConversationState.Encoded
-/** Conversations that wait for a human come first. */
+/** In the order in which they are shown: conversations that wait for a human come first. */
 export const states = membersOf<State>({
   HUMAN_REQUESTED: true,
   HUMAN_ACTIVE: true,
@@ -41,15 +41,14 @@ export type Conversation = typeof InboxConversation.Encoded
 export type Message = typeof InboxMessage.Encoded
 export type Feedback = typeof MessageFeedback.Encoded
 
-/** Polling interval in milliseconds. */
 const refetchIntervalMs = 5_000
 
-const isUnderway = (page: typeof RecentMessages.Encoded | undefined) =>
+const hasPendingDelivery = (page: typeof RecentMessages.Encoded | undefined) =>
   page?.messages.some(({ delivery }) => delivery?.status === "pending") === true
 
 /**
- * Pages from the newest back; each with its oldest message first. A poll reads the newest, and others when they are old.
- * `live` while the socket reports new messages.
+ * Pages from the newest to the oldest, each with its oldest message first. A poll reads the newest page, and others
+ * when their copies are old. `live` is true while the socket reports new messages.
  */
 export const conversation = (id: string, live: boolean) =>
   infiniteQueryOptions({
@@ -62,20 +61,20 @@ export const conversation = (id: string, live: boolean) =>
         })
       ),
     initialPageParam: firstPage(),
-    getNextPageParam: nextBefore,
+    getNextPageParam: nextPageCursor,
     // The socket does not report the delivery state of a message.
     refetchInterval: ({ state: { data } }) =>
-      live && !isUnderway(data?.pages[0]) ? 30_000 : refetchIntervalMs
+      live && !hasPendingDelivery(data?.pages[0]) ? 30_000 : refetchIntervalMs
   })
 
-/** The last messages, once. */
+/** The last messages, read once. */
 export const recentMessages = (id: string, limit: number) =>
   call<typeof RecentMessages.Encoded>("GET", `/api/conversations/${id}/recent`, { query: { limit } }).then(
     ({ messages }) => messages
   )
 
-export const act = (id: string, change: "takeover" | "release" | "close") =>
-  call("POST", `/api/conversations/${id}/${change}`)
+export const changeState = (id: string, action: "takeover" | "release" | "close") =>
+  call("POST", `/api/conversations/${id}/${action}`)
 
 const formOf = (content: string, files: ReadonlyArray<File>) => {
   const form = new FormData()
@@ -84,7 +83,7 @@ const formOf = (content: string, files: ReadonlyArray<File>) => {
   return form
 }
 
-export const say = (id: string, content: string, files: ReadonlyArray<File>) =>
+export const sendMessage = (id: string, content: string, files: ReadonlyArray<File>) =>
   call<unknown, typeof MessageBody.Encoded>("POST", `/api/conversations/${id}/messages`, {
     body: files.length === 0 ? { content } : formOf(content, files)
   })
@@ -93,15 +92,15 @@ export const say = (id: string, content: string, files: ReadonlyArray<File>) =>
 export const isAttachable = ({ size, type }: File) => size <= (sizeLimits[type] ?? -1)
 
 /** Address and token of a conversation's socket, valid for one hour. */
-export const realtime = (id: string, signal: AbortSignal) =>
+export const socketAccess = (id: string, signal: AbortSignal) =>
   call<typeof SocketAccess.Encoded>("POST", `/api/conversations/${id}/realtime`, { signal })
 
-/** All of it. Each access is in the audit trail, so it is read once. */
+/** The whole trace of a run. It is read once, because the audit trail records each access. */
 export const trace = (runId: string) =>
   queryOptions({
     queryKey: ["runs", runId],
     queryFn: ({ signal }) =>
-      wholeTrace((cursor) =>
+      readTrace((cursor) =>
         call<typeof RunTrace.Encoded>("GET", `/api/agent-runs/${runId}`, {
           query: { limit: tracePageSize, cursor },
           signal

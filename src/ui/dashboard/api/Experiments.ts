@@ -18,8 +18,8 @@ export type Experiment = typeof Declared.Encoded
 export type ExperimentResult = (typeof ExperimentResultPage.Encoded)["results"][number]
 export type Threshold = typeof PublishThreshold.Encoded
 
-/** Polling interval in milliseconds while one is running. */
-const lookEvery = 2_000
+/** Polling interval while an experiment is running. */
+const pollIntervalMs = 2_000
 
 export const isOpen = ({ status }: Experiment): boolean => status === "queued" || status === "running"
 
@@ -34,7 +34,7 @@ export const experiments = (agentId: string) =>
     initialPageParam: firstPage(),
     getNextPageParam: ({ nextCursor }) => nextCursor,
     refetchInterval: ({ state }) =>
-      state.data?.pages.some((page) => page.experiments.some(isOpen)) === true ? lookEvery : false
+      state.data?.pages.some((page) => page.experiments.some(isOpen)) === true ? pollIntervalMs : false
   })
 
 export const experimentReport = (id: string) =>
@@ -43,7 +43,7 @@ export const experimentReport = (id: string) =>
     queryFn: ({ signal }) =>
       call<typeof ReportedExperiment.Encoded>("GET", `/api/experiments/${id}`, { signal }),
     refetchInterval: ({ state }) =>
-      state.data !== undefined && isOpen(state.data.experiment) ? lookEvery : false
+      state.data !== undefined && isOpen(state.data.experiment) ? pollIntervalMs : false
   })
 
 export const experimentResults = (id: string) =>
@@ -80,6 +80,6 @@ export const threshold = (agentId: string) =>
 export const setThreshold = (agentId: string, body: Threshold) =>
   call<typeof OneThreshold.Encoded, Threshold>("PUT", `/api/agents/${agentId}/threshold`, { body })
 
-/** True if a version was not published because of its test cases. */
-export const isGated = (problem: unknown): boolean =>
+/** True if a version was not published because its test cases miss the threshold. */
+export const isBlockedByTestCases = (problem: unknown): boolean =>
   problem instanceof ApiError && problem.code === "CONFLICT" && problem.details["gate"] === true

@@ -1,4 +1,4 @@
-/** The team's inbox: its list, unread counts, and work on conversations apart from replies. */
+/** The team's inbox: its list, the unread count, and changes of conversations other than replies. */
 import {
   type InfiniteData,
   infiniteQueryOptions,
@@ -25,7 +25,7 @@ import type { InboxPage } from "../../../http/hosted/conversations/InboxViewApi.
 import type { OneEntry, OnePerson, UnreadCount } from "../../../http/hosted/conversations/InboxWorkApi.ts"
 import { call, firstPage } from "./Client.ts"
 import type { Conversation } from "./Conversations.ts"
-import { type ThreadPage, withoutAges } from "./conversations/ThreadPage.ts"
+import { expireOlderPages, type ThreadPage } from "./conversations/ThreadPage.ts"
 
 export type Filter = typeof InboxFilter.Encoded
 export type Entry = typeof DeclaredEntry.Encoded
@@ -36,30 +36,30 @@ export type Teammate = typeof DeclaredTeammate.Encoded
 type Pages = InfiniteData<typeof InboxPage.Encoded>
 type Thread = InfiniteData<ThreadPage>
 
-/** Polling interval in milliseconds of the list's head and of the unread count. */
+/** Polling intervals of the list's head and of the unread count. */
 const headIntervalMs = 5_000
 const countIntervalMs = 15_000
 /** Conversations of one page. */
 export const pageSize = 50
 
-const page = (filter: Filter, cursor: string | null, limit: number, signal: AbortSignal) =>
+const fetchPage = (filter: Filter, cursor: string | null, limit: number, signal: AbortSignal) =>
   call<typeof InboxPage.Encoded>("GET", "/api/inbox", { query: { ...filter, limit, cursor }, signal })
 
-/** Pages from the last activity back. They are read once, because changes appear in the head. */
+/** The pages of the list, by last activity. They are read once, because changes appear in the head. */
 export const inboxQuery = (filter: Filter) =>
   infiniteQueryOptions({
     queryKey: ["inbox", "pages", filter],
-    queryFn: ({ pageParam, signal }) => page(filter, pageParam, pageSize, signal),
+    queryFn: ({ pageParam, signal }) => fetchPage(filter, pageParam, pageSize, signal),
     initialPageParam: firstPage(),
     getNextPageParam: ({ nextCursor }) => nextCursor,
     staleTime: Infinity
   })
 
-/** The conversations with the last activity, as they are now. */
-export const head = (filter: Filter) =>
+/** The head of the list: the conversations with the latest activity, polled. */
+export const inboxHead = (filter: Filter) =>
   queryOptions({
     queryKey: ["conversations", "head", filter],
-    queryFn: ({ signal }) => page(filter, null, pageSize, signal).then(({ conversations }) => conversations),
+    queryFn: ({ signal }) => fetchPage(filter, null, pageSize, signal).then(({ conversations }) => conversations),
     refetchInterval: headIntervalMs
   })
 
@@ -68,36 +68,36 @@ export const unreadCount = queryOptions({
   queryFn: ({ signal }) =>
     call<typeof UnreadCount.Encoded>("GET", "/api/inbox/unread", { signal }).then(({ unread }) => unread),
   refetchInterval: countIntervalMs,
-  // Notifications are for the time in which the page is hidden.
+  // Notifications are shown while the page is hidden.
   refetchIntervalInBackground: true
 })
 
-/** Optimistic update of a conversation in list and thread, before the service is asked again. */
-export const patch = (queries: QueryClient, id: string, change: Partial<Conversation>): void => {
-  const changed = (row: Conversation) => (row.id === id ? { ...row, ...change } : row)
+/** Updates a conversation optimistically in the cached lists and threads. */
+export const patchConversation = (queries: QueryClient, id: string, change: Partial<Conversation>): void => {
+  const patched = (row: Conversation) => (row.id === id ? { ...row, ...change } : row)
   queries.setQueriesData<Pages>({ queryKey: ["inbox", "pages"] }, (data) =>
     data === undefined
       ? undefined
       : {
           ...data,
-          pages: data.pages.map((one) => ({ ...one, conversations: one.conversations.map(changed) }))
+          pages: data.pages.map((one) => ({ ...one, conversations: one.conversations.map(patched) }))
         }
   )
   queries.setQueriesData<ReadonlyArray<Conversation>>({ queryKey: ["conversations", "head"] }, (rows) =>
-    rows?.map(changed)
+    rows?.map(patched)
   )
   queries.setQueriesData<Thread>({ queryKey: ["conversations", "one", id] }, (data) =>
     data === undefined
       ? undefined
-      : { ...data, pages: data.pages.map((one) => ({ ...one, conversation: changed(one.conversation) })) }
+      : { ...data, pages: data.pages.map((one) => ({ ...one, conversation: patched(one.conversation) })) }
   )
 }
 
-/** Reads all shown messages of the conversation again, for a change among older ones. */
-export const readThread = (queries: QueryClient, id: string): Promise<void> => {
+/** Fetches all displayed messages of the conversation again, after a change of an older one. */
+export const refetchThread = (queries: QueryClient, id: string): Promise<void> => {
   const queryKey = ["conversations", "one", id]
   queries.setQueryData<Thread>(queryKey, (data) =>
-    data === undefined ? undefined : { ...data, pages: withoutAges(data.pages) }
+    data === undefined ? undefined : { ...data, pages: expireOlderPages(data.pages) }
   )
   return queries.invalidateQueries({ queryKey })
 }
@@ -125,7 +125,7 @@ export const removeNote = (id: string, noteId: string) =>
   call("DELETE", `/api/conversations/${id}/notes/${noteId}`)
 
 /** Shows the customer that the team is typing. */
-export const tellTyping = (id: string) => call("POST", `/api/conversations/${id}/typing`)
+export const reportTyping = (id: string) => call("POST", `/api/conversations/${id}/typing`)
 
 export const person = (id: string) =>
   queryOptions({

@@ -1,4 +1,4 @@
-/** Failed turns grouped by question, and measures over all turns. */
+/** Failed turns, grouped by question, and measures of all turns. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type {
   InsightGroup as Group,
@@ -14,7 +14,7 @@ export type InsightGroup = typeof Group.Encoded
 export type Measures = typeof Measured.Encoded
 export type MeasuredBy = typeof By.Encoded
 export type MeasuresReport = typeof Report.Encoded
-export type WrongKind = typeof Kind.Encoded
+export type FailureKind = typeof Kind.Encoded
 
 export const insights = (agentId: string | undefined) =>
   infiniteQueryOptions({
@@ -34,7 +34,7 @@ export const measures = (agentId: string | undefined) =>
     queryFn: ({ signal }) => call<MeasuresReport>("GET", "/api/measures", { query: { agentId }, signal })
   })
 
-/** The same by another dimension than the day. The earlier report stays until this one is there. */
+/** Measures by another dimension than the day. The previous report is shown until this one is loaded. */
 export const measuresBy = (agentId: string | undefined, by: MeasuredBy) =>
   queryOptions({
     queryKey: ["measures", agentId, by],

@@ -30,7 +30,7 @@ export const createKey = (agentId: string, body: typeof CreateAgentKey.Encoded) 
 export const setActive = ({ id, version }: Key, active: boolean) =>
   call<unknown, typeof PatchKey.Encoded>("PATCH", `/api/keys/${id}`, { body: { active }, version })
 
-/** Null removes the key's own limit. */
+/** Null removes the limit of the key. */
 export const setRateLimit = ({ id, version }: Key, rateLimit: RateLimit | null) =>
   call<unknown, typeof PatchKey.Encoded>("PATCH", `/api/keys/${id}`, { body: { rateLimit }, version })
 

@@ -1,4 +1,4 @@
-/** The user's own passkeys, and signing in with one. The code for the authenticator is loaded on demand. */
+/** The user's own passkeys, and signing in with one. The library for WebAuthn is loaded on demand. */
 import { queryOptions } from "@tanstack/react-query"
 import type {
   CreatePasskey,
@@ -21,12 +21,12 @@ export const passkeys = queryOptions({
   queryFn: ({ signal }) => call<typeof PasskeyList.Encoded>("GET", "/api/auth/passkeys", { signal })
 })
 
-const library = () => import("@simplewebauthn/browser")
+const loadLibrary = () => import("@simplewebauthn/browser")
 
-/** Asks the browser for a new passkey, and stores it under `name`. */
+/** Creates a passkey in the browser, and stores it under `name`. */
 export const addPasskey = async (name: string) => {
   const { options } = await call<typeof CreationChallenge.Encoded>("POST", "/api/auth/passkeys/challenge")
-  const { startRegistration } = await library()
+  const { startRegistration } = await loadLibrary()
   const { id, rawId, response, type } = await startRegistration({
     optionsJSON: {
       ...options,
@@ -42,10 +42,10 @@ export const addPasskey = async (name: string) => {
 
 export const removePasskey = (id: string) => call("DELETE", `/api/auth/passkeys/${id}`)
 
-/** Asks the browser for any of its passkeys for this address. */
+/** Signs in with any passkey that the browser has for this host. */
 export const signInWithPasskey = async () => {
   const { options } = await call<typeof RequestChallenge.Encoded>("POST", "/api/auth/passkey/challenge")
-  const { startAuthentication } = await library()
+  const { startAuthentication } = await loadLibrary()
   const { id, rawId, response, type } = await startAuthentication({ optionsJSON: options })
   const { authenticatorData, clientDataJSON, signature, userHandle = null } = response
   return call<typeof SignedIn.Encoded, typeof SignInWithPasskey.Encoded>("POST", "/api/auth/passkey", {
@@ -55,14 +55,14 @@ export const signInWithPasskey = async () => {
   })
 }
 
-/** Whether the browser supports passkeys for this address. IP addresses are not supported. */
-export const knowsPasskeys = () =>
+/** Whether the browser supports passkeys for this host. It never does for IP addresses. */
+export const supportsPasskeys = () =>
   typeof PublicKeyCredential !== "undefined" && !/^[\d.]+$|:/.test(location.hostname)
 
-/** Whether the user or the browser cancelled it. */
-export const isBrokenOff = (problem: unknown) =>
+/** True if the user or the browser cancelled the request. */
+export const isCancelled = (problem: unknown) =>
   problem instanceof Error && (problem.name === "NotAllowedError" || problem.name === "AbortError")
 
-/** Whether the device already has a passkey of this user. */
-export const isKnownDevice = (problem: unknown) =>
+/** True if the device already has a passkey of this user. */
+export const isAlreadyRegistered = (problem: unknown) =>
   problem instanceof Error && problem.name === "InvalidStateError"

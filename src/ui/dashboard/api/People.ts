@@ -15,7 +15,7 @@ export const people = (externalId: string) =>
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
-/** The address for downloading all stored data about the person. */
+/** The address of a download with all stored data about the person. */
 export const exportAddress = (id: string) => `/api/end-users/${id}/export`
 
 export const erasePerson = (id: string) => call("DELETE", `/api/end-users/${id}`)

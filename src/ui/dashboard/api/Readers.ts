@@ -1,4 +1,4 @@
-/** The registered readers with the forms of their settings. */
+/** The registered source readers, with the forms of their settings. */
 import { queryOptions } from "@tanstack/react-query"
 import type { FormField, ReaderForm, Words } from "../../../domain/knowledge/SourceReader.ts"
 import { call } from "./Client.ts"
@@ -7,7 +7,7 @@ export type Reader = typeof ReaderForm.Encoded
 export type ReaderField = typeof FormField.Encoded
 export type ReaderTexts = typeof Words.Encoded
 
-/** They change only with the service. */
+/** Readers change only with a new version of the service. */
 export const readers = queryOptions({
   queryKey: ["source-readers"],
   queryFn: ({ signal }) =>

@@ -8,27 +8,29 @@ import { ApiError, call } from "./Client.ts"
 export type Role = typeof Declared.Encoded
 export type User = (typeof SignedIn.Encoded)["user"]
 
-const rank: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
+const rankOf: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
 
-/** True if `role` is `least` or higher. The service enforces roles; this only hides what it would refuse. */
-export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[least]
+/** True if `role` is `minRole` or higher. The service enforces roles. This only hides what it would refuse. */
+export const atLeast = (role: Role, minRole: Role): boolean => rankOf[role] >= rankOf[minRole]
 
 const sessionKey = ["session"] as const
 
-/** Tabs of this browser share its session. They tell each other the id of a new user, and null when somebody signs out. */
+/**
+ * Tabs of this browser share the session. A tab sends the id of a new user to the others, and null after a sign-out.
+ */
 const tabs = new BroadcastChannel("spoke.session")
 
-const leaveListeners = new Set<(userId: string | null) => void>()
+const userChangeListeners = new Set<(userId: string | null) => void>()
 
-/** Calls `onLeave` with the id of each new user, and with null when somebody signs out: for what goes on by itself. */
-export const whenUserLeaves = (onLeave: (userId: string | null) => void): void => {
-  leaveListeners.add(onLeave)
+/** Calls `listener` with the id of each new user, and with null after a sign-out. For work in the background. */
+export const onUserChange = (listener: (userId: string | null) => void): void => {
+  userChangeListeners.add(listener)
 }
 
-/** Removes what was read for the user before, and ends what goes on for them. */
-const forgetBefore = (queries: QueryClient, userId: string | null): void => {
+/** Removes the data of the previous user, and notifies the listeners. */
+const forgetPreviousUser = (queries: QueryClient, userId: string | null): void => {
   queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
-  for (const onLeave of leaveListeners) onLeave(userId)
+  for (const listener of userChangeListeners) listener(userId)
 }
 
 /** Null without a session. */
@@ -37,9 +39,9 @@ export const session = queryOptions({
   queryFn: ({ client, signal }) =>
     call<typeof SignedIn.Encoded>("GET", "/api/auth/session", { signal }).then(
       ({ user }) => {
-        // Somebody else may have signed in from another tab, also after this session has ended.
-        const before = client.getQueryData<User | null>(sessionKey)
-        if (before?.id !== user.id) forgetBefore(client, user.id)
+        // Another user may have signed in from another tab, also after this session ended.
+        const previous = client.getQueryData<User | null>(sessionKey)
+        if (previous?.id !== user.id) forgetPreviousUser(client, user.id)
         return user
       },
       (problem: unknown) => {
@@ -55,27 +57,27 @@ export const signIn = (email: string, password: string) =>
     body: { email, password }
   })
 
-/** A session that has already ended is no failure. */
+/** Signing out of a session that has already ended succeeds. */
 export const signOut = () =>
   call("POST", "/api/auth/logout").catch((problem: unknown) => {
     if (!(problem instanceof ApiError && problem.status === 401)) throw problem
   })
 
-/** Changes the user, in every tab. What was read for the one before is removed, and what goes on for them ends. */
+/** Changes the user in all tabs. Removes the data of the previous user. */
 export const changeUser = (queries: QueryClient, user: User | null): void => {
   const userId = user?.id ?? null
   queries.setQueryData(session.queryKey, user)
-  forgetBefore(queries, userId)
+  forgetPreviousUser(queries, userId)
   tabs.postMessage(userId)
 }
 
-/** Shows the sign-in, or what the new user may see, as soon as another tab has changed the user. */
+/** Follows changes of the user in other tabs. */
 export const followOtherTabs = (queries: QueryClient): void => {
   tabs.onmessage = ({ data: userId }: MessageEvent<string | null>) => {
-    const before = queries.getQueryData(session.queryKey)
-    if ((before?.id ?? null) === userId) return
+    const previous = queries.getQueryData(session.queryKey)
+    if ((previous?.id ?? null) === userId) return
     if (userId === null) queries.setQueryData(session.queryKey, null)
     else void queries.resetQueries({ queryKey: sessionKey })
-    forgetBefore(queries, userId)
+    forgetPreviousUser(queries, userId)
   }
 }

@@ -1,4 +1,4 @@
-/** Open sessions: one's own, and for owners those of a member. */
+/** Open sessions of the signed-in user. Owners can also see those of other members. */
 import { queryOptions } from "@tanstack/react-query"
 import type { Session as Declared } from "../../../domain/accounts/Session.ts"
 import type { SessionList } from "../../../http/hosted/accounts/OpenSessionsApi.ts"
@@ -9,7 +9,7 @@ export type OpenSession = typeof Declared.Encoded
 const base = (userId: string | null) =>
   userId === null ? "/api/auth/sessions" : `/api/users/${userId}/sessions`
 
-/** Null: one's own. */
+/** `userId` is null for the signed-in user. */
 export const openSessions = (userId: string | null) =>
   queryOptions({
     queryKey: ["open-sessions", userId],
@@ -19,5 +19,5 @@ export const openSessions = (userId: string | null) =>
 
 export const endSession = (userId: string | null, id: string) => call("DELETE", `${base(userId)}/${id}`)
 
-/** All except the current one. */
+/** Ends all sessions except the current one. */
 export const endOtherSessions = (userId: string | null) => call("DELETE", base(userId))

@@ -1,4 +1,4 @@
-/** Single sign-on: the provider of the tenant, and signing in there. */
+/** Single sign-on with the tenant's identity provider. */
 import { queryOptions } from "@tanstack/react-query"
 import type {
   BeginSignOn,
@@ -27,11 +27,11 @@ export const connect = (body: typeof PutConnection.Encoded) =>
 
 export const disconnect = () => call("DELETE", "/api/single-sign-on")
 
-/** The address at which the browser signs in. */
+/** The address of the identity provider's sign-in page. */
 export const beginSignOn = (email: string) =>
   call<typeof BegunSignOn.Encoded, typeof BeginSignOn.Encoded>("POST", "/api/auth/sso", { body: { email } })
 
-/** The token that the provider provisions with; null without one. */
+/** The token with which the identity provider provisions users; null without one. */
 export const provisioning = queryOptions({
   queryKey: ["provisioning"],
   queryFn: ({ signal }) => call<typeof ScimAnswer.Encoded>("GET", "/api/single-sign-on/scim", { signal })

@@ -34,20 +34,19 @@ type Configs = typeof UrlConfig.Encoded &
   typeof QaConfig.Encoded &
   typeof ConnectorConfig.Encoded &
   typeof UploadedFileConfig.Encoded
-/** The fields of a source's config that are read for every type. */
+/** All fields of configs, because forms read them for every type. */
 export type SourceConfig = Partial<Omit<Configs, "metadata">>
 
 export type SourceItem = typeof Item.Encoded
-/** The declaration types a config only as an object. */
+/** The API declares `config` only as an object. */
 export type SourceDetail = typeof Detail.Encoded & { readonly config: SourceConfig }
 type Watched = Pick<SourceItem, "latestJob" | "status">
 
-/** True while a job of the source is running or waiting: the source is then polled. */
-export const isMoving = ({ latestJob }: Watched): boolean =>
+/** True while a job of the source is queued or running. The source is then polled. */
+export const hasActiveJob = ({ latestJob }: Watched): boolean =>
   latestJob !== null && (latestJob.status === "QUEUED" || latestJob.status === "RUNNING")
 
-/** True for a source that has never been read. */
-export const isUntouched = ({ latestJob, status }: Watched): boolean =>
+export const isNeverRead = ({ latestJob, status }: Watched): boolean =>
   status === "PENDING" && latestJob === null
 
 const refetchIntervalMs = 1_000
@@ -74,9 +73,9 @@ export const sources = (agentId: string, filter: SourceFilter = {}) =>
     initialPageParam: firstPage(),
     getNextPageParam: ({ nextCursor }) => nextCursor,
     enabled: agentId !== "",
-    // All pages are read again, so a long list less often.
+    // A poll reads all pages, so longer lists are polled less often.
     refetchInterval: ({ state: { data } }) =>
-      data?.pages.some((page) => page.sources.some(isMoving)) === true
+      data?.pages.some((page) => page.sources.some(hasActiveJob)) === true
         ? refetchIntervalMs * data.pages.length
         : false
   })
@@ -86,7 +85,7 @@ export const source = (id: string) =>
     queryKey: ["sources", "one", id],
     queryFn: ({ signal }) => call<SourceDetail>("GET", `/api/sources/${id}`, { signal }),
     refetchInterval: ({ state }) =>
-      state.data !== undefined && isMoving(state.data) ? refetchIntervalMs : false
+      state.data !== undefined && hasActiveJob(state.data) ? refetchIntervalMs : false
   })
 
 export const createSource = (body: typeof CreateAgentSource.Encoded) =>
@@ -109,7 +108,7 @@ export const outcomes = membersOf<Outcome>({
   redirected: true
 })
 
-/** `job` identifies the job and its state: the report is read again if either changes. */
+/** `job` identifies the job and its state. The report is read again if either changes. */
 export const crawl = (id: string, outcome: Outcome | "all", job: string) =>
   infiniteQueryOptions({
     queryKey: ["sources", "one", id, "crawl", outcome, job],

@@ -54,13 +54,13 @@ export const createTool = (agentId: string, body: ToolInput) =>
 export const patchTool = (id: string, version: number, body: ToolInput) =>
   call<unknown, typeof PatchTool.Encoded>("PATCH", `/api/tools/${id}`, { body, version })
 
-/** The address of the sign-in page; null when the tool is connected without a person. */
+/** The address of the sign-in page; null if the tool connects without a user. */
 export const connectTool = (id: string) =>
   call<typeof BegunConnection.Encoded>("POST", `/api/tools/${id}/connection`)
 
 export const disconnectTool = (id: string) => call("DELETE", `/api/tools/${id}/connection`)
 
-/** Calls a tool as a turn would; without `arguments` it only says which functions there are. */
+/** Calls a tool as a turn would. Without `arguments`, it only lists the tool's functions. */
 export const tryTool = (id: string, body: typeof ToolTrialRequest.Encoded) =>
   call<typeof ToolTrial.Encoded, typeof ToolTrialRequest.Encoded>("POST", `/api/tools/${id}/trial`, { body })
 

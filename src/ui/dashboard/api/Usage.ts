@@ -8,7 +8,7 @@ export type DayUsage = typeof Day.Encoded
 export type Usage = typeof TenantUsage.Encoded
 export type Budget = typeof Declared.Encoded
 
-/** The answer includes budgets. */
+/** Includes the budgets. */
 export const usage = queryOptions({
   queryKey: ["usage"],
   queryFn: ({ signal }) => call<Usage>("GET", "/api/usage", { signal })

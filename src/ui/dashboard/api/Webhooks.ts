@@ -68,7 +68,7 @@ export const setWebhookActive = ({ id, version }: Webhook, active: boolean) =>
     version
   })
 
-/** As {@link createWebhook}. */
+/** Only this answer contains the new secret. */
 export const rotateWebhook = (id: string) => call<typeof MadeWebhook.Encoded>("POST", `${root}/${id}/rotate`)
 
 export const testWebhook = (id: string) => call<typeof TestedWebhook.Encoded>("POST", `${root}/${id}/test`)

@@ -18,7 +18,7 @@ export const widget = (agentId: string) =>
       )
   })
 
-/** Version 0 means the defaults, before anything was stored. */
+/** Version 0 stands for the defaults, before anything was stored. */
 export const patchWidget = (agentId: string, version: number, body: typeof PatchWidget.Encoded) =>
   call<typeof OneWidget.Encoded, typeof PatchWidget.Encoded>("PATCH", `/api/agents/${agentId}/widget`, {
     body,
@@ -34,7 +34,7 @@ export const questions = (agentId: string) =>
       )
   })
 
-/** For the given agent, else for the one that the service chooses. */
+/** The progress for the given agent, or for one that the service chooses. */
 export const start = (agentId: string | null) =>
   queryOptions({
     queryKey: ["start", agentId],
@@ -44,6 +44,6 @@ export const start = (agentId: string | null) =>
 export const dismissStart = (dismissed: boolean) =>
   call<unknown, typeof PutStart.Encoded>("PUT", "/api/start", { body: { dismissed } })
 
-/** The line to paste into a page. It does not change as long as the widget exists. */
+/** The script tag to paste into a page. It never changes. */
 export const scriptOf = (publicId: string): string =>
   `<script src="${location.origin}/widget.js" data-agent="${publicId}" async></script>`

@@ -1,4 +1,4 @@
-/** The error boundary: shown in place of a page that failed to load or crashed, with a way to continue. */
+/** The error boundary of pages. It replaces a page that failed to load or crashed by an error with a reload button. */
 import { Component, type ReactNode } from "react"
 import { texts, useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
@@ -17,8 +17,8 @@ const words = texts(
   }
 )
 
-/** Why code was not loaded, and a button that loads the page again: some browsers do not try a failed file again. */
-export const NotLoaded = () => {
+/** An error and a button that reloads the page, because some browsers do not load a failed file again. */
+export const LoadErrorMessage = () => {
   const t = useText(words)
   return (
     <>
@@ -32,36 +32,36 @@ export const NotLoaded = () => {
   )
 }
 
-const Broken = () => (
+const PageLoadError = () => (
   <Page title={useText(words).title}>
-    <NotLoaded />
+    <LoadErrorMessage />
   </Page>
 )
 
 interface Props {
-  /** The path on which the error is shown: another path resets it. */
-  readonly place: string
+  /** The path of the page. Another path resets the error. */
+  readonly path: string
   readonly children: ReactNode
 }
 
 interface State {
-  /** The path that failed; null without an error. */
-  readonly broken: string | null
+  /** The path of the page that failed; null without an error, and empty until the path is known. */
+  readonly failedPath: string | null
 }
 
 export class Boundary extends Component<Props, State> {
-  override state: State = { broken: null }
+  override state: State = { failedPath: null }
 
   static getDerivedStateFromError(): Partial<State> {
-    return { broken: "" }
+    return { failedPath: "" }
   }
 
-  static getDerivedStateFromProps({ place }: Props, { broken }: State): Partial<State> | null {
-    if (broken === "") return { broken: place }
-    return broken === null || broken === place ? null : { broken: null }
+  static getDerivedStateFromProps({ path }: Props, { failedPath }: State): Partial<State> | null {
+    if (failedPath === "") return { failedPath: path }
+    return failedPath === null || failedPath === path ? null : { failedPath: null }
   }
 
   override render(): ReactNode {
-    return this.state.broken === null ? this.props.children : <Broken />
+    return this.state.failedPath === null ? this.props.children : <PageLoadError />
   }
 }

@@ -2,15 +2,15 @@ import type { ComponentProps, MouseEvent } from "react"
 import css from "./Button.module.css"
 
 interface Props extends Omit<ComponentProps<"button">, "className"> {
-  /** `primary` once on each page; `danger` for destructive actions; `quiet` within rows. */
+  /** `primary` once per page, `danger` for destructive actions, `quiet` within rows. */
   readonly kind?: "primary" | "plain" | "danger" | "quiet"
-  /** Its action is running: the button keeps the focus and does nothing. */
+  /** While the action is running, the button keeps the focus and does nothing. */
   readonly busy?: boolean
-  /** An icon button: `aria-label` is its name. */
+  /** A button with an icon only. It needs an `aria-label`. */
   readonly icon?: boolean
 }
 
-/** It stays the button that Enter in a field presses: without one, a form of one field would be sent again. */
+/** A busy button is not disabled, because Enter in a form without an enabled button would submit the form again. */
 const doNothing = (event: MouseEvent) => event.preventDefault()
 
 export const Button = ({

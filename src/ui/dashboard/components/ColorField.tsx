@@ -1,4 +1,4 @@
-/** A colour field with the browser's colour picker; empty for none. */
+/** A field with the browser's colour picker. */
 import { useId } from "react"
 import { texts, useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"

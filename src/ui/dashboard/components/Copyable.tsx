@@ -1,7 +1,7 @@
-import { everywhere } from "../text/everywhere.ts"
+import { commonTexts } from "../text/commonTexts.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
-import { useCopied } from "./useCopied.ts"
+import { useCopy } from "./useCopy.ts"
 import css from "./Copyable.module.css"
 
 interface Props {
@@ -9,10 +9,10 @@ interface Props {
   readonly value: string
 }
 
-/** Text to copy: a key, a command, an id. */
+/** A text with a copy button: a key, a command, an id. */
 export const Copyable = ({ label, value }: Props) => {
-  const t = useText(everywhere)
-  const [copied, copy] = useCopied()
+  const t = useText(commonTexts)
+  const [copied, copy] = useCopy()
   return (
     <div className={css["copyable"]}>
       <pre tabIndex={0} aria-label={label}>

@@ -13,7 +13,7 @@ import {
   useState
 } from "react"
 import { createPortal } from "react-dom"
-import { everywhere } from "../text/everywhere.ts"
+import { commonTexts } from "../text/commonTexts.ts"
 import { useText } from "../text/Language.tsx"
 import { useReason } from "../text/useReason.ts"
 import { Button } from "./Button.tsx"
@@ -23,7 +23,7 @@ import css from "./Dialog.module.css"
 
 interface ActionsProps {
   readonly children: ReactNode
-  /** At the foot of the window, while the form is longer than it. */
+  /** Keeps the buttons visible at the bottom of the window while a long form is scrolled. */
   readonly sticky?: boolean
 }
 
@@ -32,15 +32,15 @@ export const Actions = ({ children, sticky = false }: ActionsProps) => (
   <div className={`${css["actions"]} ${sticky ? css["sticky"] : ""}`}>{children}</div>
 )
 
-const Hold = createContext<(isHeld: boolean) => void>(() => undefined)
+const CloseBlocker = createContext<(isBlocked: boolean) => void>(() => undefined)
 
-/** While `isHeld`, the surrounding window cannot be closed. */
-export const useHold = (isHeld: boolean) => {
-  const hold = useContext(Hold)
+/** While `isBlocked`, the surrounding dialog cannot be closed. */
+export const useBlockClose = (isBlocked: boolean) => {
+  const setBlocked = useContext(CloseBlocker)
   useEffect(() => {
-    hold(isHeld)
-    return () => hold(false)
-  }, [hold, isHeld])
+    setBlocked(isBlocked)
+    return () => setBlocked(false)
+  }, [setBlocked, isBlocked])
 }
 
 interface WindowProps {
@@ -49,50 +49,50 @@ interface WindowProps {
   readonly children: ReactNode
   /** For forms with many fields. */
   readonly wide?: boolean
-  /** A question: a press outside is a no. */
-  readonly isQuestion?: boolean
+  /** A confirmation. A press outside of it closes it. */
+  readonly isConfirmation?: boolean
 }
 
-const Window = ({ title, onClose, children, wide = false, isQuestion = false }: WindowProps) => {
-  const t = useText(everywhere)
+const Window = ({ title, onClose, children, wide = false, isConfirmation = false }: WindowProps) => {
+  const t = useText(commonTexts)
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  const [isHeld, hold] = useState(false)
-  const leave = () => {
-    if (!isHeld) onClose()
+  const [isBlocked, setBlocked] = useState(false)
+  const close = () => {
+    if (!isBlocked) onClose()
   }
   useEffect(() => {
     const { current } = dialog
     current?.showModal()
     return () => {
-      // Gives the focus back to what opened it, if that is still there.
+      // Closing returns the focus to the element that opened the dialog, if it still exists.
       current?.close()
       if (document.activeElement === document.body) {
         document.getElementById("content")?.focus({ preventScroll: true })
       }
     }
   }, [])
-  // Outside of the page's own forms, which would take what is submitted here for theirs.
+  // Rendered outside the page's forms, which would otherwise handle submissions in the dialog.
   return createPortal(
     <dialog
       ref={dialog}
       className={`${css["dialog"]} ${wide ? css["wide"] : ""}`}
-      {...(isQuestion ? { role: "alertdialog" } : {})}
+      {...(isConfirmation ? { role: "alertdialog" } : {})}
       aria-labelledby={heading}
       onCancel={(event) => {
-        // Of this window, and not of a file picker in it.
+        // Ignores the event of a file picker in the dialog.
         if (event.target !== event.currentTarget) return
         event.preventDefault()
-        leave()
+        close()
       }}
       onClose={() => {
-        // Browsers obey a second Escape.
-        if (isHeld) dialog.current?.showModal()
+        // A second Escape closes the dialog regardless of `onCancel`.
+        if (isBlocked) dialog.current?.showModal()
       }}
-      {...(isQuestion
+      {...(isConfirmation
         ? {
             onClick: (event) => {
-              if (event.target === event.currentTarget) leave()
+              if (event.target === event.currentTarget) close()
             }
           }
         : {})}
@@ -100,38 +100,38 @@ const Window = ({ title, onClose, children, wide = false, isQuestion = false }: 
       <div className={css["content"]}>
         <header className={css["head"]}>
           <h2 id={heading}>{title}</h2>
-          {isQuestion ? null : (
-            <Button kind="quiet" icon aria-label={t.close} busy={isHeld} onClick={onClose}>
+          {isConfirmation ? null : (
+            <Button kind="quiet" icon aria-label={t.close} busy={isBlocked} onClick={onClose}>
               <X aria-hidden size={17} />
             </Button>
           )}
         </header>
-        <Hold value={hold}>{children}</Hold>
+        <CloseBlocker value={setBlocked}>{children}</CloseBlocker>
       </div>
     </dialog>,
     document.body
   )
 }
 
-/** Tells in a toast that something failed which was sent from a window of that title and had no answer when it closed. */
+/** Shows a toast if a request that was sent from the dialog fails after the dialog was closed. */
 const useLateFailures = (title: string) => {
   const mutations = useQueryClient().getMutationCache()
   const reason = useReason()
-  const tell = useRef<(problem: unknown) => void>(() => undefined)
-  tell.current = (problem) => toast(`${title}: ${reason(problem).sentence}`)
+  const report = useRef<(problem: unknown) => void>(() => undefined)
+  report.current = (problem) => toast(`${title}: ${reason(problem).sentence}`)
   useEffect(() => {
-    // While the window is open, nothing else can be sent.
-    const before = new Set(mutations.getAll())
+    // While the dialog is open, all new mutations are its own.
+    const earlier = new Set(mutations.getAll())
     return () => {
-      const sent = new Set(
-        mutations.getAll().filter((one) => !before.has(one) && one.state.status === "pending")
+      const pending = new Set(
+        mutations.getAll().filter((one) => !earlier.has(one) && one.state.status === "pending")
       )
-      const end = mutations.subscribe(({ mutation }) => {
-        if (mutation === undefined || mutation.state.status === "pending" || !sent.delete(mutation)) return
-        if (mutation.state.status === "error") tell.current(mutation.state.error)
-        if (sent.size === 0) end()
+      const unsubscribe = mutations.subscribe(({ mutation }) => {
+        if (mutation === undefined || mutation.state.status === "pending" || !pending.delete(mutation)) return
+        if (mutation.state.status === "error") report.current(mutation.state.error)
+        if (pending.size === 0) unsubscribe()
       })
-      if (sent.size === 0) end()
+      if (pending.size === 0) unsubscribe()
     }
   }, [mutations])
 }
@@ -140,15 +140,15 @@ export interface DialogProps extends Omit<WindowProps, "isQuestion"> {
   readonly isOpen: boolean
 }
 
-const Opened = (props: WindowProps) => {
+const OpenDialog = (props: WindowProps) => {
   useLateFailures(props.title)
   return <Window {...props} />
 }
 
-/** A press outside does not close it, because typed text or a one-time secret would be lost. Escape closes it. */
-export const Dialog = ({ isOpen, ...props }: DialogProps) => (isOpen ? <Opened {...props} /> : null)
+/** A press outside does not close the dialog, because input or a one-time secret would be lost. Escape closes it. */
+export const Dialog = ({ isOpen, ...props }: DialogProps) => (isOpen ? <OpenDialog {...props} /> : null)
 
-export interface QuestionProps {
+export interface ConfirmDialogProps {
   readonly title: string
   readonly question: string
   readonly action: string
@@ -157,15 +157,15 @@ export interface QuestionProps {
   readonly onOpenChange: (open: boolean) => void
 }
 
-const Asked = ({ title, question, action, onConfirm, onOpenChange }: Omit<QuestionProps, "isOpen">) => {
-  const t = useText(everywhere)
+const OpenConfirmDialog = ({ title, question, action, onConfirm, onOpenChange }: Omit<ConfirmDialogProps, "isOpen">) => {
+  const t = useText(commonTexts)
   const reason = useReason()
   const [problem, setProblem] = useState<unknown>(null)
   const [busy, setBusy] = useState(false)
-  const isShown = useRef(true)
+  const isMounted = useRef(true)
   useEffect(
     () => () => {
-      isShown.current = false
+      isMounted.current = false
     },
     []
   )
@@ -175,23 +175,23 @@ const Asked = ({ title, question, action, onConfirm, onOpenChange }: Omit<Questi
     onConfirm()
       .then(
         () => {
-          if (isShown.current) close()
+          if (isMounted.current) close()
         },
         (refusal: unknown) => {
-          // Whoever has closed it is told nevertheless.
-          if (isShown.current) setProblem(refusal)
+          // Also reported if the dialog was closed meanwhile.
+          if (isMounted.current) setProblem(refusal)
           else toast(`${action}: ${reason(refusal).sentence}`)
         }
       )
       .finally(() => setBusy(false))
   }
   return (
-    <Window title={title} onClose={close} isQuestion>
+    <Window title={title} onClose={close} isConfirmation>
       <p>{question}</p>
       {problem === null ? null : <Problem problem={problem} />}
       <Actions>
         <Button autoFocus onClick={close}>
-          {/* The action goes on without the question. */}
+          {/* Closing the dialog does not stop the action. */}
           {busy ? t.close : t.cancel}
         </Button>
         <Button kind="danger" busy={busy} onClick={confirm}>
@@ -202,20 +202,21 @@ const Asked = ({ title, question, action, onConfirm, onOpenChange }: Omit<Questi
   )
 }
 
-/** A confirmation of a destructive action. */
-export const Question = ({ isOpen, ...props }: QuestionProps) => (isOpen ? <Asked {...props} /> : null)
+/** A dialog that asks before a destructive action. */
+export const ConfirmDialog = ({ isOpen, ...props }: ConfirmDialogProps) => (isOpen ? <OpenConfirmDialog {...props} /> : null)
 
-interface ConfirmProps extends Omit<QuestionProps, "isOpen" | "onOpenChange"> {
+interface ConfirmButtonProps extends Omit<ConfirmDialogProps, "isOpen" | "onOpenChange"> {
   /** The button that opens the dialog. */
   readonly trigger: ReactElement<{ readonly onClick?: () => void }>
 }
 
-export const Confirm = ({ trigger, ...question }: ConfirmProps) => {
+/** A button whose action is confirmed in a dialog. */
+export const ConfirmButton = ({ trigger, ...question }: ConfirmButtonProps) => {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
       {cloneElement(trigger, { onClick: () => setOpen(true) })}
-      <Question {...question} isOpen={isOpen} onOpenChange={setOpen} />
+      <ConfirmDialog {...question} isOpen={isOpen} onOpenChange={setOpen} />
     </>
   )
 }

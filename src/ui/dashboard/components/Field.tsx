@@ -1,4 +1,4 @@
-/** Labelled inputs: a line, a long text, a file and a choice of one, each with its help and its error. */
+/** Form fields with label, help and error: a text field, a text area, a file and a select. */
 import {
   type ComponentProps,
   type FormEvent,
@@ -21,33 +21,33 @@ const words = texts(
 interface Labelled {
   readonly label: string
   readonly help?: string | undefined
-  /** Page and heading of the documentation about it. */
+  /** Page and heading of the documentation about the field. */
   readonly guide?: string | undefined
-  /** The error of the service. It replaces the browser's own message. */
+  /** The error of the service. It replaces the browser's message. */
   readonly error?: string | undefined
   /** The label is only for screen readers. */
   readonly compact?: boolean
 }
 
-interface FrameProps extends Labelled {
+interface LabelledControlProps extends Labelled {
   readonly id: string
-  /** The browser's own message about what was typed. */
-  readonly refused?: string
+  /** The browser's validation message. */
+  readonly nativeMessage?: string
   readonly children: ReactNode
 }
 
-/** A label, a control, what explains it and what is wrong with it. */
-const Frame = ({ id, label, help, guide, error, refused = "", compact = false, children }: FrameProps) => {
-  const wrong = error ?? refused
+/** A control with its label, help and error. */
+const LabelledControl = ({ id, label, help, guide, error, nativeMessage = "", compact = false, children }: LabelledControlProps) => {
+  const message = error ?? nativeMessage
   return (
     <div className={css["field"]}>
       <label htmlFor={id} className={compact ? "visually-hidden" : css["label"]}>
         {label}
       </label>
       {children}
-      {wrong === "" ? null : (
+      {message === "" ? null : (
         <span id={`${id}-error`} className={css["error"]}>
-          {wrong}
+          {message}
         </span>
       )}
       {help === undefined ? null : (
@@ -59,37 +59,37 @@ const Frame = ({ id, label, help, guide, error, refused = "", compact = false, c
   )
 }
 
-/** Attributes that connect a control with the texts of its {@link Frame}. */
-const controlAttributes = (id: string, { error, help }: Labelled, refused: string) => {
-  const isWrong = error !== undefined || refused !== ""
-  const parts = [...(isWrong ? [`${id}-error`] : []), ...(help === undefined ? [] : [`${id}-help`])]
+/** Attributes that connect a control with its help and error. */
+const controlAttributes = (id: string, { error, help }: Labelled, nativeMessage: string) => {
+  const isInvalid = error !== undefined || nativeMessage !== ""
+  const parts = [...(isInvalid ? [`${id}-error`] : []), ...(help === undefined ? [] : [`${id}-help`])]
   return {
     id,
-    ...(isWrong ? { "aria-invalid": true } : {}),
+    ...(isInvalid ? { "aria-invalid": true } : {}),
     ...(parts.length === 0 ? {} : { "aria-describedby": parts.join(" ") })
   }
 }
 
 type Input = HTMLInputElement | HTMLTextAreaElement
 
-/** Shows the browser's own message below its field, where it stays, and gives the first wrong field the focus. */
-const useNativeMessage = (autoFocus: boolean) => {
-  const [refused, setRefused] = useState("")
+/** Shows the browser's validation message below the field, and focuses the first invalid field. */
+const useNativeValidation = (autoFocus: boolean) => {
+  const [nativeMessage, setNativeMessage] = useState("")
   const field = useRef<Input>(null)
   useEffect(() => {
     if (autoFocus) field.current?.focus()
   }, [autoFocus])
   return {
-    refused,
+    nativeMessage,
     field,
-    /** After a change: what is right now is no longer called wrong. */
-    review: (input: Input) => {
-      if (refused !== "") setRefused(input.validationMessage)
+    /** Updates the message after a change. */
+    updateMessage: (input: Input) => {
+      if (nativeMessage !== "") setNativeMessage(input.validationMessage)
     },
     onInvalid: (event: FormEvent<Input>) => {
       event.preventDefault()
       const { currentTarget } = event
-      setRefused(currentTarget.validationMessage)
+      setNativeMessage(currentTarget.validationMessage)
       const isFirst = currentTarget.form?.querySelector(":is(input, textarea):invalid") === currentTarget
       if (isFirst) currentTarget.focus()
     }
@@ -101,9 +101,9 @@ interface TextProps extends Labelled {
   readonly onChange: (value: string) => void
 }
 
-interface LineProps
+interface TextFieldProps
   extends TextProps, Omit<ComponentProps<"input">, "className" | "id" | "onChange" | "ref" | "value"> {
-  /** The unit, displayed beside the number. */
+  /** The unit, shown after the input. */
   readonly unit?: string
 }
 
@@ -117,38 +117,38 @@ export const TextField = ({
   unit,
   onChange,
   ...props
-}: LineProps) => {
+}: TextFieldProps) => {
   const id = useId()
   const texts = { label, help, guide, error, compact }
-  const { field, onInvalid, refused, review } = useNativeMessage(autoFocus)
+  const { field, onInvalid, nativeMessage, updateMessage } = useNativeValidation(autoFocus)
   return (
-    <Frame {...texts} id={id} refused={refused}>
+    <LabelledControl {...texts} id={id} nativeMessage={nativeMessage}>
       <span className={unit === undefined ? css["line"] : css["measured"]}>
         <input
           {...props}
-          {...controlAttributes(id, texts, refused)}
+          {...controlAttributes(id, texts, nativeMessage)}
           ref={(input) => {
             field.current = input
           }}
           className={css["input"]}
           onInvalid={onInvalid}
           onChange={({ currentTarget }) => {
-            review(currentTarget)
+            updateMessage(currentTarget)
             onChange(currentTarget.value)
           }}
         />
         {unit === undefined ? null : <span aria-hidden>{unit}</span>}
       </span>
-    </Frame>
+    </LabelledControl>
   )
 }
 
-interface LongProps
+interface TextAreaProps
   extends TextProps, Omit<ComponentProps<"textarea">, "className" | "id" | "onChange" | "ref" | "value"> {
   readonly mono?: boolean
 }
 
-export const LongText = ({
+export const TextArea = ({
   label,
   help,
   guide,
@@ -159,15 +159,15 @@ export const LongText = ({
   mono = false,
   onChange,
   ...props
-}: LongProps) => {
+}: TextAreaProps) => {
   const id = useId()
   const texts = { label, help, guide, error, compact }
-  const { field, onInvalid, refused, review } = useNativeMessage(autoFocus)
+  const { field, onInvalid, nativeMessage, updateMessage } = useNativeValidation(autoFocus)
   return (
-    <Frame {...texts} id={id} refused={refused}>
+    <LabelledControl {...texts} id={id} nativeMessage={nativeMessage}>
       <textarea
         {...props}
-        {...controlAttributes(id, texts, refused)}
+        {...controlAttributes(id, texts, nativeMessage)}
         ref={(input) => {
           field.current = input
         }}
@@ -175,31 +175,31 @@ export const LongText = ({
         rows={rows}
         onInvalid={onInvalid}
         onChange={({ currentTarget }) => {
-          review(currentTarget)
+          updateMessage(currentTarget)
           onChange(currentTarget.value)
         }}
       />
-    </Frame>
+    </LabelledControl>
   )
 }
 
 interface FileProps extends Labelled {
   readonly file: File | null
   readonly onChange: (file: File | null) => void
-  /** The endings or media types that the browser offers first. */
+  /** Extensions or media types, as the attribute `accept` takes them. */
   readonly accept?: string
 }
 
-/** A file, which can also be dropped on it. Required. The browser's own control lies over what is seen of it. */
+/** A required file, which can also be dropped. The browser's own control is invisible above the visible one. */
 export const FileField = ({ accept, file, onChange, ...texts }: FileProps) => {
   const t = useText(words)
   const id = useId()
-  const { field, onInvalid, refused, review } = useNativeMessage(false)
+  const { field, onInvalid, nativeMessage, updateMessage } = useNativeValidation(false)
   return (
-    <Frame {...texts} id={id} refused={refused}>
+    <LabelledControl {...texts} id={id} nativeMessage={nativeMessage}>
       <span className={css["file"]}>
         <input
-          {...controlAttributes(id, texts, refused)}
+          {...controlAttributes(id, texts, nativeMessage)}
           {...(accept === undefined ? {} : { accept })}
           ref={(input) => {
             field.current = input
@@ -208,7 +208,7 @@ export const FileField = ({ accept, file, onChange, ...texts }: FileProps) => {
           required
           onInvalid={onInvalid}
           onChange={({ currentTarget }) => {
-            review(currentTarget)
+            updateMessage(currentTarget)
             onChange(currentTarget.files?.[0] ?? null)
           }}
         />
@@ -219,7 +219,7 @@ export const FileField = ({ accept, file, onChange, ...texts }: FileProps) => {
           {file === null ? t.noFile : <span lang="">{file.name}</span>}
         </span>
       </span>
-    </Frame>
+    </LabelledControl>
   )
 }
 
@@ -231,7 +231,7 @@ interface SelectProps<K extends string> extends Labelled {
   readonly disabled?: boolean
 }
 
-/** A choice of one of several: the browser's own, which keyboards, phones and screen readers know. */
+/** The browser's own select, which works with keyboards, phones and screen readers. */
 export const Select = <K extends string>({
   options,
   value,
@@ -241,7 +241,7 @@ export const Select = <K extends string>({
 }: SelectProps<K>) => {
   const id = useId()
   return (
-    <Frame {...texts} id={id}>
+    <LabelledControl {...texts} id={id}>
       <span className={`${css["choice"]} ${texts.compact === true ? css["compact"] : ""}`}>
         <select
           {...controlAttributes(id, texts, "")}
@@ -261,6 +261,6 @@ export const Select = <K extends string>({
         </select>
         <ChevronDown aria-hidden size={15} />
       </span>
-    </Frame>
+    </LabelledControl>
   )
 }

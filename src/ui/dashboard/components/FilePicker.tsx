@@ -3,7 +3,7 @@ import { type ReactNode, useRef } from "react"
 
 interface Props {
   readonly onSelect: (files: FileList) => void
-  /** A folder instead of files. */
+  /** Selects a folder instead of files. */
   readonly isFolder?: boolean
   /** The control. It calls `open` to open the dialog. */
   readonly children: (open: () => void) => ReactNode
@@ -23,7 +23,7 @@ export const FilePicker = ({ children, isFolder = false, onSelect }: Props) => {
         hidden
         onChange={({ currentTarget }) => {
           if (currentTarget.files !== null && currentTarget.files.length > 0) onSelect(currentTarget.files)
-          // The same files may be chosen again.
+          // Allows the same files to be chosen again.
           currentTarget.value = ""
         }}
       />

@@ -1,4 +1,4 @@
-/** A table of rows with pagination, and a form for new ones. */
+/** A table with pagination, and a dialog for new rows. */
 import type { InfiniteData } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { Button } from "./Button.tsx"
@@ -17,12 +17,14 @@ interface ListingProps<Page, Row> extends Omit<TableProps<Row>, "rows"> {
   readonly rowsOf: (page: Page) => ReadonlyArray<Row>
   /** Content shown while there are no rows. */
   readonly empty: ReactNode
-  /** Above the rows. */
+  /** Shown above the rows. */
   readonly bar?: ReactNode
 }
 
-/** True if there is none: the page's action then stands in what is shown instead, and not above. */
-export const isNone = <Page,>(
+/**
+ * True if the list has no rows. The button for a new item is then part of the empty state, not of the page's header.
+ */
+export const isEmptyList = <Page,>(
   { data }: { readonly data: InfiniteData<Page> | undefined },
   rowsOf: (page: Page) => ReadonlyArray<unknown>
 ): boolean => data !== undefined && data.pages.every((page) => rowsOf(page).length === 0)
@@ -53,10 +55,10 @@ export const Listing = <Page, Row>({
   )
 }
 
-interface Adding {
+interface CreateDialogOptions {
   /** Label of the button and title of the dialog. */
   readonly title: string
-  /** The button is not the page's first action. */
+  /** True if the button is not the primary action of the page. */
   readonly isPlain?: boolean
   readonly form: (close: () => void) => ReactNode
   /** For forms with many fields. */
@@ -64,7 +66,7 @@ interface Adding {
 }
 
 /** The button that opens the form for a new item, and its dialog. */
-export const useAdding = ({ title, form, isPlain = false, wide = false }: Adding) => {
+export const useCreateDialog = ({ title, form, isPlain = false, wide = false }: CreateDialogOptions) => {
   const [isOpen, setOpen] = useState(false)
   const close = () => setOpen(false)
   return {

@@ -1,4 +1,4 @@
-import { everywhere } from "../text/everywhere.ts"
+import { commonTexts } from "../text/commonTexts.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
 import { Problem } from "./Problem.tsx"
@@ -13,9 +13,9 @@ interface Props {
   }
 }
 
-/** Loads the next page of a list. Nothing at its end. */
+/** A button that loads the next page of a list. Nothing after the last page. */
 export const LoadMore = ({ query }: Props) => {
-  const t = useText(everywhere)
+  const t = useText(commonTexts)
   if (!query.hasNextPage) return null
   return (
     <div>

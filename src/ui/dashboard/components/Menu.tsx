@@ -1,14 +1,14 @@
-/** Actions behind a button: those of a row or a page that are seldom needed, and those that destroy. */
+/** A menu of a row or a page, for actions that are rare or destructive. */
 import { Ellipsis } from "lucide-react"
 import { type ReactNode, useState } from "react"
-import { everywhere } from "../text/everywhere.ts"
+import { commonTexts } from "../text/commonTexts.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
-import { Dialog, Question } from "./Dialog.tsx"
+import { ConfirmDialog, Dialog } from "./Dialog.tsx"
 import { Popover } from "./Popover.tsx"
 import css from "./Menu.module.css"
 
-/** The question before an action that destroys something. */
+/** A dialog before a destructive action. */
 interface Confirmation {
   readonly title: string
   readonly question: string
@@ -16,8 +16,8 @@ interface Confirmation {
   readonly onConfirm: () => Promise<unknown>
 }
 
-/** A form in a window. */
-interface Formed {
+/** A dialog with a form. */
+interface FormDialog {
   readonly title: string
   readonly form: (close: () => void) => ReactNode
   /** For forms with many fields. */
@@ -26,31 +26,31 @@ interface Formed {
 
 export interface MenuAction {
   readonly label: string
-  readonly does: (() => void) | Confirmation | Formed
+  readonly does: (() => void) | Confirmation | FormDialog
 }
 
 interface Props {
-  /** The name of what the actions are about: read by screen readers with the button's. */
+  /** The object of the actions, which screen readers read with the button's label. */
   readonly of?: string
   readonly actions: ReadonlyArray<MenuAction>
 }
 
 export const Menu = ({ of, actions }: Props) => {
-  const t = useText(everywhere)
-  // By its label: what the action does is that of the last rendering.
-  const [opened, setOpened] = useState("")
+  const t = useText(commonTexts)
+  // The label of the action, because `actions` may change while its dialog is open.
+  const [openLabel, setOpenLabel] = useState("")
   if (actions.length === 0) return null
   const label = of === undefined ? t.more : `${t.more}: ${of}`
-  const does = actions.find((action) => action.label === opened)?.does
-  const open = typeof does === "object" ? does : null
-  const leave = () => setOpened("")
+  const does = actions.find((action) => action.label === openLabel)?.does
+  const openDialog = typeof does === "object" ? does : null
+  const closeDialog = () => setOpenLabel("")
   return (
     <>
       <Popover
         role="menu"
         label={label}
-        button={(opens) => (
-          <Button {...opens} kind="quiet" icon aria-label={label}>
+        button={(buttonProps) => (
+          <Button {...buttonProps} kind="quiet" icon aria-label={label}>
             <Ellipsis aria-hidden size={17} />
           </Button>
         )}
@@ -66,7 +66,7 @@ export const Menu = ({ of, actions }: Props) => {
               onClick={() => {
                 close()
                 if (typeof action.does === "function") action.does()
-                else setOpened(action.label)
+                else setOpenLabel(action.label)
               }}
             >
               {action.label}
@@ -74,10 +74,10 @@ export const Menu = ({ of, actions }: Props) => {
           ))
         }
       </Popover>
-      {open !== null && "question" in open ? <Question {...open} isOpen onOpenChange={leave} /> : null}
-      {open !== null && "form" in open ? (
-        <Dialog title={open.title} isOpen onClose={leave} wide={open.wide ?? false}>
-          {open.form(leave)}
+      {openDialog !== null && "question" in openDialog ? <ConfirmDialog {...openDialog} isOpen onOpenChange={closeDialog} /> : null}
+      {openDialog !== null && "form" in openDialog ? (
+        <Dialog title={openDialog.title} isOpen onClose={closeDialog} wide={openDialog.wide ?? false}>
+          {openDialog.form(closeDialog)}
         </Dialog>
       ) : null}
     </>

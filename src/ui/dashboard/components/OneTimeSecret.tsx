@@ -1,6 +1,6 @@
 /** A secret that is shown once. */
 import type { ReactNode } from "react"
-import { everywhere } from "../text/everywhere.ts"
+import { commonTexts } from "../text/commonTexts.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
 import { Copyable } from "./Copyable.tsx"
@@ -8,7 +8,7 @@ import { Actions } from "./Dialog.tsx"
 
 interface Props {
   readonly label: string
-  /** Says that it is not shown again. */
+  /** Says that the secret is not shown again. */
   readonly help: string
   readonly secret: string
   /** Instructions for the secret. */
@@ -17,7 +17,7 @@ interface Props {
 }
 
 export const OneTimeSecret = ({ label, help, secret, children, onClose }: Props) => {
-  const t = useText(everywhere)
+  const t = useText(commonTexts)
   return (
     <>
       <p>{help}</p>

@@ -2,7 +2,7 @@
 import { ChevronLeft } from "lucide-react"
 import { type ReactNode, useEffect, useId, useRef } from "react"
 import { Link } from "wouter"
-import { everywhere } from "../text/everywhere.ts"
+import { commonTexts } from "../text/commonTexts.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
 import { GuideLink } from "../text/GuideLink.tsx"
@@ -10,37 +10,35 @@ import { Skeleton } from "./feedback/Skeleton.tsx"
 import { KeptDrafts } from "../forms/DraftNotes.tsx"
 import { Problem } from "./Problem.tsx"
 import css from "./Page.module.css"
-import { nameWindow } from "../window/title.ts"
+import { setPageName } from "../window/windowTitle.ts"
 
 interface PageProps {
   readonly title: string
   readonly lead?: ReactNode
-  /** Page and heading of the documentation about it; shown after `lead`. */
+  /** Page and heading of the documentation, linked after `lead`. */
   readonly guide?: string
   readonly actions?: ReactNode
-  /** Where it belongs to: its address and its name, which people chose. */
+  /** Address and name of the parent page. Users chose the name. */
   readonly parent?: readonly [string, string]
-  /** The name of what it is a part of, on a phone: elsewhere the navigation says it. */
+  /** The name of the agent of the page, shown on phones only. Elsewhere the navigation shows it. */
   readonly above?: string
   /** The title of the window; `title` by default. */
   readonly windowTitle?: string
-  /** For forms and texts: no wider than they read well. */
+  /** Limits the width to a readable one, for forms and texts. */
   readonly narrow?: boolean
   readonly children: ReactNode
 }
 
-/** True until a page has been shown: the first page starts at the top of the window. */
+/** True until a page was shown. The first page leaves the focus to the browser. */
 let isFirst = true
 
-/**
- * Moves the focus to the beginning of a new page if the link that led here no longer exists, or is in the navigation.
- */
-export const useArrival = () => {
+/** Moves the focus to a new page if the pressed link no longer exists, or is in the navigation. */
+export const usePageFocus = () => {
   const main = useRef<HTMLElement>(null)
   useEffect(() => {
     const { activeElement, body } = document
-    const left = activeElement === null || activeElement === body || activeElement.closest("nav") !== null
-    if (!isFirst && left) main.current?.focus({ preventScroll: true })
+    const hasLostFocus = activeElement === null || activeElement === body || activeElement.closest("nav") !== null
+    if (!isFirst && hasLostFocus) main.current?.focus({ preventScroll: true })
     isFirst = false
   }, [])
   return main
@@ -57,10 +55,10 @@ export const Page = ({
   narrow = false,
   children
 }: PageProps) => {
-  const main = useArrival()
+  const main = usePageFocus()
   const heading = useId()
   useEffect(() => {
-    nameWindow(windowTitle)
+    setPageName(windowTitle)
   }, [windowTitle])
   return (
     <main
@@ -102,12 +100,12 @@ interface SectionProps {
   readonly title?: string
   /** A sentence below the title. */
   readonly lead?: string
-  /** Page and heading of the documentation about it. */
+  /** Page and heading of the documentation. */
   readonly guide?: string
   readonly actions?: ReactNode
-  /** The title stands beside what belongs to it, where there is room: for forms. */
+  /** Shows the title beside the content if there is room, for forms. */
   readonly beside?: boolean
-  /** With a frame of its own: for what stands beside others, such as charts. */
+  /** Adds a frame, for sections beside others such as charts. */
   readonly framed?: boolean
   readonly children: ReactNode
 }
@@ -159,7 +157,7 @@ interface EmptyProps {
   readonly action?: ReactNode
 }
 
-/** The empty state of a list, with the next step. */
+/** The empty state of a list, with a button for the next step. */
 export const Empty = ({ title, children, action }: EmptyProps) => (
   <div className={css["empty"]}>
     <h2>{title}</h2>
@@ -180,8 +178,8 @@ export interface LoadedProps<A> {
 }
 
 /** The error of a query, with a retry button. */
-export const Unloaded = ({ query }: { readonly query: LoadedProps<unknown>["query"] }) => {
-  const t = useText(everywhere)
+export const LoadError = ({ query }: { readonly query: LoadedProps<unknown>["query"] }) => {
+  const t = useText(commonTexts)
   return (
     <>
       <Problem problem={query.error} />
@@ -194,16 +192,16 @@ export const Unloaded = ({ query }: { readonly query: LoadedProps<unknown>["quer
   )
 }
 
-/** In place of a page whose code is being loaded. */
+/** Shown while the code of a page is being loaded. */
 export const PageSkeleton = () => (
   <main className={css["page"]} id="content" tabIndex={-1}>
     <Skeleton rows={3} title />
   </main>
 )
 
-/** The data of a query. Until it has loaded, a loading state or the error. */
+/** Renders the data of a query; before that, a placeholder or the error. */
 export const Loaded = <A,>({ query, children }: LoadedProps<A>) => {
   if (query.data !== undefined) return children(query.data)
   if (query.isPending) return <Skeleton rows={3} />
-  return <Unloaded query={query} />
+  return <LoadError query={query} />
 }

@@ -1,6 +1,6 @@
 /**
- * Something over the page beside the button that opens it. The browser places it, closes it on Escape and on a press
- * elsewhere, and gives the focus back.
+ * A dialog or menu beside the button that opens it. The browser positions it, closes it on Escape and on a press
+ * outside, and returns the focus.
  */
 import { type ComponentProps, type ReactNode, type ToggleEvent, useId, useRef, useState } from "react"
 import css from "./Popover.module.css"
@@ -9,19 +9,19 @@ interface Props {
   /** Its accessible name. */
   readonly label: string
   readonly role: "dialog" | "menu"
-  /** The button: it gets what opens the popover. */
+  /** Renders the button. `props` make it open the popover. */
   readonly button: (props: ComponentProps<"button">) => ReactNode
-  /** Its content while it is open. */
+  /** Renders the content while the popover is open. */
   readonly children: (close: () => void) => ReactNode
   readonly className?: string | undefined
-  /** Beyond which edge of the button it opens; below by default. */
+  /** Opens above the button instead of below it. */
   readonly above?: boolean
 }
 
-/** Keys that move the focus within a menu, with the place of the next item. */
-const steps: Readonly<Record<string, (place: number, count: number) => number>> = {
-  ArrowDown: (place, count) => (place + 1) % count,
-  ArrowUp: (place, count) => (place + count - 1) % count,
+/** Keys that move the focus in a menu, with functions that return the index of the next item. */
+const nextIndexByKey: Readonly<Record<string, (index: number, count: number) => number>> = {
+  ArrowDown: (index, count) => (index + 1) % count,
+  ArrowUp: (index, count) => (index + count - 1) % count,
   Home: () => 0,
   End: (_, count) => count - 1
 }
@@ -50,14 +50,14 @@ export const Popover = ({ label, role, button, children, className = "", above =
           else if (role === "menu") items()[0]?.focus()
         }}
         onKeyDown={(event) => {
-          const step = steps[event.key]
+          const nextIndex = nextIndexByKey[event.key]
           if (role !== "menu") return
           if (event.key === "Tab") close()
-          if (step === undefined) return
+          if (nextIndex === undefined) return
           event.preventDefault()
           const all = items()
-          const place = all.findIndex((item) => item === document.activeElement)
-          all[step(place, all.length)]?.focus()
+          const index = all.findIndex((item) => item === document.activeElement)
+          all[nextIndex(index, all.length)]?.focus()
         }}
       >
         {isOpen ? children(close) : null}

@@ -1,28 +1,28 @@
 /** An error message, with the request's id for the operator. */
 import { ApiError } from "../api/Client.ts"
 import { issuesOf } from "../forms/useIssues.ts"
-import { everywhere } from "../text/everywhere.ts"
+import { commonTexts } from "../text/commonTexts.ts"
 import { useText } from "../text/Language.tsx"
-import { useIssueWords } from "../text/useIssueWords.ts"
+import { useIssueText } from "../text/useIssueText.ts"
 import { useReason } from "../text/useReason.ts"
 import css from "./Problem.module.css"
 
 interface ProblemProps {
   readonly problem: unknown
-  /** Replaces the usual message of the code. */
+  /** Replaces the message of the error's code. */
   readonly sentence?: string | undefined
 }
 
-/** Questions of the test cases for which a version was not published. */
+/** The questions of the failing test cases that prevented a version from being published. */
 const failingOf = (problem: unknown): ReadonlyArray<string> => {
   const failing = problem instanceof ApiError ? problem.details["failing"] : undefined
   return Array.isArray(failing) ? failing.map(String) : []
 }
 
 export const Problem = ({ problem, sentence }: ProblemProps) => {
-  const t = useText(everywhere)
+  const t = useText(commonTexts)
   const reason = useReason()(problem)
-  const wordsOf = useIssueWords()
+  const issueText = useIssueText()
   const issues = issuesOf(problem)
   return (
     <div role="alert" className={css["problem"]}>
@@ -31,11 +31,11 @@ export const Problem = ({ problem, sentence }: ProblemProps) => {
       {reason.detail === null || sentence !== undefined || issues.length > 0 ? null : (
         <span lang="en">{reason.detail}</span>
       )}
-      {issues.map(({ message, path }, place) => (
-        <span key={place}>{`${path.join(" › ")}: ${wordsOf(message)}`}</span>
+      {issues.map(({ message, path }, index) => (
+        <span key={index}>{`${path.join(" › ")}: ${issueText(message)}`}</span>
       ))}
-      {failingOf(problem).map((question, place) => (
-        <span key={place}>{`– ${question}`}</span>
+      {failingOf(problem).map((question, index) => (
+        <span key={index}>{`– ${question}`}</span>
       ))}
       {problem instanceof ApiError ? <code>{`${problem.code} · ${problem.requestId}`}</code> : null}
     </div>

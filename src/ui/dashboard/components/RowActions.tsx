@@ -1,4 +1,4 @@
-/** Actions of one row: the frequent one as a button, the others in a menu, each labelled with its object. */
+/** Actions of a row: the frequent one as a button, the others in a menu. Their labels have the row's name. */
 import type { ReactNode } from "react"
 import { Button } from "./Button.tsx"
 import { Menu, type MenuAction } from "./Menu.tsx"
@@ -23,9 +23,9 @@ interface Props {
   /** The row's name. */
   readonly of: string
   readonly actions: ReadonlyArray<MenuAction>
-  /** Why the last one failed. */
+  /** The error of the last action. */
   readonly problem?: unknown
-  /** The frequent action, and dialogs that the others open. */
+  /** The button of the frequent action, and dialogs. */
   readonly children?: ReactNode
 }
 
@@ -39,17 +39,17 @@ export const RowActions = ({ of, actions, problem = null, children }: Props) => 
 
 interface CellProps {
   readonly children: ReactNode
-  /** Quieter lines below; null for none. */
+  /** Lines below in a smaller font. Null ones are not shown. */
   readonly notes?: ReadonlyArray<ReactNode>
 }
 
-/** A cell with what names the row or the thing, and what is said of it. */
+/** A cell with a name and notes about it. */
 export const Cell = ({ children, notes = [] }: CellProps) => (
   <span className={css["cell"]}>
     <span>{children}</span>
-    {notes.map((note, place) =>
+    {notes.map((note, index) =>
       note === null || note === "" ? null : (
-        <span key={place} className={css["note"]}>
+        <span key={index} className={css["note"]}>
           {note}
         </span>
       )

@@ -1,20 +1,20 @@
-/** A list of things in columns; on a phone each row becomes a block with its labels. */
+/** A table. On phones, each row becomes a block with the titles of its columns. */
 import { PureComponent, type ReactNode } from "react"
 import css from "./Table.module.css"
 
 export interface Column<A> {
   readonly title: string
   readonly cell: (row: A) => ReactNode
-  /** Numbers are aligned to the end. */
-  readonly end?: boolean
-  /** The title is only for screen readers, for example above buttons. */
-  readonly silent?: boolean
-  /** Replaces the title. */
-  readonly head?: ReactNode
-  /** Never broken into lines: times, and what a row can be told to do. */
-  readonly whole?: boolean
-  /** Says what it is by itself: on a phone such cells follow each other without titles. */
-  readonly plain?: boolean
+  /** For numbers. */
+  readonly alignEnd?: boolean
+  /** Shows the title only to screen readers, for example above buttons. */
+  readonly hideTitle?: boolean
+  /** Replaces the title in the header. */
+  readonly header?: ReactNode
+  /** The cell is not broken into lines, for example a time. */
+  readonly noWrap?: boolean
+  /** On phones, the cell has no title, because its content needs none. */
+  readonly untitledOnPhone?: boolean
 }
 
 interface RowProps<A> {
@@ -22,20 +22,20 @@ interface RowProps<A> {
   readonly columns: ReadonlyArray<Column<A>>
 }
 
-/** Not rendered again while `row` and `columns` are the same: a long list keeps its columns in a `useMemo`. */
+/** Only rendered again if `row` or `columns` change. Long lists keep their columns in a `useMemo`. */
 class Row<A> extends PureComponent<RowProps<A>> {
   override render(): ReactNode {
     const { columns, row } = this.props
-    const head = columns.findIndex(({ silent }) => silent !== true)
+    const firstTitled = columns.findIndex(({ hideTitle }) => hideTitle !== true)
     return (
       <tr>
-        {columns.map(({ title, cell, end, plain = false, silent = false, whole }, place) => (
+        {columns.map(({ title, cell, alignEnd, untitledOnPhone = false, hideTitle = false, noWrap }, index) => (
           <td
             key={title}
-            data-title={silent ? "" : title}
-            data-plain={plain ? "" : undefined}
-            data-head={place === head ? "" : undefined}
-            className={`${end === true ? css["end"] : ""} ${whole === true || silent ? css["whole"] : ""} ${silent ? css["silent"] : ""}`}
+            data-title={hideTitle ? "" : title}
+            data-plain={untitledOnPhone ? "" : undefined}
+            data-head={index === firstTitled ? "" : undefined}
+            className={`${alignEnd === true ? css["end"] : ""} ${noWrap === true || hideTitle ? css["whole"] : ""} ${hideTitle ? css["silent"] : ""}`}
           >
             {cell(row)}
           </td>
@@ -57,9 +57,9 @@ export const Table = <A,>({ label, columns, rows, keyOf }: TableProps<A>) => (
     <table className={css["table"]} aria-label={label}>
       <thead>
         <tr>
-          {columns.map(({ title, end, head, silent }) => (
-            <th key={title} scope="col" className={end === true ? css["end"] : ""}>
-              {head ?? <span className={silent === true ? "visually-hidden" : ""}>{title}</span>}
+          {columns.map(({ title, alignEnd, header, hideTitle }) => (
+            <th key={title} scope="col" className={alignEnd === true ? css["end"] : ""}>
+              {header ?? <span className={hideTitle === true ? "visually-hidden" : ""}>{title}</span>}
             </th>
           ))}
         </tr>

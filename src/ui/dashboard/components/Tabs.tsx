@@ -1,12 +1,12 @@
-/** Parts of one thing side by side; each has an address of its own. */
+/** Tabs, each with its own address. */
 import { Link } from "wouter"
 import css from "./Tabs.module.css"
 
 interface TabsProps {
   readonly label: string
-  /** Address and title of each, in order. */
+  /** Address and title of each tab. */
   readonly tabs: ReadonlyArray<readonly [string, string]>
-  /** The address of the one that is shown. */
+  /** The address of the current tab. */
   readonly current: string
 }
 

@@ -9,13 +9,13 @@ interface Query<Page> {
   readonly fetchNextPage: (options: { readonly cancelRefetch: boolean }) => Promise<unknown>
 }
 
-/** Loads all pages of a list, for choices and names: the rows that are there so far, undefined before the first page. */
+/** Loads all pages of a list. Returns the rows that are loaded so far; undefined before the first page. */
 export const useAllPages = <Page, Row>(
   { data, fetchNextPage, hasNextPage, isFetching, isFetchNextPageError }: Query<Page>,
   rowsOf: (page: Page) => ReadonlyArray<Row>
 ): ReadonlyArray<Row> | undefined => {
   useEffect(() => {
-    // Another part of the page may be loading it.
+    // Another component may be loading the page already.
     if (hasNextPage && !isFetching && !isFetchNextPageError) void fetchNextPage({ cancelRefetch: false })
   }, [fetchNextPage, hasNextPage, isFetching, isFetchNextPageError])
   return data?.pages.flatMap(rowsOf)

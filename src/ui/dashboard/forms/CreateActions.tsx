@@ -1,7 +1,7 @@
-/** The buttons that end a form for something new. */
+/** The buttons at the end of a form that creates something. */
 import { Button } from "../components/Button.tsx"
-import { Actions, useHold } from "../components/Dialog.tsx"
-import { everywhere } from "../text/everywhere.ts"
+import { Actions, useBlockClose } from "../components/Dialog.tsx"
+import { commonTexts } from "../text/commonTexts.ts"
 import { useText } from "../text/Language.tsx"
 import { DraftState } from "./DraftNotes.tsx"
 import type { Fields } from "./merge.ts"
@@ -11,26 +11,26 @@ interface Props<A extends Fields> {
   readonly draft: Draft<A>
   readonly busy: boolean
   readonly onClose: () => void
-  /** The name of what creates it, instead of "Create". */
+  /** The label of the create button; "Create" by default. */
   readonly action?: string
-  /** The answer has something that is shown once: the window stays open until it is there. */
-  readonly holds?: boolean
+  /** True if the response has a secret that is shown once. The dialog then cannot be closed before the response. */
+  readonly showsSecret?: boolean
 }
 
 export const CreateActions = <A extends Fields>({
   action,
   draft,
   busy,
-  holds = false,
+  showsSecret = false,
   onClose
 }: Props<A>) => {
-  const t = useText(everywhere)
-  const isHeld = holds && busy
-  useHold(isHeld)
+  const t = useText(commonTexts)
+  const isCloseBlocked = showsSecret && busy
+  useBlockClose(isCloseBlocked)
   return (
     <Actions>
       <DraftState draft={draft} />
-      <Button busy={isHeld} onClick={onClose}>
+      <Button busy={isCloseBlocked} onClick={onClose}>
         {t.cancel}
       </Button>
       <Button kind="primary" type="submit" busy={busy}>

@@ -1,4 +1,4 @@
-/** Notes of a form about unsaved changes, a restored draft, and changes of another session. */
+/** Notes about unsaved changes, restored drafts, and conflicting changes of another session. */
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { Link, useLocation } from "wouter"
@@ -50,7 +50,7 @@ interface DraftStateProps<A extends Fields> {
   readonly children?: ReactNode
 }
 
-/** Beside the button that saves. */
+/** The state of the draft, shown beside the save button. */
 export const DraftState = <A extends Fields>({ draft, children }: DraftStateProps<A>) => {
   const t = useText(words)
   return (
@@ -67,8 +67,8 @@ export const DraftState = <A extends Fields>({ draft, children }: DraftStateProp
   )
 }
 
-/** Above the fields, where another session has changed them since they were read. */
-export const Conflict = <A extends Fields>({
+/** A notice above the fields if another session has changed the resource meanwhile. */
+export const ConflictNotice = <A extends Fields>({
   draft,
   problem
 }: {
@@ -77,49 +77,49 @@ export const Conflict = <A extends Fields>({
   readonly problem: unknown
 }) => {
   const t = useText(words)
-  const isBoth = Object.keys(draft.theirs).length > 0
-  return isBoth || (isOutdated(problem) && draft.isDirty) ? (
+  const hasConflicts = Object.keys(draft.theirs).length > 0
+  return hasConflicts || (isOutdated(problem) && draft.isDirty) ? (
     <div role="alert" className={css["conflict"]}>
       <strong>{t.conflict}</strong>
-      <span>{isBoth ? t.conflictHelp : t.mergedHelp}</span>
+      <span>{hasConflicts ? t.conflictHelp : t.mergedHelp}</span>
     </div>
   ) : null
 }
 
-/** Below a field with a conflicting change: the stored value, and a button to use it. */
-export const Theirs = <A extends Fields>({
+/** The conflicting stored value of a field, shown below it with a button to use it. */
+export const ConflictingValue = <A extends Fields>({
   draft,
   name,
-  shown = String
+  format = String
 }: {
   readonly draft: Draft<A>
   readonly name: keyof A & string
   /** Formats a value of the field. */
-  readonly shown?: (value: unknown) => string
+  readonly format?: (value: unknown) => string
 }) => {
   const t = useText(words)
   if (!(name in draft.theirs)) return null
-  const text = shown(draft.theirs[name])
+  const text = format(draft.theirs[name])
   return (
     <div className={css["theirs"]}>
       <span>{t.theirs}</span>
       <pre tabIndex={0}>{text === "" ? t.empty : text}</pre>
-      <Button onClick={() => draft.take(name)}>{t.take}</Button>
+      <Button onClick={() => draft.takeTheirs(name)}>{t.take}</Button>
     </div>
   )
 }
 
-/** Unsaved drafts on other pages, with links. */
+/** Links to unsaved drafts on other pages. */
 export const KeptDrafts = () => {
   const t = useText(words)
   const { data: user } = useQuery(session)
   const [location] = useLocation()
   const userId = user?.id ?? ""
-  const elsewhere = useKeptDrafts(userId).filter(({ path }) => path !== location)
-  return elsewhere.length === 0 ? null : (
+  const otherDrafts = useKeptDrafts(userId).filter(({ path }) => path !== location)
+  return otherDrafts.length === 0 ? null : (
     <ul className={css["kept"]} aria-label={t.kept}>
       <li aria-hidden>{t.kept}</li>
-      {elsewhere.map(({ key, path, title }) => (
+      {otherDrafts.map(({ key, path, title }) => (
         <li key={key}>
           <Link href={path}>{title}</Link>{" "}
           <Button kind="quiet" aria-label={t.discardOf(title)} onClick={() => dropDraft(userId, key)}>

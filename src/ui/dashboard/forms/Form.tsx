@@ -1,4 +1,4 @@
-/** A form of the dashboard: errors are shown at their fields, and the first invalid field gets the focus. */
+/** A form. After a failed submission, the first invalid field gets the focus. */
 import { type ReactNode, useEffect, useRef } from "react"
 import { Problem } from "../components/Problem.tsx"
 import css from "./Form.module.css"
@@ -12,13 +12,13 @@ interface Props {
 
 export const Form = ({ children, onSubmit, problem = null }: Props) => {
   const form = useRef<HTMLFormElement>(null)
-  /** True from the submission until its failure has been shown. */
-  const sent = useRef(false)
+  /** True from the submission until an invalid field got the focus. */
+  const isSubmitted = useRef(false)
   useEffect(() => {
-    const wrong = form.current?.querySelector("[aria-invalid=true]")
-    if (!sent.current || !(wrong instanceof HTMLElement)) return
-    sent.current = false
-    wrong.focus()
+    const invalidField = form.current?.querySelector("[aria-invalid=true]")
+    if (!isSubmitted.current || !(invalidField instanceof HTMLElement)) return
+    isSubmitted.current = false
+    invalidField.focus()
   })
   return (
     <form
@@ -26,7 +26,7 @@ export const Form = ({ children, onSubmit, problem = null }: Props) => {
       className={css["form"]}
       onSubmit={(event) => {
         event.preventDefault()
-        sent.current = true
+        isSubmitted.current = true
         onSubmit()
       }}
     >

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../domain/JsonValue.ts"
 
-/** The JSON object that `text` is; null for any other text. */
-export const parsedObject = (text: string): JsonObject | null => {
+/** Parses `text` as a JSON object; null if it is anything else. */
+export const parseJsonObject = (text: string): JsonObject | null => {
   try {
     const value: JsonObject | null = JSON.parse(text)
     return typeof value === "object" && value !== null && !Array.isArray(value) ? value : null

@@ -1,15 +1,17 @@
 /**
- * Drafts: unsaved input. A draft survives the page, the window and the session. It is stored in this browser, for the
- * user who typed it, and never contains secrets.
+ * Drafts of unsaved input. They are stored in this browser for the user who typed them, so that they survive the page
+ * and the session. They never contain secrets.
  */
 import { useSyncExternalStore } from "react"
-import { store, stored, storedKeys, unstore } from "../window/stored.ts"
+import { makeListeners } from "../listeners.ts"
+import { readStored, removeStored, store, storedKeys } from "../window/localStorage.ts"
 
 export interface KeptDraft {
+  /** Identifies the form and its resource. */
   readonly key: string
-  /** Name in the list of drafts. */
+  /** Its name in the list of drafts. */
   readonly title: string
-  /** The page that it was typed on. */
+  /** The path of the page on which it was typed. */
   readonly path: string
   /** The stored values when editing began. */
   readonly base: unknown
@@ -22,15 +24,15 @@ const maxDraftAgeMs = 30 * 86_400_000
 
 const prefixOf = (userId: string) => `spoke.draft.${userId}.`
 
-const listeners = new Set<() => void>()
-let lists = new Map<string, ReadonlyArray<KeptDraft>>()
+const { listen, notify } = makeListeners()
+let listsByUser = new Map<string, ReadonlyArray<KeptDraft>>()
 
-const changed = () => {
-  lists = new Map()
-  for (const listener of listeners) listener()
+const onChange = () => {
+  listsByUser = new Map()
+  notify()
 }
 
-const draftOf = (text: string | null): KeptDraft | null => {
+const parseDraft = (text: string | null): KeptDraft | null => {
   try {
     const draft: KeptDraft | null = JSON.parse(text ?? "null")
     return draft
@@ -40,49 +42,51 @@ const draftOf = (text: string | null): KeptDraft | null => {
 }
 
 export const findDraft = (userId: string, key: string): KeptDraft | null =>
-  draftOf(stored(prefixOf(userId) + key))
+  parseDraft(readStored(prefixOf(userId) + key))
 
 export const keepDraft = (userId: string, draft: KeptDraft): void => {
   store(prefixOf(userId) + draft.key, JSON.stringify(draft))
-  changed()
+  onChange()
 }
 
 export const dropDraft = (userId: string, key: string): void => {
-  if (stored(prefixOf(userId) + key) === null) return
-  unstore(prefixOf(userId) + key)
-  changed()
+  if (readStored(prefixOf(userId) + key) === null) return
+  removeStored(prefixOf(userId) + key)
+  onChange()
 }
 
 const listOf = (userId: string): ReadonlyArray<KeptDraft> => {
-  const known = lists.get(userId)
+  const known = listsByUser.get(userId)
   if (known !== undefined) return known
-  const found = storedKeys()
+  const drafts = storedKeys()
     .filter((name) => name.startsWith(prefixOf(userId)))
-    .flatMap((name) => draftOf(stored(name)) ?? [])
-  const fresh = found.filter(({ at }) => Date.now() - at < maxDraftAgeMs)
-  for (const { key } of found) {
-    if (!fresh.some((draft) => draft.key === key)) unstore(prefixOf(userId) + key)
+    .flatMap((name) => parseDraft(readStored(name)) ?? [])
+  const fresh = drafts.filter(({ at }) => Date.now() - at < maxDraftAgeMs)
+  for (const { key } of drafts) {
+    if (!fresh.some((draft) => draft.key === key)) removeStored(prefixOf(userId) + key)
   }
   const sorted = fresh.toSorted((one, other) => one.at - other.at)
-  lists.set(userId, sorted)
+  listsByUser.set(userId, sorted)
   return sorted
 }
 
 export const dropDrafts = (userId: string): void => {
-  for (const { key } of listOf(userId)) unstore(prefixOf(userId) + key)
-  changed()
+  for (const { key } of listOf(userId)) removeStored(prefixOf(userId) + key)
+  onChange()
 }
 
-const listen = (listener: () => void) => {
-  const elsewhere = () => changed()
-  listeners.add(listener)
-  window.addEventListener("storage", elsewhere)
+/** Calls `listener` when this tab or another one changes the drafts. */
+const listenInAllTabs = (listener: () => void) => {
+  const stop = listen(listener)
+  // Each component needs its own function, because the browser registers the same function once.
+  const onStorage = () => onChange()
+  window.addEventListener("storage", onStorage)
   return () => {
-    listeners.delete(listener)
-    window.removeEventListener("storage", elsewhere)
+    stop()
+    window.removeEventListener("storage", onStorage)
   }
 }
 
-/** Of the user, the oldest first. */
+/** The user's drafts, oldest first. */
 export const useKeptDrafts = (userId: string): ReadonlyArray<KeptDraft> =>
-  useSyncExternalStore(listen, () => listOf(userId))
+  useSyncExternalStore(listenInAllTabs, () => listOf(userId))

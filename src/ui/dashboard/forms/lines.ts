@@ -1,4 +1,4 @@
-/** The lines of a text without white space around them; empty ones are left out. */
+/** The trimmed lines of a text, without empty ones. */
 export const linesOf = (text: string): ReadonlyArray<string> =>
   text
     .split("\n")

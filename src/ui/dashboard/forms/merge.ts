@@ -1,4 +1,4 @@
-/** Merging concurrent changes of two people or windows. */
+/** Merges concurrent changes of two users or windows. */
 
 /** Fields of a form by their names. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -7,7 +7,7 @@ export interface Edited<A extends Fields> {
   /** The stored values when these changes began. */
   readonly base: A
   readonly mine: A
-  /** Values that another session has stored meanwhile in fields that were changed here too. */
+  /** The stored values of fields that another session has changed, too. */
   readonly theirs: Partial<A>
 }
 
@@ -17,21 +17,21 @@ export const isChanged = <A extends Fields>({ base, mine }: Pick<Edited<A>, "bas
   !isSame(base, mine)
 
 /**
- * Rebases the changes on the currently `stored` values. An unchanged field takes the stored value. A changed field
- * keeps the typed value, with the stored one beside it.
+ * Rebases the changes on the `stored` values. An unchanged field takes the stored value. A changed field keeps the
+ * typed value. If it was also changed by another session, `theirs` has the stored value.
  */
-export const rebased = <A extends Fields>({ base, mine, theirs }: Edited<A>, stored: A): Edited<A> => {
-  const untouched = <K extends keyof A>(name: K) => isSame(mine[name], base[name])
-  const settled = <K extends keyof A>(name: K) => isSame(stored[name], mine[name])
+export const rebase = <A extends Fields>({ base, mine, theirs }: Edited<A>, stored: A): Edited<A> => {
+  const isUntouched = <K extends keyof A>(name: K) => isSame(mine[name], base[name])
+  const isSameAsStored = <K extends keyof A>(name: K) => isSame(stored[name], mine[name])
   const names = Object.keys(stored)
   return {
     base: stored,
-    mine: { ...mine, ...Object.fromEntries(names.filter(untouched).map((name) => [name, stored[name]])) },
+    mine: { ...mine, ...Object.fromEntries(names.filter(isUntouched).map((name) => [name, stored[name]])) },
     theirs: {
-      ...withoutAll(theirs, names.filter(settled)),
+      ...omit(theirs, names.filter(isSameAsStored)),
       ...pick(
         stored,
-        names.filter((name) => !untouched(name) && !settled(name) && !isSame(stored[name], base[name]))
+        names.filter((name) => !isUntouched(name) && !isSameAsStored(name) && !isSame(stored[name], base[name]))
       )
     }
   }
@@ -43,8 +43,8 @@ const pick = <A extends Fields>(from: A, names: ReadonlyArray<keyof A>): Partial
   return picked
 }
 
-const withoutAll = <A extends Fields>(from: Partial<A>, names: ReadonlyArray<keyof A>): Partial<A> => {
-  const left = { ...from }
-  for (const name of names) delete left[name]
-  return left
+const omit = <A extends Fields>(from: Partial<A>, names: ReadonlyArray<keyof A>): Partial<A> => {
+  const rest = { ...from }
+  for (const name of names) delete rest[name]
+  return rest
 }

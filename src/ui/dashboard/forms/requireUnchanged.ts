@@ -2,8 +2,8 @@ import { ApiError } from "../api/Client.ts"
 import { isSame } from "./merge.ts"
 
 /**
- * Fails like a conflicting change unless the `newest` values are those that were `read`. For resources without versions:
- * their newest state is read before it is changed.
+ * Fails with a conflict unless the `newest` values are those that were `read`. For resources without versions, which
+ * are read again before each change.
  */
 export const requireUnchanged = (read: unknown, newest: unknown): void => {
   if (isSame(read, newest)) return

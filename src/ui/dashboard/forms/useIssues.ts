@@ -1,7 +1,7 @@
 /** Validation issues of a form, field by field. */
 import type { Issue } from "../../../domain/Errors.ts"
 import { ApiError } from "../api/Client.ts"
-import { useIssueWords } from "../text/useIssueWords.ts"
+import { useIssueText } from "../text/useIssueText.ts"
 
 const isIssue = (value: unknown): value is Issue =>
   typeof value === "object" &&
@@ -11,30 +11,30 @@ const isIssue = (value: unknown): value is Issue =>
   "message" in value &&
   typeof value.message === "string"
 
-/** The issues that a refusal names; none for any other. */
+/** The issues of a refusal; empty for other errors. */
 export const issuesOf = (problem: unknown): ReadonlyArray<Issue> => {
   const issues = problem instanceof ApiError ? problem.details["issues"] : undefined
   return Array.isArray(issues) ? issues.filter(isIssue) : []
 }
 
-const isAt = (field: string, { path }: Issue) => {
-  const place = path.join(".")
-  return place === field || place.startsWith(`${field}.`)
+const isAtField = (field: string, { path }: Issue) => {
+  const issuePath = path.join(".")
+  return issuePath === field || issuePath.startsWith(`${field}.`)
 }
 
 /**
- * `errorOf` is what stands at a field, which is named by its place in what is sent, such as `retrieval.topK`. `general` is
- * what belongs to none of `fields`; null where there is nothing else to say.
+ * `fields` are paths in the body of the request, such as `retrieval.topK`. `errorOf` returns the message of a field.
+ * `general` is the problem if any issue belongs to none of the fields; else null.
  */
 export const useIssues = <F extends string>(problem: unknown, fields: ReadonlyArray<F>) => {
-  const wordsOf = useIssueWords()
+  const issueText = useIssueText()
   const issues = issuesOf(problem)
-  const isTold = issues.length > 0 && issues.every((issue) => fields.some((field) => isAt(field, issue)))
+  const isShownAtFields = issues.length > 0 && issues.every((issue) => fields.some((field) => isAtField(field, issue)))
   return {
     errorOf: (field: F): string | undefined => {
-      const issue = issues.find((one) => isAt(field, one))
-      return issue === undefined ? undefined : wordsOf(issue.message)
+      const issue = issues.find((one) => isAtField(field, one))
+      return issue === undefined ? undefined : issueText(issue.message)
     },
-    general: isTold ? null : problem
+    general: isShownAtFields ? null : problem
   }
 }

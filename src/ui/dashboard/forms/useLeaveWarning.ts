@@ -1,6 +1,6 @@
 import { useEffect } from "react"
 
-/** Shows the browser's warning before the window is closed with unsaved input. */
+/** Lets the browser warn before the window is closed with unsaved input. */
 export const useLeaveWarning = (isUnsaved: boolean): void => {
   useEffect(() => {
     if (!isUnsaved) return

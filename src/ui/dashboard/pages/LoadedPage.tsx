@@ -1,19 +1,19 @@
 /** A page about one resource: its content, or that it does not exist, or the error. */
 import type { ReactNode } from "react"
 import { isUnknownId } from "../api/Client.ts"
-import { type LoadedProps, Page, PageSkeleton, Unloaded } from "../components/Page.tsx"
-import { everywhere } from "../text/everywhere.ts"
+import { type LoadedProps, LoadError, Page, PageSkeleton } from "../components/Page.tsx"
+import { commonTexts } from "../text/commonTexts.ts"
 import { useText } from "../text/Language.tsx"
 import { NotFound } from "./NotFound.tsx"
 
 export const LoadedPage = <A,>({ query, children }: LoadedProps<A>): ReactNode => {
-  const t = useText(everywhere)
+  const t = useText(commonTexts)
   if (query.data !== undefined) return children(query.data)
   if (query.isPending) return <PageSkeleton />
   if (isUnknownId(query.error)) return <NotFound />
   return (
     <Page title={t.failed}>
-      <Unloaded query={query} />
+      <LoadError query={query} />
     </Page>
   )
 }

@@ -2,7 +2,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useEffect, useState } from "react"
 import { ApiError } from "../api/Client.ts"
-import { isBrokenOff, knowsPasskeys, signInWithPasskey } from "../api/Passkeys.ts"
+import { isCancelled, signInWithPasskey, supportsPasskeys } from "../api/Passkeys.ts"
 import { beginSignOn, type SignOnProblem } from "../api/SingleSignOn.ts"
 import { changeUser, signIn } from "../api/Session.ts"
 import { Button } from "../components/Button.tsx"
@@ -60,7 +60,7 @@ const words = texts(
 const isStatus = (problem: unknown, status: number) =>
   problem instanceof ApiError && problem.status === status
 
-const problems: Readonly<
+const problemKeys: Readonly<
   Record<SignOnProblem, "retry" | "denied" | "provider" | "unverified" | "account" | "role">
 > = {
   retry: "retry",
@@ -71,42 +71,42 @@ const problems: Readonly<
   role: "role"
 }
 const isProblem = (text: string | null): text is SignOnProblem =>
-  text !== null && Object.hasOwn(problems, text)
+  text !== null && Object.hasOwn(problemKeys, text)
 
-/** The provider's error, from the address of the redirect. */
-const returnedWith = () => new URLSearchParams(location.search).get("sso")
+/** The problem that the provider's redirect reports in the address of this page. */
+const readProblem = () => new URLSearchParams(location.search).get("sso")
 
 export const SignIn = () => {
   const t = useText(words)
   const queries = useQueryClient()
   const [email, setEmail] = useState("")
   const [password, setPassword] = useState("")
-  const attempt = useMutation({
+  const byPassword = useMutation({
     mutationFn: () => signIn(email, password),
     onSuccess: ({ user }) => changeUser(queries, user)
   })
-  const [returned] = useState(returnedWith)
+  const [returnedProblem] = useState(readProblem)
   const signOn = useMutation({
     mutationFn: () => beginSignOn(email),
     onMutate: () => {
-      attempt.reset()
+      byPassword.reset()
       byPasskey.reset()
     },
     onSuccess: ({ url }) => location.assign(url)
   })
   const { reset: resetSignOn } = signOn
   useEffect(() => {
-    // The browser's way back from the provider shows the page as it was left.
-    const back = ({ persisted }: PageTransitionEvent) => {
+    // The back button restores this page from the browser's cache, with the button still busy.
+    const onPageShow = ({ persisted }: PageTransitionEvent) => {
       if (persisted) resetSignOn()
     }
-    window.addEventListener("pageshow", back)
-    return () => window.removeEventListener("pageshow", back)
+    window.addEventListener("pageshow", onPageShow)
+    return () => window.removeEventListener("pageshow", onPageShow)
   }, [resetSignOn])
   const byPasskey = useMutation({
     mutationFn: signInWithPasskey,
     onMutate: () => {
-      attempt.reset()
+      byPassword.reset()
       signOn.reset()
     },
     onSuccess: ({ user }) => changeUser(queries, user)
@@ -118,17 +118,17 @@ export const SignIn = () => {
     event.preventDefault()
     signOn.reset()
     byPasskey.reset()
-    attempt.mutate()
+    byPassword.mutate()
   }
-  const untried = attempt.isIdle && signOn.isIdle && byPasskey.isIdle
+  const isUntried = byPassword.isIdle && signOn.isIdle && byPasskey.isIdle
   return (
     <main className={css["place"]}>
       <form className={css["form"]} onSubmit={submit}>
         <img src={mark} alt="" width={40} height={40} />
         <h1>{t.title}</h1>
-        {untried && isProblem(returned) ? (
+        {isUntried && isProblem(returnedProblem) ? (
           <p role="alert" className={css["hint"]}>
-            {t[problems[returned]]}
+            {t[problemKeys[returnedProblem]]}
           </p>
         ) : null}
         {signOn.error === null ? null : (
@@ -138,7 +138,7 @@ export const SignIn = () => {
           <Problem
             problem={byPasskey.error}
             sentence={
-              isBrokenOff(byPasskey.error)
+              isCancelled(byPasskey.error)
                 ? t.noPasskey
                 : isStatus(byPasskey.error, 401)
                   ? t.wrongPasskey
@@ -148,11 +148,11 @@ export const SignIn = () => {
             }
           />
         )}
-        {attempt.error === null ? null : (
+        {byPassword.error === null ? null : (
           <Problem
-            problem={attempt.error}
+            problem={byPassword.error}
             sentence={
-              isStatus(attempt.error, 401) ? t.wrong : isStatus(attempt.error, 429) ? t.often : undefined
+              isStatus(byPassword.error, 401) ? t.wrong : isStatus(byPassword.error, 429) ? t.often : undefined
             }
           />
         )}
@@ -175,7 +175,7 @@ export const SignIn = () => {
           value={password}
           onChange={setPassword}
         />
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
+        <Button kind="primary" type="submit" busy={byPassword.isPending}>
           {t.title}
         </Button>
         <Button
@@ -185,7 +185,7 @@ export const SignIn = () => {
         >
           {t.signOn}
         </Button>
-        {knowsPasskeys() ? (
+        {supportsPasskeys() ? (
           <Button busy={byPasskey.isPending} onClick={() => byPasskey.mutate()}>
             {t.passkey}
           </Button>

@@ -1,4 +1,4 @@
-/** The signed-in person: a popover with the settings of this browser, the person's sessions, and signing out. */
+/** The menu of the signed-in user: settings of this browser, the user's sessions, and signing out. */
 import { useQueryClient } from "@tanstack/react-query"
 import { ChevronsUpDown, LogOut, MonitorSmartphone } from "lucide-react"
 import { useState } from "react"
@@ -6,7 +6,7 @@ import { Link } from "wouter"
 import { changeUser, signOut, type User } from "../api/Session.ts"
 import { Avatar } from "../components/Avatar.tsx"
 import { Button } from "../components/Button.tsx"
-import { Question } from "../components/Dialog.tsx"
+import { ConfirmDialog } from "../components/Dialog.tsx"
 import { toast } from "../components/feedback/Toast.tsx"
 import { Select } from "../components/Field.tsx"
 import { Popover } from "../components/Popover.tsx"
@@ -55,8 +55,8 @@ export const Account = ({ user }: { readonly user: User }) => {
   const queries = useQueryClient()
   const reason = useReason()
   const kept = useKeptDrafts(user.id)
-  const [isAsking, setAsking] = useState(false)
-  const leave = () =>
+  const [isConfirming, setConfirming] = useState(false)
+  const signOutAndForget = () =>
     signOut().then(() => {
       // The next user of this browser must not read drafts of this one.
       dropDrafts(user.id)
@@ -69,8 +69,8 @@ export const Account = ({ user }: { readonly user: User }) => {
         label={t.account}
         above
         className={css["accountBox"]}
-        button={(opens) => (
-          <button type="button" {...opens} className={css["account"]}>
+        button={(buttonProps) => (
+          <button type="button" {...buttonProps} className={css["account"]}>
             <Avatar name={user.email} />
             <span className="visually-hidden">{t.account}</span>
             <span className={css["user"]}>{user.email}</span>
@@ -102,8 +102,8 @@ export const Account = ({ user }: { readonly user: User }) => {
               kind="quiet"
               onClick={() => {
                 close()
-                if (kept.length === 0) leave().catch((problem: unknown) => toast(reason(problem).sentence))
-                else setAsking(true)
+                if (kept.length === 0) signOutAndForget().catch((problem: unknown) => toast(reason(problem).sentence))
+                else setConfirming(true)
               }}
             >
               <LogOut {...icon} />
@@ -112,13 +112,13 @@ export const Account = ({ user }: { readonly user: User }) => {
           </>
         )}
       </Popover>
-      <Question
+      <ConfirmDialog
         title={t.signOut}
         question={t.unsaved(kept.map(({ title }) => title).join(", "))}
         action={t.signOut}
-        onConfirm={leave}
-        isOpen={isAsking}
-        onOpenChange={setAsking}
+        onConfirm={signOutAndForget}
+        isOpen={isConfirming}
+        onOpenChange={setConfirming}
       />
     </>
   )

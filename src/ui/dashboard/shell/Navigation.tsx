@@ -1,4 +1,4 @@
-/** The navigation: pages of the workspace, or the parts of the agent that is shown. */
+/** The navigation: the pages of the workspace, or the parts of the current agent. */
 import { useQuery } from "@tanstack/react-query"
 import {
   Archive,
@@ -33,7 +33,7 @@ import { atLeast, type User } from "../api/Session.ts"
 import { Avatar } from "../components/Avatar.tsx"
 import { preload } from "../pages.ts"
 import { texts, useText } from "../text/Language.tsx"
-import { type Part, parts, useParts } from "./parts.ts"
+import { agentMenu, type Part, usePartNames } from "./agentMenu.ts"
 import css from "./Shell.module.css"
 
 const words = texts(
@@ -85,20 +85,20 @@ const words = texts(
   }
 )
 
-/** Maximum displayed count. */
+/** Higher counts are shown as `99+`. */
 const maxShown = 99
 
 interface CountProps {
   readonly count: number
   readonly meaning: (shown: string) => string
-  readonly isBad?: boolean
+  readonly isProblem?: boolean
 }
 
-const Count = ({ count, isBad = false, meaning }: CountProps) => {
+const Count = ({ count, isProblem = false, meaning }: CountProps) => {
   const shown = count > maxShown ? `${maxShown}+` : String(count)
   return (
-    <span className={`${css["count"]} ${isBad ? css["bad"] : ""}`}>
-      <span aria-hidden>{isBad ? `! ${shown}` : shown}</span>
+    <span className={`${css["count"]} ${isProblem ? css["bad"] : ""}`}>
+      <span aria-hidden>{isProblem ? `! ${shown}` : shown}</span>
       <span className="visually-hidden">{meaning(shown)}</span>
     </span>
   )
@@ -112,7 +112,7 @@ interface Item {
 }
 
 interface Group {
-  /** Null for the first one. */
+  /** Null for the first group. */
   readonly name: string | null
   readonly items: ReadonlyArray<Item>
 }
@@ -120,12 +120,11 @@ interface Group {
 interface GroupsProps {
   readonly groups: ReadonlyArray<Group>
   readonly label: string
-  /** The path that is shown. */
-  readonly at: string
+  readonly currentPath: string
 }
 
-const Groups = ({ at, groups, label }: GroupsProps) => {
-  const isCurrent = ({ path }: Item) => at === path || at.startsWith(`${path}/`)
+const NavigationGroups = ({ currentPath, groups, label }: GroupsProps) => {
+  const isCurrent = ({ path }: Item) => currentPath === path || currentPath.startsWith(`${path}/`)
   return (
     <nav aria-label={label} className={css["groups"]}>
       {groups.map(({ items, name }) =>
@@ -145,7 +144,7 @@ const Groups = ({ at, groups, label }: GroupsProps) => {
                       href={path}
                       className={css["link"] ?? ""}
                       aria-current={isCurrent(item) ? "page" : undefined}
-                      // The page is there by the time the link is released.
+                      // Loads the page before the link is pressed.
                       onPointerEnter={() => preload(path)}
                       onFocus={() => preload(path)}
                     >
@@ -183,25 +182,25 @@ const icons: Readonly<Record<Part, LucideIcon>> = {
   experiments: FlaskConical
 }
 
-const OfAgent = ({ at, id, unread, user }: Props & { readonly at: string; readonly id: string }) => {
+const AgentNavigation = ({ currentPath, id, unread, user }: Props & { readonly currentPath: string; readonly id: string }) => {
   const t = useText(words)
-  const [first] = parts.filter(({ least }) => atLeast(user.role, least))
-  const names = useParts()
+  const [firstPart] = agentMenu.filter(({ minRole }) => atLeast(user.role, minRole))
+  const names = usePartNames()
   const { data } = useQuery(agent(id))
   const { data: problems = [] } = useQuery(agentProblems(user))
-  const failing = (kind: string) =>
+  const failingCount = (kind: string) =>
     problems.filter((problem) => problem.agentId === id && problem.kind === kind).length
   const groupOf = (name: string, group: string): Group => ({
     name,
-    items: parts
-      .filter((part) => part.group === group && atLeast(user.role, part.least))
+    items: agentMenu
+      .filter((part) => part.group === group && atLeast(user.role, part.minRole))
       .map(({ part }) => {
-        const bad = part === "channels" ? failing("channel") : part === "tools" ? failing("tool") : 0
+        const problemCount = part === "channels" ? failingCount("channel") : part === "tools" ? failingCount("tool") : 0
         return {
           path: `/agents/${id}/${part}`,
           name: names[part],
           icon: icons[part],
-          ...(bad === 0 ? {} : { count: <Count count={bad} meaning={t.problems} isBad /> })
+          ...(problemCount === 0 ? {} : { count: <Count count={problemCount} meaning={t.problems} isProblem /> })
         }
       })
   })
@@ -217,10 +216,10 @@ const OfAgent = ({ at, id, unread, user }: Props & { readonly at: string; readon
           <strong>{data?.name}</strong>
         </span>
       </div>
-      <Groups
+      <NavigationGroups
         label={t.navigation}
-        // The address of the agent alone shows its first part.
-        at={at === `/agents/${id}` ? `${at}/${first?.part}` : at}
+        // The path of the agent itself shows its first part.
+        currentPath={currentPath === `/agents/${id}` ? `${currentPath}/${firstPart?.part}` : currentPath}
         groups={[
           groupOf(t.build, "build"),
           groupOf(t.connect, "connect"),
@@ -242,14 +241,14 @@ const OfAgent = ({ at, id, unread, user }: Props & { readonly at: string; readon
   )
 }
 
-const OfWorkspace = ({ at, unread, user }: Props & { readonly at: string }) => {
+const WorkspaceNavigation = ({ currentPath, unread, user }: Props & { readonly currentPath: string }) => {
   const t = useText(words)
   const { data: problems = [] } = useQuery(agentProblems(user))
   const isAdmin = atLeast(user.role, "admin")
   return (
-    <Groups
+    <NavigationGroups
       label={t.navigation}
-      at={at}
+      currentPath={currentPath}
       groups={[
         {
           name: null,
@@ -262,7 +261,7 @@ const OfWorkspace = ({ at, unread, user }: Props & { readonly at: string }) => {
               icon: Bot,
               ...(problems.length === 0
                 ? {}
-                : { count: <Count count={problems.length} meaning={t.problems} isBad /> })
+                : { count: <Count count={problems.length} meaning={t.problems} isProblem /> })
             },
             {
               path: "/conversations",
@@ -303,8 +302,8 @@ export const Navigation = (props: Props) => {
   const [location] = useLocation()
   const id = /^\/agents\/([^/]+)/u.exec(location)?.[1]
   return id === undefined ? (
-    <OfWorkspace {...props} at={location} />
+    <WorkspaceNavigation {...props} currentPath={location} />
   ) : (
-    <OfAgent {...props} at={location} id={id} />
+    <AgentNavigation {...props} currentPath={location} id={id} />
   )
 }

@@ -1,4 +1,4 @@
-/** The frame of every page: brand, navigation and account, beside the page; above it on a phone. */
+/** The frame of every page: brand, navigation and account. They are beside the page, and above it on phones. */
 import { useQuery } from "@tanstack/react-query"
 import { LifeBuoy, Menu, X } from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"
@@ -9,7 +9,7 @@ import { Button } from "../components/Button.tsx"
 import mark from "../mark.svg"
 import { texts, useText } from "../text/Language.tsx"
 import { useNotifications } from "../window/notifications.ts"
-import { countInWindow } from "../window/title.ts"
+import { setUnreadInTitle } from "../window/windowTitle.ts"
 import { useShortcuts } from "../window/useShortcuts.ts"
 import { Account } from "./Account.tsx"
 import { Navigation } from "./Navigation.tsx"
@@ -38,13 +38,13 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   const t = useText(words)
   const [location, navigate] = useLocation()
   useShortcuts({ "g i": () => navigate("/conversations") })
-  const { data: counted } = useQuery(unreadCount)
-  const unread = counted ?? 0
-  useNotifications(counted, t.waiting)
-  useEffect(() => countInWindow(unread), [unread])
-  const [open, setOpen] = useState(false)
-  // On a phone the menu closes after navigation.
-  useEffect(() => setOpen(false), [location])
+  const { data: loadedCount } = useQuery(unreadCount)
+  const unread = loadedCount ?? 0
+  useNotifications(loadedCount, t.waiting)
+  useEffect(() => setUnreadInTitle(unread), [unread])
+  const [isMenuOpen, setMenuOpen] = useState(false)
+  // Closes the menu of phones after navigation.
+  useEffect(() => setMenuOpen(false), [location])
   return (
     <div className={css["shell"]}>
       <a className={css["skip"]} href="#content">
@@ -57,13 +57,13 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
             Spoke
           </Link>
           <span className={css["menu"]}>
-            <Button kind="quiet" aria-expanded={open} aria-controls="menu" onClick={() => setOpen(!open)}>
-              {open ? <X aria-hidden size={18} /> : <Menu aria-hidden size={18} />}
+            <Button kind="quiet" aria-expanded={isMenuOpen} aria-controls="menu" onClick={() => setMenuOpen(!isMenuOpen)}>
+              {isMenuOpen ? <X aria-hidden size={18} /> : <Menu aria-hidden size={18} />}
               {t.menu}
             </Button>
           </span>
         </div>
-        <div id="menu" className={`${css["fold"]} ${open ? css["unfolded"] : ""}`}>
+        <div id="menu" className={`${css["fold"]} ${isMenuOpen ? css["unfolded"] : ""}`}>
           <Navigation user={user} unread={unread} />
           <div className={css["foot"]}>
             <a className={css["link"]} href="/docs/guide">

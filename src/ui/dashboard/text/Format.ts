@@ -14,12 +14,12 @@ const sizes = [
   ["megabyte", 1e6]
 ] as const
 
-/** The language with the user's region, because English date formats differ. */
+/** The language with the user's region, because date formats differ by region. */
 const localeOf = (language: string) =>
   navigator.languages.find((tag) => tag.toLowerCase().startsWith(`${language}-`)) ?? language
 
 const formatsOf = (locale: string) => {
-  // Formatters of long lists are made once, because making one takes as long as a hundred uses.
+  // Formatters of long lists are shared, because creating one takes as long as a hundred uses.
   const numbers = new Intl.NumberFormat(locale)
   const moments = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" })
   const distances = new Intl.RelativeTimeFormat(locale, { numeric: "auto" })
@@ -27,26 +27,26 @@ const formatsOf = (locale: string) => {
     number: (value: number) => numbers.format(value),
     percent: (value: number) =>
       new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 0 }).format(value),
-    /** A duration in milliseconds, in seconds. */
+    /** Formats milliseconds as seconds. */
     seconds: (milliseconds: number) =>
       `${new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(milliseconds / 1_000)} s`,
-    /** Billionths of a US dollar; below a dollar with as many digits as are significant. */
+    /** Formats billionths of a US dollar. Amounts below a dollar have three significant digits. */
     money: (nanoUsd: number) =>
       new Intl.NumberFormat(locale, {
         style: "currency",
         currency: "USD",
         ...(nanoUsd === 0 || nanoUsd >= 1e9 ? {} : { maximumSignificantDigits: 3 })
       }).format(nanoUsd / 1e9),
-    /** A size, in kilobytes or the largest unit of which there is one. */
+    /** A size in kilobytes, megabytes or gigabytes. */
     bytes: (size: number) => {
-      const [unit, length] = sizes.find(([, least]) => size >= least) ?? (["kilobyte", 1_000] as const)
+      const [unit, length] = sizes.find(([, bytes]) => size >= bytes) ?? (["kilobyte", 1_000] as const)
       return new Intl.NumberFormat(locale, {
         style: "unit",
         unit,
         maximumSignificantDigits: size < length ? 1 : 3
       }).format(size / length)
     },
-    /** A language by its code of ISO 639-1. */
+    /** The name of a language by its ISO 639-1 code. */
     language: (code: string) => new Intl.DisplayNames(locale, { type: "language" }).of(code) ?? code,
     /** A month, written as YYYY-MM. */
     month: (month: string) =>
@@ -79,7 +79,7 @@ const formatsOf = (locale: string) => {
     },
     /** The time of day. */
     time: (iso: string) => new Intl.DateTimeFormat(locale, { timeStyle: "short" }).format(new Date(iso)),
-    /** A day in the user's time zone. */
+    /** A day with its weekday, in the user's time zone. */
     date: (iso: string) => new Intl.DateTimeFormat(locale, { dateStyle: "full" }).format(new Date(iso)),
     /** "3 minutes ago". */
     ago: (iso: string) => {
@@ -94,7 +94,7 @@ const formatsOf = (locale: string) => {
 
 const formatsByLocale = new Map<string, ReturnType<typeof formatsOf>>()
 
-/** Functions that stay the same while the language does. */
+/** Formatting functions. They are the same objects until the language changes. */
 export const useFormat = () => {
   const locale = localeOf(useLanguage().language)
   const formats = formatsByLocale.get(locale) ?? formatsOf(locale)

@@ -1,5 +1,5 @@
-/** A link from a setting to what the documentation says of it. It opens a tab of its own, so that no edit is lost. */
-import { everywhere } from "./everywhere.ts"
+/** A link to the documentation. It opens a new tab, so that no input is lost. */
+import { commonTexts } from "./commonTexts.ts"
 import { useText } from "./Language.tsx"
 
 interface Props {
@@ -10,7 +10,7 @@ interface Props {
 }
 
 export const GuideLink = ({ about, guide }: Props) => {
-  const t = useText(everywhere)
+  const t = useText(commonTexts)
   return (
     <a href={`/docs/guide/${guide}`} target="_blank" rel="noopener">
       {t.guide}

@@ -1,16 +1,16 @@
 /**
- * The languages of the dashboard. Each part has its own catalogue, `texts(english, german)`. It does not compile if a
- * sentence is missing in one language.
+ * The languages of the dashboard. Each component has its own catalogue: `texts(english, german)`. It does not compile
+ * if a text is missing in one language.
  */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react"
-import { store, stored } from "../window/stored.ts"
+import { readStored, store } from "../window/localStorage.ts"
 
 export const languages = { en: "English", de: "Deutsch" } as const
 export type Language = keyof typeof languages
 
-type Sentence = string | ((...values: ReadonlyArray<never>) => string)
-type Catalogue = Readonly<Record<string, Sentence>>
-/** The same sentences with the same parameters, in another language. */
+type Entry = string | ((...values: ReadonlyArray<never>) => string)
+type Catalogue = Readonly<Record<string, Entry>>
+/** The same texts with the same parameters in another language. */
 type Translated<C extends Catalogue> = {
   readonly [K in keyof C]: C[K] extends (...values: infer V) => string ? (...values: V) => string : string
 }
@@ -26,26 +26,26 @@ const storageKey = "spoke.language"
 const isLanguage = (text: string | null | undefined): text is Language =>
   text !== null && text !== undefined && Object.hasOwn(languages, text)
 
-const preferred = (): Language => {
-  const chosen = stored(storageKey)
+const initialLanguage = (): Language => {
+  const chosen = readStored(storageKey)
   if (isLanguage(chosen)) return chosen
-  const spoken = navigator.languages.map((tag) => tag.slice(0, 2).toLowerCase())
-  return spoken.find(isLanguage) ?? "en"
+  const browserLanguages = navigator.languages.map((tag) => tag.slice(0, 2).toLowerCase())
+  return browserLanguages.find(isLanguage) ?? "en"
 }
 
-interface Choice {
+interface LanguageSetting {
   readonly language: Language
   readonly choose: (language: Language) => void
 }
 
-const Current = createContext<Choice>({ language: "en", choose: () => {} })
+const LanguageContext = createContext<LanguageSetting>({ language: "en", choose: () => {} })
 
 export const LanguageProvider = ({ children }: { readonly children: ReactNode }) => {
-  const [language, setLanguage] = useState(preferred)
+  const [language, setLanguage] = useState(initialLanguage)
   useEffect(() => {
     document.documentElement.lang = language
   }, [language])
-  const choice = useMemo(
+  const setting = useMemo(
     () => ({
       language,
       choose: (chosen: Language) => {
@@ -55,11 +55,11 @@ export const LanguageProvider = ({ children }: { readonly children: ReactNode })
     }),
     [language]
   )
-  return <Current value={choice}>{children}</Current>
+  return <LanguageContext value={setting}>{children}</LanguageContext>
 }
 
-export const useLanguage = () => useContext(Current)
+export const useLanguage = () => useContext(LanguageContext)
 
-/** The sentences of `catalogue` in the chosen language. */
+/** The texts of `catalogue` in the chosen language. */
 export const useText = <C extends Catalogue>(catalogue: Texts<C>): Translated<C> =>
   catalogue[useLanguage().language]

@@ -1,6 +1,6 @@
-/** The service's message about an experiment or one of its results, in the reader's language if there is a translation. */
+/** A message of the service about an experiment, translated if possible. */
 import { useLanguage } from "./Language.tsx"
-import { germanResult } from "./resultWords.ts"
+import { germanResult } from "./resultTranslations.ts"
 
 export const ResultText = ({ message }: { readonly message: string }) => {
   const { language } = useLanguage()

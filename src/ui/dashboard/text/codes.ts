@@ -1,6 +1,6 @@
 /**
- * German messages for the service's error codes, because the service's own messages are English. If the code alone is
- * not specific enough, the service's message is shown with it.
+ * German sentences for the service's error codes, because the service's messages are English. For codes that are not
+ * specific enough, the service's message is shown, too (useReason.ts).
  */
 import type { ErrorCode } from "../../../domain/Errors.ts"
 

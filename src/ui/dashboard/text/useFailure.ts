@@ -1,8 +1,8 @@
-/** Why a turn has no reply, and what to do, for those who maintain the agent. */
+/** Texts for operators that say why a turn failed and what to do. */
 import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
 import { texts, useText } from "./Language.tsx"
 
-/** As in a trace. */
+/** The failure of a turn, as in its trace. `provider` is the model provider's problem; null for other causes. */
 interface Failure {
   readonly code: string
   readonly provider: string | null
@@ -44,6 +44,6 @@ const words = texts(
 )
 
 export const useFailure = (): ((failure: Failure) => string) => {
-  const told = new Map<string, string>(Object.entries(useText(words)))
-  return ({ code, provider }) => told.get(provider ?? code) ?? told.get(code) ?? code
+  const textByCode = new Map<string, string>(Object.entries(useText(words)))
+  return ({ code, provider }) => textByCode.get(provider ?? code) ?? textByCode.get(code) ?? code
 }

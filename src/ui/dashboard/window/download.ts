@@ -1,4 +1,4 @@
-/** Saves what is at `address` as a file: the page stays. */
+/** Downloads the content of `address` as a file, without leaving the page. */
 export const download = (address: string, name = ""): void => {
   const link = document.createElement("a")
   link.href = address

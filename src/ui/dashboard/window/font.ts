@@ -1,22 +1,24 @@
-/** The font of the interface: loaded on the first visit while the browser has nothing else to do, used from then on. */
-import { store, stored } from "./stored.ts"
+/**
+ * The font of the dashboard. The first visit loads it while the browser is idle; later visits use it from the start.
+ */
+import { readStored, store } from "./localStorage.ts"
 import { whenIdle } from "./whenIdle.ts"
 
 const storageKey = "spoke.font"
 
-const use = () => {
+const applyFont = () => {
   document.documentElement.dataset["font"] = ""
 }
 
-/** Applied before the first render. */
-export const showFont = (): void => {
-  if (stored(storageKey) !== null) return use()
+/** Called before the first render. */
+export const applyFontWhenLoaded = (): void => {
+  if (readStored(storageKey) !== null) return applyFont()
   whenIdle(() => {
     // Without a connection it is loaded on the next visit.
     void document.fonts.load("1em Geist").then(
       () => {
         store(storageKey, "loaded")
-        use()
+        applyFont()
       },
       () => {}
     )

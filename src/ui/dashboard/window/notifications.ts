@@ -1,35 +1,36 @@
-/** Notifications of the browser, and a sound, for messages that arrive while the page is hidden; off by default. */
+/** Browser notifications with a sound for messages that arrive while the page is hidden. Off by default. */
 import { useEffect, useRef, useSyncExternalStore } from "react"
 import { makeListeners } from "../listeners.ts"
-import { store, stored } from "./stored.ts"
+import { readStored, store } from "./localStorage.ts"
 
 const storageKey = "spoke.notifications"
 const { listen, notify } = makeListeners()
 
 const isOn = (): boolean =>
-  stored(storageKey) === "on" && "Notification" in window && Notification.permission === "granted"
+  readStored(storageKey) === "on" && "Notification" in window && Notification.permission === "granted"
 
-const keep = (on: boolean) => {
+const storeSetting = (on: boolean) => {
   store(storageKey, on ? "on" : "off")
   notify()
 }
 
-/** False if the browser or the user refuses. */
-const choose = async (on: boolean): Promise<boolean> => {
+/** Resolves to false if the browser or the user refuses. */
+const setOn = async (on: boolean): Promise<boolean> => {
   if (!on) {
-    keep(false)
+    storeSetting(false)
     return true
   }
   if (!("Notification" in window)) return false
   const allowed = (await Notification.requestPermission()) === "granted"
-  keep(allowed)
+  storeSetting(allowed)
   return allowed
 }
 
-export const useNotificationSetting = () => [useSyncExternalStore(listen, isOn), choose] as const
+/** Whether notifications are on, and a function that changes it. */
+export const useNotificationSetting = () => [useSyncExternalStore(listen, isOn), setOn] as const
 
-/** Two short quiet tones. */
-const chime = () => {
+/** Plays two short quiet tones. */
+const playSound = () => {
   const context = new AudioContext()
   const volume = context.createGain()
   volume.gain.setValueAtTime(0.08, context.currentTime)
@@ -47,22 +48,22 @@ const chime = () => {
 
 /** Notifies when `count`, which is undefined until it is loaded, has increased while the page is hidden. */
 export const useNotifications = (count: number | undefined, text: (count: number) => string): void => {
-  const before = useRef<number | undefined>(undefined)
+  const lastCount = useRef<number | undefined>(undefined)
   useEffect(() => {
-    const last = before.current
-    before.current = count
-    if (count === undefined || last === undefined || count <= last) return
+    const previous = lastCount.current
+    lastCount.current = count
+    if (count === undefined || previous === undefined || count <= previous) return
     if (!isOn() || document.visibilityState === "visible") return
     try {
-      // One at a time: the next one replaces it.
+      // The tag makes the next notification replace this one.
       const shown = new Notification("Spoke", { body: text(count), tag: "spoke-inbox" })
       shown.onclick = () => {
         window.focus()
         shown.close()
       }
     } catch {
-      // Browsers on Android show none that a page makes by itself. The sound is all there is.
+      // Browsers on Android show notifications of service workers only. The sound is still played.
     }
-    chime()
+    playSound()
   }, [count, text])
 }

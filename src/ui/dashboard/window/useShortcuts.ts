@@ -1,23 +1,23 @@
-/** Shortcuts of one key. They are ignored in text fields, and each user can switch them off. */
+/** Keyboard shortcuts of one key or two. They are ignored in text fields, and users can switch them off. */
 import { useEffect, useRef, useSyncExternalStore } from "react"
 import { makeListeners } from "../listeners.ts"
-import { store, stored } from "./stored.ts"
+import { readStored, store } from "./localStorage.ts"
 
 const storageKey = "spoke.shortcuts"
-/** How long the second key of a sequence may take, in milliseconds. */
-const sequenceMs = 1_500
+/** Maximum time between the two keys of a sequence. */
+const maxSequenceMs = 1_500
 
 const { listen, notify } = makeListeners()
 
-const isOn = (): boolean => stored(storageKey) !== "off"
+const isOn = (): boolean => readStored(storageKey) !== "off"
 
-const choose = (on: boolean): void => {
+const setOn = (on: boolean): void => {
   store(storageKey, on ? "on" : "off")
   notify()
 }
 
 /** Whether shortcuts are on, and a function to change it. */
-export const useShortcutSetting = () => [useSyncExternalStore(listen, isOn), choose] as const
+export const useShortcutSetting = () => [useSyncExternalStore(listen, isOn), setOn] as const
 
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
@@ -25,28 +25,28 @@ const isTyping = (target: EventTarget | null): boolean =>
     target.closest("input, textarea, select, [role=listbox], [role=menu]") !== null)
 
 /** A dialog or a menu is open and handles keys itself. */
-const isCovered = () => document.querySelector("dialog[open], :popover-open") !== null
+const isOverlayOpen = () => document.querySelector("dialog[open], :popover-open") !== null
 
-/** Actions by a key, or by two keys separated by a space. */
+/** Registers actions by their key, or by two keys separated by a space. */
 export const useShortcuts = (actions: Readonly<Record<string, () => void>>): void => {
-  const latest = useRef(actions)
+  const latestActions = useRef(actions)
   useEffect(() => {
-    latest.current = actions
+    latestActions.current = actions
   })
   useEffect(() => {
-    let first = ""
-    let at = 0
+    let firstKey = ""
+    let firstKeyTime = 0
     const onKeyDown = (event: KeyboardEvent) => {
       const { altKey, ctrlKey, defaultPrevented, isComposing, key, metaKey, target, timeStamp } = event
       if (defaultPrevented || isComposing || altKey || ctrlKey || metaKey || key.length !== 1) return
-      if (!isOn() || isTyping(target) || isCovered()) return
-      const pair = timeStamp - at < sequenceMs ? `${first} ${key}` : key
-      const action = latest.current[pair] ?? latest.current[key]
-      first = key
-      at = timeStamp
+      if (!isOn() || isTyping(target) || isOverlayOpen()) return
+      const shortcut = timeStamp - firstKeyTime < maxSequenceMs ? `${firstKey} ${key}` : key
+      const action = latestActions.current[shortcut] ?? latestActions.current[key]
+      firstKey = key
+      firstKeyTime = timeStamp
       if (action === undefined) return
       event.preventDefault()
-      first = ""
+      firstKey = ""
       action()
     }
     document.addEventListener("keydown", onKeyDown)

@@ -1,9 +1,6 @@
-/**
- * Runs `work` once the browser has nothing else to do, so that it delays nothing that is shown. Returns a function that
- * cancels it.
- */
+/** Runs `work` when the browser is idle, so that it does not delay rendering. Returns a function that cancels it. */
 export const whenIdle = (work: () => void): (() => void) => {
-  // Not in every browser.
+  // Some browsers do not have it.
   if (typeof requestIdleCallback !== "function") {
     const timer = setTimeout(work, 1_000)
     return () => clearTimeout(timer)

@@ -1,32 +1,32 @@
-/** Pages of a conversation's messages, of which only the newest is read at each poll. */
+/** Pages of a conversation's messages. A poll reads the newest page, and older ones after a while. */
 import type { RecentMessages } from "../../../../http/hosted/conversations/InboxViewApi.ts"
 
 type Recent = typeof RecentMessages.Encoded
 
 export interface ThreadPage extends Recent {
-  /** When an older page was read. The newest is read at each poll. */
+  /** When an older page was read, in milliseconds since the epoch. Absent for the newest page. */
   readonly readAt?: number
 }
 
 /** Messages of one page. */
 export const threadPageSize = 50
 
-/** Age in milliseconds at which an older page is read again, for what has changed in it, such as a rating. */
+/** Age at which an older page is read again, because messages may change, for example their rating. */
 const maxAgeMs = 60_000
 
 /**
- * The page before the message `before`, made of `pages`, which were read from the newest back. The newest messages have
- * moved since then, so that it may begin and end within pages. Null if a part of it was not read, or is too old.
+ * The page before the message `before`, assembled from `pages`, which are ordered from the newest. It may span two of
+ * them, because new messages have arrived since. Null if a part of it was not read or is too old.
  */
-const keptPage = (pages: ReadonlyArray<ThreadPage>, before: string, now: number): ThreadPage | null => {
+const cachedPage = (pages: ReadonlyArray<ThreadPage>, before: string, now: number): ThreadPage | null => {
   const [newest] = pages
-  const messages = pages.toReversed().flatMap((page) => page.messages)
-  const end = messages.findIndex(({ id }) => id === before)
+  const all = pages.toReversed().flatMap((page) => page.messages)
+  const end = all.findIndex(({ id }) => id === before)
   const start = Math.max(end - threadPageSize, 0)
-  const kept = end < 0 ? [] : messages.slice(start, end)
-  const isWhole = kept.length === threadPageSize || pages.at(-1)?.hasMore === false
-  const [first, last] = [kept[0], kept.at(-1)]
-  if (newest === undefined || first === undefined || last === undefined || !isWhole) return null
+  const messages = end < 0 ? [] : all.slice(start, end)
+  const isComplete = messages.length === threadPageSize || pages.at(-1)?.hasMore === false
+  const [first, last] = [messages[0], messages.at(-1)]
+  if (newest === undefined || first === undefined || last === undefined || !isComplete) return null
   const hasMore = start > 0 || pages.at(-1)?.hasMore === true
   const readAt = Math.min(
     ...pages
@@ -38,7 +38,7 @@ const keptPage = (pages: ReadonlyArray<ThreadPage>, before: string, now: number)
   if (now - readAt >= maxAgeMs) return null
   return {
     conversation: newest.conversation,
-    messages: kept,
+    messages,
     entries: pages
       .toReversed()
       .flatMap((page) => page.entries)
@@ -48,21 +48,21 @@ const keptPage = (pages: ReadonlyArray<ThreadPage>, before: string, now: number)
   }
 }
 
-/** The message before which the page after `page` ends; null if it is the last. */
-export const nextBefore = ({ hasMore, messages }: ThreadPage): string | null =>
+/** The `before` of the next older page; null after the last one. */
+export const nextPageCursor = ({ hasMore, messages }: ThreadPage): string | null =>
   hasMore ? (messages[0]?.id ?? null) : null
 
-/** The page before the message `before`, or the newest: of `known`, else as `ask` answers. */
+/** The page before the message `before`, from `cached` or else from `fetchPage`. The newest page is always fetched. */
 export const readPage = async (
-  known: ReadonlyArray<ThreadPage>,
+  cached: ReadonlyArray<ThreadPage>,
   before: string | null,
-  ask: () => Promise<Recent>
+  fetchPage: () => Promise<Recent>
 ): Promise<ThreadPage> => {
-  if (before === null) return ask()
+  if (before === null) return fetchPage()
   const readAt = Date.now()
-  return keptPage(known, before, readAt) ?? { ...(await ask()), readAt }
+  return cachedPage(cached, before, readAt) ?? { ...(await fetchPage()), readAt }
 }
 
-/** The pages without their ages, so that all of them are read again. */
-export const withoutAges = (pages: ReadonlyArray<ThreadPage>): Array<ThreadPage> =>
-  pages.map((page, at) => (at === 0 ? page : { ...page, readAt: 0 }))
+/** Marks the older pages as expired, so that all pages are read again. */
+export const expireOlderPages = (pages: ReadonlyArray<ThreadPage>): Array<ThreadPage> =>
+  pages.map((page, index) => (index === 0 ? page : { ...page, readAt: 0 }))

@@ -11,8 +11,8 @@ export type Correction = typeof Declared.Encoded
 type CorrectionRequest = typeof CreateCorrection.Encoded
 type Change = typeof PatchCorrection.Encoded
 
-/** Polling interval in milliseconds while a preview runs. */
-const lookEvery = 2_000
+/** Polling interval while a preview is running. */
+const pollIntervalMs = 2_000
 
 interface One {
   readonly correction: Correction
@@ -36,7 +36,7 @@ export const corrections = (agentId: string) =>
     refetchInterval: ({ state: { data } }) =>
       data?.pages.some((page) => page.corrections.some(({ preview }) => preview?.isComplete === false)) ===
       true
-        ? lookEvery
+        ? pollIntervalMs
         : false
   })
 
@@ -45,13 +45,13 @@ export const correction = (id: string) =>
     queryKey: ["corrections", id],
     queryFn: ({ signal }) =>
       call<One>("GET", `/api/corrections/${id}`, { signal }).then((data) => data.correction),
-    refetchInterval: ({ state }) => (state.data?.preview?.isComplete === false ? lookEvery : false)
+    refetchInterval: ({ state }) => (state.data?.preview?.isComplete === false ? pollIntervalMs : false)
   })
 
 const write = <B>(method: "POST" | "PATCH", path: string, body?: B) =>
   call<One, B>(method, path, body === undefined ? {} : { body }).then((data) => data.correction)
 
-/** A draft: the team's answer, else the language model's, else empty. */
+/** Creates a draft with the team's answer, else the language model's, else empty. */
 export const createCorrection = (agentId: string, body: CorrectionRequest) =>
   write("POST", `/api/agents/${agentId}/corrections`, body)
 

@@ -12,10 +12,10 @@ export type Finding = typeof Declared.Encoded
 export type FindingKind = typeof Kind.Encoded
 type SourceValue = typeof Value.Encoded
 
-/** Polling interval in milliseconds while passages are being compared. */
-const lookEvery = 5_000
+/** Polling interval while passages are being compared. */
+const pollIntervalMs = 5_000
 
-/** The most important first; optionally the dismissed ones instead. */
+/** The most important ones first. With `dismissed`, the dismissed ones. */
 export const findings = (agentId: string, kind: FindingKind | undefined, dismissed: boolean) =>
   infiniteQueryOptions({
     queryKey: ["agents", agentId, "findings", kind, dismissed],
@@ -26,7 +26,7 @@ export const findings = (agentId: string, kind: FindingKind | undefined, dismiss
       }),
     initialPageParam: firstPage(),
     getNextPageParam: ({ nextCursor }) => nextCursor,
-    refetchInterval: ({ state }) => (state.data?.pages[0]?.isComplete === false ? lookEvery : false)
+    refetchInterval: ({ state }) => (state.data?.pages[0]?.isComplete === false ? pollIntervalMs : false)
   })
 
 export const dismissFinding = (agentId: string, id: string) =>
@@ -43,7 +43,7 @@ interface ValuePage {
 /** Maximum number of pages of sources. */
 const maxPages = 50
 
-/** All sources of the agent, because the file must be complete. `month` is in UTC, as YYYY-MM. */
+/** All sources of the agent, because the exported file must be complete. `month` is YYYY-MM in UTC. */
 export const sourceValues = (agentId: string, month: string) =>
   queryOptions({
     queryKey: ["agents", agentId, "source-values", month],

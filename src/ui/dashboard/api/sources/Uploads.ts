@@ -1,4 +1,4 @@
-/** Uploads of documents, with their progress, and what an agent has already. */
+/** Uploads of documents with their progress, and look-ups of uploaded sources. */
 import type {
   SourceCreation,
   SourceItem as Item,
@@ -8,23 +8,23 @@ import { call, failureOf } from "../Client.ts"
 
 interface NewUpload {
   readonly agentId: string
-  /** Empty for the file's name. */
+  /** Empty to use the file's name. */
   readonly name: string
   readonly labels: ReadonlyArray<string>
   readonly file: File
 }
 
-interface Watch {
+interface UploadOptions {
   readonly signal?: AbortSignal
-  /** Called with the bytes that were sent and their total, which counts the whole form. */
+  /** Called with the sent and the total bytes of the form. */
   readonly onProgress?: (sent: number, total: number) => void
 }
 
-/** One document, or one ZIP of documents. Unlike `fetch`, the request of this reports what it has sent. */
+/** Uploads one document, or one ZIP of documents. Uses XMLHttpRequest, because `fetch` does not report progress. */
 export const uploadSource = (
   kind: "upload" | "bulk-upload",
   { agentId, file, labels, name }: NewUpload,
-  { onProgress, signal }: Watch = {}
+  { onProgress, signal }: UploadOptions = {}
 ): Promise<typeof SourceCreation.Encoded> =>
   new Promise((resolve, reject) => {
     const body = new FormData()
@@ -34,7 +34,7 @@ export const uploadSource = (
     body.set("file", file)
     const request = new XMLHttpRequest()
     const abort = () => request.abort()
-    const answer = () => {
+    const onLoad = () => {
       if (request.status >= 200 && request.status < 300) {
         const { data }: { readonly data: typeof SourceCreation.Encoded } = JSON.parse(request.responseText)
         return resolve(data)
@@ -43,7 +43,7 @@ export const uploadSource = (
     }
     request.open("POST", `/api/sources/${kind}`)
     request.upload.addEventListener("progress", ({ loaded, total }) => onProgress?.(loaded, total))
-    request.addEventListener("load", answer)
+    request.addEventListener("load", onLoad)
     request.addEventListener("error", () => reject(new TypeError("The request did not arrive.")))
     request.addEventListener("abort", () => reject(new DOMException("Aborted", "AbortError")))
     request.addEventListener("loadend", () => signal?.removeEventListener("abort", abort))
@@ -63,7 +63,7 @@ export const sourceWithContent = async (
   return sources[0]
 }
 
-/** The agent's sources with these ids, read from the newest on. Those that are gone are missing. */
+/** The agent's sources with these ids. Deleted ones are missing. */
 export const sourcesOf = async (
   agentId: string,
   ids: ReadonlySet<string>

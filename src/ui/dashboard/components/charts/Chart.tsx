@@ -1,10 +1,10 @@
-/** Series over days: a chart, the same data as a table for screen readers, and as a file. */
+/** A chart of series over days, with the same data as a table for screen readers and as a CSV file. */
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Table } from "../Table.tsx"
 import css from "./Chart.module.css"
-import { Download } from "./Download.tsx"
-import { Drawing } from "./Drawing.tsx"
+import { CsvDownload } from "./CsvDownload.tsx"
+import { Plot } from "./Plot.tsx"
 import type { ChartProps, Day } from "./series.ts"
 
 const words = texts({ asTable: "As a table", day: "Day" }, { asTable: "Als Tabelle", day: "Tag" })
@@ -12,11 +12,11 @@ const words = texts({ asTable: "As a table", day: "Day" }, { asTable: "Als Tabel
 export const Chart = (props: ChartProps) => {
   const t = useText(words)
   const { day } = useFormat()
-  const { days, name, series, shown, title } = props
+  const { days, name, series, format, title } = props
   return (
     <>
       <div aria-hidden>
-        <Drawing {...props} />
+        <Plot {...props} />
       </div>
       <div className={css["foot"]}>
         <details>
@@ -26,19 +26,19 @@ export const Chart = (props: ChartProps) => {
             rows={days.toReversed()}
             keyOf={({ date }) => date}
             columns={[
-              { title: t.day, whole: true, cell: ({ date }) => day(date) },
+              { title: t.day, noWrap: true, cell: ({ date }) => day(date) },
               ...series.map((one) => ({
                 title: one.title,
-                end: true,
+                alignEnd: true,
                 cell: ({ values }: Day) => {
                   const value = values[one.key] ?? null
-                  return value === null ? "–" : shown(value)
+                  return value === null ? "–" : format(value)
                 }
               }))
             ]}
           />
         </details>
-        <Download
+        <CsvDownload
           title={title}
           name={name}
           header={[t.day, ...series.map((one) => one.title)]}

@@ -1,4 +1,4 @@
-/** Figures side by side: what they count, how much it is, and what that means. */
+/** Figures side by side, each with a title, a value and a note. */
 import type { ReactNode } from "react"
 import css from "./Figures.module.css"
 
@@ -10,11 +10,11 @@ interface FigureProps {
   readonly title: string
   readonly value: string
   readonly note?: ReactNode
-  /** How much of a limit is used, from 0 to 1. */
+  /** The used share of a limit, from 0 to 1, shown as a bar. */
   readonly share?: number
 }
 
-/** From this share of a limit on its bar warns. */
+/** From this share on, the bar has a warning colour. */
 const nearLimit = 0.9
 
 export const Figure = ({ title, value, note, share }: FigureProps) => (

@@ -33,9 +33,9 @@ interface Day {
 interface Props {
   /** All days of the period, as YYYY-MM-DD. */
   readonly dates: ReadonlyArray<string>
-  /** Days without turns are missing. */
+  /** The usage by date. Days without turns are missing. */
   readonly days: ReadonlyMap<string, Day>
-  /** Beside the title of the cost. */
+  /** Controls beside the title of the cost chart. */
   readonly actions?: ReactNode
 }
 
@@ -56,7 +56,7 @@ export const UsageByDay = ({ actions, dates, days }: Props) => {
             const nanoUsd = day === undefined ? 0 : day.cost.nanoUsd
             return { usd: nanoUsd === null ? null : nanoUsd / nanoPerUsd }
           })}
-          shown={(usd) => money(usd * nanoPerUsd)}
+          format={(usd) => money(usd * nanoPerUsd)}
         />
       </Card>
       <Card title={t.tokensByDay}>
@@ -69,7 +69,7 @@ export const UsageByDay = ({ actions, dates, days }: Props) => {
             { key: "output", title: t.tokensWritten }
           ]}
           days={daysOf((day) => ({ input: day?.tokens.input ?? 0, output: day?.tokens.output ?? 0 }))}
-          shown={number}
+          format={number}
         />
       </Card>
     </>

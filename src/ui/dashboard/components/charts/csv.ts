@@ -1,17 +1,17 @@
-/** Tables as files of comma-separated values. */
+/** Tables as CSV. */
 
 export type Cell = string | number | null
 
 /** Escapes a text that a spreadsheet would read as a formula. */
-const harmless = (text: string) => (/^[=+\-@\t\r]/u.test(text) ? `'${text}` : text)
+const escapeFormula = (text: string) => (/^[=+\-@\t\r]/u.test(text) ? `'${text}` : text)
 
-const cellOf = (cell: Cell): string => {
+const formatCell = (cell: Cell): string => {
   if (cell === null) return ""
   if (typeof cell === "number") return String(cell)
-  const text = harmless(cell)
+  const text = escapeFormula(cell)
   return /[",\r\n]/u.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** RFC 4180; numbers with a decimal point in every language, empty for missing values. */
+/** CSV by RFC 4180. Numbers have a decimal point in every language. Null is an empty cell. */
 export const csvOf = (header: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Cell>>): string =>
-  [header, ...rows].map((row) => `${row.map(cellOf).join(",")}\r\n`).join("")
+  [header, ...rows].map((row) => `${row.map(formatCell).join(",")}\r\n`).join("")

@@ -1,11 +1,11 @@
-/** Days of a chart: those without data are drawn, too. */
+/** The days of a chart, including those without data. */
 
 const millisPerDay = 86_400_000
 
 /** Maximum number of days in a chart. */
 const maxDays = 400
 
-/** Every day in UTC from that of `from` up to that of the last moment before `to`, as YYYY-MM-DD; at least one. */
+/** All days in UTC from `from` until `to`, which is exclusive, as YYYY-MM-DD. At least one. */
 export const daysBetween = (from: string, to: string): ReadonlyArray<string> => {
   const first = Math.floor(Date.parse(from) / millisPerDay)
   const last = Math.floor((Date.parse(to) - 1) / millisPerDay)

@@ -1,18 +1,18 @@
-/** A placeholder of the loading content, so that the layout does not shift. */
-import { everywhere } from "../../text/everywhere.ts"
+/** A placeholder for loading content, which keeps the layout from shifting. */
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useText } from "../../text/Language.tsx"
 import css from "./Skeleton.module.css"
 
 interface Props {
   readonly rows: number
-  /** Each row is that of a person: a round shape and three lines, else one line. */
+  /** Rows of persons, with an avatar and three lines; else one line each. */
   readonly person?: boolean
-  /** A line as high as the title of a page, above the rows. */
+  /** Adds a line with the height of a page title above the rows. */
   readonly title?: boolean
 }
 
 export const Skeleton = ({ person = false, rows, title = false }: Props) => {
-  const t = useText(everywhere)
+  const t = useText(commonTexts)
   return (
     <div className={css["skeleton"]}>
       <p role="status" className="visually-hidden">

@@ -10,9 +10,9 @@ const words = texts(
   { undo: "Rückgängig", dismiss: "Ausblenden", region: "Was gerade geschehen ist" }
 )
 
-/** How long one is shown, in milliseconds: longer than it takes to read and reach it. */
+/** How long a toast is shown: enough time to read it and to press its button. */
 const shownMs = 8_000
-/** More of them at once would cover the page. */
+/** More toasts at once would cover the page. */
 const maxToasts = 3
 
 interface ToastItem {
@@ -21,23 +21,23 @@ interface ToastItem {
   readonly undo: (() => void) | null
 }
 
-let count = 0
-let items: ReadonlyArray<ToastItem> = []
+let lastKey = 0
+let currentToasts: ReadonlyArray<ToastItem> = []
 const { listen, notify } = makeListeners()
 
-const set = (next: ReadonlyArray<ToastItem>) => {
-  items = next
+const setToasts = (toasts: ReadonlyArray<ToastItem>) => {
+  currentToasts = toasts
   notify()
 }
-const dismiss = (key: number) => set(items.filter((item) => item.key !== key))
+const dismiss = (key: number) => setToasts(currentToasts.filter((item) => item.key !== key))
 
 /** `undo` reverts the action; omitted if it cannot be reverted. */
 export const toast = (text: string, undo: (() => void) | null = null): void => {
-  count += 1
-  set([...items.slice(1 - maxToasts), { key: count, text, undo }])
+  lastKey += 1
+  setToasts([...currentToasts.slice(1 - maxToasts), { key: lastKey, text, undo }])
 }
 
-const now = () => items
+const currentItems = () => currentToasts
 
 const Toast = ({ item, paused }: { readonly item: ToastItem; readonly paused: boolean }) => {
   const t = useText(words)
@@ -68,13 +68,13 @@ const Toast = ({ item, paused }: { readonly item: ToastItem; readonly paused: bo
   )
 }
 
-/** Rendered once. A toast does not disappear while it is hovered or has the focus. */
+/** The list of toasts, rendered once. Toasts do not disappear while one of them is hovered or focused. */
 export const Toasts = () => {
   const t = useText(words)
-  const shown = useSyncExternalStore(listen, now)
+  const shown = useSyncExternalStore(listen, currentItems)
   const [paused, setPaused] = useState(false)
-  // What the user before was told, and could undo, is not for this one.
-  useEffect(() => set([]), [])
+  // Removes the toasts of the previous user.
+  useEffect(() => setToasts([]), [])
   return (
     <section
       className={css["region"]}

@@ -1,11 +1,11 @@
-/** A citation's number and its passage. */
+/** The number of a citation. Pressing it shows the cited passage. */
 import type { Citation as Declared } from "../../../../domain/chat/ChatTurn.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./CitationChip.module.css"
 import { Popover } from "../Popover.tsx"
 
-/** While a reply streams, only the citation's target is known. */
+/** While a reply streams, only the target of a citation is known. */
 export type Citation = Pick<typeof Declared.Encoded, "index" | "title" | "url"> &
   Partial<Pick<typeof Declared.Encoded, "sourceName" | "text" | "score" | "span">>
 
@@ -36,7 +36,7 @@ const Passage = ({ citation }: { readonly citation: Citation }) => {
 
 interface Props {
   readonly citation: Citation
-  /** Link to the passage beside the reply. Without it the passage opens over the page. */
+  /** Shows the passage elsewhere on the page. Without it, the passage opens in a popover. */
   readonly onShow?: ((index: number) => void) | undefined
 }
 
@@ -55,8 +55,8 @@ export const CitationChip = ({ citation, onShow }: Props) => {
     <Popover
       role="dialog"
       label={label}
-      button={(opens) => (
-        <button type="button" {...opens} className={css["chip"]} aria-label={label}>
+      button={(buttonProps) => (
+        <button type="button" {...buttonProps} className={css["chip"]} aria-label={label}>
           {index}
         </button>
       )}

@@ -1,4 +1,4 @@
-/** The form of a message and its files: Enter sends, Shift and Enter begins a line. */
+/** A form for a message with files. Enter sends it, Shift and Enter insert a line break. */
 import { Paperclip } from "lucide-react"
 import {
   type FormEvent,
@@ -50,8 +50,8 @@ const Files = ({ files, onRemove }: FilesProps) => {
   const t = useText(words)
   return files.length === 0 ? null : (
     <ul className={css["files"]} aria-label={t.attached}>
-      {files.map((file, place) => (
-        <li key={`${place} ${file.name}`}>
+      {files.map((file, index) => (
+        <li key={`${index} ${file.name}`}>
           {file.name}
           <Button kind="quiet" aria-label={t.remove(file.name)} onClick={() => onRemove(file)}>
             ×
@@ -62,36 +62,36 @@ const Files = ({ files, onRemove }: FilesProps) => {
   )
 }
 
-/** A canned text that is inserted by its name. */
+/** A text that is inserted by typing `/` and its name. */
 export interface Snippet {
   readonly name: string
   readonly text: string
 }
 
-/** Maximum number of suggestions. */
-const maxOffered = 6
+/** Maximum number of suggested snippets. */
+const maxSnippets = 6
 
-/** The `/name` directly before the caret. */
-const command = /(?:^|\s)\/([\p{L}\p{N}_-]*)$/u
+/** A `/name` directly before the caret. */
+const snippetPattern = /(?:^|\s)\/([\p{L}\p{N}_-]*)$/u
 
-interface OfferedProps {
+interface SnippetListProps {
   readonly id: string
   readonly snippets: ReadonlyArray<Snippet>
   readonly active: number
   readonly onChoose: (snippet: Snippet) => void
 }
 
-const Offered = ({ active, id, onChoose, snippets }: OfferedProps) => {
+const SnippetList = ({ active, id, onChoose, snippets }: SnippetListProps) => {
   const t = useText(words)
   return (
     <ul id={id} role="listbox" aria-label={t.snippets} className={css["offered"]}>
-      {snippets.map((snippet, place) => (
+      {snippets.map((snippet, index) => (
         <li
           key={snippet.name}
-          id={`${id}-${place}`}
+          id={`${id}-${index}`}
           role="option"
-          aria-selected={place === active}
-          // The field keeps the focus.
+          aria-selected={index === active}
+          // Keeps the focus in the field.
           onPointerDown={(event) => {
             event.preventDefault()
             onChoose(snippet)
@@ -113,10 +113,10 @@ export interface MessageFormProps {
   /** A note above the send button. */
   readonly note?: string
   /** Whether files may be attached; true by default. */
-  readonly attaching?: boolean
+  readonly allowsFiles?: boolean
   /** Whether files may be sent without a text. */
-  readonly wordless?: boolean
-  /** Shown instead of the send button while sending is not possible; the text stays. */
+  readonly allowsEmptyText?: boolean
+  /** Shown instead of the send button while sending is not possible. */
   readonly busy?: ReactNode
   readonly onSend: (message: string, files: ReadonlyArray<File>) => void
   /** Texts that are suggested after a `/`. */
@@ -124,24 +124,24 @@ export interface MessageFormProps {
   /** The field, for callers that focus it. */
   readonly field?: RefObject<HTMLTextAreaElement | null>
   /** Called with each change of the text. */
-  readonly onWrite?: () => void
+  readonly onTextChange?: () => void
   /** Further controls, before the send button. */
   readonly children?: ReactNode
 }
 
 export const MessageForm = ({
-  attaching = true,
+  allowsFiles = true,
   busy,
   children,
   draft: { name, title },
-  field: given,
+  field: givenField,
   label,
   note,
   onSend,
-  onWrite,
+  onTextChange,
   placeholder,
   snippets = [],
-  wordless = false
+  allowsEmptyText = false
 }: MessageFormProps) => {
   const t = useText(words)
   const draft = useDraft({ name, title, stored: emptyForm })
@@ -149,31 +149,31 @@ export const MessageForm = ({
   const [files, setFiles] = useState<ReadonlyArray<File>>([])
   const [problem, setProblem] = useState("")
   const picker = useRef<HTMLInputElement>(null)
-  const own = useRef<HTMLTextAreaElement>(null)
-  const field = given ?? own
-  const list = useId()
+  const ownField = useRef<HTMLTextAreaElement>(null)
+  const field = givenField ?? ownField
+  const listId = useId()
   const [caret, setCaret] = useState(0)
   const [active, setActive] = useState(0)
   const [dismissed, setDismissed] = useState("")
-  const typed = snippets.length === 0 ? undefined : command.exec(text.slice(0, caret))?.[1]
-  const offered =
-    typed === undefined || dismissed === text
+  const typedName = snippets.length === 0 ? undefined : snippetPattern.exec(text.slice(0, caret))?.[1]
+  const matchingSnippets =
+    typedName === undefined || dismissed === text
       ? []
-      : snippets.filter((one) => one.name.toLowerCase().startsWith(typed.toLowerCase())).slice(0, maxOffered)
-  const at = Math.min(active, Math.max(0, offered.length - 1))
+      : snippets.filter((one) => one.name.toLowerCase().startsWith(typedName.toLowerCase())).slice(0, maxSnippets)
+  const activeIndex = Math.min(active, Math.max(0, matchingSnippets.length - 1))
   const insert = (snippet: Snippet) => {
-    const before = text.slice(0, caret - (typed?.length ?? 0) - 1) + snippet.text
+    const before = text.slice(0, caret - (typedName?.length ?? 0) - 1) + snippet.text
     draft.change({ text: before + text.slice(caret) })
     setCaret(before.length)
     setActive(0)
     field.current?.focus()
   }
 
-  const add = (more: ReadonlyArray<File>) => {
-    const bad = more.find((file) => !isAttachable(file))
-    const all = [...files, ...more.filter(isAttachable)]
-    setFiles(all.slice(0, maxAttachments))
-    setProblem(bad === undefined ? (all.length > maxAttachments ? t.tooMany : "") : t.refused(bad.name))
+  const add = (newFiles: ReadonlyArray<File>) => {
+    const refusedFile = newFiles.find((file) => !isAttachable(file))
+    const allFiles = [...files, ...newFiles.filter(isAttachable)]
+    setFiles(allFiles.slice(0, maxAttachments))
+    setProblem(refusedFile === undefined ? (allFiles.length > maxAttachments ? t.tooMany : "") : t.refused(refusedFile.name))
   }
   const remove = (file: File) => {
     setFiles(files.filter((other) => other !== file))
@@ -182,8 +182,8 @@ export const MessageForm = ({
   }
   const send = () => {
     const message = text.trim()
-    const empty = message === "" && !(wordless && files.length > 0)
-    if (empty || busy !== undefined) return
+    const isEmpty = message === "" && !(allowsEmptyText && files.length > 0)
+    if (isEmpty || busy !== undefined) return
     draft.discard()
     setFiles([])
     setProblem("")
@@ -195,10 +195,10 @@ export const MessageForm = ({
     send()
   }
   const onKeyDown = (event: KeyboardEvent) => {
-    const snippet = offered[at]
+    const snippet = matchingSnippets[activeIndex]
     if (snippet !== undefined && !event.nativeEvent.isComposing) {
       const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0
-      if (step !== 0) setActive((at + step + offered.length) % offered.length)
+      if (step !== 0) setActive((activeIndex + step + matchingSnippets.length) % matchingSnippets.length)
       else if (event.key === "Escape") setDismissed(text)
       else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey)) insert(snippet)
       else return
@@ -211,7 +211,7 @@ export const MessageForm = ({
   }
   return (
     <form className={css["form"]} onSubmit={onSubmit}>
-      {offered.length === 0 ? null : <Offered id={list} snippets={offered} active={at} onChoose={insert} />}
+      {matchingSnippets.length === 0 ? null : <SnippetList id={listId} snippets={matchingSnippets} active={activeIndex} onChoose={insert} />}
       <textarea
         ref={field}
         aria-label={label}
@@ -219,24 +219,24 @@ export const MessageForm = ({
         rows={2}
         maxLength={32_000}
         value={text}
-        {...(offered.length === 0
+        {...(matchingSnippets.length === 0
           ? {}
           : {
               "aria-autocomplete": "list",
               "aria-haspopup": "listbox",
-              "aria-controls": list,
-              "aria-activedescendant": `${list}-${at}`
+              "aria-controls": listId,
+              "aria-activedescendant": `${listId}-${activeIndex}`
             })}
         onSelect={({ currentTarget }) => setCaret(currentTarget.selectionStart)}
         onChange={({ target }) => {
           draft.change({ text: target.value })
           setCaret(target.selectionStart)
-          onWrite?.()
+          onTextChange?.()
         }}
         onKeyDown={onKeyDown}
         onPaste={(event) => {
           const pasted = [...event.clipboardData.files]
-          if (pasted.length === 0 || !attaching) return
+          if (pasted.length === 0 || !allowsFiles) return
           event.preventDefault()
           add(pasted)
         }}
@@ -258,7 +258,7 @@ export const MessageForm = ({
               currentTarget.value = ""
             }}
           />
-          {attaching ? (
+          {allowsFiles ? (
             <Button kind="quiet" icon aria-label={t.attach} onClick={() => picker.current?.click()}>
               <Paperclip aria-hidden size={16} strokeWidth={1.75} />
             </Button>

@@ -1,17 +1,17 @@
-/** Passages that the model was shown: their scores, why they were found, and the reply's citations. */
+/** The passages that the model got: their scores, why they were found, and whether the reply cites them. */
 import { Link } from "wouter"
 import type { RunPassage } from "../../../../domain/chat/AgentRun.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Badge } from "../Badge.tsx"
 import type { Citation } from "./CitationChip.tsx"
-import { marked } from "./marking.ts"
+import { highlightSpans } from "./highlight.ts"
 import css from "./Passages.module.css"
 import { Prose } from "./Prose.tsx"
 
 export type Passage = typeof RunPassage.Encoded
 
-/** Why a passage was found: the similarity to the question by words and by meaning, each 0 to 1. */
+/** The similarity of a passage to the question by words and by meaning, each from 0 to 1. */
 export interface PassageScores {
   readonly id: string
   readonly lexical: number
@@ -41,50 +41,50 @@ const words = texts(
   }
 )
 
-/** Characters that are shown before the passage is expanded. */
+/** Characters of a passage that is not expanded. */
 const previewLength = 420
 
-/** `text` without the line breaks of its editor, with the same length. */
-const unwrapped = (text: string): string =>
+/** Replaces line breaks within paragraphs by spaces. The length stays the same. */
+const withoutLineBreaks = (text: string): string =>
   text
     .split("```")
-    .map((part, place) => (place % 2 === 0 ? part.replaceAll(/(?<!\n)\n(?![\n\-*+\d#|>])/gu, " ") : part))
+    .map((part, index) => (index % 2 === 0 ? part.replaceAll(/(?<!\n)\n(?![\n\-*+\d#|>])/gu, " ") : part))
     .join("```")
 
 /** An excerpt of `text`: around the first span, or its beginning. */
 const previewOf = (text: string, spans: ReadonlyArray<string>): string => {
   if (text.length <= previewLength) return text
-  const first = Math.min(...spans.map((span) => text.indexOf(span)).filter((at) => at >= 0))
+  const first = Math.min(...spans.map((span) => text.indexOf(span)).filter((start) => start >= 0))
   const from = Number.isFinite(first) ? Math.max(0, first - 80) : 0
-  // Not from within a code block, whose end would begin another one.
-  const fence = (text.slice(0, from).split("```").length - 1) % 2 === 0 ? from : text.lastIndexOf("```", from)
-  const to = Math.min(text.length, fence + previewLength)
-  return `${fence > 0 ? "… " : ""}${text.slice(fence, to).trim()}${to < text.length ? " …" : ""}`
+  // The excerpt does not begin within a code block, because its end would then open another one.
+  const start = (text.slice(0, from).split("```").length - 1) % 2 === 0 ? from : text.lastIndexOf("```", from)
+  const to = Math.min(text.length, start + previewLength)
+  return `${start > 0 ? "… " : ""}${text.slice(start, to).trim()}${to < text.length ? " …" : ""}`
 }
 
 interface CardProps {
   readonly passage: Passage
-  readonly found: PassageScores | undefined
+  readonly scores: PassageScores | undefined
   readonly citations: ReadonlyArray<Citation>
-  readonly isMarked: boolean
+  readonly isHighlighted: boolean
   readonly href: string
 }
 
-const Card = ({ citations, found, href, isMarked, passage }: CardProps) => {
+const Card = ({ citations, scores, href, isHighlighted, passage }: CardProps) => {
   const t = useText(words)
   const { percent } = useFormat()
   const { heading, index, score, sourceName, title, url } = passage
-  const text = unwrapped(passage.text)
+  const text = withoutLineBreaks(passage.text)
   const spans = citations.flatMap(({ span }) => {
-    const at = span === undefined ? -1 : passage.text.indexOf(span)
-    return span === undefined || at < 0 ? [] : [text.slice(at, at + span.length)]
+    const start = span === undefined ? -1 : passage.text.indexOf(span)
+    return span === undefined || start < 0 ? [] : [text.slice(start, start + span.length)]
   })
   return (
     <li
       className={css["card"]}
       data-passage={index}
       data-cited={citations.length > 0 ? "" : undefined}
-      data-marked={isMarked ? "" : undefined}
+      data-marked={isHighlighted ? "" : undefined}
     >
       <div className={css["head"]}>
         <span className={css["number"]}>{index}</span>
@@ -97,23 +97,23 @@ const Card = ({ citations, found, href, isMarked, passage }: CardProps) => {
       <div className={css["why"]}>
         <meter min={0} max={1} value={score} aria-label={t.score(percent(score))} />
         <span>{t.score(percent(score))}</span>
-        {found === undefined ? null : found.semantic === 0 ? (
+        {scores === undefined ? null : scores.semantic === 0 ? (
           <span className={css["reason"]}>{t.wordsAlone}</span>
         ) : (
           <>
-            <span className={css["reason"]}>{t.byWords(percent(found.lexical))}</span>
-            <span className={css["reason"]}>{t.byMeaning(percent(found.semantic))}</span>
+            <span className={css["reason"]}>{t.byWords(percent(scores.lexical))}</span>
+            <span className={css["reason"]}>{t.byMeaning(percent(scores.semantic))}</span>
           </>
         )}
       </div>
       <div className={css["text"]} lang="">
-        <Prose text={marked(previewOf(text, spans), spans)} marks streaming={text.length > previewLength} />
+        <Prose text={highlightSpans(previewOf(text, spans), spans)} highlights streaming={text.length > previewLength} />
       </div>
       {text.length <= previewLength ? null : (
         <details>
           <summary>{t.whole}</summary>
           <div className={css["text"]} lang="">
-            <Prose text={marked(text, spans)} marks />
+            <Prose text={highlightSpans(text, spans)} highlights />
           </div>
         </details>
       )}
@@ -131,11 +131,11 @@ const Card = ({ citations, found, href, isMarked, passage }: CardProps) => {
 
 interface Props {
   readonly passages: ReadonlyArray<Passage>
-  readonly found?: ReadonlyArray<PassageScores>
+  readonly scores?: ReadonlyArray<PassageScores>
   readonly citations?: ReadonlyArray<Citation>
   /** The number of the highlighted passage. */
-  readonly marked?: number | null
-  /** The link target of the source's name; the page of the source by default. */
+  readonly highlighted?: number | null
+  /** The link of the source's name; the page of the source by default. */
   readonly linkOf?: (passage: Passage) => string
 }
 
@@ -143,9 +143,9 @@ const sourcePage = ({ sourceId }: Passage) => `/sources/${sourceId}`
 
 export const Passages = ({
   citations = [],
-  found = [],
+  scores = [],
   linkOf = sourcePage,
-  marked = null,
+  highlighted = null,
   passages
 }: Props) => {
   const t = useText(words)
@@ -155,9 +155,9 @@ export const Passages = ({
         <Card
           key={passage.index}
           passage={passage}
-          found={found.find(({ id }) => id === passage.chunkId)}
+          scores={scores.find(({ id }) => id === passage.chunkId)}
           citations={citations.filter(({ index }) => index === passage.index)}
-          isMarked={marked === passage.index}
+          isHighlighted={highlighted === passage.index}
           href={linkOf(passage)}
         />
       ))}

@@ -1,22 +1,22 @@
-/** Text of models, customers and members as elements, never as HTML. */
+/** Renders the Markdown of models, customers and members as elements, never as HTML. */
 import { createElement, type ReactNode, useMemo } from "react"
-import { type Drawing, elements, spoken } from "../../../markdown/Elements.ts"
+import { elements, type RenderOptions, spoken } from "../../../markdown/Elements.ts"
 import css from "./Prose.module.css"
 
 interface Props {
   readonly text: string
-  /** The element for `[index]`, null for a mark without a citation; without it marks are text. */
+  /** Returns the element for the citation `[index]`, or null if there is none. Without it, citations are text. */
   readonly citation?: (index: number) => ReactNode
-  /** More is to come. */
+  /** The text is incomplete, because it is still being received. */
   readonly streaming?: boolean
-  /** It has been `marked`. */
-  readonly marks?: boolean
+  /** The text has markers of highlight.ts. */
+  readonly highlights?: boolean
 }
 
-const h: Drawing<ReactNode>["h"] = (tag, props, ...children) => createElement(tag, props, ...children)
+const h: RenderOptions<ReactNode>["h"] = (tag, props, ...children) => createElement(tag, props, ...children)
 
-export const Prose = ({ text, citation, streaming, marks }: Props) =>
-  createElement("div", { className: css["prose"] }, ...elements(text, { h, citation, streaming, marks }))
+export const Prose = ({ text, citation, streaming, highlights }: Props) =>
+  createElement("div", { className: css["prose"] }, ...elements(text, { h, citation, streaming, highlights }))
 
-/** `text` without its marks, for screen readers. */
+/** `text` without its Markdown, for screen readers. */
 export const useSpoken = (text: string): string => useMemo(() => spoken(text), [text])

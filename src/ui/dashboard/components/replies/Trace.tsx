@@ -1,4 +1,4 @@
-/** Events of a turn, live. */
+/** The events of a run, updated while it is running. */
 import type {
   RunEvent as DeclaredEvent,
   RunEventType,
@@ -14,7 +14,7 @@ import css from "./Trace.module.css"
 
 export type RunEvent = typeof DeclaredEvent.Encoded
 
-/** If the event has it. */
+/** The failure in an event; null for other events. */
 export const failureIn = ({ payload, type }: RunEvent) => {
   if (type !== "run.failed") return null
   const code = payload?.["code"]
@@ -31,7 +31,7 @@ const toolOf = ({ payload }: RunEvent): string => {
   return typeof tool === "string" ? tool : "Werkzeug"
 }
 
-/** By the event's type; the service labels them in English. */
+/** German labels by the event's type. The service's labels are English. */
 const germanLabels: Record<RunEventType, (tool: string) => string> = {
   "run.started": () => "Lauf begonnen",
   "retrieval.completed": () => "Wissensbasis durchsucht",
@@ -52,7 +52,7 @@ const words = texts(
     version: (version: number) => `Version ${version} of the agent`,
     cost: (sum: string) => `Model cost ${sum}`,
     unpriced: "Model cost unknown",
-    tokens: (read: string, written: string) => `${read} tokens read, ${written} written`,
+    tokens: (inputTokens: string, outputTokens: string) => `${inputTokens} tokens read, ${outputTokens} written`,
     running: "running",
     complete: "done",
     failed: "failed",
@@ -66,7 +66,7 @@ const words = texts(
     version: (version: number) => `Version ${version} des Agenten`,
     cost: (sum: string) => `Modellkosten ${sum}`,
     unpriced: "Modellkosten unbekannt",
-    tokens: (read: string, written: string) => `${read} Tokens gelesen, ${written} geschrieben`,
+    tokens: (inputTokens: string, outputTokens: string) => `${inputTokens} Tokens gelesen, ${outputTokens} geschrieben`,
     running: "läuft",
     complete: "fertig",
     failed: "fehlgeschlagen",
@@ -74,7 +74,7 @@ const words = texts(
   }
 )
 
-const isFound = (value: unknown): value is PassageScores =>
+const isPassageScores = (value: unknown): value is PassageScores =>
   typeof value === "object" &&
   value !== null &&
   "id" in value &&
@@ -83,78 +83,78 @@ const isFound = (value: unknown): value is PassageScores =>
   typeof value.lexical === "number" &&
   typeof value.semantic === "number"
 
-/** The results of a run's searches, with scores. */
-export const foundIn = (events: ReadonlyArray<RunEvent>): ReadonlyArray<PassageScores> =>
+/** The scores of the passages that the run's searches found. */
+export const passageScoresIn = (events: ReadonlyArray<RunEvent>): ReadonlyArray<PassageScores> =>
   events.flatMap(({ payload, type }) => {
     const chunks = type === "retrieval.completed" ? payload?.["chunks"] : undefined
-    return Array.isArray(chunks) ? chunks.filter(isFound) : []
+    return Array.isArray(chunks) ? chunks.filter(isPassageScores) : []
   })
 
 const tones: Record<RunEvent["status"], Tone> = { running: "accent", complete: "good", failed: "bad" }
 
 const timeOf = ({ timestamp }: RunEvent) => Date.parse(timestamp)
 
-/** The time of an event since the start of the run, and since the previous event. */
-const spanOf = (events: ReadonlyArray<RunEvent>, place: number) => {
+/** When the previous event happened, the time from it to this event, and the duration of the run. */
+const timingOf = (events: ReadonlyArray<RunEvent>, index: number) => {
   const [first, last] = [events[0], events.at(-1)]
-  const event = events[place]
-  if (first === undefined || last === undefined || event === undefined) return { start: 0, took: 0, whole: 1 }
-  const before = events[Math.max(0, place - 1)] ?? first
+  const event = events[index]
+  if (first === undefined || last === undefined || event === undefined) return { startMs: 0, durationMs: 0, totalMs: 1 }
+  const previous = events[Math.max(0, index - 1)] ?? first
   return {
-    start: timeOf(before) - timeOf(first),
-    took: timeOf(event) - timeOf(before),
-    whole: Math.max(1, timeOf(last) - timeOf(first))
+    startMs: timeOf(previous) - timeOf(first),
+    durationMs: timeOf(event) - timeOf(previous),
+    totalMs: Math.max(1, timeOf(last) - timeOf(first))
   }
 }
 
-const countOf = ({ payload }: RunEvent, name: string): number | null => {
+const tokenCountOf = ({ payload }: RunEvent, name: string): number | null => {
   const count = payload?.[name]
   return typeof count === "number" ? count : null
 }
 
 interface Props {
   readonly events: ReadonlyArray<RunEvent>
-  /** The agent's; null if unknown. */
+  /** The version of the agent; null if unknown. */
   readonly version?: number | null
-  /** Cost of the models; null if unknown. */
+  /** Cost of the model calls; null if unknown. */
   readonly cost?: (typeof RunTrace.Encoded)["cost"]
-  /** Passages that the model was shown, as they were then. */
+  /** The passages that the model got, as they were during the run. */
   readonly passages?: ReadonlyArray<typeof RunPassage.Encoded>
 }
 
-const Step = ({ events, place }: { readonly events: ReadonlyArray<RunEvent>; readonly place: number }) => {
+const Step = ({ events, index }: { readonly events: ReadonlyArray<RunEvent>; readonly index: number }) => {
   const t = useText(words)
-  const why = useFailure()
+  const failureText = useFailure()
   const { number, seconds } = useFormat()
-  const event = events[place]
+  const event = events[index]
   if (event === undefined) return null
-  const { start, took, whole } = spanOf(events, place)
+  const { startMs, durationMs, totalMs } = timingOf(events, index)
   const failure = failureIn(event)
-  const [read, written] = [countOf(event, "inputTokens"), countOf(event, "outputTokens")]
+  const [inputTokens, outputTokens] = [tokenCountOf(event, "inputTokens"), tokenCountOf(event, "outputTokens")]
   return (
     <li data-status={event.status}>
       <div className={css["line"]}>
         <span className={css["label"]}>{t.label(event)}</span>
-        {/* That it is done, or has gone on, its name says. */}
-        {event.status === "complete" || (event.status === "running" && place < events.length - 1) ? null : (
+        {/* No badge if the event is complete or another one followed. */}
+        {event.status === "complete" || (event.status === "running" && index < events.length - 1) ? null : (
           <Badge tone={tones[event.status]}>{t[event.status]}</Badge>
         )}
-        <span className={css["soft"]}>{place === 0 ? "" : `+${seconds(took)}`}</span>
+        <span className={css["soft"]}>{index === 0 ? "" : `+${seconds(durationMs)}`}</span>
       </div>
-      {place === 0 ? null : (
+      {index === 0 ? null : (
         <span aria-hidden className={css["track"]}>
           <span
             style={{
-              marginInlineStart: `${(start / whole) * 100}%`,
-              width: `${Math.max(1, (took / whole) * 100)}%`
+              marginInlineStart: `${(startMs / totalMs) * 100}%`,
+              width: `${Math.max(1, (durationMs / totalMs) * 100)}%`
             }}
           />
         </span>
       )}
-      {read === null || written === null ? null : (
-        <span className={css["soft"]}>{t.tokens(number(read), number(written))}</span>
+      {inputTokens === null || outputTokens === null ? null : (
+        <span className={css["soft"]}>{t.tokens(number(inputTokens), number(outputTokens))}</span>
       )}
-      {failure === null ? null : <p className={css["reason"]}>{why(failure)}</p>}
+      {failure === null ? null : <p className={css["reason"]}>{failureText(failure)}</p>}
       {event.payload === undefined ? null : (
         <details>
           <summary>{t.details}</summary>
@@ -179,14 +179,14 @@ export const Trace = ({ cost = null, events, passages = [], version = null }: Pr
       )}
       {events.length === 0 ? <p className={css["soft"]}>{t.empty}</p> : null}
       <ol className={css["events"]}>
-        {events.map(({ id }, place) => (
-          <Step key={id} events={events} place={place} />
+        {events.map(({ id }, index) => (
+          <Step key={id} events={events} index={index} />
         ))}
       </ol>
       {passages.length === 0 ? null : (
         <>
           <h3 className={css["label"]}>{t.shown}</h3>
-          <Passages passages={passages} found={foundIn(events)} />
+          <Passages passages={passages} scores={passageScoresIn(events)} />
         </>
       )}
     </section>

@@ -1,77 +1,74 @@
-/**
- * A growing list of messages: it scrolls to the end while its reader is there, and does not move if they read
- * elsewhere.
- */
+/** Keeps a growing list of messages scrolled to its end, unless the user has scrolled up. */
 import { type RefObject, type UIEvent, useEffect, useLayoutEffect, useRef } from "react"
 
-/** Distance from the end within which the list follows, in pixels. */
+/** Distance from the end within which the list is kept at its end. */
 const followDistancePx = 80
 
 const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element): boolean =>
   scrollHeight - scrollTop - clientHeight < followDistancePx
 
-interface Sticking {
+interface StickToEnd {
   readonly frame: RefObject<HTMLDivElement | null>
   readonly onScroll: (event: UIEvent) => void
-  /** The reader stays where they are when text is added. */
+  /** Keeps the scroll position when text is added. */
   readonly hold: () => void
-  /** The reader is brought to the end: what they have just written is there. */
+  /** Scrolls to the end at the next change. */
   readonly follow: () => void
 }
 
-/** `own` is the id of the last thing that the reader has written: with another one they are brought to the end. */
-export const useStickToEnd = (own?: string | number): Sticking => {
+/** `ownMessageId` is the id of the user's last message. When it changes, the list scrolls to the end. */
+export const useStickToEnd = (ownMessageId?: string | number): StickToEnd => {
   const frame = useRef<HTMLDivElement>(null)
-  const following = useRef(true)
-  const lastOwn = useRef(own)
-  /** Scroll position after the last new text. */
-  const placedAt = useRef(0)
-  const stick = () => {
-    const box = frame.current
-    if (box === null || !following.current) return
-    // A scroll event comes with the next frame, and the next words of a reply may come before it.
-    if (box.scrollTop < placedAt.current && !isAtEnd(box)) {
-      following.current = false
+  const isFollowing = useRef(true)
+  const lastOwnMessageId = useRef(ownMessageId)
+  /** Scroll position after the last update. */
+  const lastScrollTop = useRef(0)
+  const scrollToEnd = () => {
+    const element = frame.current
+    if (element === null || !isFollowing.current) return
+    // The user's scroll event comes with the next frame, which may be after this update.
+    if (element.scrollTop < lastScrollTop.current && !isAtEnd(element)) {
+      isFollowing.current = false
       return
     }
-    box.scrollTop = box.scrollHeight
-    placedAt.current = box.scrollTop
+    element.scrollTop = element.scrollHeight
+    lastScrollTop.current = element.scrollTop
   }
   useLayoutEffect(() => {
-    if (own !== undefined && own !== lastOwn.current) {
-      lastOwn.current = own
-      following.current = true
-      placedAt.current = 0
+    if (ownMessageId !== undefined && ownMessageId !== lastOwnMessageId.current) {
+      lastOwnMessageId.current = ownMessageId
+      isFollowing.current = true
+      lastScrollTop.current = 0
     }
-    stick()
+    scrollToEnd()
   })
-  // The content also grows by itself, and the list shrinks when the content below it grows.
+  // The content also changes without a rendering, and the list shrinks when content below it grows.
   useEffect(() => {
-    const box = frame.current
-    if (box === null) return
-    const content = new MutationObserver(stick)
-    content.observe(box, { characterData: true, childList: true, subtree: true })
-    const size = new ResizeObserver(() => {
-      placedAt.current = Math.min(placedAt.current, box.scrollHeight - box.clientHeight)
-      stick()
+    const element = frame.current
+    if (element === null) return
+    const contentObserver = new MutationObserver(scrollToEnd)
+    contentObserver.observe(element, { characterData: true, childList: true, subtree: true })
+    const sizeObserver = new ResizeObserver(() => {
+      lastScrollTop.current = Math.min(lastScrollTop.current, element.scrollHeight - element.clientHeight)
+      scrollToEnd()
     })
-    size.observe(box)
+    sizeObserver.observe(element)
     return () => {
-      content.disconnect()
-      size.disconnect()
+      contentObserver.disconnect()
+      sizeObserver.disconnect()
     }
   }, [])
   return {
     frame,
     onScroll: ({ currentTarget }) => {
-      following.current = isAtEnd(currentTarget)
+      isFollowing.current = isAtEnd(currentTarget)
     },
     hold: () => {
-      following.current = false
+      isFollowing.current = false
     },
     follow: () => {
-      following.current = true
-      placedAt.current = 0
+      isFollowing.current = true
+      lastScrollTop.current = 0
     }
   }
 }

@@ -4,7 +4,7 @@ import { type ComponentType, lazy, Suspense } from "react"
 import { agent as agentQuery } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { PageSkeleton } from "../../components/Page.tsx"
-import { type Part, parts } from "../../shell/parts.ts"
+import { agentMenu, type Part } from "../../shell/agentMenu.ts"
 import { LoadedPage } from "../LoadedPage.tsx"
 import { NotFound } from "../NotFound.tsx"
 import type { PartProps } from "./AgentPart.tsx"
@@ -33,7 +33,7 @@ interface Props {
 
 const AgentPage = ({ id, tab, user }: Props) => {
   const query = useQuery(agentQuery(id))
-  const visible = parts.filter(({ least }) => atLeast(user.role, least))
+  const visible = agentMenu.filter(({ minRole }) => atLeast(user.role, minRole))
   const part = tab === undefined ? visible[0] : visible.find((one) => one.part === tab)
   if (part === undefined) return <NotFound />
   const Part = partComponents[part.part]

@@ -1,9 +1,9 @@
-/** The page of one part of an agent: its title, what fails of the agent, and the part itself. */
+/** The page of one part of an agent: its title, the agent's current failures, and the part itself. */
 import type { ReactNode } from "react"
 import type { Agent } from "../../api/Agents.ts"
 import type { User } from "../../api/Session.ts"
 import { Page } from "../../components/Page.tsx"
-import { type Part, useParts } from "../../shell/parts.ts"
+import { type Part, usePartNames } from "../../shell/agentMenu.ts"
 import { LastFailure } from "./LastFailure.tsx"
 import { ProblemNotices } from "./problems/Problems.tsx"
 
@@ -15,16 +15,16 @@ export interface PartProps {
 interface Props extends PartProps {
   readonly part: Part
   readonly lead?: ReactNode
-  /** Page and heading of the documentation about it. */
+  /** Page and heading of the documentation about the part. */
   readonly guide?: string
   readonly actions?: ReactNode
-  /** For forms and texts: no wider than they read well. */
+  /** For forms and texts: limits the width. */
   readonly narrow?: boolean
   readonly children: ReactNode
 }
 
 export const AgentPart = ({ agent, children, part, user, ...page }: Props) => {
-  const title = useParts()[part]
+  const title = usePartNames()[part]
   return (
     <Page {...page} title={title} windowTitle={`${title} · ${agent.name}`} above={agent.name}>
       <LastFailure agentId={agent.id} />

@@ -3,14 +3,14 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { Link, useLocation } from "wouter"
 import { type Agent, agents, createAgent } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
-import { LongText, TextField } from "../../components/Field.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { TextArea, TextField } from "../../components/Field.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentState } from "./problems/Problems.tsx"
@@ -48,7 +48,7 @@ const emptyForm = { name: "", instructions: "" }
 
 const Create = ({ onClose }: { readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [, navigate] = useLocation()
   const draft = useDraft({ name: "agent", title: t.add, stored: emptyForm })
@@ -62,7 +62,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
   })
   const submit = () =>
     create.mutate(undefined, {
-      // Not after the window was closed: whoever closed it does something else.
+      // Not called if the dialog was closed before: the person is then doing something else.
       onSuccess: ({ agent }) => {
         onClose()
         navigate(`/agents/${agent.id}`)
@@ -79,7 +79,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(name) => change({ name })}
         error={errorOf("name")}
       />
-      <LongText
+      <TextArea
         label={t.instructions}
         help={t.instructionsHelp}
         value={value.instructions}
@@ -93,10 +93,10 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
 
 const Agents = ({ user }: { readonly user: User }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago } = useFormat()
   const query = useInfiniteQuery(agents)
-  const { button, dialog } = useAdding({
+  const { button, dialog } = useCreateDialog({
     title: t.add,
     form: (close) => <Create onClose={close} />
   })
@@ -106,7 +106,7 @@ const Agents = ({ user }: { readonly user: User }) => {
       title={t.title}
       lead={t.lead}
       guide="getting-started"
-      actions={isNone(query, (page) => page.agents) ? undefined : add}
+      actions={isEmptyList(query, (page) => page.agents) ? undefined : add}
     >
       {dialog}
       <Listing
@@ -128,17 +128,17 @@ const Agents = ({ user }: { readonly user: User }) => {
               </Link>
             )
           },
-          { title: t.model, plain: true, cell: ({ model }) => model ?? t.standard },
+          { title: t.model, untitledOnPhone: true, cell: ({ model }) => model ?? t.standard },
           ...(atLeast(user.role, "agent")
             ? [
                 {
                   title: t.state,
-                  plain: true,
+                  untitledOnPhone: true,
                   cell: ({ id }: Agent) => <AgentState agentId={id} user={user} />
                 }
               ]
             : []),
-          { title: t.updated, end: true, whole: true, plain: true, cell: ({ updatedAt }) => ago(updatedAt) }
+          { title: t.updated, alignEnd: true, noWrap: true, untitledOnPhone: true, cell: ({ updatedAt }) => ago(updatedAt) }
         ]}
       />
     </Page>

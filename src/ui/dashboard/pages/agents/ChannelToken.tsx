@@ -8,7 +8,7 @@ import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
@@ -30,22 +30,22 @@ const words = texts(
 
 interface Props {
   readonly agentId: string
-  readonly found: Channel
+  readonly channel: Channel
 }
 
-export const TokenForm = ({ agentId, found, onClose }: Props & { readonly onClose: () => void }) => {
+export const TokenForm = ({ agentId, channel, onClose }: Props & { readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [token, setToken] = useState("")
   const replace = useMutation({
-    mutationFn: () => replaceToken(found, token),
+    mutationFn: () => replaceToken(channel, token),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
       await queries.invalidateQueries({ queryKey: ["agent-problems"] })
       onClose()
     },
-    // What was typed is sent again on what is there now.
+    // The list is read again, so that the next attempt is based on the current version.
     onError: (problem) =>
       isOutdated(problem) ? queries.invalidateQueries({ queryKey: channels(agentId).queryKey }) : undefined
   })
@@ -53,7 +53,7 @@ export const TokenForm = ({ agentId, found, onClose }: Props & { readonly onClos
   return (
     <Form onSubmit={() => replace.mutate()} problem={general}>
       <TextField
-        label={found.channel === "email" ? t.password : t.token}
+        label={channel.channel === "email" ? t.password : t.token}
         help={t.help}
         type="password"
         autoComplete="off"
@@ -73,7 +73,7 @@ export const TokenForm = ({ agentId, found, onClose }: Props & { readonly onClos
   )
 }
 
-/** Title of the form, which is the name of what opens it. */
+/** Title of the form, and label of the action that opens it. */
 export const useTokenTitle = () => {
   const t = useText(words)
   return ({ channel }: Channel) => (channel === "email" ? t.newPassword : t.newToken)

@@ -5,7 +5,7 @@ import {
   channels,
   createChannel,
   deleteChannel,
-  isNamed,
+  hasEnteredAccountId,
   isProvider,
   type Provider,
   providers,
@@ -17,14 +17,14 @@ import { atLeast } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { Empty, Section } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
@@ -124,28 +124,28 @@ const words = texts(
   }
 )
 
-const provider = (): Provider => "whatsapp"
-const senderRule = (): SenderRule => "plausible"
+const defaultProvider = (): Provider => "whatsapp"
+const defaultSenderRule = (): SenderRule => "plausible"
 const emptyForm = {
-  channel: provider(),
+  channel: defaultProvider(),
   externalId: "",
   accessToken: "",
   signingSecret: "",
   address: "",
   server: "",
   user: "",
-  senders: senderRule()
+  senders: defaultSenderRule()
 }
 
 /** Channels whose deliveries are signed with a secret of the provider. */
 const isSigned = (channel: Provider) => channel === "slack" || channel === "email"
 
-const bodyOf = (value: typeof emptyForm) => {
+const requestOf = (value: typeof emptyForm) => {
   const { accessToken, address, channel, externalId, senders, server, signingSecret, user } = value
   return {
     channel,
     accessToken,
-    ...(isNamed(channel) ? { externalId } : {}),
+    ...(hasEnteredAccountId(channel) ? { externalId } : {}),
     ...(isSigned(channel) ? { secrets: { signingSecret } } : {}),
     ...(channel === "email" ? { settings: { address, server, user, senders } } : {})
   }
@@ -154,10 +154,10 @@ const bodyOf = (value: typeof emptyForm) => {
 interface MailboxProps {
   readonly value: typeof emptyForm
   readonly change: (changes: Partial<typeof emptyForm>) => void
-  readonly errorOf: (field: (typeof fields)[number]) => string | undefined
+  readonly errorOf: (field: (typeof fieldPaths)[number]) => string | undefined
 }
 
-const fields = [
+const fieldPaths = [
   "externalId",
   "accessToken",
   "secrets.signingSecret",
@@ -166,7 +166,7 @@ const fields = [
   "settings.user"
 ] as const
 
-const Mailbox = ({ change, errorOf, value }: MailboxProps) => {
+const MailboxFields = ({ change, errorOf, value }: MailboxProps) => {
   const t = useText(words)
   return (
     <>
@@ -205,25 +205,25 @@ const Mailbox = ({ change, errorOf, value }: MailboxProps) => {
   )
 }
 
-const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
+const CreateChannel = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)
   const queries = useQueryClient()
   const draft = useDraft({
     name: `channel.${agentId}`,
     title: t.add,
     stored: emptyForm,
-    unkept: ["accessToken", "signingSecret"]
+    secretFields: ["accessToken", "signingSecret"]
   })
   const { change, value } = draft
   const create = useMutation({
-    mutationFn: () => createChannel(agentId, bodyOf(value)),
+    mutationFn: () => createChannel(agentId, requestOf(value)),
     onSuccess: async () => {
       draft.saved()
       await queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
       onClose()
     }
   })
-  const { errorOf, general } = useIssues(create.error, fields)
+  const { errorOf, general } = useIssues(create.error, fieldPaths)
   return (
     <Form onSubmit={() => create.mutate()} problem={general}>
       <Select
@@ -232,7 +232,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         value={value.channel}
         onChange={(channel) => change({ channel })}
       />
-      {isNamed(value.channel) ? (
+      {hasEnteredAccountId(value.channel) ? (
         <TextField
           label={value.channel === "whatsapp" ? t.phone : t.page}
           required
@@ -241,7 +241,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
           error={errorOf("externalId")}
         />
       ) : null}
-      {value.channel === "email" ? <Mailbox value={value} change={change} errorOf={errorOf} /> : null}
+      {value.channel === "email" ? <MailboxFields value={value} change={change} errorOf={errorOf} /> : null}
       <TextField
         label={value.channel === "email" ? t.password : t.token}
         help={t.tokenHelp}
@@ -269,27 +269,27 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
   )
 }
 
-const Actions = ({ agentId, found }: { readonly agentId: string; readonly found: Channel }) => {
+const Actions = ({ agentId, channel }: { readonly agentId: string; readonly channel: Channel }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
   const toggle = useMutation({
-    mutationFn: () => setChannelActive(found, !found.active),
+    mutationFn: () => setChannelActive(channel, !channel.active),
     onSettled: refresh
   })
-  const verb = found.active ? t.switchOff : t.switchOn
-  const tokenTitle = useTokenTitle()(found)
+  const verb = channel.active ? t.switchOff : t.switchOn
+  const tokenTitle = useTokenTitle()(channel)
   return (
     <RowActions
-      of={found.externalId}
+      of={channel.externalId}
       problem={toggle.error}
       actions={[
         {
           label: tokenTitle,
           does: {
             title: tokenTitle,
-            form: (close) => <TokenForm agentId={agentId} found={found} onClose={close} />
+            form: (close) => <TokenForm agentId={agentId} channel={channel} onClose={close} />
           }
         },
         { label: verb, does: () => toggle.mutate() },
@@ -297,9 +297,9 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
           label: common.delete,
           does: {
             title: t.removal,
-            question: t.question(found.externalId),
+            question: t.question(channel.externalId),
             action: common.delete,
-            onConfirm: () => deleteChannel(found.id).then(refresh)
+            onConfirm: () => deleteChannel(channel.id).then(refresh)
           }
         }
       ]}
@@ -313,9 +313,9 @@ const Channels = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const { ago } = useFormat()
   const query = useInfiniteQuery(channels(agentId))
-  const { button, dialog } = useAdding({
+  const { button, dialog } = useCreateDialog({
     title: t.add,
-    form: (close) => <Create agentId={agentId} onClose={close} />
+    form: (close) => <CreateChannel agentId={agentId} onClose={close} />
   })
   const add = mayChange ? button : null
   return (
@@ -325,7 +325,7 @@ const Channels = ({ agent, user }: PartProps) => {
       user={user}
       lead={t.lead}
       guide="channels"
-      actions={isNone(query, (page) => page.channels) ? undefined : add}
+      actions={isEmptyList(query, (page) => page.channels) ? undefined : add}
     >
       {dialog}
       <Listing
@@ -364,15 +364,15 @@ const Channels = ({ agent, user }: PartProps) => {
             ? [
                 {
                   title: t.actions,
-                  silent: true,
-                  end: true,
-                  cell: (found: Channel) => <Actions agentId={agentId} found={found} />
+                  hideTitle: true,
+                  alignEnd: true,
+                  cell: (channel: Channel) => <Actions agentId={agentId} channel={channel} />
                 }
               ]
             : [])
         ]}
       />
-      {/* Not before the channels above, whose height is not known: it would move. */}
+      {/* Shown after the list has loaded, so that it does not move. */}
       {query.isPending ? null : (
         <Section title={t.webhooks} lead={t.webhooksLead} guide="channels#webhooks" beside>
           <Copyable label={t.webhookOf(t.whatsapp)} value={`${location.origin}/api/webhooks/whatsapp`} />

@@ -7,9 +7,9 @@ import { Loaded } from "../../components/Page.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { ResultText } from "../../text/ResultText.tsx"
-import { markedAt, withoutMarks } from "../../components/replies/marking.ts"
+import { highlightRanges, withoutHighlights } from "../../components/replies/highlight.ts"
 import { Prose } from "../../components/replies/Prose.tsx"
-import { differing } from "./differing.ts"
+import { diffWords } from "./wordDiff.ts"
 import css from "./Experiments.module.css"
 import { LoadMore } from "../../components/LoadMore.tsx"
 
@@ -49,26 +49,26 @@ const Verdict = ({ passed }: Pick<Outcome, "passed">) => {
   return <Badge tone={passed ? "good" : "bad"}>{passed ? t.passed : t.failed}</Badge>
 }
 
-/** `reply` with the words marked that `other` does not have. */
-const compared = (reply: string, other: string): string => {
-  const text = withoutMarks(reply)
-  let at = 0
-  const places = differing(text, other).flatMap((piece) => {
-    const from = at
-    at += piece.text.length
-    return piece.isNew ? [{ from, to: at }] : []
+/** `reply`, with the words highlighted that `comparedWith` does not have. */
+const highlightDifferences = (reply: string, comparedWith: string): string => {
+  const text = withoutHighlights(reply)
+  let position = 0
+  const places = diffWords(text, comparedWith).flatMap((part) => {
+    const from = position
+    position += part.text.length
+    return part.isNew ? [{ from, to: position }] : []
   })
-  return markedAt(text, places)
+  return highlightRanges(text, places)
 }
 
-export const Reply = ({
+export const ComparedReply = ({
   name,
-  other,
+  comparedWith,
   outcome
 }: {
   readonly name: string
   readonly outcome: Pick<Outcome, "reply" | "error">
-  readonly other: string
+  readonly comparedWith: string
 }) => {
   const t = useText(words)
   return (
@@ -85,14 +85,14 @@ export const Reply = ({
         </span>
       ) : (
         <div lang="">
-          <Prose text={compared(outcome.reply, other)} marks />
+          <Prose text={highlightDifferences(outcome.reply, comparedWith)} highlights />
         </div>
       )}
     </div>
   )
 }
 
-const Result = ({ found: { baseline, question, result } }: { readonly found: ExperimentResult }) => {
+const Result = ({ row: { baseline, question, result } }: { readonly row: ExperimentResult }) => {
   const t = useText(words)
   if (result === null)
     return (
@@ -100,7 +100,7 @@ const Result = ({ found: { baseline, question, result } }: { readonly found: Exp
         <strong lang="">{question}</strong> <Badge tone="neutral">{t.open}</Badge>
       </li>
     )
-  // A stored turn is its own baseline.
+  // In a replay, the stored reply of the turn is the baseline.
   const before =
     baseline ?? (result.before === null ? null : { reply: result.before, error: null, passed: true })
   return (
@@ -108,8 +108,8 @@ const Result = ({ found: { baseline, question, result } }: { readonly found: Exp
       <span>
         <strong lang="">{question}</strong> <Verdict passed={result.passed} />
       </span>
-      {result.problems.map((problem, place) => (
-        <span key={place} className={css["soft"]}>
+      {result.problems.map((problem, index) => (
+        <span key={index} className={css["soft"]}>
           <ResultText message={problem} />
         </span>
       ))}
@@ -118,9 +118,9 @@ const Result = ({ found: { baseline, question, result } }: { readonly found: Exp
       ) : null}
       <div className={css["beside"]}>
         {before === null || before.reply === result.reply ? null : (
-          <Reply name={t.before} outcome={before} other={result.reply ?? ""} />
+          <ComparedReply name={t.before} outcome={before} comparedWith={result.reply ?? ""} />
         )}
-        <Reply name={t.after} outcome={result} other={before?.reply ?? result.reply ?? ""} />
+        <ComparedReply name={t.after} outcome={result} comparedWith={before?.reply ?? result.reply ?? ""} />
       </div>
     </li>
   )
@@ -164,8 +164,8 @@ export const ExperimentResults = ({ id }: { readonly id: string }) => {
           <ul className={css["results"]}>
             {pages
               .flatMap((page) => page.results)
-              .map((found) => (
-                <Result key={found.position} found={found} />
+              .map((row) => (
+                <Result key={row.position} row={row} />
               ))}
           </ul>
         )}

@@ -17,21 +17,21 @@ import {
 import { atLeast } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Switch } from "../../components/Choices.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
 import { Actions as Buttons, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { Empty, Loaded, Section } from "../../components/Page.tsx"
 import { Progress } from "../../components/Progress.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { numberOf } from "../../text/numberOf.ts"
+import { parseNumber } from "../../text/parseNumber.ts"
 import { ResultText } from "../../text/ResultText.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { ExperimentResults } from "./ExperimentResults.tsx"
@@ -155,26 +155,26 @@ const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
   )
 }
 
-/** As it is typed. */
-const typedThreshold = ({ minPass, noRegression }: Threshold) => ({
+/** The values of the fields, as typed. */
+const thresholdFieldsOf = ({ minPass, noRegression }: Threshold) => ({
   least: minPass === null ? "" : String(Math.round(minPass * 1_000) / 10),
   noRegression
 })
 
 const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly stored: Threshold }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({
     name: `threshold.${agentId}`,
     title: t.gate,
-    stored: typedThreshold(stored)
+    stored: thresholdFieldsOf(stored)
   })
   const { change, value } = draft
   const minPassOf = ({ least }: typeof value) => {
-    // As it is stored, which may have more digits than are shown.
-    if (least === typedThreshold(stored).least) return stored.minPass
-    return least.trim() === "" ? null : numberOf(least) / 100
+    // Unchanged input keeps the stored value, which may have more digits than are shown.
+    if (least === thresholdFieldsOf(stored).least) return stored.minPass
+    return least.trim() === "" ? null : parseNumber(least) / 100
   }
   const attempt = useMutation({
     mutationFn: async () => {
@@ -189,7 +189,7 @@ const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly
   })
   return (
     <Form onSubmit={() => attempt.mutate()} problem={isOutdated(attempt.error) ? null : attempt.error}>
-      <Conflict draft={draft} problem={attempt.error} />
+      <ConflictNotice draft={draft} problem={attempt.error} />
       <TextField
         label={t.minimum}
         help={t.minimumHelp}
@@ -200,13 +200,13 @@ const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly
         value={value.least}
         onChange={(least) => change({ least })}
       />
-      <Theirs draft={draft} name="least" />
+      <ConflictingValue draft={draft} name="least" />
       <Switch
         label={t.regression}
         isSelected={value.noRegression}
         onChange={(noRegression) => change({ noRegression })}
       />
-      <Theirs draft={draft} name="noRegression" shown={(on) => (on === true ? t.on : t.off)} />
+      <ConflictingValue draft={draft} name="noRegression" format={(on) => (on === true ? t.on : t.off)} />
       <Buttons>
         <DraftState draft={draft}>{attempt.isSuccess ? common.saved : ""}</DraftState>
         <Button type="submit" busy={attempt.isPending}>
@@ -217,10 +217,10 @@ const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly
   )
 }
 
-const State = ({ found }: { readonly found: Experiment }) => {
+const State = ({ experiment }: { readonly experiment: Experiment }) => {
   const t = useText(words)
-  const { asked, reason, status, total } = found
-  if (isOpen(found) && total > 0)
+  const { asked, reason, status, total } = experiment
+  if (isOpen(experiment) && total > 0)
     return <Progress label={t[status]} value={Math.round((100 * asked) / total)} />
   return (
     <Cell notes={[reason === null ? null : <ResultText message={reason} />]}>
@@ -231,29 +231,29 @@ const State = ({ found }: { readonly found: Experiment }) => {
 
 const Actions = ({
   agentId,
-  found,
+  experiment,
   mayChange,
   onShow
 }: {
   readonly agentId: string
-  readonly found: Experiment
+  readonly experiment: Experiment
   readonly mayChange: boolean
   readonly onShow: () => void
 }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { moment } = useFormat()
   const queries = useQueryClient()
-  const renew = () => queries.invalidateQueries({ queryKey: experiments(agentId).queryKey })
-  const stop = useMutation({ mutationFn: () => cancelExperiment(found.id), onSettled: renew })
-  const of = moment(found.createdAt)
+  const refresh = () => queries.invalidateQueries({ queryKey: experiments(agentId).queryKey })
+  const stop = useMutation({ mutationFn: () => cancelExperiment(experiment.id), onSettled: refresh })
+  const of = moment(experiment.createdAt)
   return (
     <RowActions
       of={of}
       problem={stop.error}
       actions={[
-        ...(mayChange && isOpen(found) ? [{ label: t.stop, does: () => stop.mutate() }] : []),
-        ...(mayChange && !isOpen(found)
+        ...(mayChange && isOpen(experiment) ? [{ label: t.stop, does: () => stop.mutate() }] : []),
+        ...(mayChange && !isOpen(experiment)
           ? [
               {
                 label: common.delete,
@@ -261,7 +261,7 @@ const Actions = ({
                   title: t.removal,
                   question: t.removalOf,
                   action: common.delete,
-                  onConfirm: () => deleteExperiment(found.id).then(renew)
+                  onConfirm: () => deleteExperiment(experiment.id).then(refresh)
                 }
               }
             ]
@@ -277,10 +277,10 @@ const Experiments = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const mayChange = atLeast(user.role, "admin")
   const { moment } = useFormat()
-  const [shown, setShown] = useState<string | null>(null)
+  const [shownId, setShownId] = useState<string | null>(null)
   const query = useInfiniteQuery(experiments(agent.id))
-  const asks = useQuery(threshold(agent.id))
-  const adding = useAdding({ title: t.run, form: (close) => <RunForm agent={agent} onClose={close} /> })
+  const thresholdQuery = useQuery(threshold(agent.id))
+  const adding = useCreateDialog({ title: t.run, form: (close) => <RunForm agent={agent} onClose={close} /> })
   const add = mayChange ? adding.button : null
   return (
     <AgentPart
@@ -289,11 +289,11 @@ const Experiments = ({ agent, user }: PartProps) => {
       user={user}
       lead={t.lead}
       guide="evaluation#experiments"
-      actions={isNone(query, (page) => page.experiments) ? undefined : add}
+      actions={isEmptyList(query, (page) => page.experiments) ? undefined : add}
     >
       {adding.dialog}
-      <Dialog title={t.results} isOpen={shown !== null} onClose={() => setShown(null)} wide>
-        {shown === null ? null : <ExperimentResults id={shown} />}
+      <Dialog title={t.results} isOpen={shownId !== null} onClose={() => setShownId(null)} wide>
+        {shownId === null ? null : <ExperimentResults id={shownId} />}
       </Dialog>
       <Listing
         query={query}
@@ -306,32 +306,32 @@ const Experiments = ({ agent, user }: PartProps) => {
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
-          { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
+          { title: t.when, noWrap: true, cell: ({ createdAt }) => moment(createdAt) },
           {
             title: t.version,
             cell: ({ model, version }) => <Cell notes={[model]}>{version ?? t.draft}</Cell>
           },
-          { title: t.status, cell: (found) => <State found={found} /> },
+          { title: t.status, cell: (experiment) => <State experiment={experiment} /> },
           { title: t.result, cell: ({ asked, passed }) => t.of(passed, asked) },
           {
             title: t.actions,
-            silent: true,
-            end: true,
-            cell: (found) => (
+            hideTitle: true,
+            alignEnd: true,
+            cell: (experiment) => (
               <Actions
                 agentId={agent.id}
-                found={found}
+                experiment={experiment}
                 mayChange={mayChange}
-                onShow={() => setShown(found.id)}
+                onShow={() => setShownId(experiment.id)}
               />
             )
           }
         ]}
       />
-      {/* Not before the rows above it, whose height is not known: it would move. */}
+      {/* Shown after the list has loaded, so that it does not move. */}
       {mayChange && !query.isPending ? (
         <Section title={t.gate} lead={t.gateLead} guide="evaluation#thresholds-of-publishing" beside>
-          <Loaded query={asks}>{(found) => <ThresholdForm agentId={agent.id} stored={found} />}</Loaded>
+          <Loaded query={thresholdQuery}>{(stored) => <ThresholdForm agentId={agent.id} stored={stored} />}</Loaded>
         </Section>
       ) : null}
     </AgentPart>

@@ -5,11 +5,11 @@ import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { isOutdated } from "../../api/Client.ts"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
@@ -32,8 +32,8 @@ const words = texts(
   }
 )
 
-/** As it is typed. */
-export interface TypedLimit {
+/** The values of the fields, as typed. */
+export interface LimitFieldValues {
   readonly requests: string
   readonly window: string
 }
@@ -41,16 +41,16 @@ export interface TypedLimit {
 export const noLimit = { requests: "", window: "60" }
 
 /** Null if no number of requests is entered. */
-export const limitOf = ({ requests, window }: TypedLimit): RateLimit | null =>
+export const limitOf = ({ requests, window }: LimitFieldValues): RateLimit | null =>
   requests === "" ? null : { requests: Number(requests), window: Number(window) }
 
 /** Paths of validation issues of a limit. */
-export const limitPlaces = ["rateLimit.requests", "rateLimit.window"] as const
+export const limitPaths = ["rateLimit.requests", "rateLimit.window"] as const
 
 interface FieldsProps {
-  readonly value: TypedLimit
-  readonly onChange: (value: Partial<TypedLimit>) => void
-  readonly errorOf: (place: (typeof limitPlaces)[number]) => string | undefined
+  readonly value: LimitFieldValues
+  readonly onChange: (value: Partial<LimitFieldValues>) => void
+  readonly errorOf: (path: (typeof limitPaths)[number]) => string | undefined
 }
 
 export const LimitFields = ({ errorOf, value, onChange }: FieldsProps) => {
@@ -95,18 +95,18 @@ export const Limit = ({ rateLimit }: Pick<Key, "rateLimit">) => {
 
 interface EditProps {
   readonly agentId: string
-  readonly found: Key
+  readonly apiKey: Key
   readonly onClose: () => void
 }
 
-export const EditLimit = ({ agentId, found, onClose }: EditProps) => {
+export const EditLimit = ({ agentId, apiKey, onClose }: EditProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
-  const { rateLimit } = found
+  const { rateLimit } = apiKey
   const draft = useDraft({
-    name: `limit.${found.id}`,
-    title: `${t.title}: ${found.name}`,
+    name: `limit.${apiKey.id}`,
+    title: `${t.title}: ${apiKey.name}`,
     stored:
       rateLimit === null
         ? noLimit
@@ -114,7 +114,7 @@ export const EditLimit = ({ agentId, found, onClose }: EditProps) => {
   })
   const refresh = () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
   const save = useMutation({
-    mutationFn: () => setRateLimit(found, limitOf(draft.value)),
+    mutationFn: () => setRateLimit(apiKey, limitOf(draft.value)),
     onSuccess: async () => {
       draft.saved()
       await refresh()
@@ -122,13 +122,13 @@ export const EditLimit = ({ agentId, found, onClose }: EditProps) => {
     },
     onError: (problem) => (isOutdated(problem) ? refresh() : undefined)
   })
-  const { errorOf, general } = useIssues(save.error, limitPlaces)
+  const { errorOf, general } = useIssues(save.error, limitPaths)
   return (
     <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={save.error} />
+      <ConflictNotice draft={draft} problem={save.error} />
       <LimitFields value={draft.value} onChange={draft.change} errorOf={errorOf} />
-      <Theirs draft={draft} name="requests" />
-      <Theirs draft={draft} name="window" />
+      <ConflictingValue draft={draft} name="requests" />
+      <ConflictingValue draft={draft} name="window" />
       <Actions>
         <DraftState draft={draft} />
         <Button onClick={onClose}>{common.cancel}</Button>

@@ -3,11 +3,11 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { createKey, type Key, keys, type OfferedPermission, revokeKey, setActive } from "../../api/Keys.ts"
 import { membersOf } from "../../api/membersOf.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
-import { Choices } from "../../components/Choices.tsx"
+import { CheckboxGroup } from "../../components/Checkboxes.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { More } from "../../components/More.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { MoreOptions } from "../../components/MoreOptions.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
@@ -15,14 +15,14 @@ import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
-import { EditLimit, Limit, LimitFields, limitOf, limitPlaces, noLimit, useLimitTitle } from "./KeyLimit.tsx"
-import { KeyScope, noScope, scopeOf, scopePlaces, typedScope, useScopeTitle } from "./KeyScope.tsx"
-import { Origins } from "./Origins.tsx"
-import { meantBy, originsOf } from "./origins.ts"
+import { EditLimit, Limit, LimitFields, limitOf, limitPaths, noLimit, useLimitTitle } from "./KeyLimit.tsx"
+import { ScopeFields, noScope, scopeOf, scopePaths, scopeText, useScopeTitle } from "./ScopeFields.tsx"
+import { OriginsField } from "./OriginsField.tsx"
+import { parseOrigins, validOrigins } from "./parseOrigins.ts"
 
 const words = texts(
   {
@@ -119,20 +119,20 @@ const tones: Record<Key["status"], Tone> = {
   EXPIRED: "warn"
 }
 
-const curl = (secret: string) =>
+const curlCommand = (secret: string) =>
   `curl ${location.origin}/v1/chat -H "authorization: Bearer ${secret}" -H "content-type: application/json" -d '{"message": "Hello"}'`
 
 const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }) => {
   const t = useText(words)
   return (
     <OneTimeSecret label={t.secret} help={t.secretHelp} secret={secret} onClose={onClose}>
-      <Copyable label={t.tryIt} value={curl(secret)} />
+      <Copyable label={t.tryIt} value={curlCommand(secret)} />
     </OneTimeSecret>
   )
 }
 
-/** Name and meaning of each. */
-const useOffered = (): Record<OfferedPermission, readonly [string, string]> => {
+/** The name and the description of each permission. */
+const usePermissionTexts = (): Record<OfferedPermission, readonly [string, string]> => {
   const t = useText(words)
   return {
     chat: [t.chat, t.chatMeans],
@@ -144,20 +144,20 @@ const useOffered = (): Record<OfferedPermission, readonly [string, string]> => {
   }
 }
 
-const initial = (): ReadonlyArray<OfferedPermission> => ["chat"]
-const emptyForm = { name: "", permissions: initial(), origins: "", until: "", ...noScope, ...noLimit }
-const places = ["name", "permissions", "allowedOrigins", "expiresAt", ...scopePlaces, ...limitPlaces] as const
+const defaultPermissions = (): ReadonlyArray<OfferedPermission> => ["chat"]
+const emptyForm = { name: "", permissions: defaultPermissions(), origins: "", until: "", ...noScope, ...noLimit }
+const fieldPaths = ["name", "permissions", "allowedOrigins", "expiresAt", ...scopePaths, ...limitPaths] as const
 
-const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
+const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({ name: `key.${agentId}`, title: t.add, stored: emptyForm })
   const { change, value } = draft
-  const offered = useOffered()
+  const permissionTexts = usePermissionTexts()
   const rateLimit = limitOf(value)
-  const meant = meantBy(value.origins)
-  const allowedOrigins = originsOf(meant)
+  const parsedOrigins = parseOrigins(value.origins)
+  const allowedOrigins = validOrigins(parsedOrigins)
   const create = useMutation({
     mutationFn: () =>
       createKey(agentId, {
@@ -170,18 +170,18 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
       }),
     onSuccess: () => {
       draft.saved()
-      // The secret does not wait for the list.
+      // The secret is shown without waiting for the list.
       void queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
     }
   })
-  const { errorOf, general } = useIssues(create.error, places)
+  const { errorOf, general } = useIssues(create.error, fieldPaths)
   if (create.data !== undefined) return <Secret secret={create.data.secret} onClose={onClose} />
   const permissionError = errorOf("permissions")
-  const isFilled = value.until !== "" || value.limited || value.requests !== ""
-  const isWrong = [...limitPlaces, ...scopePlaces, "expiresAt" as const].some(errorOf)
+  const hasOptionalInput = value.until !== "" || value.limited || value.requests !== ""
+  const hasOptionalError = [...limitPaths, ...scopePaths, "expiresAt" as const].some(errorOf)
   const submit = () => {
-    // Invalid websites are reported at the field.
-    if (meant.every(({ origin }) => origin !== null)) create.mutate()
+    // Invalid origins are reported at the field.
+    if (parsedOrigins.every(({ origin }) => origin !== null)) create.mutate()
   }
   return (
     <Form onSubmit={submit} problem={general}>
@@ -193,21 +193,21 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         onChange={(name) => change({ name })}
         error={errorOf("name")}
       />
-      <Choices
+      <CheckboxGroup
         label={t.permissions}
-        options={membersOf(offered).map((one) => [one, ...offered[one]] as const)}
+        options={membersOf(permissionTexts).map((one) => [one, ...permissionTexts[one]] as const)}
         value={value.permissions}
         onChange={(permissions) => change({ permissions })}
         error={permissionError}
       />
-      <Origins
+      <OriginsField
         label={t.origins}
         help={t.originsHelp}
         value={value.origins}
         onChange={(origins) => change({ origins })}
         error={errorOf("allowedOrigins")}
       />
-      <More isNeeded={isFilled || isWrong}>
+      <MoreOptions isNeeded={hasOptionalInput || hasOptionalError}>
         <TextField
           label={t.expires}
           help={t.expiresHelp}
@@ -216,45 +216,45 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
           onChange={(until) => change({ until })}
           error={errorOf("expiresAt")}
         />
-        <KeyScope agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
+        <ScopeFields agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
         <LimitFields value={value} onChange={change} errorOf={errorOf} />
-      </More>
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} holds />
+      </MoreOptions>
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
     </Form>
   )
 }
 
-const Actions = ({ agentId, found }: { readonly agentId: string; readonly found: Key }) => {
+const Actions = ({ agentId, apiKey }: { readonly agentId: string; readonly apiKey: Key }) => {
   const t = useText(words)
   const limitTitle = useLimitTitle()
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
   const toggle = useMutation({
-    mutationFn: () => setActive(found, found.status !== "ACTIVE"),
+    mutationFn: () => setActive(apiKey, apiKey.status !== "ACTIVE"),
     onSettled: refresh
   })
-  if (found.status === "REVOKED") return null
-  const verb = found.status === "ACTIVE" ? t.off : t.on
+  if (apiKey.status === "REVOKED") return null
+  const verb = apiKey.status === "ACTIVE" ? t.off : t.on
   return (
     <RowActions
-      of={found.name}
+      of={apiKey.name}
       problem={toggle.error}
       actions={[
         {
           label: limitTitle,
           does: {
-            title: `${limitTitle}: ${found.name}`,
-            form: (close) => <EditLimit agentId={agentId} found={found} onClose={close} />
+            title: `${limitTitle}: ${apiKey.name}`,
+            form: (close) => <EditLimit agentId={agentId} apiKey={apiKey} onClose={close} />
           }
         },
-        ...(found.status === "EXPIRED" ? [] : [{ label: verb, does: () => toggle.mutate() }]),
+        ...(apiKey.status === "EXPIRED" ? [] : [{ label: verb, does: () => toggle.mutate() }]),
         {
           label: t.revoke,
           does: {
             title: t.revocation,
-            question: t.question(found.name),
+            question: t.question(apiKey.name),
             action: t.revoke,
-            onConfirm: () => revokeKey(found.id).then(refresh)
+            onConfirm: () => revokeKey(apiKey.id).then(refresh)
           }
         }
       ]}
@@ -265,19 +265,19 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
 const Keys = ({ agent, user }: PartProps) => {
   const agentId = agent.id
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const limitTitle = useLimitTitle()
   const scopeTitle = useScopeTitle()
   const { ago } = useFormat()
   const query = useInfiniteQuery(keys(agentId))
-  const offered = useOffered()
-  const named = new Map<string, string>([
-    ...membersOf(offered).map((one) => [one, offered[one][0]] as const),
+  const permissionTexts = usePermissionTexts()
+  const permissionNames = new Map<string, string>([
+    ...membersOf(permissionTexts).map((one) => [one, permissionTexts[one][0]] as const),
     ["*", t.everything]
   ])
-  const { button, dialog } = useAdding({
+  const { button, dialog } = useCreateDialog({
     title: t.add,
-    form: (close) => <Create agentId={agentId} onClose={close} />,
+    form: (close) => <CreateKey agentId={agentId} onClose={close} />,
     wide: true
   })
   return (
@@ -287,7 +287,7 @@ const Keys = ({ agent, user }: PartProps) => {
       user={user}
       lead={t.lead}
       guide="authentication"
-      actions={isNone(query, (page) => page.keys) ? undefined : button}
+      actions={isEmptyList(query, (page) => page.keys) ? undefined : button}
     >
       {dialog}
       <Listing
@@ -308,7 +308,7 @@ const Keys = ({ agent, user }: PartProps) => {
                 notes={[
                   <code key="prefix">{prefix}…</code>,
                   allowedOrigins.join(", "),
-                  sourceScope === null ? null : `${scopeTitle}: ${typedScope(sourceScope)}`
+                  sourceScope === null ? null : `${scopeTitle}: ${scopeText(sourceScope)}`
                 ]}
               >
                 <strong>{name}</strong>
@@ -318,25 +318,25 @@ const Keys = ({ agent, user }: PartProps) => {
           {
             title: t.permissions,
             cell: ({ permissions }) => (
-              <span>{permissions.map((one) => named.get(one) ?? one).join(", ")}</span>
+              <span>{permissions.map((one) => permissionNames.get(one) ?? one).join(", ")}</span>
             )
           },
           {
             title: limitTitle,
-            whole: true,
+            noWrap: true,
             cell: ({ rateLimit }) => <Limit rateLimit={rateLimit} />
           },
           { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
           {
             title: t.used,
-            whole: true,
+            noWrap: true,
             cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
           },
           {
             title: t.actions,
-            silent: true,
-            end: true,
-            cell: (found) => <Actions agentId={agentId} found={found} />
+            hideTitle: true,
+            alignEnd: true,
+            cell: (apiKey) => <Actions agentId={agentId} apiKey={apiKey} />
           }
         ]}
       />

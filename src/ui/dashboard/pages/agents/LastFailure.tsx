@@ -13,7 +13,7 @@ const words = texts(
 
 export const LastFailure = ({ agentId }: { readonly agentId: string }) => {
   const t = useText(words)
-  const why = useFailure()
+  const failureText = useFailure()
   const { ago } = useFormat()
   const { data } = useQuery(lastRun(agentId))
   const failure = data?.failure ?? null
@@ -21,7 +21,7 @@ export const LastFailure = ({ agentId }: { readonly agentId: string }) => {
     <div role="status" className={failure === null ? "visually-hidden" : css["failure"]}>
       {data === null || data === undefined || failure === null ? null : (
         <>
-          <strong>{t.failed}</strong> <span>{why(failure)}</span> <span>{ago(data.at)}</span>
+          <strong>{t.failed}</strong> <span>{failureText(failure)}</span> <span>{ago(data.at)}</span>
         </>
       )}
     </div>

@@ -1,9 +1,10 @@
 /** The personal data that is hidden from an agent's model, tools and traces. */
 import type { Agent } from "../../api/Agents.ts"
-import { Switch } from "../../components/Choices.tsx"
-import { LongText, TextField } from "../../components/Field.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
+import { TextArea, TextField } from "../../components/Field.tsx"
 import { Section } from "../../components/Page.tsx"
-import { Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue } from "../../forms/DraftNotes.tsx"
+import { linesOf } from "../../forms/lines.ts"
 import type { Draft } from "../../forms/useDraft.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
@@ -44,7 +45,7 @@ const words = texts(
 
 const kinds = ["email", "phone", "card"] as const
 
-/** As it is typed. */
+/** The values of the fields, as typed. */
 export const maskingFieldsOf = ({ masking }: Agent) => ({
   isMasked: masking !== null,
   email: masking?.kinds.includes("email") ?? true,
@@ -54,38 +55,32 @@ export const maskingFieldsOf = ({ masking }: Agent) => ({
   maskedSources: masking?.sources ?? false,
   trustedTools: (masking?.tools ?? []).join(", ")
 })
-type MaskingValue = ReturnType<typeof maskingFieldsOf>
-
-const parts = (text: string, border: RegExp) =>
-  text
-    .split(border)
-    .map((part) => part.trim())
-    .filter((part) => part !== "")
+type MaskingFieldValues = ReturnType<typeof maskingFieldsOf>
 
 const patternOf = (line: string) => {
   const [name = "", ...rest] = line.split(":")
   return { name: name.trim(), pattern: rest.join(":").trim() }
 }
 
-/** As it is sent. */
-export const maskingOf = (value: MaskingValue) =>
+/** The settings as they are sent. */
+export const maskingOf = (value: MaskingFieldValues) =>
   value.isMasked
     ? {
         kinds: kinds.filter((kind) => value[kind]),
-        patterns: parts(value.patterns, /\n/u).map(patternOf),
+        patterns: linesOf(value.patterns).map(patternOf),
         sources: value.maskedSources,
-        tools: parts(value.trustedTools, /[,\s]+/u)
+        tools: value.trustedTools.split(/[,\s]+/u).filter((name) => name !== "")
       }
     : null
 
-interface MaskingProps<A extends MaskingValue & Readonly<Record<string, unknown>>> {
+interface MaskingProps<A extends MaskingFieldValues & Readonly<Record<string, unknown>>> {
   readonly draft: Draft<A>
-  readonly change: (changes: Partial<MaskingValue>) => void
+  readonly change: (changes: Partial<MaskingFieldValues>) => void
   readonly mayChange: boolean
   readonly errorOf: (field: "masking.patterns" | "masking.tools") => string | undefined
 }
 
-export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, unknown>>>({
+export const MaskingFields = <A extends MaskingFieldValues & Readonly<Record<string, unknown>>>({
   change,
   draft,
   errorOf,
@@ -93,7 +88,7 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
 }: MaskingProps<A>) => {
   const t = useText(words)
   const { value } = draft
-  const switched = (name: "isMasked" | "email" | "phone" | "card" | "maskedSources", label: string) => (
+  const switchField = (name: "isMasked" | "email" | "phone" | "card" | "maskedSources", label: string) => (
     <>
       <Switch
         label={label}
@@ -101,18 +96,18 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
         isSelected={value[name]}
         onChange={(on) => change({ [name]: on })}
       />
-      <Theirs draft={draft} name={name} shown={(on) => (on === true ? t.yes : t.no)} />
+      <ConflictingValue draft={draft} name={name} format={(on) => (on === true ? t.yes : t.no)} />
     </>
   )
   return (
     <Section title={t.title} lead={t.help} guide="privacy#masking" beside>
-      {switched("isMasked", t.isMasked)}
+      {switchField("isMasked", t.isMasked)}
       {value.isMasked ? (
         <>
-          {switched("email", t.email)}
-          {switched("phone", t.phone)}
-          {switched("card", t.card)}
-          <LongText
+          {switchField("email", t.email)}
+          {switchField("phone", t.phone)}
+          {switchField("card", t.card)}
+          <TextArea
             label={t.patterns}
             help={t.patternsHelp}
             guide="privacy#patterns"
@@ -123,8 +118,8 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
             onChange={(patterns) => change({ patterns })}
             error={errorOf("masking.patterns")}
           />
-          <Theirs draft={draft} name="patterns" />
-          {switched("maskedSources", t.sources)}
+          <ConflictingValue draft={draft} name="patterns" />
+          {switchField("maskedSources", t.sources)}
           <TextField
             label={t.tools}
             help={t.toolsHelp}
@@ -133,7 +128,7 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
             onChange={(trustedTools) => change({ trustedTools })}
             error={errorOf("masking.tools")}
           />
-          <Theirs draft={draft} name="trustedTools" />
+          <ConflictingValue draft={draft} name="trustedTools" />
         </>
       ) : null}
     </Section>

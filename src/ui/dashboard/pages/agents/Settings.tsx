@@ -6,14 +6,14 @@ import { isOutdated } from "../../api/Client.ts"
 import { atLeast } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { Switch } from "../../components/Choices.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
+import { Select, TextArea, TextField } from "../../components/Field.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import css from "./Settings.module.css"
@@ -83,14 +83,14 @@ const words = texts(
 const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) => {
   const t = useText(words)
   const s = useSettingsWords()
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const form = useAgentForm(agent)
   const { draft, errorOf, general, note, save, setNote } = form
   const { change, value } = draft
   const done = save.variables === false ? t.drafted(save.data?.agent.version ?? agent.version) : common.saved
   return (
     <Form onSubmit={() => save.mutate(true)}>
-      <Conflict draft={draft} problem={save.error} />
+      <ConflictNotice draft={draft} problem={save.error} />
       <Section title={t.voice} lead={t.voiceLead} guide="chat" beside>
         <TextField
           label={common.name}
@@ -100,8 +100,8 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           onChange={(name) => change({ name })}
           error={errorOf("name")}
         />
-        <Theirs draft={draft} name="name" />
-        <LongText
+        <ConflictingValue draft={draft} name="name" />
+        <TextArea
           label={s.instructions}
           help={t.instructionsHelp}
           guide="chat"
@@ -111,8 +111,8 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           onChange={(instructions) => change({ instructions })}
           error={errorOf("instructions")}
         />
-        <Theirs draft={draft} name="instructions" />
-        <LongText
+        <ConflictingValue draft={draft} name="instructions" />
+        <TextArea
           label={t.greeting}
           help={t.greetingHelp}
           rows={2}
@@ -121,7 +121,7 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           onChange={(greeting) => change({ greeting })}
           error={errorOf("greeting")}
         />
-        <Theirs draft={draft} name="greeting" />
+        <ConflictingValue draft={draft} name="greeting" />
         <ModelField form={form} help={t.modelHelp} readOnly={!mayChange} />
         <StyleFields form={form} readOnly={!mayChange} />
         <Switch
@@ -130,7 +130,7 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           isSelected={value.streamReasoning}
           onChange={(streamReasoning) => change({ streamReasoning })}
         />
-        <Theirs draft={draft} name="streamReasoning" shown={(on) => (on === true ? t.on : t.off)} />
+        <ConflictingValue draft={draft} name="streamReasoning" format={(on) => (on === true ? t.on : t.off)} />
       </Section>
       <Section title={t.search} lead={t.searchLead} guide="retrieval" beside>
         <TextField
@@ -143,7 +143,7 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           onChange={(topK) => change({ topK })}
           error={errorOf("retrieval.topK")}
         />
-        <Theirs draft={draft} name="topK" />
+        <ConflictingValue draft={draft} name="topK" />
         <TextField
           label={s.minScore}
           help={t.minScoreHelp}
@@ -154,7 +154,7 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           onChange={(minScore) => change({ minScore })}
           error={errorOf("retrieval.minScore")}
         />
-        <Theirs draft={draft} name="minScore" />
+        <ConflictingValue draft={draft} name="minScore" />
         <TextField
           label={s.contextTokens}
           help={t.contextTokensHelp}
@@ -165,7 +165,7 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           onChange={(contextTokens) => change({ contextTokens })}
           error={errorOf("grounding.contextTokens")}
         />
-        <Theirs draft={draft} name="contextTokens" />
+        <ConflictingValue draft={draft} name="contextTokens" />
         <TextField
           label={s.maxSearches}
           help={t.maxSearchesHelp}
@@ -176,7 +176,7 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           onChange={(maxSearches) => change({ maxSearches })}
           error={errorOf("grounding.maxSearches")}
         />
-        <Theirs draft={draft} name="maxSearches" />
+        <ConflictingValue draft={draft} name="maxSearches" />
       </Section>
       <Section title={t.sources} lead={t.sourcesLead} guide="chat#how-the-agent-keeps-to-its-sources" beside>
         <Select
@@ -189,7 +189,7 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           value={value.mode}
           onChange={(mode) => change({ mode })}
         />
-        <Theirs draft={draft} name="mode" />
+        <ConflictingValue draft={draft} name="mode" />
         <Select
           label={s.unsupported}
           options={[
@@ -201,7 +201,7 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           value={value.unsupported}
           onChange={(unsupported) => change({ unsupported })}
         />
-        <Theirs draft={draft} name="unsupported" />
+        <ConflictingValue draft={draft} name="unsupported" />
       </Section>
       <MaskingFields draft={draft} change={change} mayChange={mayChange} errorOf={errorOf} />
       {general === null || isOutdated(general) ? null : <Problem problem={general} />}
@@ -254,7 +254,7 @@ const Settings = ({ agent, user }: PartProps) => {
                   action: t.removal,
                   onConfirm: async () => {
                     await deleteAgent(agent.id)
-                    // By now another page may be open.
+                    // Another page may have been opened meanwhile.
                     if (window.location.pathname.includes(agent.id)) navigate("/agents")
                     await queries.invalidateQueries({ queryKey: agents.queryKey, exact: true })
                   }

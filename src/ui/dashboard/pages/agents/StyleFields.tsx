@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { models } from "../../api/Agents.ts"
 import { Select, TextField } from "../../components/Field.tsx"
-import { Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue } from "../../forms/DraftNotes.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { useSettingsWords } from "./settingsWords.ts"
 import type { AgentForm } from "./useAgentForm.ts"
@@ -69,7 +69,7 @@ export const ModelField = ({ form: { draft, errorOf }, help, readOnly }: ModelPr
           error={errorOf("model")}
         />
       ) : null}
-      <Theirs draft={draft} name="model" />
+      <ConflictingValue draft={draft} name="model" />
     </>
   )
 }
@@ -90,7 +90,7 @@ export const StyleFields = ({ form: { draft }, readOnly }: Props) => {
         value={value.length}
         onChange={(length) => change({ length })}
       />
-      <Theirs draft={draft} name="length" />
+      <ConflictingValue draft={draft} name="length" />
       <Select
         label={s.tone}
         options={[
@@ -103,7 +103,7 @@ export const StyleFields = ({ form: { draft }, readOnly }: Props) => {
         value={value.tone}
         onChange={(tone) => change({ tone })}
       />
-      <Theirs draft={draft} name="tone" />
+      <ConflictingValue draft={draft} name="tone" />
     </>
   )
 }

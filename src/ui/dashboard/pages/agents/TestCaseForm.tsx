@@ -13,15 +13,15 @@ import {
 } from "../../api/TestCases.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { FileField, LongText, Select, TextField } from "../../components/Field.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { FileField, Select, TextArea, TextField } from "../../components/Field.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { linesOf } from "../../forms/lines.ts"
-import { parsedObject } from "../../forms/json.ts"
+import { parseJsonObject } from "../../forms/json.ts"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 
 const words = texts(
@@ -133,7 +133,7 @@ const formOf = ({
 })
 
 /** Undefined without a schema; null if it is no JSON object. */
-const schemaOf = ({ schema }: CaseForm) => (schema.trim() === "" ? undefined : parsedObject(schema))
+const schemaOf = ({ schema }: CaseForm) => (schema.trim() === "" ? undefined : parseJsonObject(schema))
 
 const inputOf = (form: CaseForm): TestCaseInput => {
   const { criterion, facts, grounding, note, question, refusal, sources } = form
@@ -150,9 +150,9 @@ const inputOf = (form: CaseForm): TestCaseInput => {
   }
 }
 
-/** The name of a choice. */
-const namedBy = (names: Readonly<Record<string, string>>) => (chosen: unknown) =>
-  names[String(chosen)] ?? String(chosen)
+/** The label of a chosen value. */
+const labelIn = (labels: Readonly<Record<string, string>>) => (chosen: unknown) =>
+  labels[String(chosen)] ?? String(chosen)
 
 interface Props {
   readonly agentId: string
@@ -163,7 +163,7 @@ interface Props {
 
 export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({
     name: stored === null ? `case.new.${agentId}` : `case.${stored.id}`,
@@ -173,7 +173,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
   const { change, value } = draft
   const refusals = { any: t.any, answers: t.answers, refuses: t.refuses }
   const groundings = { any: t.anyGrounding, grounded: t.grounded }
-  const attempt = useMutation({
+  const save = useMutation({
     mutationFn: async () => {
       if (stored === null) return createTestCase(agentId, inputOf(value))
       const { queryKey } = testCases(agentId)
@@ -191,7 +191,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
       onClose()
     }
   })
-  const { errorOf, general } = useIssues(attempt.error, [
+  const { errorOf, general } = useIssues(save.error, [
     "question",
     "expectSources",
     "expectFacts",
@@ -199,15 +199,15 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
     "criterion",
     "note"
   ])
-  const isNoObject = schemaOf(value) === null
+  const isSchemaInvalid = schemaOf(value) === null
   const submit = () => {
-    if (!isNoObject) attempt.mutate()
+    if (!isSchemaInvalid) save.mutate()
   }
   return (
     <Form onSubmit={submit} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={attempt.error} />
+      <ConflictNotice draft={draft} problem={save.error} />
       <DraftState draft={draft} />
-      <LongText
+      <TextArea
         label={t.question}
         required
         rows={2}
@@ -215,8 +215,8 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(question) => change({ question })}
         error={errorOf("question")}
       />
-      <Theirs draft={draft} name="question" />
-      <LongText
+      <ConflictingValue draft={draft} name="question" />
+      <TextArea
         label={t.sources}
         help={t.sourcesHelp}
         rows={3}
@@ -224,8 +224,8 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(sources) => change({ sources })}
         error={errorOf("expectSources")}
       />
-      <Theirs draft={draft} name="sources" />
-      <LongText
+      <ConflictingValue draft={draft} name="sources" />
+      <TextArea
         label={t.facts}
         help={t.factsHelp}
         guide="evaluation#test-cases-of-an-agent"
@@ -234,14 +234,14 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(facts) => change({ facts })}
         error={errorOf("expectFacts")}
       />
-      <Theirs draft={draft} name="facts" />
+      <ConflictingValue draft={draft} name="facts" />
       <Select
         label={t.refusal}
         value={value.refusal}
         onChange={(refusal) => change({ refusal })}
         options={membersOf(refusals).map((one) => [one, refusals[one]] as const)}
       />
-      <Theirs draft={draft} name="refusal" shown={namedBy(refusals)} />
+      <ConflictingValue draft={draft} name="refusal" format={labelIn(refusals)} />
       <Select
         label={t.grounding}
         help={t.groundingHelp}
@@ -249,8 +249,8 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(grounding) => change({ grounding })}
         options={membersOf(groundings).map((one) => [one, groundings[one]] as const)}
       />
-      <Theirs draft={draft} name="grounding" shown={namedBy(groundings)} />
-      <LongText
+      <ConflictingValue draft={draft} name="grounding" format={labelIn(groundings)} />
+      <TextArea
         label={t.schema}
         help={t.schemaHelp}
         guide="chat#ask-for-an-object"
@@ -258,10 +258,10 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         mono
         value={value.schema}
         onChange={(schema) => change({ schema })}
-        error={isNoObject ? t.badJson : errorOf("responseSchema")}
+        error={isSchemaInvalid ? t.badJson : errorOf("responseSchema")}
       />
-      <Theirs draft={draft} name="schema" />
-      <LongText
+      <ConflictingValue draft={draft} name="schema" />
+      <TextArea
         label={t.criterion}
         help={t.criterionHelp}
         rows={2}
@@ -269,7 +269,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(criterion) => change({ criterion })}
         error={errorOf("criterion")}
       />
-      <Theirs draft={draft} name="criterion" />
+      <ConflictingValue draft={draft} name="criterion" />
       <TextField
         label={t.note}
         help={t.noteHelp}
@@ -277,10 +277,10 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         onChange={(note) => change({ note })}
         error={errorOf("note")}
       />
-      <Theirs draft={draft} name="note" />
+      <ConflictingValue draft={draft} name="note" />
       <Actions>
         <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
+        <Button kind="primary" type="submit" busy={save.isPending}>
           {common.save}
         </Button>
       </Actions>
@@ -290,10 +290,10 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
 
 export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [file, setFile] = useState<File | null>(null)
-  const attempt = useMutation({
+  const importFile = useMutation({
     mutationFn: async (chosen: File) =>
       importTestCases(agentId, {
         format: /\.csv$/iu.test(chosen.name) ? "csv" : "jsonl",
@@ -304,11 +304,11 @@ export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
       onClose()
     }
   })
-  const { errorOf, general } = useIssues(attempt.error, ["text"])
+  const { errorOf, general } = useIssues(importFile.error, ["text"])
   return (
     <Form
       onSubmit={() => {
-        if (file !== null) attempt.mutate(file)
+        if (file !== null) importFile.mutate(file)
       }}
       problem={general}
     >
@@ -322,7 +322,7 @@ export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
       />
       <Actions>
         <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
+        <Button kind="primary" type="submit" busy={importFile.isPending}>
           {t.import}
         </Button>
       </Actions>

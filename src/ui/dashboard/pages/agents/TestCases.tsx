@@ -4,10 +4,10 @@ import { deleteTestCase, exportAddress, type TestCase, testCases } from "../../a
 import { atLeast } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Menu } from "../../components/Menu.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { Empty } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { download } from "../../window/download.ts"
@@ -72,19 +72,19 @@ const words = texts(
   }
 )
 
-const Actions = ({ agentId, found }: { readonly agentId: string; readonly found: TestCase }) => {
+const Actions = ({ agentId, testCase }: { readonly agentId: string; readonly testCase: TestCase }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   return (
     <RowActions
-      of={found.question}
+      of={testCase.question}
       actions={[
         {
           label: common.edit,
           does: {
             title: t.edit,
-            form: (close) => <TestCaseForm agentId={agentId} stored={found} onClose={close} />,
+            form: (close) => <TestCaseForm agentId={agentId} stored={testCase} onClose={close} />,
             wide: true
           }
         },
@@ -92,10 +92,10 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
           label: common.delete,
           does: {
             title: t.removal,
-            question: t.removalOf(found.question),
+            question: t.removalOf(testCase.question),
             action: common.delete,
             onConfirm: () =>
-              deleteTestCase(found.id).then(() =>
+              deleteTestCase(testCase.id).then(() =>
                 queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
               )
           }
@@ -105,9 +105,9 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
   )
 }
 
-const Expected = (found: TestCase) => {
+const Expected = (testCase: TestCase) => {
   const t = useText(words)
-  const { criterion, expectFacts, expectGrounding, expectRefusal, expectSources, responseSchema } = found
+  const { criterion, expectFacts, expectGrounding, expectRefusal, expectSources, responseSchema } = testCase
   const all = [...expectSources, ...expectFacts, ...(criterion === null ? [] : [criterion])]
   const kinds = [
     ...(expectRefusal === null ? [] : [expectRefusal ? t.refuses : t.answers]),
@@ -126,13 +126,13 @@ const TestCases = ({ agent, user }: PartProps) => {
   const agentId = agent.id
   const mayChange = atLeast(user.role, "admin")
   const query = useInfiniteQuery(testCases(agentId))
-  const adding = useAdding({
+  const adding = useCreateDialog({
     title: t.add,
     wide: true,
     form: (close) => <TestCaseForm agentId={agentId} stored={null} onClose={close} />
   })
-  const none = isNone(query, ({ cases }) => cases)
-  const more = (
+  const hasNone = isEmptyList(query, ({ cases }) => cases)
+  const menu = (
     <Menu
       actions={[
         ...(mayChange
@@ -146,7 +146,7 @@ const TestCases = ({ agent, user }: PartProps) => {
               }
             ]
           : []),
-        ...(none ? [] : [{ label: t.export, does: () => download(exportAddress(agentId)) }])
+        ...(hasNone ? [] : [{ label: t.export, does: () => download(exportAddress(agentId)) }])
       ]}
     />
   )
@@ -160,8 +160,8 @@ const TestCases = ({ agent, user }: PartProps) => {
       guide="evaluation"
       actions={
         <>
-          {more}
-          {none ? null : add}
+          {menu}
+          {hasNone ? null : add}
         </>
       }
     >
@@ -185,15 +185,15 @@ const TestCases = ({ agent, user }: PartProps) => {
               </Cell>
             )
           },
-          { title: t.expected, cell: (found) => <Expected {...found} /> },
+          { title: t.expected, cell: (testCase) => <Expected {...testCase} /> },
           { title: t.origin, cell: ({ origin }) => t[origin] },
           ...(mayChange
             ? [
                 {
                   title: t.actions,
-                  silent: true,
-                  end: true,
-                  cell: (found: TestCase) => <Actions agentId={agentId} found={found} />
+                  hideTitle: true,
+                  alignEnd: true,
+                  cell: (testCase: TestCase) => <Actions agentId={agentId} testCase={testCase} />
                 }
               ]
             : [])

@@ -10,7 +10,7 @@ import {
   agentVersions,
   publishVersion
 } from "../../api/Agents.ts"
-import { isGated } from "../../api/Experiments.ts"
+import { isBlockedByTestCases } from "../../api/Experiments.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -21,7 +21,7 @@ import { Table } from "../../components/Table.tsx"
 import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { talkOf } from "../workbench/Talk.ts"
+import { testChatOf } from "../workbench/TestChat.ts"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import css from "./Versions.module.css"
 import { LoadMore } from "../../components/LoadMore.tsx"
@@ -187,7 +187,7 @@ const Actions = ({
                       version,
                       isGatedVersion
                     ).catch((problem: unknown) => {
-                      setGated(isGated(problem))
+                      setGated(isBlockedByTestCases(problem))
                       throw problem
                     })
                     queries.setQueryData(agentQuery(agent.id).queryKey, published)
@@ -204,7 +204,7 @@ const Actions = ({
           label={t.tryIt}
           of={String(version)}
           onClick={() => {
-            talkOf(user.id, agent.id).tryVersion(version)
+            testChatOf(user.id, agent.id).tryVersion(version)
             navigate(`/agents/${agent.id}/try`)
           }}
         />
@@ -239,13 +239,13 @@ const Versions = ({ agent, user }: PartProps) => {
                   </Cell>
                 )
               },
-              { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
+              { title: t.when, noWrap: true, cell: ({ createdAt }) => moment(createdAt) },
               { title: t.who, cell: authorOf },
               { title: t.what, cell: ({ version }) => <WhatChanged agentId={agent.id} version={version} /> },
               {
                 title: t.actions,
-                silent: true,
-                end: true,
+                hideTitle: true,
+                alignEnd: true,
                 cell: ({ version }) => <Actions agent={agent} user={user} version={version} />
               }
             ]}

@@ -8,7 +8,7 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { isSame } from "../../forms/merge.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { numberOf } from "../../text/numberOf.ts"
+import { parseNumber } from "../../text/parseNumber.ts"
 import { maskingFieldsOf, maskingOf } from "./MaskingFields.tsx"
 
 const words = texts(
@@ -16,10 +16,10 @@ const words = texts(
   { title: (name: string) => `Einstellungen von ${name}` }
 )
 
-/** What is no number is sent as one that the server refuses: JSON has no NaN, and null is a value of its own. */
+/** Null for an empty field. Text that is not a number becomes -1, which the server refuses: JSON has no NaN. */
 const numberOrNull = (text: string) => {
   if (text.trim() === "") return null
-  const number = numberOf(text)
+  const number = parseNumber(text)
   return Number.isFinite(number) ? number : -1
 }
 
@@ -48,14 +48,14 @@ const settingsOf = ({
   streamReasoning
 })
 
-/** As it is typed. */
+/** The values of the fields, as typed. */
 const fieldsOf = (agent: Agent) => ({
   ...settingsOf(agent),
   ...maskingFieldsOf(agent)
 })
 
-/** Paths of validation issues. */
-const places = [
+/** Paths of the validation issues that the form shows at fields. */
+const settingPaths = [
   "name",
   "instructions",
   "greeting",
@@ -87,12 +87,12 @@ const styleOf = ({ length, tone }: Settings) => ({ length, tone })
 
 const modelOf = ({ model }: Settings) => (model.trim() === "" ? null : model)
 
-/** The differences between `typed` and the answering `agent`, for a turn; undefined if there are none. */
-const triedOf = (agent: Agent, typed: Settings): typeof TrialSettings.Encoded | undefined => {
+/** The typed settings that differ from those of `agent`, for a test turn; undefined if none does. */
+const trialSettingsOf = (agent: Agent, typed: Settings): typeof TrialSettings.Encoded | undefined => {
   const stored = fieldsOf(agent)
   const differs = (...names: ReadonlyArray<keyof Settings>) =>
     names.some((name) => !isSame(typed[name], stored[name]))
-  const tried = {
+  const trialSettings = {
     ...(differs("instructions") ? { instructions: typed.instructions } : {}),
     ...(differs("model") ? { model: modelOf(typed) } : {}),
     ...(differs("topK", "minScore") ? { retrieval: retrievalOf(typed) } : {}),
@@ -101,11 +101,11 @@ const triedOf = (agent: Agent, typed: Settings): typeof TrialSettings.Encoded | 
       : {}),
     ...(differs("length", "tone") ? { style: styleOf(typed) } : {})
   }
-  return Object.keys(tried).length === 0 ? undefined : tried
+  return Object.keys(trialSettings).length === 0 ? undefined : trialSettings
 }
 
-/** `shown` are the fields at which the page shows issues. */
-export const useAgentForm = (agent: Agent, shown: ReadonlyArray<(typeof places)[number]> = places) => {
+/** `shownFields` are the fields at which the page shows validation issues. */
+export const useAgentForm = (agent: Agent, shownFields: ReadonlyArray<(typeof settingPaths)[number]> = settingPaths) => {
   const t = useText(words)
   const queries = useQueryClient()
   const draft = useDraft({
@@ -134,7 +134,7 @@ export const useAgentForm = (agent: Agent, shown: ReadonlyArray<(typeof places)[
     onMutate: () => value,
     onSuccess: ({ agent: saved }, publish, sent) => {
       if (publish) draft.saved(sent)
-      // The input is then in the draft version, and the form shows the published one.
+      // The input is stored in the new draft version. The form shows the published version again.
       else if (isSame(sent, value)) draft.discard()
       setNote("")
       queries.setQueryData(agentQuery(agent.id).queryKey, saved)
@@ -145,8 +145,8 @@ export const useAgentForm = (agent: Agent, shown: ReadonlyArray<(typeof places)[
         ? queries.invalidateQueries({ queryKey: agentQuery(agent.id).queryKey, exact: true })
         : undefined
   })
-  const { errorOf, general } = useIssues(save.error, shown)
-  return { draft, errorOf, general, note, save, setNote, tried: triedOf(agent, value) }
+  const { errorOf, general } = useIssues(save.error, shownFields)
+  return { draft, errorOf, general, note, save, setNote, trialSettings: trialSettingsOf(agent, value) }
 }
 
 export type AgentForm = ReturnType<typeof useAgentForm>

@@ -7,7 +7,7 @@ import { Table } from "../../components/Table.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
 import css from "./Audit.module.css"
-import { actionOf } from "./actions.ts"
+import { actionName } from "./actions.ts"
 import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
@@ -43,15 +43,15 @@ const words = texts(
   }
 )
 
-/** On one line, truncated if necessary. Copying yields the whole text. */
+/** An id on one line, truncated if necessary. Copying yields the whole id. */
 const Id = ({ id }: { readonly id: string }) => (
   <code className={css["id"]} title={id}>
     {id}
   </code>
 )
 
-/** Somebody or something by name; by id if it has none, or is gone. */
-const Named = ({ id, name }: { readonly id: string; readonly name: string | null }) =>
+/** The name of a person or a thing; its id if it has no name or was deleted. */
+const NameOrId = ({ id, name }: { readonly id: string; readonly name: string | null }) =>
   name === null ? (
     <Id id={id} />
   ) : (
@@ -60,9 +60,9 @@ const Named = ({ id, name }: { readonly id: string; readonly name: string | null
     </span>
   )
 
-const Who = ({ actor, actorName }: AuditEntry) => {
+const Actor = ({ actor, actorName }: AuditEntry) => {
   const t = useText(words)
-  if (actorName !== null) return <Named id={actor.id} name={actorName} />
+  if (actorName !== null) return <NameOrId id={actor.id} name={actorName} />
   return <Cell notes={[<Id key="id" id={actor.id} />]}>{t[actor.type]}</Cell>
 }
 
@@ -86,15 +86,15 @@ const Audit = () => {
               columns={[
                 {
                   title: t.what,
-                  cell: ({ action }) => <strong title={action}>{actionOf(action, language)}</strong>
+                  cell: ({ action }) => <strong title={action}>{actionName(action, language)}</strong>
                 },
                 {
                   title: t.target,
-                  cell: ({ target, targetName }) => <Named id={target} name={targetName} />
+                  cell: ({ target, targetName }) => <NameOrId id={target} name={targetName} />
                 },
-                { title: t.who, cell: (entry) => <Who {...entry} /> },
-                { title: t.when, whole: true, cell: ({ at }) => moment(at) },
-                { title: t.request, end: true, cell: ({ requestId }) => <Id id={requestId} /> }
+                { title: t.who, cell: (entry) => <Actor {...entry} /> },
+                { title: t.when, noWrap: true, cell: ({ at }) => moment(at) },
+                { title: t.request, alignEnd: true, cell: ({ requestId }) => <Id id={requestId} /> }
               ]}
             />
           )

@@ -4,7 +4,7 @@ import { type FormEvent, useState } from "react"
 import { addReply, inboxItems, removeReply } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
-import { LongText, TextField } from "../../components/Field.tsx"
+import { TextArea, TextField } from "../../components/Field.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./CannedReplies.module.css"
@@ -83,7 +83,7 @@ const Form = () => {
         value={shortcut}
         onChange={setShortcut}
       />
-      <LongText
+      <TextArea
         label={t.content}
         help={t.contentHelp}
         required

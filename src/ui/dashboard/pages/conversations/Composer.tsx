@@ -1,13 +1,13 @@
-/** The team's message form, and its unsent messages. */
+/** The form for replies and notes of the team, and the messages that are not sent yet. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
-import { say, type State } from "../../api/Conversations.ts"
-import { addNote, inboxItems, tellTyping } from "../../api/Inbox.ts"
+import { sendMessage, type State } from "../../api/Conversations.ts"
+import { addNote, inboxItems, reportTyping } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { MessageForm } from "../../components/replies/MessageForm.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useLeaveWarning } from "../../forms/useLeaveWarning.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
 import { CannedReplies } from "./CannedReplies.tsx"
@@ -44,75 +44,75 @@ const words = texts(
   }
 )
 
-interface Draft {
+interface UnsentMessage {
   readonly key: number
   readonly content: string
   readonly files: ReadonlyArray<File>
   /** Why it was not sent; null while it is being sent. */
   readonly problem: string | null
-  /** Only for the team. */
+  /** A note is for the team only. */
   readonly isNote: boolean
 }
 
-/** Messages of one conversation that are being sent. They survive a change of page, but not of the window. */
-class Outbox {
-  private drafts: ReadonlyArray<Draft> = []
-  private count = 0
-  /** They are sent one after the other, to keep their order. */
-  private turn: Promise<void> = Promise.resolve()
+/** Messages of one conversation that have not been sent yet. They survive a change of page, but not a reload. */
+class UnsentMessages {
+  private messages: ReadonlyArray<UnsentMessage> = []
+  private lastKey = 0
+  /** The delivery of the last message. Each waits for the one before, so that they keep their order. */
+  private lastDelivery: Promise<void> = Promise.resolve()
   private readonly listeners = new Set<() => void>()
 
-  readonly now = (): ReadonlyArray<Draft> => this.drafts
+  readonly getMessages = (): ReadonlyArray<UnsentMessage> => this.messages
 
-  readonly listen = (listener: () => void): (() => void) => {
+  readonly subscribe = (listener: () => void): (() => void) => {
     this.listeners.add(listener)
     return () => this.listeners.delete(listener)
   }
 
-  readonly discard = (key: number): void => this.set(this.drafts.filter((draft) => draft.key !== key))
+  readonly discard = (key: number): void => this.update(this.messages.filter((message) => message.key !== key))
 
   /** `deliver` returns an error message, or null if it was sent. */
-  send(draft: Pick<Draft, "content" | "files" | "isNote">, deliver: () => Promise<string | null>): void {
-    this.count += 1
-    const key = this.count
-    this.set([...this.drafts, { ...draft, key, problem: null }])
-    this.turn = this.turn.then(async () => {
+  send(message: Pick<UnsentMessage, "content" | "files" | "isNote">, deliver: () => Promise<string | null>): void {
+    this.lastKey += 1
+    const key = this.lastKey
+    this.update([...this.messages, { ...message, key, problem: null }])
+    this.lastDelivery = this.lastDelivery.then(async () => {
       const problem = await deliver()
       if (problem === null) return this.discard(key)
-      this.set(this.drafts.map((one) => (one.key === key ? { ...one, problem } : one)))
+      this.update(this.messages.map((one) => (one.key === key ? { ...one, problem } : one)))
     })
   }
 
-  private set(drafts: ReadonlyArray<Draft>): void {
-    this.drafts = drafts
+  private update(messages: ReadonlyArray<UnsentMessage>): void {
+    this.messages = messages
     for (const listener of this.listeners) listener()
   }
 }
 
-const outboxes = new Map<string, Outbox>()
+const unsentByConversation = new Map<string, UnsentMessages>()
 
-const outboxOf = (userId: string, id: string): Outbox => {
+const unsentMessagesOf = (userId: string, id: string): UnsentMessages => {
   const key = `${userId} ${id}`
-  const outbox = outboxes.get(key) ?? new Outbox()
-  outboxes.set(key, outbox)
-  return outbox
+  const unsent = unsentByConversation.get(key) ?? new UnsentMessages()
+  unsentByConversation.set(key, unsent)
+  return unsent
 }
 
-export const useDrafts = (userId: string, id: string) => {
+export const useUnsentMessages = (userId: string, id: string) => {
   const reason = useReason()
   const queries = useQueryClient()
-  const outbox = outboxOf(userId, id)
-  const drafts = useSyncExternalStore(outbox.listen, outbox.now)
-  useLeaveWarning(drafts.length > 0)
+  const unsent = unsentMessagesOf(userId, id)
+  const messages = useSyncExternalStore(unsent.subscribe, unsent.getMessages)
+  useLeaveWarning(messages.length > 0)
 
-  /** Null once it has arrived, else why it has not. */
+  /** Sends one message. Returns null, or an error message. */
   const deliver = async (
     content: string,
     files: ReadonlyArray<File>,
     isNote: boolean
   ): Promise<string | null> => {
     try {
-      await (isNote ? addNote(id, content) : say(id, content, files))
+      await (isNote ? addNote(id, content) : sendMessage(id, content, files))
     } catch (problem) {
       return reason(problem).sentence
     }
@@ -120,36 +120,36 @@ export const useDrafts = (userId: string, id: string) => {
     return null
   }
   const send = (content: string, files: ReadonlyArray<File>, isNote = false) =>
-    outbox.send({ content, files, isNote }, () => deliver(content, files, isNote))
+    unsent.send({ content, files, isNote }, () => deliver(content, files, isNote))
   const note = (content: string) => send(content, [], true)
-  const retry = ({ content, files, isNote, key }: Draft) => {
-    outbox.discard(key)
+  const retry = ({ content, files, isNote, key }: UnsentMessage) => {
+    unsent.discard(key)
     send(content, files, isNote)
   }
-  return { drafts, send, note, retry, discard: outbox.discard }
+  return { messages, send, note, retry, discard: unsent.discard }
 }
 
-type Drafts = ReturnType<typeof useDrafts>
+type Unsent = ReturnType<typeof useUnsentMessages>
 
-/** Unsent messages after sent ones. */
-export const Underway = ({ discard, drafts, retry }: Drafts) => {
+/** The unsent messages, shown after the sent ones. */
+export const UnsentList = ({ discard, messages, retry }: Unsent) => {
   const t = useText(words)
-  const common = useText(everywhere)
-  return drafts.map((draft) => (
-    <div key={draft.key} className={css["draft"]}>
-      {draft.content === "" ? null : <p className={css["plain"]}>{draft.content}</p>}
-      {draft.files.length === 0 ? null : (
-        <span className={css["soft"]}>{draft.files.map(({ name }) => name).join(", ")}</span>
+  const common = useText(commonTexts)
+  return messages.map((message) => (
+    <div key={message.key} className={css["draft"]}>
+      {message.content === "" ? null : <p className={css["plain"]}>{message.content}</p>}
+      {message.files.length === 0 ? null : (
+        <span className={css["soft"]}>{message.files.map(({ name }) => name).join(", ")}</span>
       )}
-      {draft.problem === null ? (
+      {message.problem === null ? (
         <span className={css["soft"]}>{t.sending}</span>
       ) : (
         <div role="alert" className={css["unsent"]}>
           <strong>{t.unsent}</strong>
-          <span>{draft.problem}</span>
+          <span>{message.problem}</span>
           <span className={css["choices"]}>
-            <Button onClick={() => retry(draft)}>{common.retry}</Button>
-            <Button kind="quiet" onClick={() => discard(draft.key)}>
+            <Button onClick={() => retry(message)}>{common.retry}</Button>
+            <Button kind="quiet" onClick={() => discard(message.key)}>
               {t.discard}
             </Button>
           </span>
@@ -159,46 +159,46 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
   ))
 }
 
-/** Interval of typing notifications to the customer, in milliseconds. */
-const tellEveryMs = 3_000
+/** Minimum interval of typing notifications to the customer, in milliseconds. */
+const typingIntervalMs = 3_000
 
-interface ComposerProps extends Pick<Drafts, "send" | "note"> {
+interface ComposerProps extends Pick<Unsent, "send" | "note"> {
   readonly id: string
   readonly customer: string
-  /** The customer's name; null where it is unknown. */
-  readonly known: string | null
+  /** The customer's name; null if unknown. */
+  readonly customerName: string | null
   readonly state: State
 }
 
-export const Composer = ({ customer, id, known, note, send, state }: ComposerProps) => {
+export const Composer = ({ customer, id, customerName, note, send, state }: ComposerProps) => {
   const t = useText(words)
   const [mode, setMode] = useState<"reply" | "note">("reply")
   // In a closed conversation the team can still write notes.
   const isNote = mode === "note" || state === "CLOSED"
   const field = useRef<HTMLTextAreaElement>(null)
-  const [asked, setAsked] = useState(0)
-  // The field of the other mode is there only after it is drawn.
+  const [focusRequests, setFocusRequests] = useState(0)
+  // The field of the other mode exists only after it is rendered.
   useEffect(() => {
-    if (asked > 0) field.current?.focus()
-  }, [asked])
-  const write = (next: "reply" | "note") => {
+    if (focusRequests > 0) field.current?.focus()
+  }, [focusRequests])
+  const openMode = (next: "reply" | "note") => {
     setMode(next)
-    setAsked(asked + 1)
+    setFocusRequests(focusRequests + 1)
   }
-  useShortcuts({ r: () => write("reply"), n: () => write("note") })
-  const toldAt = useRef(0)
-  const tell = () => {
+  useShortcuts({ r: () => openMode("reply"), n: () => openMode("note") })
+  const typingSentAt = useRef(0)
+  const sendTyping = () => {
     const now = Date.now()
     // While the agent answers, the customer is not shown that the team is typing.
-    if (state === "AI_ACTIVE" || now - toldAt.current < tellEveryMs) return
-    toldAt.current = now
-    tellTyping(id).catch(() => undefined)
+    if (state === "AI_ACTIVE" || now - typingSentAt.current < typingIntervalMs) return
+    typingSentAt.current = now
+    reportTyping(id).catch(() => undefined)
   }
   const { data: items } = useQuery(inboxItems)
   const snippets = (items?.replies ?? []).map(({ content, shortcut }) => ({
     name: shortcut,
-    // A name such as "$&" is no pattern.
-    text: content.replaceAll("{{name}}", () => known ?? "").replaceAll(/[ \t]+(?=[,.!?;:]|$)/gm, "")
+    // A function, because a name may contain replacement patterns such as "$&".
+    text: content.replaceAll("{{name}}", () => customerName ?? "").replaceAll(/[ \t]+(?=[,.!?;:]|$)/gm, "")
   }))
   return (
     <div className={`${css["write"]} ${isNote ? css["private"] : ""}`}>
@@ -219,7 +219,7 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
           label={t.note}
           placeholder={t.notePlaceholder}
           note={t.noteHelp}
-          attaching={false}
+          allowsFiles={false}
           field={field}
           onSend={note}
         />
@@ -230,10 +230,10 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
           label={t.reply}
           placeholder={t.placeholder}
           note={state === "HUMAN_ACTIVE" ? "" : t.takes}
-          wordless
+          allowsEmptyText
           field={field}
           snippets={snippets}
-          onWrite={tell}
+          onTextChange={sendTyping}
           onSend={send}
         >
           <CannedReplies />

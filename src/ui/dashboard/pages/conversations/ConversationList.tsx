@@ -1,4 +1,4 @@
-/** The list of the inbox: its filters, and its rows, of which only the visible ones are rendered. */
+/** The list of conversations. Only the visible rows are rendered. */
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { memo, useCallback, useEffect, useMemo, useRef } from "react"
 import { Link, useLocation } from "wouter"
@@ -8,7 +8,7 @@ import { Avatar } from "../../components/Avatar.tsx"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { LoadMore } from "../../components/LoadMore.tsx"
-import { Empty, Unloaded } from "../../components/Page.tsx"
+import { Empty, LoadError } from "../../components/Page.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useSpoken } from "../../components/replies/Prose.tsx"
@@ -17,7 +17,7 @@ import { texts, useText } from "../../text/Language.tsx"
 import { useFailure } from "../../text/useFailure.ts"
 import css from "./ConversationList.module.css"
 import { useInbox } from "./useInbox.ts"
-import { tones, useCustomer, useHandoffReason, words as shared } from "./words.ts"
+import { tones, useCustomer, useHandoffReason, words as sharedWords } from "./words.ts"
 
 const words = texts(
   {
@@ -48,9 +48,9 @@ const words = texts(
   }
 )
 
-interface LineProps {
-  readonly row: Conversation
-  readonly address: string
+interface RowProps {
+  readonly conversation: Conversation
+  readonly href: string
   readonly labels: ReadonlyArray<Label>
   readonly isCurrent: boolean
 }
@@ -66,58 +66,58 @@ const hasBadges = (
   ratings.helpful + ratings.unhelpful > 0 ||
   labels.some(({ id }) => labelIds.includes(id))
 
-const Line = memo(({ address, isCurrent, labels, row }: LineProps) => {
+const ConversationRow = memo(({ href, isCurrent, labels, conversation }: RowProps) => {
   const t = useText(words)
-  const names = useText(shared)
+  const names = useText(sharedWords)
   const { moment, since } = useFormat()
-  const why = useFailure()
+  const failureText = useFailure()
   const reasonOf = useHandoffReason()
-  const name = useCustomer()(row)
-  const spoken = useSpoken(row.preview ?? "")
-  const { failure } = row
-  const { helpful, unhelpful } = row.ratings
-  const isAnswered = row.preview !== null && row.preview !== row.question
-  const assignee = row.assignee?.email?.split("@")[0]
-  const reason = row.state === "HUMAN_REQUESTED" ? reasonOf(row.handoffReason) : null
+  const name = useCustomer()(conversation)
+  const spoken = useSpoken(conversation.preview ?? "")
+  const { failure } = conversation
+  const { helpful, unhelpful } = conversation.ratings
+  const isAnswered = conversation.preview !== null && conversation.preview !== conversation.question
+  const assignee = conversation.assignee?.email?.split("@")[0]
+  const reason = conversation.state === "HUMAN_REQUESTED" ? reasonOf(conversation.handoffReason) : null
   return (
     <Link
-      href={address}
+      href={href}
       className={css["line"] ?? ""}
       aria-current={isCurrent ? "true" : undefined}
-      data-unread={row.unread ? "" : undefined}
+      data-unread={conversation.unread ? "" : undefined}
     >
       <span className={css["avatar"]}>
         <Avatar name={name} />
       </span>
       <span className={css["who"]}>
         <span className={css["name"]}>{name}</span>
-        <span className={css["channel"]}>{isChannel(row.channel) ? names[row.channel] : row.channel}</span>
+        <span className={css["channel"]}>{isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel}</span>
       </span>
-      <time className={css["time"]} dateTime={row.updatedAt} title={moment(row.updatedAt)}>
-        {since(row.updatedAt, t.now)}
+      <time className={css["time"]} dateTime={conversation.updatedAt} title={moment(conversation.updatedAt)}>
+        {since(conversation.updatedAt, t.now)}
       </time>
-      <span className={css["question"]}>{row.question ?? (spoken === "" ? t.silent : spoken)}</span>
-      {row.unread ? (
+      <span className={css["question"]}>{conversation.question ?? (spoken === "" ? t.silent : spoken)}</span>
+      {conversation.unread ? (
         <span className={css["dot"]}>
           <span className="visually-hidden">{t.unread}</span>
         </span>
       ) : null}
       <span className={css["reply"]}>
         {failure !== null ? (
-          <span className={css["failure"]}>{why(failure)}</span>
+          <span className={css["failure"]}>{failureText(failure)}</span>
         ) : reason !== null ? (
           <span className={css["reason"]}>{reason}</span>
-        ) : isAnswered && row.question !== null ? (
+        ) : isAnswered && conversation.question !== null ? (
           spoken
         ) : null}
       </span>
-      {hasBadges(row, labels) ? (
+      {hasBadges(conversation, labels) ? (
         <span className={css["badges"]}>
           {failure === null ? null : <Badge tone="bad">{names.failed}</Badge>}
-          {row.state === "AI_ACTIVE" ? null : <Badge tone={tones[row.state]}>{names[row.state]}</Badge>}
+          {conversation.state === "AI_ACTIVE" ? null : <Badge tone={tones[conversation.state]}>{names[conversation.state]}</Badge>}
           {assignee === undefined ? null : <span className={css["assignee"]}>{assignee}</span>}
           {labels
-            .filter(({ id }) => row.labelIds.includes(id))
+            .filter(({ id }) => conversation.labelIds.includes(id))
             .slice(0, 2)
             .map(({ id, name: label, tone }) => (
               <Badge key={id} tone={tone}>
@@ -132,45 +132,45 @@ const Line = memo(({ address, isCurrent, labels, row }: LineProps) => {
   )
 })
 
-/** Heights in rem of a title above rows, of a row, and of one with badges: smaller where there is a pointer. */
-const heights = () => {
+/** Heights in rem of a title, of a row, and of a row with badges. Touch screens have larger ones. */
+const rowHeights = () => {
   const isCoarse = window.matchMedia("(pointer: coarse)").matches
   return isCoarse ? { title: 2.5, row: 5.25, badged: 6.75 } : { title: 2.25, row: 4.875, badged: 6.25 }
 }
 
 /** Pixels of one rem. */
-const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize)
+const pixelsPerRem = () => parseFloat(getComputedStyle(document.documentElement).fontSize)
 
 interface ListProps {
   readonly filter: Filter
   readonly search: string
   readonly current: string | null
   readonly labels: ReadonlyArray<Label>
-  /** Nothing is shown while what stands above the list is loading: it would move. */
-  readonly isHeld: boolean
+  /** Hides the list while the content above it loads, so that it does not move. */
+  readonly isHidden: boolean
   readonly onClear: () => void
 }
 
-export const ConversationList = ({ current, filter, isHeld, labels, onClear, search }: ListProps) => {
+export const ConversationList = ({ current, filter, isHidden, labels, onClear, search }: ListProps) => {
   const t = useText(words)
-  const { first, more, older, query, rows } = useInbox(filter)
+  const { waiting, loadMore, olderPages, query, others } = useInbox(filter)
   const frame = useRef<HTMLDivElement>(null)
   const items: ReadonlyArray<string | Conversation> = useMemo(
     () =>
-      first.length === 0 ? rows : [t.waiting, ...first, ...(rows.length === 0 ? [] : [t.others, ...rows])],
-    [first, rows, t]
+      waiting.length === 0 ? others : [t.waiting, ...waiting, ...(others.length === 0 ? [] : [t.others, ...others])],
+    [waiting, others, t]
   )
-  const px = useMemo(rem, [])
-  const sizes = useMemo(heights, [])
-  const virtual = useVirtualizer({
+  const remPixels = useMemo(pixelsPerRem, [])
+  const sizes = useMemo(rowHeights, [])
+  const virtualizer = useVirtualizer({
     count: items.length,
     getScrollElement: () => frame.current,
     estimateSize: (index) => {
       const item = items[index]
-      if (item === undefined || typeof item === "string") return sizes.title * px
-      return (hasBadges(item, labels) ? sizes.badged : sizes.row) * px
+      if (item === undefined || typeof item === "string") return sizes.title * remPixels
+      return (hasBadges(item, labels) ? sizes.badged : sizes.row) * remPixels
     },
-    // With another function all rows are measured again.
+    // The function is memoized, because a new one makes the virtualizer measure all rows again.
     getItemKey: useCallback(
       (index: number) => {
         const item = items[index]
@@ -180,27 +180,27 @@ export const ConversationList = ({ current, filter, isHeld, labels, onClear, sea
     ),
     overscan: 8
   })
-  const shown = virtual.getVirtualItems()
+  const shown = virtualizer.getVirtualItems()
   const last = shown.at(-1)?.index ?? 0
   useEffect(() => {
-    if (more !== null && last >= items.length - 10) more()
-  }, [more, last, items.length])
+    if (loadMore !== null && last >= items.length - 10) loadMore()
+  }, [loadMore, last, items.length])
 
   const [, navigate] = useLocation()
-  const move = (by: 1 | -1) => {
-    const ids = [...first, ...rows].map(({ id }) => id)
-    const at = current === null ? -1 : ids.indexOf(current)
-    const id = ids[at === -1 ? 0 : at + by]
+  const moveBy = (step: 1 | -1) => {
+    const ids = [...waiting, ...others].map(({ id }) => id)
+    const index = current === null ? -1 : ids.indexOf(current)
+    const id = ids[index === -1 ? 0 : index + step]
     if (id === undefined) return
     navigate(`/conversations/${id}${search}`)
-    virtual.scrollToIndex(items.findIndex((item) => typeof item !== "string" && item.id === id))
+    virtualizer.scrollToIndex(items.findIndex((item) => typeof item !== "string" && item.id === id))
   }
-  useShortcuts({ j: () => move(1), k: () => move(-1) })
+  useShortcuts({ j: () => moveBy(1), k: () => moveBy(-1) })
 
   const isFiltered = Object.keys(filter).length > 0
-  if (isHeld) return null
+  if (isHidden) return null
   if (query.data === undefined) {
-    return query.isPending ? <Skeleton rows={6} person /> : <Unloaded query={query} />
+    return query.isPending ? <Skeleton rows={6} person /> : <LoadError query={query} />
   }
   if (items.length === 0) {
     return isFiltered ? (
@@ -213,7 +213,7 @@ export const ConversationList = ({ current, filter, isHeld, labels, onClear, sea
   }
   return (
     <div ref={frame} className={css["frame"]} tabIndex={-1}>
-      <ul className={css["lines"]} aria-label={t.all} style={{ height: virtual.getTotalSize() }}>
+      <ul className={css["lines"]} aria-label={t.all} style={{ height: virtualizer.getTotalSize() }}>
         {shown.map(({ index, key, size, start }) => {
           const item = items[index]
           if (item === undefined) return null
@@ -224,9 +224,9 @@ export const ConversationList = ({ current, filter, isHeld, labels, onClear, sea
             </li>
           ) : (
             <li key={key} className={css["item"]} style={style}>
-              <Line
-                row={item}
-                address={`/conversations/${item.id}${search}`}
+              <ConversationRow
+                conversation={item}
+                href={`/conversations/${item.id}${search}`}
                 labels={labels}
                 isCurrent={item.id === current}
               />
@@ -234,10 +234,10 @@ export const ConversationList = ({ current, filter, isHeld, labels, onClear, sea
           )
         })}
       </ul>
-      {!older.isError ? null : older.data === undefined ? (
-        <Unloaded query={older} />
+      {!olderPages.isError ? null : olderPages.data === undefined ? (
+        <LoadError query={olderPages} />
       ) : (
-        <LoadMore query={older} />
+        <LoadMore query={olderPages} />
       )}
     </div>
   )

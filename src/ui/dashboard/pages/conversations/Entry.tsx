@@ -1,9 +1,9 @@
-/** Entries of a thread that are not messages: events, and notes of the team. */
+/** Entries of a thread other than messages: events, and notes of the team. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { memo } from "react"
-import { type Entry as Happened, readThread, removeNote, type Teammate } from "../../api/Inbox.ts"
+import { type Entry as ThreadEntry, refetchThread, removeNote, type Teammate } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useHandoffReason, words as shared } from "./words.ts"
@@ -44,47 +44,47 @@ const words = texts(
   }
 )
 
-const useWhat = () => {
+const useEntryText = () => {
   const t = useText(words)
   const names = useText(shared)
   const reasonOf = useHandoffReason()
   const nameOf = (member: Teammate | null) => (member === null ? t.service : (member.email ?? names.former))
-  const tell = ({ by, content, kind, subject }: Happened): string => {
-    const who = nameOf(by)
+  const textOf = ({ by, content, kind, subject }: ThreadEntry): string => {
+    const author = nameOf(by)
     switch (kind) {
       case "requested":
         return content === null ? t.requested : t.requestedFor(reasonOf(content) ?? content)
       case "taken":
-        return by === null ? t.takenElsewhere : t.taken(who)
+        return by === null ? t.takenElsewhere : t.taken(author)
       case "assigned":
-        return subject !== null && by?.id === subject.id ? t.taking(who) : t.assigned(who, nameOf(subject))
+        return subject !== null && by?.id === subject.id ? t.taking(author) : t.assigned(author, nameOf(subject))
       case "labelled":
       case "unlabelled":
-        return t[kind](who, content ?? "")
+        return t[kind](author, content ?? "")
       case "note":
-        return t.noteOf(who)
+        return t.noteOf(author)
       default:
-        return t[kind](who)
+        return t[kind](author)
     }
   }
-  return { nameOf, tell }
+  return { nameOf, textOf }
 }
 
 interface Props {
   readonly conversationId: string
-  readonly entry: Happened
+  readonly entry: ThreadEntry
   readonly userId: string
 }
 
 export const Entry = memo(({ conversationId, entry, userId }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago, moment } = useFormat()
-  const { nameOf, tell } = useWhat()
+  const { nameOf, textOf } = useEntryText()
   const queries = useQueryClient()
   const remove = useMutation({
     mutationFn: () => removeNote(conversationId, entry.id),
-    onSettled: () => readThread(queries, conversationId)
+    onSettled: () => refetchThread(queries, conversationId)
   })
   const time = (
     <time dateTime={entry.createdAt} title={moment(entry.createdAt)}>
@@ -92,7 +92,7 @@ export const Entry = memo(({ conversationId, entry, userId }: Props) => {
     </time>
   )
   return entry.kind === "note" ? (
-    <article className={css["note"]} aria-label={tell(entry)}>
+    <article className={css["note"]} aria-label={textOf(entry)}>
       <header className={css["head"]}>
         <strong>{nameOf(entry.by)}</strong>
         <span>{t.note}</span>
@@ -107,7 +107,7 @@ export const Entry = memo(({ conversationId, entry, userId }: Props) => {
     </article>
   ) : (
     <p className={css["event"]}>
-      <span>{tell(entry)}</span> {time}
+      <span>{textOf(entry)}</span> {time}
     </p>
   )
 })

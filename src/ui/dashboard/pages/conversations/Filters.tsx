@@ -7,16 +7,16 @@ import { channels, states } from "../../api/Conversations.ts"
 import { addView, type Filter, type Label, markAllRead, removeView, type View } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
-import { Switch } from "../../components/Choices.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useNotificationSetting } from "../../window/notifications.ts"
 import { toast } from "../../components/feedback/Toast.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
 import css from "./Filters.module.css"
-import { words as shared } from "./words.ts"
+import { words as sharedWords } from "./words.ts"
 
 const words = texts(
   {
@@ -69,10 +69,10 @@ const words = texts(
   }
 )
 
-/** A filter's key that filters nothing out. */
-const every = "all"
+/** The option of a select that sets no filter. */
+const anyValue = "all"
 /** Debounce of the search field, in milliseconds. */
-const quietMs = 250
+const searchDebounceMs = 250
 
 interface SearchProps {
   readonly value: string
@@ -84,12 +84,12 @@ const SearchField = ({ onChange, value }: SearchProps) => {
   const [text, setText] = useState(value)
   const field = useRef<HTMLInputElement>(null)
   useShortcuts({ "/": () => field.current?.focus() })
-  // The value is trimmed: a space behind it may be the beginning of the next word.
+  // The value is trimmed, but the input is kept: a space at its end may precede the next word.
   useEffect(() => setText((typed) => (typed.trim() === value ? typed : value)), [value])
   useEffect(() => {
-    const wanted = text.trim()
-    if (wanted === value) return
-    const timer = setTimeout(() => onChange(wanted), quietMs)
+    const trimmed = text.trim()
+    if (trimmed === value) return
+    const timer = setTimeout(() => onChange(trimmed), searchDebounceMs)
     return () => clearTimeout(timer)
   })
   const clear = () => {
@@ -120,7 +120,7 @@ const SearchField = ({ onChange, value }: SearchProps) => {
 const without = (filter: Filter, ...names: ReadonlyArray<keyof Filter>): Filter =>
   Object.fromEntries(Object.entries(filter).filter(([name]) => !names.some((one) => one === name)))
 
-const isSame = (one: Filter, other: Filter) =>
+const isSameFilter = (one: Filter, other: Filter) =>
   JSON.stringify(Object.entries(one).toSorted()) === JSON.stringify(Object.entries(other).toSorted())
 
 interface Props {
@@ -134,38 +134,38 @@ interface Props {
 
 export const Filters = ({ agents, filter, labels, onChange, user, views }: Props) => {
   const t = useText(words)
-  const names = useText(shared)
-  const common = useText(everywhere)
+  const names = useText(sharedWords)
+  const common = useText(commonTexts)
   const reason = useReason()
   const queries = useQueryClient()
-  const panel = useId()
-  const [open, setOpen] = useState(false)
+  const panelId = useId()
+  const [isPanelOpen, setPanelOpen] = useState(false)
   const [name, setName] = useState("")
-  const [isTold, tell] = useNotificationSetting()
-  const set = (key: "agentId" | "channel" | "state" | "label", value: string) => {
+  const [isNotifying, setNotifying] = useNotificationSetting()
+  const setField = (key: "agentId" | "channel" | "state" | "label", value: string) => {
     const rest = without(filter, key)
-    onChange(value === every ? rest : { ...rest, [key]: value })
+    onChange(value === anyValue ? rest : { ...rest, [key]: value })
   }
-  const whose: ReadonlyArray<readonly [string, Filter]> = [
+  const assigneeFilters: ReadonlyArray<readonly [string, Filter]> = [
     [t.all, {}],
     [t.mine, { assignee: "me" }],
     [t.unassigned, { assignee: "none" }],
     [t.unread, { unread: "true" }]
   ]
-  const base = without(filter, "assignee", "unread")
-  const current = {
+  const otherFilters = without(filter, "assignee", "unread")
+  const assigneeFilter = {
     ...(filter.assignee === undefined ? {} : { assignee: filter.assignee }),
     ...(filter.unread === undefined ? {} : { unread: filter.unread })
   }
-  const count = Object.keys(without(filter, "assignee", "unread", "q")).length
+  const panelFilterCount = Object.keys(without(filter, "assignee", "unread", "q")).length
   const refresh = () => queries.invalidateQueries({ queryKey: ["inbox", "items"] })
-  const attempt = (work: Promise<unknown>) =>
-    void work.then(refresh, (problem: unknown) => toast(reason(problem).sentence))
+  const refreshAfter = (request: Promise<unknown>) =>
+    void request.then(refresh, (problem: unknown) => toast(reason(problem).sentence))
   const save = (event: FormEvent) => {
     event.preventDefault()
     if (name.trim() === "") return
     setName("")
-    attempt(addView(name.trim(), filter))
+    refreshAfter(addView(name.trim(), filter))
   }
   const readAll = () =>
     void markAllRead().then(
@@ -184,13 +184,13 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
       />
       <div className={css["row"]}>
         <div role="group" aria-label={t.whose} className={css["chips"]}>
-          {whose.map(([title, part]) => (
+          {assigneeFilters.map(([title, fields]) => (
             <button
               key={title}
               type="button"
               className={css["chip"]}
-              aria-pressed={isSame(current, part)}
-              onClick={() => onChange({ ...base, ...part })}
+              aria-pressed={isSameFilter(assigneeFilter, fields)}
+              onClick={() => onChange({ ...otherFilters, ...fields })}
             >
               {title}
             </button>
@@ -199,15 +199,15 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
         <Button
           kind="quiet"
           icon
-          aria-label={count === 0 ? t.filters : t.filtersOf(count)}
-          aria-expanded={open}
-          aria-controls={panel}
-          onClick={() => setOpen(!open)}
+          aria-label={panelFilterCount === 0 ? t.filters : t.filtersOf(panelFilterCount)}
+          aria-expanded={isPanelOpen}
+          aria-controls={panelId}
+          onClick={() => setPanelOpen(!isPanelOpen)}
         >
           <ListFilter aria-hidden size={17} />
-          {count === 0 ? null : (
+          {panelFilterCount === 0 ? null : (
             <span aria-hidden className={css["count"]}>
-              {count}
+              {panelFilterCount}
             </span>
           )}
         </Button>
@@ -219,17 +219,17 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
               <button
                 type="button"
                 className={css["chip"]}
-                aria-pressed={isSame(filter, view.filter)}
+                aria-pressed={isSameFilter(filter, view.filter)}
                 onClick={() => onChange(view.filter)}
               >
                 {view.name}
               </button>
-              {open && atLeast(user.role, "agent") ? (
+              {isPanelOpen && atLeast(user.role, "agent") ? (
                 <button
                   type="button"
                   className={css["chip"]}
                   aria-label={t.deleteView(view.name)}
-                  onClick={() => attempt(removeView(view.id))}
+                  onClick={() => refreshAfter(removeView(view.id))}
                 >
                   ×
                 </button>
@@ -238,31 +238,31 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
           ))}
         </div>
       )}
-      <div id={panel} hidden={!open} className={css["panel"]}>
+      <div id={panelId} hidden={!isPanelOpen} className={css["panel"]}>
         <Select
           label={names.agent}
-          options={[[every, t.everyAgent], ...agents.map((one) => [one.id, one.name] as const)]}
-          value={filter.agentId ?? every}
-          onChange={(value) => set("agentId", value)}
+          options={[[anyValue, t.everyAgent], ...agents.map((one) => [one.id, one.name] as const)]}
+          value={filter.agentId ?? anyValue}
+          onChange={(value) => setField("agentId", value)}
         />
         <Select
           label={names.channel}
-          options={[[every, t.everyChannel], ...channels.map((one) => [one, names[one]] as const)]}
-          value={filter.channel ?? every}
-          onChange={(value) => set("channel", value)}
+          options={[[anyValue, t.everyChannel], ...channels.map((one) => [one, names[one]] as const)]}
+          value={filter.channel ?? anyValue}
+          onChange={(value) => setField("channel", value)}
         />
         <Select
           label={names.state}
-          options={[[every, t.everyState], ...states.map((one) => [one, names[one]] as const)]}
-          value={filter.state ?? every}
-          onChange={(value) => set("state", value)}
+          options={[[anyValue, t.everyState], ...states.map((one) => [one, names[one]] as const)]}
+          value={filter.state ?? anyValue}
+          onChange={(value) => setField("state", value)}
         />
         {labels.length === 0 ? null : (
           <Select
             label={t.label}
-            options={[[every, t.everyLabel], ...labels.map((one) => [one.id, one.name] as const)]}
-            value={filter.label ?? every}
-            onChange={(value) => set("label", value)}
+            options={[[anyValue, t.everyLabel], ...labels.map((one) => [one.id, one.name] as const)]}
+            value={filter.label ?? anyValue}
+            onChange={(value) => setField("label", value)}
           />
         )}
         {Object.keys(filter).length === 0 || !atLeast(user.role, "agent") ? null : (
@@ -274,9 +274,9 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
         <div className={css["row"]}>
           <Switch
             label={t.notify}
-            isSelected={isTold}
+            isSelected={isNotifying}
             onChange={(on) =>
-              void tell(on).then((allowed) => {
+              void setNotifying(on).then((allowed) => {
                 if (!allowed) toast(t.refused)
               })
             }

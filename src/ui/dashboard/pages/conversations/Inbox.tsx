@@ -7,20 +7,20 @@ import type { User } from "../../api/Session.ts"
 import { Keyboard, MessagesSquare } from "lucide-react"
 import { Button } from "../../components/Button.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
-import { useArrival } from "../../components/Page.tsx"
+import { usePageFocus } from "../../components/Page.tsx"
 import { useAllPages } from "../../components/useAllPages.ts"
-import { nameWindow } from "../../window/title.ts"
+import { setPageName } from "../../window/windowTitle.ts"
 import { KeptDrafts } from "../../forms/DraftNotes.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { ConversationList } from "./ConversationList.tsx"
 import { Filters } from "./Filters.tsx"
 import css from "./Inbox.module.css"
-import { useLive } from "./live.ts"
+import { useLive } from "./useLive.ts"
 import { ShortcutSheet } from "./ShortcutSheet.tsx"
 import { PersonPane } from "./PersonPane.tsx"
 import { Thread } from "./Thread.tsx"
 import { useFilter } from "./useFilter.ts"
-import { words as shared } from "./words.ts"
+import { words as sharedWords } from "./words.ts"
 
 const words = texts(
   {
@@ -37,13 +37,13 @@ const words = texts(
   }
 )
 
-interface OneProps {
+interface OpenConversationProps {
   readonly id: string
   readonly user: User
   readonly search: string
 }
 
-const One = ({ id, search, user }: OneProps) => {
+const OpenConversation = ({ id, search, user }: OpenConversationProps) => {
   const queries = useQueryClient()
   const onChange = useCallback(
     () => void queries.invalidateQueries({ queryKey: ["conversations", "one", id] }),
@@ -56,12 +56,12 @@ const One = ({ id, search, user }: OneProps) => {
     setRunId(run)
     if (run !== null) setOpen(true)
   }, [])
-  const shared = { id, isOpen, live, onTrace, runId, search, user }
+  const paneProps = { id, isOpen, live, onTrace, runId, search, user }
   return (
     <>
-      <Thread {...shared} onDetails={() => setOpen(!isOpen)} />
+      <Thread {...paneProps} onDetails={() => setOpen(!isOpen)} />
       <PersonPane
-        {...shared}
+        {...paneProps}
         onClose={() => {
           setOpen(false)
           setRunId(null)
@@ -73,16 +73,16 @@ const One = ({ id, search, user }: OneProps) => {
 
 const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }) => {
   const t = useText(words)
-  const names = useText(shared)
-  const main = useArrival()
+  const names = useText(sharedWords)
+  const main = usePageFocus()
   const { filter, search, setFilter } = useFilter()
   const { data: items, isPending } = useQuery(inboxItems)
-  const known = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
+  const loadedAgents = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
   useEffect(() => {
-    if (id === null) nameWindow(names.title)
+    if (id === null) setPageName(names.title)
   }, [id, names.title])
-  const [sheet, setSheet] = useState(false)
-  useShortcuts({ "?": () => setSheet(true) })
+  const [isSheetOpen, setSheetOpen] = useState(false)
+  useShortcuts({ "?": () => setSheetOpen(true) })
   const Heading = id === null ? "h1" : "h2"
   return (
     <main
@@ -97,7 +97,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
         <header className={css["head"]}>
           <Heading className={css["title"]}>{names.title}</Heading>
           <span className={css["keys"]}>
-            <Button kind="quiet" icon aria-label={t.shortcuts} onClick={() => setSheet(true)}>
+            <Button kind="quiet" icon aria-label={t.shortcuts} onClick={() => setSheetOpen(true)}>
               <Keyboard aria-hidden size={17} />
             </Button>
           </span>
@@ -105,7 +105,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
         <Filters
           filter={filter}
           onChange={setFilter}
-          agents={known}
+          agents={loadedAgents}
           labels={items?.labels ?? []}
           views={items?.views ?? []}
           user={user}
@@ -116,7 +116,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
           search={search}
           current={id}
           labels={items?.labels ?? []}
-          isHeld={isPending}
+          isHidden={isPending}
           onClear={() => setFilter({})}
         />
       </section>
@@ -129,9 +129,9 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
           </p>
         </div>
       ) : (
-        <One key={id} id={id} user={user} search={search} />
+        <OpenConversation key={id} id={id} user={user} search={search} />
       )}
-      <ShortcutSheet isOpen={sheet} onClose={() => setSheet(false)} />
+      <ShortcutSheet isOpen={isSheetOpen} onClose={() => setSheetOpen(false)} />
     </main>
   )
 }

@@ -1,14 +1,14 @@
-/** The messages of a conversation: the newest at the bottom and in sight, older ones on demand. */
+/** The messages of a conversation. It opens at the newest one, and loads older ones on demand. */
 import { Fragment, memo, type ReactNode, useLayoutEffect, useMemo, useRef } from "react"
 import type { Message } from "../../api/Conversations.ts"
-import type { Entry as Happened } from "../../api/Inbox.ts"
+import type { Entry as ThreadEntry } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { useSpoken } from "../../components/replies/Prose.tsx"
 import { useStickToEnd } from "../../components/replies/useStickToEnd.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Entry } from "./Entry.tsx"
 import css from "./Messages.module.css"
-import { Said } from "./Said.tsx"
+import { MessageItem } from "./MessageItem.tsx"
 
 const words = texts(
   {
@@ -31,21 +31,21 @@ const words = texts(
   }
 )
 
-interface OneProps {
+interface MessageRowProps {
   readonly conversationId: string
   readonly message: Message
   readonly customer: string
   readonly agent: string
-  readonly isChosen: boolean
+  readonly isTraced: boolean
   readonly onTrace: ((runId: string | null) => void) | null
 }
 
-/** A message, with the button for its trace. Others are not rendered again when one is added or changes. */
-const One = memo(({ agent, conversationId, customer, isChosen, message, onTrace }: OneProps) => {
+/** A message, with the button for its trace. Memoized, so that other messages are not rendered again. */
+const MessageRow = memo(({ agent, conversationId, customer, isTraced, message, onTrace }: MessageRowProps) => {
   const t = useText(words)
   const { runId } = message
   return (
-    <Said
+    <MessageItem
       conversationId={conversationId}
       message={message}
       names={{ customer, agent }}
@@ -54,8 +54,8 @@ const One = memo(({ agent, conversationId, customer, isChosen, message, onTrace 
           <button
             type="button"
             className={css["trace"]}
-            aria-pressed={isChosen}
-            onClick={() => onTrace(isChosen ? null : runId)}
+            aria-pressed={isTraced}
+            onClick={() => onTrace(isTraced ? null : runId)}
           >
             {t.trace}
           </button>
@@ -70,69 +70,69 @@ interface Props {
   /** Oldest first. */
   readonly messages: ReadonlyArray<Message>
   /** Events between the messages, oldest first. */
-  readonly entries: ReadonlyArray<Happened>
+  readonly entries: ReadonlyArray<ThreadEntry>
   /** Names of the customer and the agent. */
   readonly names: { readonly customer: string; readonly agent: string }
   /** The id of the reader. */
   readonly userId: string
   readonly typing: "agent" | "customer" | "team" | null
   /** The run whose trace is shown. */
-  readonly chosen: string | null
+  readonly tracedRunId: string | null
   /** Null if this user may not read traces. */
   readonly onTrace: ((runId: string | null) => void) | null
-  /** Null when there are none. */
-  readonly older: (() => void) | null
-  readonly loading: boolean
+  /** Null if there are no older messages. */
+  readonly onLoadOlder: (() => void) | null
+  readonly isLoadingOlder: boolean
   /** The id of the reader's last message. */
-  readonly own: number | undefined
-  /** After the last message. */
+  readonly lastOwnKey: number | undefined
+  /** Content after the last message. */
   readonly children: ReactNode
 }
 
 export const Messages = ({
   conversationId,
   children,
-  chosen,
+  tracedRunId,
   entries,
-  loading,
+  isLoadingOlder,
   messages,
   names,
-  older,
+  onLoadOlder,
   onTrace,
-  own,
+  lastOwnKey,
   typing,
   userId
 }: Props) => {
   const t = useText(words)
-  const { frame, hold, onScroll } = useStickToEnd(own)
+  const { frame, hold, onScroll } = useStickToEnd(lastOwnKey)
   /** Distance from the bottom, kept when older messages are added above. */
-  const kept = useRef<number | null>(null)
+  const distanceFromEnd = useRef<number | null>(null)
   const first = messages[0]?.id
   const spoken = useSpoken(messages.at(-1)?.content ?? "")
 
   useLayoutEffect(() => {
     const box = frame.current
-    if (box === null || kept.current === null) return
-    box.scrollTop = box.scrollHeight - kept.current
-    kept.current = null
+    if (box === null || distanceFromEnd.current === null) return
+    box.scrollTop = box.scrollHeight - distanceFromEnd.current
+    distanceFromEnd.current = null
   }, [first])
 
-  const before = messages[0]?.position ?? Infinity
-  const places = useMemo(() => {
-    const found = new Map<number, Array<Happened>>()
-    for (const entry of entries) found.set(entry.position, [...(found.get(entry.position) ?? []), entry])
-    return found
+  const firstPosition = messages[0]?.position ?? Infinity
+  const entriesByPosition = useMemo(() => {
+    const byPosition = new Map<number, Array<ThreadEntry>>()
+    for (const entry of entries) byPosition.set(entry.position, [...(byPosition.get(entry.position) ?? []), entry])
+    return byPosition
   }, [entries])
-  const after = (position: number) =>
-    (places.get(position) ?? []).map((entry) => (
+  const entriesAt = (position: number) =>
+    (entriesByPosition.get(position) ?? []).map((entry) => (
       <Entry key={entry.id} conversationId={conversationId} entry={entry} userId={userId} />
     ))
 
   const loadOlder = () => {
     const box = frame.current
-    if (box !== null) kept.current = box.scrollHeight - box.scrollTop
+    if (box !== null) distanceFromEnd.current = box.scrollHeight - box.scrollTop
     hold()
-    older?.()
+    onLoadOlder?.()
   }
   return (
     <>
@@ -145,30 +145,30 @@ export const Messages = ({
         tabIndex={0}
         onScroll={onScroll}
       >
-        {older === null ? null : (
+        {onLoadOlder === null ? null : (
           <div className={css["older"]}>
-            <Button busy={loading} onClick={loadOlder}>
+            <Button busy={isLoadingOlder} onClick={loadOlder}>
               {t.older}
             </Button>
           </div>
         )}
         {messages.length === 0 && entries.length === 0 ? <p>{t.empty}</p> : null}
         {entries
-          .filter(({ position }) => position < before)
+          .filter(({ position }) => position < firstPosition)
           .map((entry) => (
             <Entry key={entry.id} conversationId={conversationId} entry={entry} userId={userId} />
           ))}
         {messages.map((message) => (
           <Fragment key={message.id}>
-            <One
+            <MessageRow
               conversationId={conversationId}
               message={message}
               customer={names.customer}
               agent={names.agent}
-              isChosen={message.runId !== null && message.runId === chosen}
+              isTraced={message.runId !== null && message.runId === tracedRunId}
               onTrace={onTrace}
             />
-            {after(message.position)}
+            {entriesAt(message.position)}
           </Fragment>
         ))}
         {children}

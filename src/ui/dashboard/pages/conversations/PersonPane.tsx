@@ -1,18 +1,18 @@
-/** The end user of a conversation, its assignee, its labels and the person's other conversations; or the trace of a reply. */
+/** Details of a conversation: its person, assignee, labels and other conversations; or the trace of a reply. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { ArrowLeft, X } from "lucide-react"
 import { type FormEvent, type ReactNode, useRef, useState } from "react"
 import { Link } from "wouter"
-import { agent } from "../../api/Agents.ts"
-import { type Conversation, conversation, trace, isChannel } from "../../api/Conversations.ts"
-import { addLabel, assign, inboxItems, type Label, patch, person, setLabels } from "../../api/Inbox.ts"
+import { agent as agentQuery } from "../../api/Agents.ts"
+import { type Conversation, conversation as conversationQuery, trace, isChannel } from "../../api/Conversations.ts"
+import { addLabel, assign, inboxItems, type Label, patchConversation, person as personQuery, setLabels } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Loaded } from "../../components/Page.tsx"
-import { SaveCase } from "../../components/replies/SaveCase.tsx"
+import { SaveTestCase } from "../../components/replies/SaveTestCase.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { toast } from "../../components/feedback/Toast.tsx"
 import { Trace } from "../../components/replies/Trace.tsx"
@@ -20,9 +20,9 @@ import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
-import type { Live } from "./live.ts"
+import type { Live } from "./useLive.ts"
 import css from "./PersonPane.module.css"
-import { tones, useCustomer, useHandoffReason, words as shared } from "./words.ts"
+import { tones, useCustomer, useHandoffReason, words as sharedWords } from "./words.ts"
 
 const words = texts(
   {
@@ -82,27 +82,27 @@ const words = texts(
 /** The option for no assignee. */
 const nobody = "-"
 
-const useChange = (found: Conversation) => {
+const useOptimisticChange = (conversation: Conversation) => {
   const queries = useQueryClient()
   const reason = useReason()
-  const queryKey = ["conversations", "one", found.id]
-  const running = useRef(Promise.resolve())
-  const waiting = useRef(0)
+  const queryKey = ["conversations", "one", conversation.id]
+  const lastChange = useRef(Promise.resolve())
+  const pendingCount = useRef(0)
   /**
-   * Shows `after` at once, and `before` again if the service refuses it. Changes are sent one after the other, so that
-   * the last one counts, and the conversation is read again after the last of them.
+   * Shows `after` at once, and `before` again if the service refuses the change. Changes are sent one after the other,
+   * so that the last one counts. The conversation is read again after the last of them.
    */
   return async (
     after: Partial<Conversation>,
     before: Partial<Conversation>,
     change: () => Promise<unknown>
   ): Promise<boolean> => {
-    waiting.current += 1
-    // An answer from before the change would show the conversation as it was.
+    pendingCount.current += 1
+    // A response that was requested before the change would show the old state.
     await queries.cancelQueries({ queryKey })
-    patch(queries, found.id, after)
-    const sent = running.current.then(change)
-    running.current = sent.then(
+    patchConversation(queries, conversation.id, after)
+    const sent = lastChange.current.then(change)
+    lastChange.current = sent.then(
       () => undefined,
       () => undefined
     )
@@ -110,28 +110,28 @@ const useChange = (found: Conversation) => {
       await sent
       return true
     } catch (problem) {
-      if (waiting.current === 1) patch(queries, found.id, before)
+      if (pendingCount.current === 1) patchConversation(queries, conversation.id, before)
       toast(reason(problem).sentence)
       return false
     } finally {
-      waiting.current -= 1
-      if (waiting.current === 0) await queries.invalidateQueries({ queryKey })
+      pendingCount.current -= 1
+      if (pendingCount.current === 0) await queries.invalidateQueries({ queryKey })
     }
   }
 }
 
-const Assignee = ({ found, user }: { readonly found: Conversation; readonly user: User }) => {
+const Assignee = ({ conversation, user }: { readonly conversation: Conversation; readonly user: User }) => {
   const t = useText(words)
-  const names = useText(shared)
-  const change = useChange(found)
-  const everybody = useAllPages(useInfiniteQuery(members), (page) => page.users) ?? []
-  const team = everybody.filter(({ role }) => atLeast(role, "agent"))
-  const current = found.assignee
-  const give = async (to: Conversation["assignee"], before: Conversation["assignee"], isUndo: boolean) => {
-    const done = await change({ assignee: to }, { assignee: before }, () => assign(found.id, to?.id ?? null))
+  const names = useText(sharedWords)
+  const change = useOptimisticChange(conversation)
+  const allMembers = useAllPages(useInfiniteQuery(members), (page) => page.users) ?? []
+  const team = allMembers.filter(({ role }) => atLeast(role, "agent"))
+  const current = conversation.assignee
+  const assignTo = async (to: Conversation["assignee"], before: Conversation["assignee"], isUndo: boolean) => {
+    const done = await change({ assignee: to }, { assignee: before }, () => assign(conversation.id, to?.id ?? null))
     if (!done || isUndo) return
     const text = to === null ? t.unassigned : t.assignedTo(to.email ?? names.former)
-    toast(text, () => void give(before, to, true))
+    toast(text, () => void assignTo(before, to, true))
   }
   const options: ReadonlyArray<readonly [string, string]> = [
     [nobody, t.nobody],
@@ -149,7 +149,7 @@ const Assignee = ({ found, user }: { readonly found: Conversation; readonly user
       onChange={(id) => {
         if (id === (current?.id ?? nobody)) return
         const member = team.find((one) => one.id === id)
-        void give(member === undefined ? null : { id: member.id, email: member.email }, current, false)
+        void assignTo(member === undefined ? null : { id: member.id, email: member.email }, current, false)
       }}
     />
   )
@@ -158,34 +158,34 @@ const Assignee = ({ found, user }: { readonly found: Conversation; readonly user
 const labelTones: ReadonlyArray<Label["tone"]> = ["accent", "good", "warn", "bad", "neutral"]
 
 interface LabelsProps {
-  readonly found: Conversation
+  readonly conversation: Conversation
   readonly labels: ReadonlyArray<Label>
-  readonly may: boolean
+  readonly mayChange: boolean
 }
 
-const Labels = ({ found, labels, may }: LabelsProps) => {
+const Labels = ({ conversation, labels, mayChange }: LabelsProps) => {
   const t = useText(words)
   const queries = useQueryClient()
   const reason = useReason()
-  const change = useChange(found)
+  const change = useOptimisticChange(conversation)
   const [editing, setEditing] = useState(false)
   const [name, setName] = useState("")
-  const chosen = found.labelIds
-  const put = async (next: ReadonlyArray<string>, before: ReadonlyArray<string>, isUndo: boolean) => {
-    const done = await change({ labelIds: next }, { labelIds: before }, () => setLabels(found.id, next))
-    if (done && !isUndo) toast(t.labelsChanged, () => void put(before, next, true))
+  const chosen = conversation.labelIds
+  const saveLabels = async (next: ReadonlyArray<string>, before: ReadonlyArray<string>, isUndo: boolean) => {
+    const done = await change({ labelIds: next }, { labelIds: before }, () => setLabels(conversation.id, next))
+    if (done && !isUndo) toast(t.labelsChanged, () => void saveLabels(before, next, true))
   }
   const create = async (event: FormEvent) => {
     event.preventDefault()
-    const wanted = name.trim()
-    if (wanted === "") return
-    const known = labels.find((label) => label.name.toLowerCase() === wanted.toLowerCase())
+    const trimmedName = name.trim()
+    if (trimmedName === "") return
+    const existing = labels.find((label) => label.name.toLowerCase() === trimmedName.toLowerCase())
     try {
       const tone = labelTones[labels.length % labelTones.length] ?? "neutral"
-      const id = known?.id ?? (await addLabel(wanted, tone)).label.id
+      const id = existing?.id ?? (await addLabel(trimmedName, tone)).label.id
       await queries.invalidateQueries({ queryKey: ["inbox", "items"] })
       setName("")
-      if (!chosen.includes(id)) await put([...chosen, id], chosen, false)
+      if (!chosen.includes(id)) await saveLabels([...chosen, id], chosen, false)
     } catch (problem) {
       toast(reason(problem).sentence)
     }
@@ -194,7 +194,7 @@ const Labels = ({ found, labels, may }: LabelsProps) => {
     <section aria-label={t.labels} className={css["section"]}>
       <header className={css["title"]}>
         <h2>{t.labels}</h2>
-        {may ? (
+        {mayChange ? (
           <Button kind="quiet" onClick={() => setEditing(!editing)} aria-expanded={editing}>
             {editing ? t.doneLabels : t.editLabels}
           </Button>
@@ -204,16 +204,16 @@ const Labels = ({ found, labels, may }: LabelsProps) => {
         <>
           <div className={css["labels"]}>
             {labels.map((label) => {
-              const has = chosen.includes(label.id)
+              const isSet = chosen.includes(label.id)
               return (
                 <button
                   key={label.id}
                   type="button"
                   className={css["choice"]}
-                  aria-pressed={has}
+                  aria-pressed={isSet}
                   onClick={() =>
-                    void put(
-                      has ? chosen.filter((id) => id !== label.id) : [...chosen, label.id],
+                    void saveLabels(
+                      isSet ? chosen.filter((id) => id !== label.id) : [...chosen, label.id],
                       chosen,
                       false
                     )
@@ -257,39 +257,39 @@ const Facts = ({ facts }: { readonly facts: ReadonlyArray<readonly [string, stri
   </dl>
 )
 
-const About = ({ found, search }: { readonly found: Conversation; readonly search: string }) => {
+const About = ({ conversation, search }: { readonly conversation: Conversation; readonly search: string }) => {
   const t = useText(words)
-  const names = useText(shared)
+  const names = useText(sharedWords)
   const { ago, moment } = useFormat()
   const reasonOf = useHandoffReason()
-  const { data: answering } = useQuery(agent(found.agentId))
-  const query = useQuery(person(found.id))
-  const known = query.data
+  const { data: agent } = useQuery(agentQuery(conversation.agentId))
+  const query = useQuery(personQuery(conversation.id))
+  const person = query.data
   return (
     <>
       <section aria-label={t.about} className={css["section"]}>
         <h2>{t.about}</h2>
         <Facts
           facts={[
-            [t.reason, found.state === "AI_ACTIVE" ? null : reasonOf(found.handoffReason)],
-            [names.agent, answering?.name ?? "–"],
-            [names.channel, isChannel(found.channel) ? names[found.channel] : found.channel],
-            [t.begun, moment(found.createdAt)],
-            ...(known?.contacts.map(
+            [t.reason, conversation.state === "AI_ACTIVE" ? null : reasonOf(conversation.handoffReason)],
+            [names.agent, agent?.name ?? "–"],
+            [names.channel, isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel],
+            [t.begun, moment(conversation.createdAt)],
+            ...(person?.contacts.map(
               ({ kind, value }) => [kind === "phone" ? t.phone : t.contact, value] as const
             ) ?? []),
-            [t.since, known === undefined ? null : moment(known.createdAt)],
-            [t.id, found.id]
+            [t.since, person === undefined ? null : moment(person.createdAt)],
+            [t.id, conversation.id]
           ]}
         />
       </section>
       <section aria-label={t.others} className={css["section"]}>
         <h2>{t.others}</h2>
-        {known === undefined ? null : known.others.length === 0 ? (
+        {person === undefined ? null : person.others.length === 0 ? (
           <p className={css["soft"]}>{t.noOthers}</p>
         ) : (
           <ul className={css["others"]}>
-            {known.others.map((other) => (
+            {person.others.map((other) => (
               <li key={other.id}>
                 <Link href={`/conversations/${other.id}${search}`}>{other.question ?? t.silent}</Link>
                 <span className={css["soft"]}>
@@ -304,24 +304,24 @@ const About = ({ found, search }: { readonly found: Conversation; readonly searc
   )
 }
 
-interface RunProps {
+interface TraceSectionProps {
   /** The run of the selected reply; null shows the running turn. */
   readonly runId: string | null
   readonly live: Live
-  /** The agent whose test cases a turn may be saved as one of; null where the user may not. */
-  readonly caseOf: string | null
+  /** The agent for which the turn can be saved as a test case; null if this person may not save one. */
+  readonly testCaseAgentId: string | null
 }
 
-const Run = ({ caseOf, live, runId }: RunProps) => {
+const TraceSection = ({ testCaseAgentId, live, runId }: TraceSectionProps) => {
   const query = useQuery({ ...trace(runId ?? ""), enabled: runId !== null })
   if (runId === null) return live.events.length === 0 ? null : <Trace events={live.events} />
   return (
     <Loaded query={query}>
       {({ agentVersion, cost, events, passages }) => (
         <>
-          {caseOf === null ? null : (
+          {testCaseAgentId === null ? null : (
             <div className={css["save"]}>
-              <SaveCase key={runId} agentId={caseOf} runId={runId} />
+              <SaveTestCase key={runId} agentId={testCaseAgentId} runId={runId} />
             </div>
           )}
           <Trace cost={cost} events={events} passages={passages} version={agentVersion} />
@@ -345,10 +345,10 @@ interface Props {
 export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, user }: Props): ReactNode => {
   const t = useText(words)
   const nameOf = useCustomer()
-  const query = useInfiniteQuery(conversation(id, live.connected))
+  const query = useInfiniteQuery(conversationQuery(id, live.connected))
   const { data: items } = useQuery(inboxItems)
-  const found = query.data?.pages[0]?.conversation
-  if (found === undefined) {
+  const conversation = query.data?.pages[0]?.conversation
+  if (conversation === undefined) {
     return (
       <aside className={css["pane"]} data-open={isOpen ? "" : undefined} aria-label={t.details}>
         {query.isPending ? <Skeleton rows={6} /> : null}
@@ -359,7 +359,7 @@ export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, 
     <aside className={css["pane"]} data-open={isOpen ? "" : undefined} aria-label={t.details}>
       <header className={css["head"]}>
         {runId === null ? (
-          <strong>{nameOf(found)}</strong>
+          <strong>{nameOf(conversation)}</strong>
         ) : (
           <Button kind="quiet" onClick={() => onTrace(null)}>
             <ArrowLeft aria-hidden size={16} />
@@ -375,13 +375,13 @@ export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, 
       {runId === null ? (
         <>
           <section className={css["section"]}>
-            <Assignee found={found} user={user} />
+            <Assignee conversation={conversation} user={user} />
           </section>
-          <Labels found={found} labels={items?.labels ?? []} may={atLeast(user.role, "agent")} />
-          <About found={found} search={search} />
+          <Labels conversation={conversation} labels={items?.labels ?? []} mayChange={atLeast(user.role, "agent")} />
+          <About conversation={conversation} search={search} />
         </>
       ) : null}
-      <Run runId={runId} live={live} caseOf={atLeast(user.role, "admin") ? found.agentId : null} />
+      <TraceSection runId={runId} live={live} testCaseAgentId={atLeast(user.role, "admin") ? conversation.agentId : null} />
     </aside>
   )
 }

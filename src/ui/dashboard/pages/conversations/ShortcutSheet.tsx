@@ -1,6 +1,6 @@
 /** List of the inbox's keyboard shortcuts. */
 import { Dialog } from "../../components/Dialog.tsx"
-import { Switch } from "../../components/Choices.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
 import { useShortcutSetting } from "../../window/useShortcuts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./ShortcutSheet.module.css"

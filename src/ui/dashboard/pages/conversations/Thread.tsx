@@ -3,27 +3,27 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import { ArrowLeft, CircleCheck, PanelRight } from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"
 import { Link } from "wouter"
-import { agent } from "../../api/Agents.ts"
+import { agent as agentQuery } from "../../api/Agents.ts"
 import { isUnknownId } from "../../api/Client.ts"
-import { act, conversation, type Conversation as Found, isChannel } from "../../api/Conversations.ts"
-import { markRead, patch } from "../../api/Inbox.ts"
+import { changeState, type Conversation, conversation as conversationQuery, isChannel } from "../../api/Conversations.ts"
+import { markRead, patchConversation } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Avatar } from "../../components/Avatar.tsx"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Question } from "../../components/Dialog.tsx"
-import { Empty, Unloaded } from "../../components/Page.tsx"
+import { ConfirmDialog } from "../../components/Dialog.tsx"
+import { Empty, LoadError } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
-import { nameWindow } from "../../window/title.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { setPageName } from "../../window/windowTitle.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { Composer, Underway, useDrafts } from "./Composer.tsx"
-import type { Live } from "./live.ts"
+import { Composer, UnsentList, useUnsentMessages } from "./Composer.tsx"
+import type { Live } from "./useLive.ts"
 import { Messages } from "./Messages.tsx"
 import css from "./Thread.module.css"
-import { tones, useCustomer, words as shared } from "./words.ts"
+import { tones, useCustomer, words as sharedWords } from "./words.ts"
 
 const words = texts(
   {
@@ -54,26 +54,26 @@ const words = texts(
   }
 )
 
-const Buttons = ({ found }: { readonly found: Found }) => {
+const ConversationActions = ({ conversation }: { readonly conversation: Conversation }) => {
   const t = useText(words)
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: ["conversations"] })
   const change = useMutation({
-    mutationFn: (change: "takeover" | "release") => act(found.id, change),
+    mutationFn: (change: "takeover" | "release") => changeState(conversation.id, change),
     // After a refusal the displayed state may be outdated, so it is read again.
     onSettled: refresh
   })
-  const { state } = found
-  const open = state === "AI_ACTIVE" || state === "HUMAN_REQUESTED"
-  const [asking, setAsking] = useState(false)
+  const { state } = conversation
+  const canTakeOver = state === "AI_ACTIVE" || state === "HUMAN_REQUESTED"
+  const [isAskingToClose, setAskingToClose] = useState(false)
   useShortcuts({
-    ...(open && !change.isPending ? { t: () => change.mutate("takeover") } : {}),
-    ...(state === "CLOSED" ? {} : { e: () => setAsking(true) })
+    ...(canTakeOver && !change.isPending ? { t: () => change.mutate("takeover") } : {}),
+    ...(state === "CLOSED" ? {} : { e: () => setAskingToClose(true) })
   })
   return (
     <>
       {change.error === null ? null : <Problem problem={change.error} />}
-      {open ? (
+      {canTakeOver ? (
         <Button kind="primary" busy={change.isPending} onClick={() => change.mutate("takeover")}>
           {t.takeover}
         </Button>
@@ -85,16 +85,16 @@ const Buttons = ({ found }: { readonly found: Found }) => {
       ) : null}
       {state === "CLOSED" ? null : (
         <>
-          <Button kind="quiet" icon aria-label={t.close} onClick={() => setAsking(true)}>
+          <Button kind="quiet" icon aria-label={t.close} onClick={() => setAskingToClose(true)}>
             <CircleCheck aria-hidden size={18} />
           </Button>
-          <Question
+          <ConfirmDialog
             title={t.close}
             question={t.closeQuestion}
             action={t.close}
-            onConfirm={() => act(found.id, "close").finally(refresh)}
-            isOpen={asking}
-            onOpenChange={setAsking}
+            onConfirm={() => changeState(conversation.id, "close").finally(refresh)}
+            isOpen={isAskingToClose}
+            onOpenChange={setAskingToClose}
           />
         </>
       )}
@@ -103,35 +103,35 @@ const Buttons = ({ found }: { readonly found: Found }) => {
 }
 
 /** Marks messages as read while the page is visible. */
-const useReading = (found: Found | undefined, last: string | undefined) => {
+const useMarkRead = (conversation: Conversation | undefined, lastMessageId: string | undefined) => {
   const queries = useQueryClient()
-  const id = found?.id
-  const unread = found?.unread === true
+  const id = conversation?.id
+  const unread = conversation?.unread === true
   useEffect(() => {
-    if (id === undefined || last === undefined || !unread) return
+    if (id === undefined || lastMessageId === undefined || !unread) return
     const read = () => {
       if (document.visibilityState !== "visible") return
       document.removeEventListener("visibilitychange", read)
-      markRead(id, last).then(
+      markRead(id, lastMessageId).then(
         () => {
-          patch(queries, id, { unread: false })
+          patchConversation(queries, id, { unread: false })
           void queries.invalidateQueries({ queryKey: ["conversations", "unread"] })
         },
-        // It stays unread, and is marked with the next message.
+        // The conversation stays unread. It is marked again with the next message.
         () => undefined
       )
     }
     document.addEventListener("visibilitychange", read)
     read()
     return () => document.removeEventListener("visibilitychange", read)
-  }, [id, last, unread, queries])
+  }, [id, lastMessageId, unread, queries])
 }
 
 interface Props {
   readonly id: string
   readonly user: User
   readonly live: Live
-  /** Suffix of the list's path. */
+  /** Query string of the list, with its filter. */
   readonly search: string
   readonly runId: string | null
   readonly onTrace: (runId: string | null) => void
@@ -154,29 +154,29 @@ const Frame = ({ children, search }: { readonly children: ReactNode; readonly se
 
 export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, user }: Props) => {
   const t = useText(words)
-  const names = useText(shared)
-  const common = useText(everywhere)
+  const names = useText(sharedWords)
+  const common = useText(commonTexts)
   const nameOf = useCustomer()
-  const query = useInfiniteQuery(conversation(id, live.connected))
-  const drafts = useDrafts(user.id, id)
-  const found = query.data?.pages[0]?.conversation
+  const query = useInfiniteQuery(conversationQuery(id, live.connected))
+  const unsent = useUnsentMessages(user.id, id)
+  const conversation = query.data?.pages[0]?.conversation
   const {
-    data: answering,
+    data: agent,
     failureCount,
     isPending
-  } = useQuery({ ...agent(found?.agentId ?? ""), enabled: found !== undefined })
-  const customer = found === undefined ? null : nameOf(found)
-  useReading(found, query.data?.pages[0]?.messages.at(-1)?.id)
+  } = useQuery({ ...agentQuery(conversation?.agentId ?? ""), enabled: conversation !== undefined })
+  const customer = conversation === undefined ? null : nameOf(conversation)
+  useMarkRead(conversation, query.data?.pages[0]?.messages.at(-1)?.id)
   const title = customer ?? (query.isPending ? common.loading : t.missing)
-  useEffect(() => nameWindow(title), [title])
+  useEffect(() => setPageName(title), [title])
 
-  // The names above the messages may take another line: they are not shown before the agent's is known, or cannot be.
-  const isNaming = isPending && failureCount === 0
-  const isWaiting = query.isPending || (found !== undefined && isNaming)
-  if (query.data === undefined || found === undefined || customer === null || isWaiting) {
+  // The head may need another line for the agent's name, so it is shown only after the name was loaded, or failed to.
+  const isAgentLoading = isPending && failureCount === 0
+  const isLoading = query.isPending || (conversation !== undefined && isAgentLoading)
+  if (query.data === undefined || conversation === undefined || customer === null || isLoading) {
     return (
       <Frame search={search}>
-        {isWaiting ? (
+        {isLoading ? (
           <>
             <h1 className="visually-hidden">{title}</h1>
             <Skeleton rows={4} person />
@@ -189,13 +189,13 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         ) : (
           <>
             <h1 className="visually-hidden">{common.failed}</h1>
-            <Unloaded query={query} />
+            <LoadError query={query} />
           </>
         )}
       </Frame>
     )
   }
-  const may = atLeast(user.role, "agent")
+  const mayAnswer = atLeast(user.role, "agent")
   const pages = query.data.pages.toReversed()
   return (
     <Frame search={search}>
@@ -206,16 +206,16 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         <div className={css["who"]}>
           <h1 className={css["name"]}>{customer}</h1>
           <span className={css["lead"]}>
-            <Badge tone={tones[found.state]}>{names[found.state]}</Badge>
+            <Badge tone={tones[conversation.state]}>{names[conversation.state]}</Badge>
             <span className={css["where"]}>
-              {[isChannel(found.channel) ? names[found.channel] : found.channel, answering?.name ?? ""]
+              {[isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel, agent?.name ?? ""]
                 .filter(Boolean)
                 .join(" · ")}
             </span>
           </span>
         </div>
         <div className={css["actions"]}>
-          {may ? <Buttons found={found} /> : null}
+          {mayAnswer ? <ConversationActions conversation={conversation} /> : null}
           <span className={css["details"]}>
             <Button kind="quiet" icon aria-label={t.details} aria-expanded={isOpen} onClick={onDetails}>
               <PanelRight aria-hidden size={18} />
@@ -227,27 +227,27 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         conversationId={id}
         messages={pages.flatMap((page) => page.messages)}
         entries={pages.flatMap((page) => page.entries)}
-        names={{ customer, agent: answering?.name ?? names.agent }}
+        names={{ customer, agent: agent?.name ?? names.agent }}
         userId={user.id}
         typing={live.typing}
-        chosen={runId}
-        onTrace={may ? onTrace : null}
-        older={query.hasNextPage ? () => void query.fetchNextPage() : null}
-        loading={query.isFetchingNextPage}
-        own={drafts.drafts.at(-1)?.key}
+        tracedRunId={runId}
+        onTrace={mayAnswer ? onTrace : null}
+        onLoadOlder={query.hasNextPage ? () => void query.fetchNextPage() : null}
+        isLoadingOlder={query.isFetchingNextPage}
+        lastOwnKey={unsent.messages.at(-1)?.key}
       >
-        <Underway {...drafts} />
+        <UnsentList {...unsent} />
       </Messages>
       {live.connected ? null : <p className={css["soft"]}>{t.quiet}</p>}
-      {found.state === "CLOSED" ? <p className={css["soft"]}>{t.closed}</p> : null}
-      {may ? (
+      {conversation.state === "CLOSED" ? <p className={css["soft"]}>{t.closed}</p> : null}
+      {mayAnswer ? (
         <Composer
           id={id}
           customer={customer}
-          known={found.customer}
-          send={drafts.send}
-          note={drafts.note}
-          state={found.state}
+          customerName={conversation.customer}
+          send={unsent.send}
+          note={unsent.note}
+          state={conversation.state}
         />
       ) : null}
     </Frame>

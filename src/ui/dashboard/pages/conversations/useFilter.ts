@@ -1,13 +1,13 @@
-/** The list's filter, from the address of the page. */
+/** The filter of the inbox, which the address of the page contains. */
 import { useMemo } from "react"
 import { useSearchParams } from "wouter"
 import { channels, states } from "../../api/Conversations.ts"
 import type { Filter } from "../../api/Inbox.ts"
 
-const names = ["agentId", "state", "channel", "assignee", "label", "unread", "q"] as const
+const parameterNames = ["agentId", "state", "channel", "assignee", "label", "unread", "q"] as const
 
 const filterOf = (parameters: URLSearchParams): Filter => {
-  const text = (name: (typeof names)[number]) => {
+  const text = (name: (typeof parameterNames)[number]) => {
     const value = parameters.get(name)
     return value === null || value === "" ? undefined : value
   }
@@ -28,9 +28,9 @@ const filterOf = (parameters: URLSearchParams): Filter => {
   }
 }
 
-const addressOf = (filter: Filter): URLSearchParams => {
+const parametersOf = (filter: Filter): URLSearchParams => {
   const parameters = new URLSearchParams()
-  for (const name of names) {
+  for (const name of parameterNames) {
     const value = filter[name]
     if (value !== undefined) parameters.set(name, value)
   }
@@ -39,12 +39,12 @@ const addressOf = (filter: Filter): URLSearchParams => {
 
 export const useFilter = () => {
   const [parameters, setParameters] = useSearchParams()
-  const text = parameters.toString()
-  const filter = useMemo(() => filterOf(new URLSearchParams(text)), [text])
+  const queryString = parameters.toString()
+  const filter = useMemo(() => filterOf(new URLSearchParams(queryString)), [queryString])
   return {
     filter,
     /** Query string of a page that keeps the filter. */
-    search: text === "" ? "" : `?${text}`,
-    setFilter: (next: Filter) => setParameters(addressOf(next), { replace: true })
+    search: queryString === "" ? "" : `?${queryString}`,
+    setFilter: (next: Filter) => setParameters(parametersOf(next), { replace: true })
   }
 }

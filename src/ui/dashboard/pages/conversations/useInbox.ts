@@ -1,60 +1,60 @@
-/** The rows of the list: those that wait for a human first, then by last activity. Only their head is polled. */
+/** The rows of the inbox: first those that wait for a human, then by last activity. Only the first page is polled. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useMemo } from "react"
 import type { Conversation } from "../../api/Conversations.ts"
-import { type Filter, head, inboxQuery, pageSize } from "../../api/Inbox.ts"
+import { type Filter, inboxHead, inboxQuery, pageSize } from "../../api/Inbox.ts"
 
 const noConversations: ReadonlyArray<Conversation> = []
 
-/** Older pages behind the head as it is now. What is as new as the head and not in it has left the list. */
-const joinedPages = (
+/** Appends older pages to the head. A conversation that is as new as the head but not in it has left the list. */
+const joinPages = (
   recent: ReadonlyArray<Conversation>,
-  older: ReadonlyArray<Conversation>
+  olderPages: ReadonlyArray<Conversation>
 ): ReadonlyArray<Conversation> => {
-  const last = recent.at(-1)
-  // A head that is shorter than a page is the whole list.
-  if (last === undefined || recent.length < pageSize) return recent
-  const here = new Set(recent.map(({ id }) => id))
-  return [...recent, ...older.filter(({ id, updatedAt }) => updatedAt <= last.updatedAt && !here.has(id))]
+  const oldestRecent = recent.at(-1)
+  // A head that is shorter than a page is the whole list, so there are no older ones.
+  if (oldestRecent === undefined || recent.length < pageSize) return recent
+  const recentIds = new Set(recent.map(({ id }) => id))
+  return [...recent, ...olderPages.filter(({ id, updatedAt }) => updatedAt <= oldestRecent.updatedAt && !recentIds.has(id))]
 }
 
 export const useInbox = (filter: Filter) => {
   const queries = useQueryClient()
-  const pages = useInfiniteQuery(inboxQuery(filter))
-  const newest = useQuery(head(filter))
-  /** The list of all shows waiting customers first; other lists keep the requested order. */
-  const isWhole = filter.state === undefined && filter.q === undefined && filter.unread === undefined
-  const waiting = useQuery({ ...head({ ...filter, state: "HUMAN_REQUESTED" }), enabled: isWhole })
+  const pagesQuery = useInfiniteQuery(inboxQuery(filter))
+  const headQuery = useQuery(inboxHead(filter))
+  /** Only the list of all conversations shows waiting ones first. */
+  const showsWaitingFirst = filter.state === undefined && filter.q === undefined && filter.unread === undefined
+  const waitingQuery = useQuery({ ...inboxHead({ ...filter, state: "HUMAN_REQUESTED" }), enabled: showsWaitingFirst })
 
-  const read = useMemo(
-    () => pages.data?.pages.flatMap((page) => page.conversations) ?? noConversations,
-    [pages.data]
+  const loaded = useMemo(
+    () => pagesQuery.data?.pages.flatMap((page) => page.conversations) ?? noConversations,
+    [pagesQuery.data]
   )
-  const recent = newest.data ?? noConversations
-  const last = recent.at(-1)
-  // So much has happened since the pages were read that conversations may lie between the two.
-  const isTorn =
-    last !== undefined && recent.length === pageSize && (read[0]?.updatedAt ?? "~") < last.updatedAt
+  const recent = headQuery.data ?? noConversations
+  const oldestRecent = recent.at(-1)
+  // All of the head is newer than the pages, so conversations between the two may be missing.
+  const hasGap =
+    oldestRecent !== undefined && recent.length === pageSize && (loaded[0]?.updatedAt ?? "~") < oldestRecent.updatedAt
   useEffect(() => {
-    if (isTorn) void queries.resetQueries({ queryKey: inboxQuery(filter).queryKey })
-  }, [isTorn, queries, filter])
+    if (hasGap) void queries.resetQueries({ queryKey: inboxQuery(filter).queryKey })
+  }, [hasGap, queries, filter])
 
-  const first = isWhole ? (waiting.data ?? noConversations) : noConversations
-  const rows = useMemo(() => {
-    const above = new Set(first.map(({ id }) => id))
-    return (newest.data === undefined ? read : joinedPages(recent, read)).filter(({ id }) => !above.has(id))
-  }, [first, newest.data, read, recent])
+  const waiting = showsWaitingFirst ? (waitingQuery.data ?? noConversations) : noConversations
+  const others = useMemo(() => {
+    const waitingIds = new Set(waiting.map(({ id }) => id))
+    return (headQuery.data === undefined ? loaded : joinPages(recent, loaded)).filter(({ id }) => !waitingIds.has(id))
+  }, [waiting, headQuery.data, loaded, recent])
 
-  const { error, isFetching, isPending, refetch } = newest
+  const { error, isFetching, isPending, refetch } = headQuery
   return {
-    first,
-    rows,
-    query: { data: isPending ? undefined : rows, error, isFetching, isPending, refetch },
-    /** The pages behind the head. A refused one is not requested again at each render, but when the reader asks. */
-    older: pages,
-    more:
-      pages.hasNextPage && !pages.isFetchingNextPage && !pages.isFetchNextPageError
-        ? () => void pages.fetchNextPage()
+    waiting,
+    others,
+    query: { data: isPending ? undefined : others, error, isFetching, isPending, refetch },
+    /** The pages after the head. After an error, the next page is requested again only when the user asks for it. */
+    olderPages: pagesQuery,
+    loadMore:
+      pagesQuery.hasNextPage && !pagesQuery.isFetchingNextPage && !pagesQuery.isFetchNextPageError
+        ? () => void pagesQuery.fetchNextPage()
         : null
   }
 }

@@ -55,7 +55,7 @@ export const words = texts(
   }
 )
 
-/** Reasons that the service itself gives, in German; a model gives its own, in the customer's language. */
+/** German texts of the reasons that the service gives. A model gives its own reasons, in the customer's language. */
 const germanReasons: Readonly<Record<string, string>> = {
   "The person asked for a human.": "Die Person hat um einen Menschen gebeten.",
   "The agent did not answer in time.": "Der Agent hat nicht rechtzeitig geantwortet.",
@@ -70,7 +70,7 @@ export const useHandoffReason = (): ((reason: string | null) => string | null) =
   return (reason) => (reason === null || language === "en" ? reason : (germanReasons[reason] ?? reason))
 }
 
-/** Characters of an id that tell a person from others who have no name. */
+/** Number of characters of an id that distinguish people without a name. */
 const codeLength = 4
 
 /** The customer's display name: name or contact, else the end of their id, which does not change. */

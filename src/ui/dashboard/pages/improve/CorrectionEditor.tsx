@@ -1,11 +1,11 @@
-/** One correction: the drafted answer, what it would change, and its approval. */
+/** One correction: its answer, a preview of what it would change, and its approval. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link } from "wouter"
 import { isOutdated } from "../../api/Client.ts"
 import {
   approveCorrection,
   type Correction,
-  correction,
+  correction as correctionQuery,
   corrections,
   deleteCorrection,
   previewCorrection,
@@ -14,19 +14,19 @@ import {
 import { testCases } from "../../api/TestCases.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Actions, Confirm } from "../../components/Dialog.tsx"
-import { LongText } from "../../components/Field.tsx"
+import { Actions, ConfirmButton } from "../../components/Dialog.tsx"
+import { TextArea } from "../../components/Field.tsx"
 import { Card, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Improve.module.css"
-import { Replayed } from "./Replayed.tsx"
+import { ReplayResults } from "./ReplayResults.tsx"
 
 const words = texts(
   {
@@ -98,9 +98,9 @@ const words = texts(
   }
 )
 
-const Approved = ({ found }: { readonly found: Correction }) => {
+const ApprovedCorrection = ({ correction }: { readonly correction: Correction }) => {
   const t = useText(words)
-  const { agentId, answer, question, sourceId } = found
+  const { agentId, answer, question, sourceId } = correction
   return (
     <Card>
       <div className={css["row"]}>
@@ -124,71 +124,71 @@ const Approved = ({ found }: { readonly found: Correction }) => {
   )
 }
 
-const origins = { human: "accent", model: "warn", written: "neutral" } as const
+const originTones = { human: "accent", model: "warn", written: "neutral" } as const
 
-interface EditingProps {
-  readonly found: Correction
+interface CorrectionFormProps {
+  readonly correction: Correction
   readonly onClose: () => void
 }
 
-const Editing = ({ found, onClose }: EditingProps) => {
+const CorrectionForm = ({ correction, onClose }: CorrectionFormProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
-  const { agentId, answer, id, origin, preview, question } = found
+  const { agentId, answer, id, origin, preview, question } = correction
   const draft = useDraft({ name: `correction.${id}`, title: t.draft, stored: { question, answer } })
   const { change, isDirty, value } = draft
-  const renew = async (next: Correction) => {
-    queries.setQueryData(correction(id).queryKey, next)
+  const updateQueries = async (next: Correction) => {
+    queries.setQueryData(correctionQuery(id).queryKey, next)
     await queries.invalidateQueries({ queryKey: corrections(agentId).queryKey })
   }
-  const requireRead = async () => {
-    const newest = await queries.fetchQuery({ ...correction(id), staleTime: 0 })
+  const requireCurrent = async () => {
+    const newest = await queries.fetchQuery({ ...correctionQuery(id), staleTime: 0 })
     requireUnchanged([question, answer], [newest.question, newest.answer])
   }
-  const stored = async () => {
+  const saveChanges = async () => {
     if (!isDirty) return
-    await requireRead()
-    queries.setQueryData(correction(id).queryKey, await updateCorrection(id, value))
+    await requireCurrent()
+    queries.setQueryData(correctionQuery(id).queryKey, await updateCorrection(id, value))
     draft.saved(value)
   }
   const save = useMutation({
     mutationFn: async () => {
-      await requireRead()
+      await requireCurrent()
       return updateCorrection(id, value)
     },
     onMutate: () => value,
     onSuccess: (next, _, sent) => {
       draft.saved(sent)
-      return renew(next)
+      return updateQueries(next)
     }
   })
-  const look = useMutation({
+  const startPreview = useMutation({
     mutationFn: async () => {
-      await stored()
+      await saveChanges()
       return previewCorrection(id)
     },
-    onSuccess: renew
+    onSuccess: updateQueries
   })
   const approve = useMutation({
     mutationFn: async () => {
-      await requireRead()
+      await requireCurrent()
       return approveCorrection(id)
     },
     onSuccess: async (next) => {
-      await renew(next)
+      await updateQueries(next)
       await queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
     }
   })
-  const { errorOf, general } = useIssues(save.error ?? look.error, ["question", "answer"])
-  // The refused text has been changed.
-  const edit = (next: Parameters<typeof change>[0]) => {
+  const { errorOf, general } = useIssues(save.error ?? startPreview.error, ["question", "answer"])
+  // An error belongs to the text that was sent, so a change of the text clears it.
+  const changeFields = (next: Parameters<typeof change>[0]) => {
     if (save.isError) save.reset()
-    if (look.isError) look.reset()
+    if (startPreview.isError) startPreview.reset()
     change(next)
   }
-  const isReady = preview?.isComplete === true && !isDirty
-  const isWritten = value.answer.trim() !== ""
+  const canApprove = preview?.isComplete === true && !isDirty
+  const hasAnswer = value.answer.trim() !== ""
   const isRunning = preview !== null && !preview.isComplete
   const help = { human: t.humanHelp, model: t.modelHelp, written: t.writtenHelp }[origin]
   return (
@@ -197,9 +197,9 @@ const Editing = ({ found, onClose }: EditingProps) => {
         <div className={css["titled"]}>
           <div className={css["row"]}>
             <h2>{t.title}</h2>
-            <Badge tone={origins[origin]}>{t[origin]}</Badge>
+            <Badge tone={originTones[origin]}>{t[origin]}</Badge>
           </div>
-          <Confirm
+          <ConfirmButton
             trigger={<Button kind="quiet">{t.discard}</Button>}
             title={t.discardTitle}
             question={t.discardOf(question)}
@@ -214,27 +214,27 @@ const Editing = ({ found, onClose }: EditingProps) => {
         </div>
         <p className={css["soft"]}>{help}</p>
         <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
-          <Conflict draft={draft} problem={general} />
-          <LongText
+          <ConflictNotice draft={draft} problem={general} />
+          <TextArea
             label={t.question}
             help={t.questionHelp}
             required
             rows={2}
             value={value.question}
-            onChange={(next) => edit({ question: next })}
+            onChange={(next) => changeFields({ question: next })}
             error={errorOf("question")}
           />
-          <Theirs draft={draft} name="question" />
-          <LongText
+          <ConflictingValue draft={draft} name="question" />
+          <TextArea
             label={t.answer}
             help={t.answerHelp}
             required
             rows={8}
             value={value.answer}
-            onChange={(next) => edit({ answer: next })}
+            onChange={(next) => changeFields({ answer: next })}
             error={errorOf("answer")}
           />
-          <Theirs draft={draft} name="answer" />
+          <ConflictingValue draft={draft} name="answer" />
           <Actions>
             <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
             <Button type="submit" busy={save.isPending} disabled={!isDirty}>
@@ -247,49 +247,49 @@ const Editing = ({ found, onClose }: EditingProps) => {
         <div className={css["bar"]}>
           <div>
             <h2>{t.effect}</h2>
-            <p className={css["lead"]}>{isReady ? t.approveLead : t.effectLead}</p>
+            <p className={css["lead"]}>{canApprove ? t.approveLead : t.effectLead}</p>
           </div>
           <div className={css["row"]}>
             {isRunning ? null : (
               <Button
-                kind={isReady ? "plain" : "primary"}
-                busy={look.isPending}
-                disabled={!isWritten}
-                onClick={() => look.mutate()}
+                kind={canApprove ? "plain" : "primary"}
+                busy={startPreview.isPending}
+                disabled={!hasAnswer}
+                onClick={() => startPreview.mutate()}
               >
                 {preview === null ? t.see : t.again}
               </Button>
             )}
-            {isReady ? (
+            {canApprove ? (
               <Button kind="primary" busy={approve.isPending} onClick={() => approve.mutate()}>
                 {t.approve}
               </Button>
             ) : null}
           </div>
         </div>
-        {isWritten ? null : <p className={css["soft"]}>{t.first}</p>}
+        {hasAnswer ? null : <p className={css["soft"]}>{t.first}</p>}
         {preview !== null && isDirty ? <p role="status">{t.outdated}</p> : null}
         {approve.error === null ? null : (
           <Problem problem={approve.error} sentence={isOutdated(approve.error) ? t.changed : undefined} />
         )}
         {preview === null ? null : (
-          <Replayed key={preview.experimentId} experimentId={preview.experimentId} />
+          <ReplayResults key={preview.experimentId} experimentId={preview.experimentId} />
         )}
       </section>
     </>
   )
 }
 
-/** For users with read access only. */
-const Reading = ({ found }: { readonly found: Correction }) => {
+/** For people who may not change corrections. */
+const ReadOnlyCorrection = ({ correction }: { readonly correction: Correction }) => {
   const t = useText(words)
-  const { answer, origin, preview, question } = found
+  const { answer, origin, preview, question } = correction
   return (
     <>
       <Card>
         <div className={css["row"]}>
           <h2>{t.title}</h2>
-          <Badge tone={origins[origin]}>{t[origin]}</Badge>
+          <Badge tone={originTones[origin]}>{t[origin]}</Badge>
         </div>
         <p lang="" className={css["title"]}>
           {question}
@@ -298,7 +298,7 @@ const Reading = ({ found }: { readonly found: Correction }) => {
           {answer}
         </p>
       </Card>
-      {preview === null ? null : <Replayed key={preview.experimentId} experimentId={preview.experimentId} />}
+      {preview === null ? null : <ReplayResults key={preview.experimentId} experimentId={preview.experimentId} />}
     </>
   )
 }
@@ -312,20 +312,20 @@ interface Props {
 
 export const CorrectionEditor = ({ agentId, id, mayChange, onClose }: Props) => {
   const t = useText(words)
-  const query = useQuery(correction(id))
+  const query = useQuery(correctionQuery(id))
   return (
     <>
       <Link className={css["back"] ?? ""} href={`/agents/${agentId}/improve?part=corrections`}>
         {`← ${t.all}`}
       </Link>
       <Loaded query={query}>
-        {(found) =>
-          found.status === "approved" ? (
-            <Approved found={found} />
+        {(correction) =>
+          correction.status === "approved" ? (
+            <ApprovedCorrection correction={correction} />
           ) : mayChange ? (
-            <Editing found={found} onClose={onClose} />
+            <CorrectionForm correction={correction} onClose={onClose} />
           ) : (
-            <Reading found={found} />
+            <ReadOnlyCorrection correction={correction} />
           )
         }
       </Loaded>

@@ -52,7 +52,7 @@ const words = texts(
   }
 )
 
-const State = ({ found: { answer, preview, status } }: { readonly found: Correction }) => {
+const State = ({ correction: { answer, preview, status } }: { readonly correction: Correction }) => {
   const t = useText(words)
   if (status === "approved") return <Badge tone="good">{t.approved}</Badge>
   if (answer === "") return <Badge tone="warn">{t.unwritten}</Badge>
@@ -64,21 +64,21 @@ interface Props {
   readonly agentId: string
   readonly mayChange: boolean
   /** The one that is open; null for the list. */
-  readonly shown: string | null
+  readonly shownId: string | null
   readonly onShow: (id: string | null) => void
 }
 
-export const Corrections = ({ agentId, mayChange, onShow, shown }: Props) => {
+export const Corrections = ({ agentId, mayChange, onShow, shownId }: Props) => {
   const t = useText(words)
   const { ago, number } = useFormat()
   const query = useInfiniteQuery(corrections(agentId))
-  if (shown !== null)
+  if (shownId !== null)
     return (
       <CorrectionEditor
         // Another correction is another form.
-        key={shown}
+        key={shownId}
         agentId={agentId}
-        id={shown}
+        id={shownId}
         mayChange={mayChange}
         onClose={() => onShow(null)}
       />
@@ -103,18 +103,18 @@ export const Corrections = ({ agentId, mayChange, onShow, shown }: Props) => {
             </strong>
           )
         },
-        { title: t.state, whole: true, cell: (found) => <State found={found} /> },
+        { title: t.state, noWrap: true, cell: (correction) => <State correction={correction} /> },
         {
           title: t.effect,
-          end: true,
+          alignEnd: true,
           cell: ({ preview }) =>
             preview === null ? "–" : t.of(number(preview.changed), number(preview.asked))
         },
-        { title: t.when, whole: true, cell: ({ createdAt }) => ago(createdAt) },
+        { title: t.when, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
         {
           title: t.actions,
-          silent: true,
-          end: true,
+          hideTitle: true,
+          alignEnd: true,
           cell: ({ id, question }) => <RowButton label={t.open} of={question} onClick={() => onShow(id)} />
         }
       ]}

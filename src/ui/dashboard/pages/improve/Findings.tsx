@@ -11,7 +11,7 @@ import {
 } from "../../api/improve/Findings.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Switch } from "../../components/Choices.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
 import { toast } from "../../components/feedback/Toast.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
 import { useFormat } from "../../text/Format.ts"
@@ -19,8 +19,8 @@ import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
 import { findingWords } from "./findingWords.ts"
 import css from "./Improve.module.css"
-import { marked } from "./marks.ts"
-import { reasonIn, valuesOf } from "./reasons.ts"
+import { markDifferences } from "./markDifferences.ts"
+import { reasonText, differingValues } from "./findingReasons.ts"
 import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
@@ -82,9 +82,9 @@ interface PassageProps {
 const Passage = ({ other, passage, values }: PassageProps) => {
   const t = useText(words)
   const { heading, said, sourceId, sourceName, text, title, url } = passage
-  const shown = said ?? text
-  const pieces =
-    other === undefined ? [{ text: shown, isNew: false }] : marked(shown, other.said ?? other.text, values)
+  const quote = said ?? text
+  const parts =
+    other === undefined ? [{ text: quote, isNew: false }] : markDifferences(quote, other.said ?? other.text, values)
   return (
     <div className={css["passage"]}>
       <span lang="" className={css["title"]}>
@@ -92,8 +92,8 @@ const Passage = ({ other, passage, values }: PassageProps) => {
         {heading === "" ? null : ` › ${heading}`}
       </span>
       <blockquote lang="" className={css["quote"]}>
-        {pieces.map((piece, place) =>
-          piece.isNew ? <mark key={place}>{piece.text}</mark> : <span key={place}>{piece.text}</span>
+        {parts.map((part, index) =>
+          part.isNew ? <mark key={index}>{part.text}</mark> : <span key={index}>{part.text}</span>
         )}
       </blockquote>
       {said === null ? null : (
@@ -118,7 +118,7 @@ const Passage = ({ other, passage, values }: PassageProps) => {
   )
 }
 
-interface FoundProps {
+interface FindingCardProps {
   readonly finding: Finding
   readonly mayChange: boolean
   readonly busy: boolean
@@ -126,20 +126,20 @@ interface FoundProps {
   readonly onClick: () => void
 }
 
-const Found = ({ busy, finding, mayChange, onClick }: FoundProps) => {
+const FindingCard = ({ busy, finding, mayChange, onClick }: FindingCardProps) => {
   const t = useText(words)
-  const names = useText(findingWords)
+  const labels = useText(findingWords)
   const format = useFormat()
   const { dismissedAt, kind, passages, reasons } = finding
   const [first, second] = passages
-  const [one, other] = valuesOf(finding)
-  const reason = reasons.map((each) => reasonIn(names, format, each)).join(" ")
+  const [firstValues, secondValues] = differingValues(finding)
+  const reason = reasons.map((each) => reasonText(labels, format, each)).join(" ")
   return (
     <li>
       <Card>
         <div className={css["head"]}>
           <div>
-            <Badge tone={tones[kind]}>{names[kind]}</Badge>
+            <Badge tone={tones[kind]}>{labels[kind]}</Badge>
             <h3>{reason}</h3>
           </div>
           {mayChange ? (
@@ -153,8 +153,8 @@ const Found = ({ busy, finding, mayChange, onClick }: FoundProps) => {
           ) : null}
         </div>
         <div className={css["beside"]}>
-          {first === undefined ? null : <Passage passage={first} other={second} values={one} />}
-          {second === undefined ? null : <Passage passage={second} other={first} values={other} />}
+          {first === undefined ? null : <Passage passage={first} other={second} values={firstValues} />}
+          {second === undefined ? null : <Passage passage={second} other={first} values={secondValues} />}
         </div>
       </Card>
     </li>
@@ -168,7 +168,7 @@ interface Props {
 
 export const Findings = ({ agentId, mayChange }: Props) => {
   const t = useText(words)
-  const names = useText(findingWords)
+  const labels = useText(findingWords)
   const { number } = useFormat()
   const queries = useQueryClient()
   const reason = useReason()
@@ -176,23 +176,23 @@ export const Findings = ({ agentId, mayChange }: Props) => {
   const [isDismissed, setDismissed] = useState(false)
   const query = useInfiniteQuery(findings(agentId, kind, isDismissed))
   const list = useRef<HTMLElement>(null)
-  const set = useMutation({
+  const changeDismissal = useMutation({
     mutationFn: ({ dismissed, id }: { readonly id: string; readonly dismissed: boolean }) =>
       dismissed ? dismissFinding(agentId, id) : restoreFinding(agentId, id),
     onSuccess: async (_, { dismissed, id }) => {
-      toast(dismissed ? t.isDismissed : t.isRestored, () => set.mutate({ id, dismissed: !dismissed }))
+      toast(dismissed ? t.isDismissed : t.isRestored, () => changeDismissal.mutate({ id, dismissed: !dismissed }))
       await queries.invalidateQueries({ queryKey: ["agents", agentId, "findings"] })
-      // The focused button was removed with its finding.
+      // The finding was removed with its focused button, so the list gets the focus.
       if (document.activeElement === document.body) list.current?.focus({ preventScroll: true })
     },
     onError: (problem) => toast(reason(problem).sentence)
   })
   const counts = query.data?.pages[0]?.counts
   const kinds = [
-    [undefined, names.all, counts === undefined ? 0 : counts.contradiction + counts.duplicate + counts.stale],
-    ["contradiction", names.contradictions, counts?.contradiction ?? 0],
-    ["duplicate", names.duplicates, counts?.duplicate ?? 0],
-    ["stale", names.stales, counts?.stale ?? 0]
+    [undefined, labels.all, counts === undefined ? 0 : counts.contradiction + counts.duplicate + counts.stale],
+    ["contradiction", labels.contradictions, counts?.contradiction ?? 0],
+    ["duplicate", labels.duplicates, counts?.duplicate ?? 0],
+    ["stale", labels.stales, counts?.stale ?? 0]
   ] as const
   return (
     <section ref={list} tabIndex={-1} aria-label={t.findings} className={css["list"]}>
@@ -215,20 +215,20 @@ export const Findings = ({ agentId, mayChange }: Props) => {
       </div>
       <Loaded query={query}>
         {({ pages }) => {
-          const found = pages.flatMap((page) => page.findings)
+          const findingList = pages.flatMap((page) => page.findings)
           const isComplete = pages[0]?.isComplete !== false
           return (
             <>
               {isComplete ? null : <p role="status">{t.comparing}</p>}
-              {found.length > 0 ? (
+              {findingList.length > 0 ? (
                 <ul className={css["list"]}>
-                  {found.map((finding) => (
-                    <Found
+                  {findingList.map((finding) => (
+                    <FindingCard
                       key={finding.id}
                       finding={finding}
                       mayChange={mayChange}
-                      busy={set.isPending && set.variables.id === finding.id}
-                      onClick={() => set.mutate({ id: finding.id, dismissed: finding.dismissedAt === null })}
+                      busy={changeDismissal.isPending && changeDismissal.variables.id === finding.id}
+                      onClick={() => changeDismissal.mutate({ id: finding.id, dismissed: finding.dismissedAt === null })}
                     />
                   ))}
                 </ul>

@@ -11,7 +11,7 @@ import { Prose } from "../../components/replies/Prose.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Improve.module.css"
-import { Replayed } from "./Replayed.tsx"
+import { ReplayResults } from "./ReplayResults.tsx"
 import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
@@ -85,8 +85,8 @@ const Answer = ({ answer }: { readonly answer: ImpactAnswer }) => {
         <details className={css["more"]}>
           <summary>{t.passages}</summary>
           <div className={css["beside"]}>
-            {passages.map(({ heading, sourceId, sourceName, state, text, title }, place) => (
-              <div key={place} className={css["passage"]}>
+            {passages.map(({ heading, sourceId, sourceName, state, text, title }, index) => (
+              <div key={index} className={css["passage"]}>
                 <div className={css["row"]}>
                   <span lang="" className={css["title"]}>
                     {title}
@@ -138,7 +138,7 @@ export const Impact = ({ agentId, mayChange, onReplay, replayId }: Props) => {
           {`← ${t.all}`}
         </Link>
         <h2>{t.result}</h2>
-        <Replayed key={replayId} experimentId={replayId} />
+        <ReplayResults key={replayId} experimentId={replayId} />
       </>
     )
   return (

@@ -38,7 +38,7 @@ const Improve = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const [parameters, setParameters] = useSearchParams()
   const mayChange = atLeast(user.role, "admin")
-  const open = (next: Readonly<Record<string, string>>) => setParameters(new URLSearchParams(next))
+  const openTab = (next: Readonly<Record<string, string>>) => setParameters(new URLSearchParams(next))
   const isMember = atLeast(user.role, "agent")
   const agentId = agent.id
   const tabs = [
@@ -48,35 +48,35 @@ const Improve = ({ agent, user }: PartProps) => {
     ...(isMember ? ([["impact", t.impact]] as const) : []),
     ["values", t.values]
   ] as const
-  const asked = parameters.get("part") ?? "wrong"
-  const part = tabs.find(([id]) => id === asked)?.[0] ?? "wrong"
+  const requestedTab = parameters.get("part") ?? "wrong"
+  const tab = tabs.find(([id]) => id === requestedTab)?.[0] ?? "wrong"
   const hrefOf = (id: string) => `/agents/${agentId}/improve?part=${id}`
   return (
     <AgentPart part="improve" agent={agent} user={user} lead={t.lead} guide="insights">
       <Tabs
         label={t.parts}
         tabs={tabs.map(([id, title]) => [hrefOf(id), title] as const)}
-        current={hrefOf(part)}
+        current={hrefOf(tab)}
       />
-      {part === "wrong" ? <WrongGroups agentId={agentId} mayChange={mayChange} titled={false} /> : null}
-      {part === "corrections" ? (
+      {tab === "wrong" ? <WrongGroups agentId={agentId} mayChange={mayChange} showsTitle={false} /> : null}
+      {tab === "corrections" ? (
         <Corrections
           agentId={agentId}
           mayChange={mayChange}
-          shown={parameters.get("correction")}
-          onShow={(id) => open({ part: "corrections", ...(id === null ? {} : { correction: id }) })}
+          shownId={parameters.get("correction")}
+          onShow={(id) => openTab({ part: "corrections", ...(id === null ? {} : { correction: id }) })}
         />
       ) : null}
-      {part === "findings" ? <Findings agentId={agentId} mayChange={mayChange} /> : null}
-      {part === "impact" ? (
+      {tab === "findings" ? <Findings agentId={agentId} mayChange={mayChange} /> : null}
+      {tab === "impact" ? (
         <Impact
           agentId={agentId}
           mayChange={mayChange}
           replayId={parameters.get("replay")}
-          onReplay={(id) => open({ part: "impact", ...(id === null ? {} : { replay: id }) })}
+          onReplay={(id) => openTab({ part: "impact", ...(id === null ? {} : { replay: id }) })}
         />
       ) : null}
-      {part === "values" ? <SourceValues agentId={agentId} /> : null}
+      {tab === "values" ? <SourceValues agentId={agentId} /> : null}
     </AgentPart>
   )
 }

@@ -3,7 +3,7 @@ import { keepPreviousData, useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { Link } from "wouter"
 import { sourceValues } from "../../api/improve/Findings.ts"
-import { Download } from "../../components/charts/Download.tsx"
+import { CsvDownload } from "../../components/charts/CsvDownload.tsx"
 import { Select } from "../../components/Field.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
 import { Table } from "../../components/Table.tsx"
@@ -50,14 +50,14 @@ const words = texts(
 )
 
 /** Number of months to choose from. */
-const monthsBack = 24
+const monthCount = 24
 
 export const SourceValues = ({ agentId }: { readonly agentId: string }) => {
   const t = useText(words)
   const { bytes, month: monthName, number } = useFormat()
-  const months = monthsUntil(new Date(), monthsBack)
+  const months = monthsUntil(new Date(), monthCount)
   const [month, setMonth] = useState(months[0] ?? "")
-  // The month can be changed again while another one is read.
+  // The previous month stays visible while another one is loaded.
   const query = useQuery({ ...sourceValues(agentId, month), placeholderData: keepPreviousData })
   return (
     <Loaded query={query}>
@@ -80,7 +80,7 @@ export const SourceValues = ({ agentId }: { readonly agentId: string }) => {
                 onChange={setMonth}
                 options={months.map((each) => [each, monthName(each)] as const)}
               />
-              <Download
+              <CsvDownload
                 title={t.title}
                 name={`sources-${month}`}
                 header={[
@@ -118,13 +118,13 @@ export const SourceValues = ({ agentId }: { readonly agentId: string }) => {
                     </Link>
                   )
                 },
-                { title: t.shown, end: true, cell: ({ shown }) => number(shown) },
-                { title: t.cited, end: true, cell: ({ cited }) => number(cited) },
-                { title: t.helpful, end: true, cell: ({ helpful }) => number(helpful) },
-                { title: t.notHelpful, end: true, cell: ({ notHelpful }) => number(notHelpful) },
-                { title: t.tokens, end: true, cell: ({ tokens }) => number(tokens) },
-                { title: t.documents, end: true, cell: ({ documents }) => number(documents) },
-                { title: t.storage, end: true, whole: true, cell: ({ storedBytes }) => bytes(storedBytes) }
+                { title: t.shown, alignEnd: true, cell: ({ shown }) => number(shown) },
+                { title: t.cited, alignEnd: true, cell: ({ cited }) => number(cited) },
+                { title: t.helpful, alignEnd: true, cell: ({ helpful }) => number(helpful) },
+                { title: t.notHelpful, alignEnd: true, cell: ({ notHelpful }) => number(notHelpful) },
+                { title: t.tokens, alignEnd: true, cell: ({ tokens }) => number(tokens) },
+                { title: t.documents, alignEnd: true, cell: ({ documents }) => number(documents) },
+                { title: t.storage, alignEnd: true, noWrap: true, cell: ({ storedBytes }) => bytes(storedBytes) }
               ]}
             />
           </>

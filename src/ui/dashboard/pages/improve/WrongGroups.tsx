@@ -2,14 +2,14 @@
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link, useLocation } from "wouter"
 import { corrections, createCorrection } from "../../api/improve/Corrections.ts"
-import { type InsightGroup, insights, type WrongKind } from "../../api/Insights.ts"
+import { type FailureKind, type InsightGroup, insights } from "../../api/Insights.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { correctableOf, type Correctable, type ReportTime } from "./correctable.ts"
+import { correctionRequestOf, type CorrectionRequest, type ReportPeriod } from "./correctionRequest.ts"
 import css from "./Improve.module.css"
 import { LoadMore } from "../../components/LoadMore.tsx"
 
@@ -64,7 +64,7 @@ const words = texts(
   }
 )
 
-const tones: Readonly<Record<WrongKind, Tone>> = {
+const tones: Readonly<Record<FailureKind, Tone>> = {
   failed: "bad",
   thumbsDown: "bad",
   handedOver: "warn",
@@ -73,41 +73,41 @@ const tones: Readonly<Record<WrongKind, Tone>> = {
 }
 const kinds = ["failed", "thumbsDown", "handedOver", "unanswered", "stopped"] as const
 
-const Write = ({ from, question }: { readonly from: Correctable; readonly question: string }) => {
+const WriteButton = ({ request, question }: { readonly request: CorrectionRequest; readonly question: string }) => {
   const t = useText(words)
   const queries = useQueryClient()
   const [, navigate] = useLocation()
-  const attempt = useMutation({
-    mutationFn: () => createCorrection(from.agentId, from.body),
-    onSuccess: () => queries.invalidateQueries({ queryKey: corrections(from.agentId).queryKey })
+  const create = useMutation({
+    mutationFn: () => createCorrection(request.agentId, request.body),
+    onSuccess: () => queries.invalidateQueries({ queryKey: corrections(request.agentId).queryKey })
   })
   const write = () =>
-    attempt.mutate(undefined, {
-      // Not after another page was opened.
-      onSuccess: ({ id }) => navigate(`/agents/${from.agentId}/improve?part=corrections&correction=${id}`)
+    create.mutate(undefined, {
+      // Not called if another page was opened before.
+      onSuccess: ({ id }) => navigate(`/agents/${request.agentId}/improve?part=corrections&correction=${id}`)
     })
   return (
     <>
-      <Button busy={attempt.isPending} aria-label={t.writeOf(question)} onClick={write}>
+      <Button busy={create.isPending} aria-label={t.writeOf(question)} onClick={write}>
         {t.write}
       </Button>
-      {attempt.isPending ? (
+      {create.isPending ? (
         <span role="status" className={css["soft"]}>
           {t.drafting}
         </span>
       ) : null}
-      {attempt.error === null ? null : <Problem problem={attempt.error} />}
+      {create.error === null ? null : <Problem problem={create.error} />}
     </>
   )
 }
 
 interface GroupProps {
   readonly group: InsightGroup
-  /** Null if no correction is possible, or this user may not create one. */
-  readonly correctable: Correctable | null
+  /** Creates a correction of the group; null if none is possible, or this person may not create one. */
+  readonly request: CorrectionRequest | null
 }
 
-const Group = ({ correctable, group }: GroupProps) => {
+const Group = ({ request, group }: GroupProps) => {
   const t = useText(words)
   const { ago, moment, number } = useFormat()
   const { count, examples, lastAt, name, people, sources, title, trend } = group
@@ -130,9 +130,9 @@ const Group = ({ correctable, group }: GroupProps) => {
               {[asked, direction, t.last(ago(lastAt))].filter((part) => part !== null).join(" · ")}
             </span>
           </div>
-          {correctable === null ? null : (
+          {request === null ? null : (
             <div className={css["row"]}>
-              <Write from={correctable} question={title} />
+              <WriteButton request={request} question={title} />
             </div>
           )}
         </div>
@@ -167,16 +167,16 @@ const Group = ({ correctable, group }: GroupProps) => {
 interface Props {
   readonly agentId: string | undefined
   readonly mayChange: boolean
-  /** False below a heading that names it. */
-  readonly titled: boolean
+  /** False if a heading above already names it: then the title is for screen readers only. */
+  readonly showsTitle: boolean
 }
 
-export const WrongGroups = ({ agentId, mayChange, titled }: Props) => {
+export const WrongGroups = ({ agentId, mayChange, showsTitle }: Props) => {
   const t = useText(words)
   const { number } = useFormat()
   const query = useInfiniteQuery(insights(agentId))
-  const correctable = (group: InsightGroup, time: ReportTime) =>
-    mayChange ? correctableOf(group, agentId, time) : null
+  const requestOf = (group: InsightGroup, period: ReportPeriod) =>
+    mayChange ? correctionRequestOf(group, agentId, period) : null
   return (
     <>
       <Loaded query={query}>
@@ -195,12 +195,12 @@ export const WrongGroups = ({ agentId, mayChange, titled }: Props) => {
             </Empty>
           ) : (
             <section aria-label={t.groups}>
-              {titled ? <h2>{t.groups}</h2> : <h2 className="visually-hidden">{t.groups}</h2>}
+              {showsTitle ? <h2>{t.groups}</h2> : <h2 className="visually-hidden">{t.groups}</h2>}
               {first.isCut ? <p className={css["soft"]}>{t.cut(number(first.turns))}</p> : null}
               <ul className={css["list"]}>
                 {pages.flatMap((page) =>
                   page.groups.map((group) => (
-                    <Group key={group.id} group={group} correctable={correctable(group, page)} />
+                    <Group key={group.id} group={group} request={requestOf(group, page)} />
                   ))
                 )}
               </ul>

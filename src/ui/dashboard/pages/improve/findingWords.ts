@@ -1,6 +1,6 @@
 /** Texts about findings. */
 import { texts } from "../../text/Language.tsx"
-import { reasonTexts } from "./reasons.ts"
+import { reasonTexts } from "./findingReasons.ts"
 
 export const findingWords = texts(
   {

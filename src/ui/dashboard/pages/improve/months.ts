@@ -1,4 +1,4 @@
-/** Months to choose from. */
+/** The months that can be chosen. */
 
 /** The newest `count` months in UTC up to that of `now`, as YYYY-MM, the newest first. */
 export const monthsUntil = (now: Date, count: number): ReadonlyArray<string> =>

@@ -10,7 +10,7 @@ import { CostText } from "../usage/CostText.tsx"
 import css from "./Insights.module.css"
 import { words } from "./words.ts"
 
-/** The dimensions that can be compared: versions are those of one agent. */
+/** The dimensions that can be compared. Versions can be compared only within one agent. */
 export const dimensionsOf = (agentId: string | undefined): readonly [MeasuredBy, ...Array<MeasuredBy>] =>
   agentId === undefined ? ["agent", "channel", "language"] : ["version", "channel", "language"]
 
@@ -18,10 +18,10 @@ interface Props {
   readonly report: MeasuresReport
   readonly dimensions: ReadonlyArray<MeasuredBy>
   readonly by: MeasuredBy
-  readonly onBy: (by: string) => void
+  readonly onChange: (by: string) => void
 }
 
-export const Comparison = ({ by, dimensions, onBy, report }: Props) => {
+export const Comparison = ({ by, dimensions, onChange, report }: Props) => {
   const t = useText(words)
   const channels: Readonly<Record<string, unknown>> = useText(conversationWords)
   const { language, number, percent } = useFormat()
@@ -54,7 +54,7 @@ export const Comparison = ({ by, dimensions, onBy, report }: Props) => {
           label={t.by}
           options={dimensions.map((one) => [one, titles[one]] as const)}
           value={by}
-          onChange={onBy}
+          onChange={onChange}
         />
       }
     >
@@ -65,18 +65,18 @@ export const Comparison = ({ by, dimensions, onBy, report }: Props) => {
         keyOf={({ key }) => key}
         columns={[
           { title: titles[report.by], cell: nameOf },
-          { title: t.turns, end: true, cell: ({ turns }) => number(turns) },
-          { title: t.refusedTurns, end: true, cell: ({ refused }) => number(refused) },
-          { title: t.resolved, end: true, cell: ({ resolutionRate }) => share(resolutionRate) },
-          { title: t.satisfaction, end: true, cell: ({ satisfaction }) => share(satisfaction) },
-          { title: t.supported, end: true, cell: ({ grounding }) => share(grounding.share) },
+          { title: t.turns, alignEnd: true, cell: ({ turns }) => number(turns) },
+          { title: t.refusedTurns, alignEnd: true, cell: ({ refused }) => number(refused) },
+          { title: t.resolved, alignEnd: true, cell: ({ resolutionRate }) => share(resolutionRate) },
+          { title: t.satisfaction, alignEnd: true, cell: ({ satisfaction }) => share(satisfaction) },
+          { title: t.supported, alignEnd: true, cell: ({ grounding }) => share(grounding.share) },
           {
             title: t.speed,
-            end: true,
+            alignEnd: true,
             cell: ({ timeToFirstText: times }) =>
               times === null ? "–" : t.seconds(number(Math.round(times.median / 100) / 10))
           },
-          { title: t.cost, end: true, cell: ({ cost }) => <CostText cost={cost} /> }
+          { title: t.cost, alignEnd: true, cell: ({ cost }) => <CostText cost={cost} /> }
         ]}
       />
     </Card>

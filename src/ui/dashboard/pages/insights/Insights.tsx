@@ -9,7 +9,7 @@ import { Figure, Figures } from "../../components/charts/Figures.tsx"
 import { UsageByDay } from "../../components/charts/UsageByDay.tsx"
 import { daysBetween } from "../../components/charts/days.ts"
 import { Select } from "../../components/Field.tsx"
-import { Card, Loaded, Page, Unloaded } from "../../components/Page.tsx"
+import { Card, Loaded, LoadError, Page } from "../../components/Page.tsx"
 import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
@@ -18,8 +18,8 @@ import { Comparison, dimensionsOf } from "./Comparison.tsx"
 import css from "./Insights.module.css"
 import { words } from "./words.ts"
 
-/** The filter that leaves nothing out. */
-const every = "all"
+/** The option for all agents. */
+const allAgents = "all"
 
 const Totals = ({ total }: { readonly total: Measures }) => {
   const t = useText(words)
@@ -65,10 +65,10 @@ const Totals = ({ total }: { readonly total: Measures }) => {
 const Charts = ({ report }: { readonly report: MeasuresReport }) => {
   const t = useText(words)
   const { number, percent } = useFormat()
-  const found = new Map(report.rows.map((row) => [row.key, row]))
+  const measuresByDay = new Map(report.rows.map((row) => [row.key, row]))
   const dates = daysBetween(report.from, report.to)
   const daysOf = (values: (day: Measures | undefined) => Readonly<Record<string, number | null>>) =>
-    dates.map((date) => ({ date, values: values(found.get(date)) }))
+    dates.map((date) => ({ date, values: values(measuresByDay.get(date)) }))
   const seconds = (milliseconds: number) => Math.round(milliseconds / 10) / 100
   return (
     <section aria-label={t.charts} className={css["charts"]}>
@@ -86,7 +86,7 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
             resolved: day?.resolutionRate ?? null,
             satisfied: day?.satisfaction ?? null
           }))}
-          shown={percent}
+          format={percent}
         />
       </Card>
       <Card title={t.speedByDay}>
@@ -104,7 +104,7 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
               ? { median: null, p95: null }
               : { median: seconds(times.median), p95: seconds(times.p95) }
           })}
-          shown={(value) => t.seconds(number(value))}
+          format={(value) => t.seconds(number(value))}
         />
       </Card>
       <Card title={t.turnsByDay}>
@@ -117,7 +117,7 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
             { key: "refused", title: t.refusedTurns }
           ]}
           days={daysOf((day) => ({ answered: day?.answered ?? 0, refused: day?.refused ?? 0 }))}
-          shown={number}
+          format={number}
         />
       </Card>
       <Card title={t.supportedByDay}>
@@ -128,10 +128,10 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
           max={1}
           series={[{ key: "supported", title: t.supported }]}
           days={daysOf((day) => ({ supported: day?.grounding.share ?? null }))}
-          shown={percent}
+          format={percent}
         />
       </Card>
-      <UsageByDay dates={dates} days={found} actions={<Link href="/usage">{t.toUsage}</Link>} />
+      <UsageByDay dates={dates} days={measuresByDay} actions={<Link href="/usage">{t.toUsage}</Link>} />
     </section>
   )
 }
@@ -139,16 +139,16 @@ const Charts = ({ report }: { readonly report: MeasuresReport }) => {
 const Insights = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const [parameters, setParameters] = useSearchParams()
-  const known = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
-  const agentId = known.find(({ id }) => id === parameters.get("agent"))?.id
+  const loadedAgents = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
+  const agentId = loadedAgents.find(({ id }) => id === parameters.get("agent"))?.id
   const dimensions = dimensionsOf(agentId)
   const by = dimensions.find((one) => one === parameters.get("by")) ?? dimensions[0]
   const query = useQuery(measures(agentId))
   const compared = useQuery(measuresBy(agentId, by))
-  const show = (changed: Readonly<Record<string, string | undefined>>) => {
-    const given = Object.entries({ agent: agentId, by, ...changed })
+  const setFilter = (changed: Readonly<Record<string, string | undefined>>) => {
+    const entries = Object.entries({ agent: agentId, by, ...changed })
     setParameters(
-      new URLSearchParams(given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+      new URLSearchParams(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
     )
   }
   usePrefetchInfiniteQuery(insights(agentId))
@@ -161,9 +161,9 @@ const Insights = ({ user }: { readonly user: User }) => {
         <Select
           compact
           label={t.agent}
-          options={[[every, t.everyAgent], ...known.map(({ id, name }) => [id, name] as const)]}
-          value={agentId ?? every}
-          onChange={(value) => show({ agent: value === every ? undefined : value, by: undefined })}
+          options={[[allAgents, t.everyAgent], ...loadedAgents.map(({ id, name }) => [id, name] as const)]}
+          value={agentId ?? allAgents}
+          onChange={(value) => setFilter({ agent: value === allAgents ? undefined : value, by: undefined })}
         />
       }
     >
@@ -176,19 +176,19 @@ const Insights = ({ user }: { readonly user: User }) => {
         )}
       </Loaded>
       {compared.isError && compared.data === undefined && !query.isError ? (
-        <Unloaded query={compared} />
+        <LoadError query={compared} />
       ) : null}
       {compared.data === undefined || query.isPending || compared.data.rows.length === 0 ? null : (
         <Comparison
           report={compared.data}
           dimensions={dimensions}
           by={by}
-          onBy={(value) => show({ by: value })}
+          onChange={(value) => setFilter({ by: value })}
         />
       )}
-      {/* Not before the measures above it, whose height is not known: it would move. */}
+      {/* Shown after the measures have loaded, so that it does not move. */}
       {query.isPending || compared.isPending ? null : (
-        <WrongGroups agentId={agentId} mayChange={atLeast(user.role, "admin")} titled />
+        <WrongGroups agentId={agentId} mayChange={atLeast(user.role, "admin")} showsTitle />
       )}
     </Page>
   )

@@ -7,7 +7,7 @@ import { TextField } from "../../components/Field.tsx"
 import { Empty, Loaded, Page } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { download } from "../../window/download.ts"
@@ -54,15 +54,15 @@ const words = texts(
 
 const People = () => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago, number } = useFormat()
   const queries = useQueryClient()
   const [typed, setTyped] = useState("")
-  const [asked, setAsked] = useState("")
-  const query = useInfiniteQuery(people(asked))
+  const [searchedId, setSearchedId] = useState("")
+  const query = useInfiniteQuery(people(searchedId))
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    setAsked(typed.trim())
+    setSearchedId(typed.trim())
   }
   return (
     <Page title={t.title} lead={t.lead} guide="privacy">
@@ -89,12 +89,12 @@ const People = () => {
                     </Cell>
                   )
                 },
-                { title: t.conversations, end: true, cell: ({ conversations }) => number(conversations) },
-                { title: t.since, whole: true, cell: ({ createdAt }) => ago(createdAt) },
+                { title: t.conversations, alignEnd: true, cell: ({ conversations }) => number(conversations) },
+                { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
                 {
                   title: t.actions,
-                  silent: true,
-                  end: true,
+                  hideTitle: true,
+                  alignEnd: true,
                   cell: ({ id, externalId }) => (
                     <RowActions
                       of={externalId ?? id}

@@ -1,16 +1,16 @@
 /** Retention periods of the tenant: admins read them, owners change them. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { type Retention as Limits, retention, setRetention } from "../../api/Retention.ts"
+import { type Retention as RetentionPeriods, retention, setRetention } from "../../api/Retention.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
-import { DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Retention.module.css"
 
@@ -71,31 +71,31 @@ const kinds = [
 ] as const
 type Kind = (typeof kinds)[number]
 
-const typed = (days: number | null) => (days === null ? "" : String(days))
+const fieldText = (days: number | null) => (days === null ? "" : String(days))
 const daysOf = (text: string) => (text.trim() === "" ? null : Number(text))
 
 interface Props {
-  readonly found: Limits
-  /** The limits of the installation. */
-  readonly longest: Limits
+  readonly stored: RetentionPeriods
+  /** The maximum periods of the installation. */
+  readonly maximum: RetentionPeriods
   readonly user: User
 }
 
-const Edit = ({ found, longest, user }: Props) => {
+const RetentionForm = ({ stored, maximum, user }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft<Record<Kind, string>>({
     name: "retention",
     title: t.title,
     stored: {
-      conversations: typed(found.conversations),
-      anonymousPeople: typed(found.anonymousPeople),
-      runs: typed(found.runs),
-      auditEntries: typed(found.auditEntries),
-      emailLogs: typed(found.emailLogs),
-      eventDeliveries: typed(found.eventDeliveries),
-      ingestionJobs: typed(found.ingestionJobs)
+      conversations: fieldText(stored.conversations),
+      anonymousPeople: fieldText(stored.anonymousPeople),
+      runs: fieldText(stored.runs),
+      auditEntries: fieldText(stored.auditEntries),
+      emailLogs: fieldText(stored.emailLogs),
+      eventDeliveries: fieldText(stored.eventDeliveries),
+      ingestionJobs: fieldText(stored.ingestionJobs)
     }
   })
   const save = useMutation({
@@ -103,7 +103,7 @@ const Edit = ({ found, longest, user }: Props) => {
       setRetention(
         Object.fromEntries(
           kinds
-            .filter((kind) => daysOf(draft.value[kind]) !== found[kind])
+            .filter((kind) => daysOf(draft.value[kind]) !== stored[kind])
             .map((kind) => [kind, daysOf(draft.value[kind])])
         )
       ),
@@ -115,15 +115,15 @@ const Edit = ({ found, longest, user }: Props) => {
   })
   const { errorOf, general } = useIssues(save.error, kinds)
   const mayChange = atLeast(user.role, "owner")
-  const explained: Partial<Record<Kind, string>> = {
+  const helpTexts: Partial<Record<Kind, string>> = {
     conversations: t.conversationsHelp,
     anonymousPeople: t.anonymousPeopleHelp,
     eventDeliveries: t.eventDeliveriesHelp,
     ingestionJobs: t.ingestionJobsHelp
   }
   const helpOf = (kind: Kind) => {
-    const days = longest[kind]
-    const lines = [explained[kind], days === null ? undefined : t.longest(days)].filter(
+    const days = maximum[kind]
+    const lines = [helpTexts[kind], days === null ? undefined : t.longest(days)].filter(
       (line) => line !== undefined
     )
     return lines.length === 0 ? {} : { help: lines.join(" ") }
@@ -145,7 +145,7 @@ const Edit = ({ found, longest, user }: Props) => {
               onChange={(days) => draft.change({ [kind]: days })}
               error={errorOf(kind)}
             />
-            <Theirs draft={draft} name={kind} />
+            <ConflictingValue draft={draft} name={kind} />
           </div>
         ))}
       </div>
@@ -169,7 +169,7 @@ const Retention = ({ user }: { readonly user: User }) => {
   return (
     <Page title={t.title} lead={t.lead} guide="privacy#retention" narrow>
       <Loaded query={query}>
-        {(found) => <Edit found={found.retention} longest={found.installation} user={user} />}
+        {(limits) => <RetentionForm stored={limits.retention} maximum={limits.installation} user={user} />}
       </Loaded>
     </Page>
   )

@@ -1,10 +1,10 @@
-/** The token with which the provider adds, deactivates and removes people and groups. */
+/** The SCIM address and the token with which the provider manages people and groups. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { makeProvisioningToken, provisioning, revokeProvisioningToken } from "../../api/SingleSignOn.ts"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
-import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
+import { Actions, ConfirmButton, Dialog } from "../../components/Dialog.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Loaded, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
@@ -53,10 +53,10 @@ export const Provisioning = () => {
   const query = useQuery(provisioning)
   const [secret, setSecret] = useState<string | null>(null)
   const refresh = () => queries.invalidateQueries({ queryKey: provisioning.queryKey })
-  const make = useMutation({
+  const createToken = useMutation({
     mutationFn: makeProvisioningToken,
-    onSuccess: async (made) => {
-      setSecret(made.secret)
+    onSuccess: async (created) => {
+      setSecret(created.secret)
       await refresh()
     }
   })
@@ -72,10 +72,10 @@ export const Provisioning = () => {
                 {token.usedAt === null ? t.unused : t.used(ago(token.usedAt))}
               </p>
             )}
-            {make.error === null ? null : <Problem problem={make.error} />}
+            {createToken.error === null ? null : <Problem problem={createToken.error} />}
             <Actions>
               {token === null ? null : (
-                <Confirm
+                <ConfirmButton
                   trigger={<Button>{t.revoke}</Button>}
                   title={t.revocation}
                   question={t.question}
@@ -87,16 +87,16 @@ export const Provisioning = () => {
                 />
               )}
               {token === null ? (
-                <Button busy={make.isPending} onClick={() => make.mutate()}>
+                <Button busy={createToken.isPending} onClick={() => createToken.mutate()}>
                   {t.make}
                 </Button>
               ) : (
-                <Confirm
+                <ConfirmButton
                   trigger={<Button>{t.make}</Button>}
                   title={t.replace}
                   question={t.replacing}
                   action={t.make}
-                  onConfirm={() => make.mutateAsync()}
+                  onConfirm={() => createToken.mutateAsync()}
                 />
               )}
             </Actions>

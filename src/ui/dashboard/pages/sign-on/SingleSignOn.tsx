@@ -8,18 +8,18 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { Switch } from "../../components/Choices.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
+import { Select, TextArea, TextField } from "../../components/Field.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { Loaded, Page, Section } from "../../components/Page.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { linesOf } from "../../forms/lines.ts"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { Provisioning } from "./Provisioning.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
@@ -105,28 +105,28 @@ const words = texts(
 const roles = ["owner", "admin", "agent", "viewer"] as const
 const isRole = (text: string): text is Role => roles.some((role) => role === text)
 
-/** Names of groups in directories have commas and equals signs: `cn=staff,ou=groups = agent`. */
-const ruleOf = (line: string) => {
-  const place = line.lastIndexOf("=")
-  const role = line.slice(place + 1).trim()
-  return { group: line.slice(0, Math.max(0, place)).trim(), role: isRole(role) ? role : null }
+/** Splits at the last equals sign, because names of groups may contain some: `cn=staff,ou=groups = agent`. */
+const parseRule = (line: string) => {
+  const separator = line.lastIndexOf("=")
+  const role = line.slice(separator + 1).trim()
+  return { group: line.slice(0, Math.max(0, separator)).trim(), role: isRole(role) ? role : null }
 }
 
-const noRole = (): Role | "none" => "none"
+const noDefaultRole = (): Role | "none" => "none"
 
-const draftOf = (found: Connection | null) => ({
-  issuer: found?.issuer ?? "",
-  clientId: found?.clientId ?? "",
-  domains: (found?.domains ?? []).map(({ domain }) => domain).join("\n"),
-  groupsClaim: found?.groupsClaim ?? "",
-  groupRoles: (found?.groupRoles ?? []).map(({ group, role }) => `${group} = ${role}`).join("\n"),
-  defaultRole: found === null ? "viewer" : (found.defaultRole ?? noRole()),
-  createsPeople: found?.createsPeople ?? true,
-  trustsEmail: found?.trustsEmail ?? false,
-  allowsPasswords: found?.allowsPasswords ?? true
+const fieldsOf = (connection: Connection | null) => ({
+  issuer: connection?.issuer ?? "",
+  clientId: connection?.clientId ?? "",
+  domains: (connection?.domains ?? []).map(({ domain }) => domain).join("\n"),
+  groupsClaim: connection?.groupsClaim ?? "",
+  groupRoles: (connection?.groupRoles ?? []).map(({ group, role }) => `${group} = ${role}`).join("\n"),
+  defaultRole: connection === null ? "viewer" : (connection.defaultRole ?? noDefaultRole()),
+  createsPeople: connection?.createsPeople ?? true,
+  trustsEmail: connection?.trustsEmail ?? false,
+  allowsPasswords: connection?.allowsPasswords ?? true
 })
 
-const fields = [
+const fieldPaths = [
   "issuer",
   "clientId",
   "clientSecret",
@@ -136,28 +136,28 @@ const fields = [
   "defaultRole"
 ] as const
 
-interface EditProps {
-  readonly found: Connection | null
+interface ConnectionFormProps {
+  readonly connection: Connection | null
   /** The address to register with the provider. */
   readonly redirectUri: string
 }
 
-const Edit = ({ found, redirectUri }: EditProps) => {
+const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
-  // A secret is never kept as a draft.
+  // Drafts never contain secrets.
   const [secret, setSecret] = useState("")
-  const draft = useDraft({ name: "single-sign-on", title: t.title, stored: draftOf(found) })
+  const draft = useDraft({ name: "single-sign-on", title: t.title, stored: fieldsOf(connection) })
   const { change, value } = draft
   const refresh = () => queries.invalidateQueries({ queryKey: singleSignOn.queryKey })
-  const rules = linesOf(value.groupRoles).map(ruleOf)
+  const rules = linesOf(value.groupRoles).map(parseRule)
   const onOrOff = (on: unknown) => (on === true ? t.on : t.off)
-  const wrong = rules.some(({ group, role }) => group === "" || role === null)
+  const hasInvalidRule = rules.some(({ group, role }) => group === "" || role === null)
   const save = useMutation({
     mutationFn: async () => {
       const newest = await queries.fetchQuery({ ...singleSignOn, staleTime: 0 })
-      requireUnchanged(draftOf(found), draftOf(newest.connection))
+      requireUnchanged(fieldsOf(connection), fieldsOf(newest.connection))
       return connect({
         issuer: value.issuer,
         clientId: value.clientId,
@@ -178,10 +178,10 @@ const Edit = ({ found, redirectUri }: EditProps) => {
       await refresh()
     }
   })
-  const { errorOf, general } = useIssues(save.error, fields)
+  const { errorOf, general } = useIssues(save.error, fieldPaths)
   return (
-    <Form onSubmit={() => (wrong ? undefined : save.mutate())} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={save.error} />
+    <Form onSubmit={() => (hasInvalidRule ? undefined : save.mutate())} problem={isOutdated(general) ? null : general}>
+      <ConflictNotice draft={draft} problem={save.error} />
       <Section title={t.provider} lead={t.redirectHelp} guide="single-sign-on#set-it-up" beside>
         <Copyable label={t.redirect} value={redirectUri} />
         <TextField
@@ -194,7 +194,7 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           onChange={(issuer) => change({ issuer })}
           error={errorOf("issuer")}
         />
-        <Theirs draft={draft} name="issuer" />
+        <ConflictingValue draft={draft} name="issuer" />
         <TextField
           label={t.clientId}
           required
@@ -202,20 +202,20 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           onChange={(clientId) => change({ clientId })}
           error={errorOf("clientId")}
         />
-        <Theirs draft={draft} name="clientId" />
+        <ConflictingValue draft={draft} name="clientId" />
         <TextField
           label={t.clientSecret}
-          {...(found === null ? {} : { help: t.kept })}
+          {...(connection === null ? {} : { help: t.kept })}
           type="password"
           autoComplete="off"
-          required={found === null}
+          required={connection === null}
           value={secret}
           onChange={setSecret}
           error={errorOf("clientSecret")}
         />
       </Section>
       <Section title={t.who} lead={t.whoLead} beside>
-        <LongText
+        <TextArea
           label={t.domains}
           help={t.domainsHelp}
           rows={2}
@@ -223,8 +223,8 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           onChange={(domains) => change({ domains })}
           error={errorOf("domains")}
         />
-        <Theirs draft={draft} name="domains" />
-        {(found?.domains ?? []).map(({ confirmed, domain }) => (
+        <ConflictingValue draft={draft} name="domains" />
+        {(connection?.domains ?? []).map(({ confirmed, domain }) => (
           <p key={domain}>
             {domain} <Badge tone={confirmed ? "good" : "warn"}>{confirmed ? t.confirmed : t.waiting}</Badge>
           </p>
@@ -234,19 +234,19 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           isSelected={value.createsPeople}
           onChange={(createsPeople) => change({ createsPeople })}
         />
-        <Theirs draft={draft} name="createsPeople" shown={onOrOff} />
+        <ConflictingValue draft={draft} name="createsPeople" format={onOrOff} />
         <Switch
           label={t.trustsEmail}
           isSelected={value.trustsEmail}
           onChange={(trustsEmail) => change({ trustsEmail })}
         />
-        <Theirs draft={draft} name="trustsEmail" shown={onOrOff} />
+        <ConflictingValue draft={draft} name="trustsEmail" format={onOrOff} />
         <Switch
           label={t.allowsPasswords}
           isSelected={value.allowsPasswords}
           onChange={(allowsPasswords) => change({ allowsPasswords })}
         />
-        <Theirs draft={draft} name="allowsPasswords" shown={onOrOff} />
+        <ConflictingValue draft={draft} name="allowsPasswords" format={onOrOff} />
       </Section>
       <Section title={t.roles} lead={t.rolesLead} beside>
         <TextField
@@ -256,23 +256,23 @@ const Edit = ({ found, redirectUri }: EditProps) => {
           onChange={(groupsClaim) => change({ groupsClaim })}
           error={errorOf("groupsClaim")}
         />
-        <Theirs draft={draft} name="groupsClaim" />
-        <LongText
+        <ConflictingValue draft={draft} name="groupsClaim" />
+        <TextArea
           label={t.groupRoles}
           help={t.groupRolesHelp}
           rows={3}
           value={value.groupRoles}
           onChange={(groupRoles) => change({ groupRoles })}
-          error={wrong ? t.groupRolesHelp : errorOf("groupRoles")}
+          error={hasInvalidRule ? t.groupRolesHelp : errorOf("groupRoles")}
         />
-        <Theirs draft={draft} name="groupRoles" />
+        <ConflictingValue draft={draft} name="groupRoles" />
         <Select
           label={t.defaultRole}
           options={[["none", t.nobody], ...roles.map((role) => [role, t[role]] as const)]}
           value={value.defaultRole}
           onChange={(defaultRole) => change({ defaultRole })}
         />
-        <Theirs draft={draft} name="defaultRole" />
+        <ConflictingValue draft={draft} name="defaultRole" />
       </Section>
       <Actions sticky>
         <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
@@ -317,8 +317,8 @@ const SingleSignOn = () => {
       <Loaded query={query}>
         {({ connection, redirectUri }) => (
           <>
-            <Edit key={connection === null ? "new" : "stored"} found={connection} redirectUri={redirectUri} />
-            {/* Below, because it loads later: what is below it would move. */}
+            <ConnectionForm key={connection === null ? "new" : "stored"} connection={connection} redirectUri={redirectUri} />
+            {/* Last, because it loads later, and would move what is below it. */}
             {connection === null ? null : <Provisioning />}
           </>
         )}

@@ -7,32 +7,32 @@ import { uploadSource } from "../../api/sources/Uploads.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { FileField, Select, TextField } from "../../components/Field.tsx"
-import { More } from "../../components/More.tsx"
+import { MoreOptions } from "../../components/MoreOptions.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
-import { Form as Fields } from "../../forms/Form.tsx"
+import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { CuratedFields, type CuratedForm, curatedOf, curatedPlaces, emptyCurated } from "./Curated.tsx"
+import { CuratedFields, type CuratedForm, curatedOf, curatedPaths, emptyCurated } from "./CuratedFields.tsx"
 import { addressOf } from "./addressOf.ts"
-import { CrawlFields, crawlOf, crawlPlaces, emptyCrawl } from "./Crawling.tsx"
-import { Labels, labelsOf } from "./Labels.tsx"
+import { CrawlFields, crawlOf, crawlPaths, emptyCrawl } from "./CrawlFields.tsx"
+import { LabelsField, parseLabels } from "./LabelsField.tsx"
 import {
   emptyReader,
   readerConfigOf,
   ReaderFields,
-  readerPlaces,
+  readerPaths,
   useReaders,
-  useSaid
+  useReaderText
 } from "./ReaderFields.tsx"
 import { words as shared } from "./words.ts"
 
-/** A ZIP alone has no address. */
-type OwnKind = Exclude<SourceType, "BULK_UPLOAD" | "CONNECTOR"> | "upload" | "bulk-upload"
-/** A registered reader is identified by its name. */
+/** The built-in kinds. A ZIP file can only be uploaded. */
+type BuiltInKind = Exclude<SourceType, "BULK_UPLOAD" | "CONNECTOR"> | "upload" | "bulk-upload"
+/** A registered reader, by its name. */
 type ReaderKind = `reader:${string}`
-type Kind = OwnKind | ReaderKind
+type Kind = BuiltInKind | ReaderKind
 
 const isReader = (kind: Kind): kind is ReaderKind => kind.startsWith("reader:")
 
@@ -63,14 +63,14 @@ const words = texts(
   }
 )
 
-const nameOf = (address: string) =>
+const nameFromAddress = (address: string) =>
   URL.canParse(address) ? `${new URL(address).host}${new URL(address).pathname}`.slice(0, 200) : address
 
 interface Props {
   readonly agentId: string
   readonly isOpen: boolean
   readonly onClose: () => void
-  /** The selected kind when the form opens. */
+  /** The kind that is selected when the form opens. */
   readonly kind?: Kind
   /** Opens the form for a curated answer that corrects a passage, instead of a form for any source. */
   readonly correction?: Correction
@@ -94,19 +94,19 @@ const pairsOf = ({ answer, question }: Correction): CuratedForm["pairs"] => [
 ]
 
 /** The form of one kind of source. */
-interface OwnForm {
+interface KindForm {
   readonly title: string
   readonly create: () => Promise<unknown>
-  /** `rare` stands around those that most people leave as they are. */
+  /** `wrapOptional` wraps the fields that most people leave unchanged. */
   readonly fields: (
     errorOf: (path: string) => string | undefined,
-    rare: (own: ReactNode) => ReactNode
+    wrapOptional: (fields: ReactNode) => ReactNode
   ) => ReactNode
 }
 
-const kindOfSource = (): Kind => "URL"
+const defaultKind = (): Kind => "URL"
 const emptyForm = {
-  kind: kindOfSource(),
+  kind: defaultKind(),
   name: "",
   labels: "",
   address: "",
@@ -114,33 +114,33 @@ const emptyForm = {
   curated: emptyCurated,
   ...emptyReader
 }
-const storedOf = (kind: Kind, correction: Correction | undefined): typeof emptyForm =>
+const initialFields = (kind: Kind, correction: Correction | undefined): typeof emptyForm =>
   correction === undefined
     ? { ...emptyForm, kind }
     : { ...emptyForm, kind: "QA", curated: { ...emptyCurated, pairs: pairsOf(correction) } }
-const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPlaces] as const
+const fieldPaths = ["name", "labels", "config.fileUrl", ...crawlPaths, ...curatedPaths] as const
 
-const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props, "isOpen">) => {
+const AddSourceForm = ({ agentId, correction, kind: initialKind = "URL", onClose }: Omit<Props, "isOpen">) => {
   const t = useText(words)
   const names = useText(shared)
-  const everywhereWords = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({
     name: correction === undefined ? `source.${agentId}` : `source.${agentId}.${correction.id}`,
     title: correction?.title ?? names.add,
-    stored: storedOf(first, correction),
-    unkept: ["secrets"]
+    stored: initialFields(initialKind, correction),
+    secretFields: ["secrets"]
   })
   const { change, value } = draft
   const { address, crawl, curated, kind, name } = value
-  const labels = labelsOf(value.labels)
-  const said = useSaid()
-  const registered = useReaders()
-  const reader = registered.find((one) => kind === `reader:${one.name}`)
+  const labels = parseLabels(value.labels)
+  const readerText = useReaderText()
+  const readers = useReaders()
+  const reader = readers.find((one) => kind === `reader:${one.name}`)
   const [file, setFile] = useState<File | null>(null)
 
-  const common = (defaultName: string) => ({ agentId, labels, name: name === "" ? defaultName : name })
-  const uploaded = (type: "upload" | "bulk-upload"): OwnForm => ({
+  const commonFields = (defaultName: string) => ({ agentId, labels, name: name === "" ? defaultName : name })
+  const uploadForm = (type: "upload" | "bulk-upload"): KindForm => ({
     title: type === "upload" ? t.upload : t.bulk,
     create: () =>
       file === null
@@ -155,22 +155,22 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
       />
     )
   })
-  const crawled = (type: "URL" | "SITEMAP"): OwnForm => ({
+  const crawlForm = (type: "URL" | "SITEMAP"): KindForm => ({
     title: names[type],
-    create: () => createSource({ ...common(nameOf(addressOf(crawl.url))), ...crawlOf(type, crawl) }),
-    fields: (errorOf, rare) => (
+    create: () => createSource({ ...commonFields(nameFromAddress(addressOf(crawl.url))), ...crawlOf(type, crawl) }),
+    fields: (errorOf, wrapOptional) => (
       <CrawlFields
         type={type}
         form={crawl}
         onChange={(fields) => change({ crawl: { ...crawl, ...fields } })}
         errorOf={errorOf}
-        rare={rare}
+        wrapOptional={wrapOptional}
       />
     )
   })
-  const written = (type: "TEXT" | "QA"): OwnForm => ({
+  const curatedForm = (type: "TEXT" | "QA"): KindForm => ({
     title: names[type],
-    create: () => createSource({ ...common(names[type]), ...curatedOf(type, curated) }),
+    create: () => createSource({ ...commonFields(names[type]), ...curatedOf(type, curated) }),
     fields: (errorOf) => (
       <CuratedFields
         type={type}
@@ -180,11 +180,11 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
       />
     )
   })
-  const fetched = (type: "FILE" | "IMAGE", title: string, placeholder: string): OwnForm => ({
+  const addressForm = (type: "FILE" | "IMAGE", title: string, placeholder: string): KindForm => ({
     title,
     create: () => {
       const fileUrl = addressOf(address)
-      return createSource({ ...common(nameOf(fileUrl)), type, config: { fileUrl } })
+      return createSource({ ...commonFields(nameFromAddress(fileUrl)), type, config: { fileUrl } })
     },
     fields: (errorOf) => (
       <TextField
@@ -199,15 +199,15 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
       />
     )
   })
-  const forms: Record<OwnKind, OwnForm> = {
-    URL: crawled("URL"),
-    SITEMAP: crawled("SITEMAP"),
-    upload: uploaded("upload"),
-    "bulk-upload": uploaded("bulk-upload"),
-    FILE: fetched("FILE", t.file, "https://example.com/handbook.pdf"),
-    IMAGE: fetched("IMAGE", t.image, "https://example.com/menu.png"),
-    TEXT: written("TEXT"),
-    QA: written("QA")
+  const forms: Record<BuiltInKind, KindForm> = {
+    URL: crawlForm("URL"),
+    SITEMAP: crawlForm("SITEMAP"),
+    upload: uploadForm("upload"),
+    "bulk-upload": uploadForm("bulk-upload"),
+    FILE: addressForm("FILE", t.file, "https://example.com/handbook.pdf"),
+    IMAGE: addressForm("IMAGE", t.image, "https://example.com/menu.png"),
+    TEXT: curatedForm("TEXT"),
+    QA: curatedForm("QA")
   }
 
   const add = useMutation({
@@ -215,7 +215,7 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
       if (!isReader(kind)) return forms[kind].create()
       if (reader === undefined) return Promise.reject(new Error("There is no such reader."))
       const config = readerConfigOf(reader, value)
-      return createSource({ ...common(said(reader.title)), type: "CONNECTOR", config })
+      return createSource({ ...commonFields(readerText(reader.title)), type: "CONNECTOR", config })
     },
     onSuccess: async () => {
       draft.saved()
@@ -223,42 +223,42 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
       onClose()
     }
   })
-  const { errorOf, general } = useIssues<string>(add.error, [...places, ...readerPlaces(reader)])
+  const { errorOf, general } = useIssues<string>(add.error, [...fieldPaths, ...readerPaths(reader)])
   const nameField = (
     <TextField
-      label={everywhereWords.name}
+      label={common.name}
       help={t.nameHelp}
       value={name}
       onChange={(typed) => change({ name: typed })}
       error={errorOf("name")}
     />
   )
-  // A written source has no address or file that could give it a name.
-  const isWritten = kind === "TEXT" || kind === "QA"
-  const isFilled = [isWritten ? "" : name, value.labels, crawl.include, crawl.exclude].some(
+  // A text or questions have no address or file that could give the source a name.
+  const isCurated = kind === "TEXT" || kind === "QA"
+  const hasOptionalInput = [isCurated ? "" : name, value.labels, crawl.include, crawl.exclude].some(
     (typed) => typed !== ""
   )
-  const isWrong = ["name", "labels", "config.includePatterns", "config.excludePatterns"].some(errorOf)
-  const rare = (own: ReactNode) => (
-    <More isNeeded={isFilled || isWrong}>
-      {own}
-      {isWritten ? null : nameField}
-      <Labels
+  const hasOptionalError = ["name", "labels", "config.includePatterns", "config.excludePatterns"].some(errorOf)
+  const wrapOptional = (ownFields: ReactNode) => (
+    <MoreOptions isNeeded={hasOptionalInput || hasOptionalError}>
+      {ownFields}
+      {isCurated ? null : nameField}
+      <LabelsField
         help={t.labelsHelp}
         value={value.labels}
         onChange={(typed) => change({ labels: typed })}
         error={errorOf("labels")}
       />
-    </More>
+    </MoreOptions>
   )
   return (
-    <Fields onSubmit={() => add.mutate()} problem={general}>
+    <Form onSubmit={() => add.mutate()} problem={general}>
       {correction === undefined ? (
         <Select
           label={t.kind}
           options={[
             ...membersOf(forms).map((one) => [one, forms[one].title] as const),
-            ...registered.map((one) => [`reader:${one.name}` as const, said(one.title)] as const)
+            ...readers.map((one) => [`reader:${one.name}` as const, readerText(one.title)] as const)
           ]}
           value={kind}
           onChange={(chosen) => change({ kind: chosen })}
@@ -266,20 +266,20 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
       ) : (
         <p>{correction.help}</p>
       )}
-      {isWritten ? nameField : null}
-      {isReader(kind) ? null : forms[kind].fields(errorOf, rare)}
+      {isCurated ? nameField : null}
+      {isReader(kind) ? null : forms[kind].fields(errorOf, wrapOptional)}
       {reader === undefined ? null : (
         <ReaderFields reader={reader} form={value} onChange={change} errorOf={errorOf} />
       )}
-      {kind === "URL" || kind === "SITEMAP" ? null : rare(null)}
+      {kind === "URL" || kind === "SITEMAP" ? null : wrapOptional(null)}
       <Actions>
         <DraftState draft={draft} />
-        <Button onClick={onClose}>{everywhereWords.cancel}</Button>
+        <Button onClick={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={add.isPending}>
           {names.add}
         </Button>
       </Actions>
-    </Fields>
+    </Form>
   )
 }
 
@@ -287,7 +287,7 @@ export const AddSource = ({ isOpen, ...props }: Props) => {
   const names = useText(shared)
   return (
     <Dialog title={props.correction?.title ?? names.add} isOpen={isOpen} onClose={props.onClose} wide>
-      <Form {...props} />
+      <AddSourceForm {...props} />
     </Dialog>
   )
 }

@@ -9,7 +9,7 @@ import { Cell } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./CrawlReport.module.css"
-import { Reason } from "./Why.tsx"
+import { ReadingReason } from "./ReadingError.tsx"
 import { outcomeTones } from "./words.ts"
 import { LoadMore } from "../../components/LoadMore.tsx"
 
@@ -48,11 +48,11 @@ const words = texts(
   }
 )
 
-export const CrawlReport = ({ found }: { readonly found: SourceDetail }) => {
+export const CrawlReport = ({ source }: { readonly source: SourceDetail }) => {
   const t = useText(words)
   const [outcome, setOutcome] = useState<Outcome | "all">("all")
   const query = useInfiniteQuery(
-    crawl(found.id, outcome, `${found.latestJob?.id} ${found.latestJob?.status}`)
+    crawl(source.id, outcome, `${source.latestJob?.id} ${source.latestJob?.status}`)
   )
   const options: ReadonlyArray<readonly [Outcome | "all", string]> = [
     ["all", t.all],
@@ -94,10 +94,10 @@ export const CrawlReport = ({ found }: { readonly found: SourceDetail }) => {
                         `HTTP ${httpStatus}`
                       )
                     ) : (
-                      <Reason code={reason} message={message} />
+                      <ReadingReason code={reason} message={message} />
                     )
                 },
-                { title: t.depth, end: true, cell: ({ depth }) => String(depth) }
+                { title: t.depth, alignEnd: true, cell: ({ depth }) => String(depth) }
               ]}
             />
           )

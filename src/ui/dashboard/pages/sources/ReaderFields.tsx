@@ -1,13 +1,14 @@
-/** The settings of a registered reader, rendered generically from the service's description. */
+/** The settings of a registered reader. The fields follow from the description that the service gives of it. */
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { type Reader, type ReaderField, readers, type ReaderTexts } from "../../api/Readers.ts"
-import { Switch } from "../../components/Choices.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Switch } from "../../components/Checkboxes.tsx"
+import { Select, TextArea, TextField } from "../../components/Field.tsx"
+import { linesOf } from "../../forms/lines.ts"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
-import { numberOf } from "../../text/numberOf.ts"
-import css from "./Curated.module.css"
-import { Refresh, type Refreshing } from "./Refresh.tsx"
+import { parseNumber } from "../../text/parseNumber.ts"
+import css from "./CuratedFields.module.css"
+import { RefreshField, type RefreshInterval } from "./RefreshField.tsx"
 
 const words = texts(
   {
@@ -20,53 +21,49 @@ const words = texts(
   }
 )
 
-type Typed = Readonly<Record<string, string>>
+type FieldValues = Readonly<Record<string, string>>
 
 /** Values of the settings, as typed. Secrets are separate, because drafts do not store them. */
 export interface ReaderForm {
   readonly [field: string]: unknown
-  readonly settings: Typed
-  readonly secrets: Typed
-  readonly readerRefresh: Refreshing
+  readonly settings: FieldValues
+  readonly secrets: FieldValues
+  readonly readerRefresh: RefreshInterval
 }
 
-const noneTyped: Typed = {}
-const never = (): Refreshing => "off"
-export const emptyReader = { settings: noneTyped, secrets: noneTyped, readerRefresh: never() }
+const noValues: FieldValues = {}
+const noRefresh = (): RefreshInterval => "off"
+export const emptyReader = { settings: noValues, secrets: noValues, readerRefresh: noRefresh() }
 
-/** The text in the dashboard's language. */
-export const useSaid = () => {
+/** Chooses a reader's text in the language of the dashboard. */
+export const useReaderText = () => {
   const { language } = useLanguage()
   return ({ de, en }: ReaderTexts): string => (language === "de" ? (de ?? en) : en)
 }
 
 export const useReaders = (): ReadonlyArray<Reader> => useQuery(readers).data?.readers ?? []
 
-const typedOf = (value: unknown): string => {
+const fieldText = (value: unknown): string => {
   if (Array.isArray(value)) return value.join("\n")
   return value === undefined || value === null ? "" : String(value)
 }
 
-/** The settings of a stored source. */
+/** The values of the fields for a stored source. */
 export const readerFormOf = (config: {
   readonly settings?: Readonly<Record<string, unknown>>
-  readonly refresh?: Refreshing
+  readonly refresh?: RefreshInterval
 }) => ({
   settings: Object.fromEntries(
-    Object.entries(config.settings ?? {}).map(([name, value]) => [name, typedOf(value)])
+    Object.entries(config.settings ?? {}).map(([name, value]) => [name, fieldText(value)])
   ),
-  secrets: noneTyped,
+  secrets: noValues,
   readerRefresh: config.refresh ?? "off"
 })
 
-const valueOf = ({ kind }: ReaderField, typed: string): unknown => {
-  if (kind === "number") return numberOf(typed)
+const parseValue = ({ kind }: ReaderField, typed: string): unknown => {
+  if (kind === "number") return parseNumber(typed)
   if (kind === "switch") return typed === "true"
-  if (kind !== "list") return typed
-  return typed
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "")
+  return kind === "list" ? linesOf(typed) : typed
 }
 
 /** The source's config from the form. */
@@ -75,37 +72,37 @@ export const readerConfigOf = (reader: Reader, { readerRefresh, secrets, setting
   settings: Object.fromEntries(
     reader.fields.flatMap((field) => {
       const typed = (field.kind === "secret" ? secrets : settings)[field.name]?.trim() ?? ""
-      return typed === "" ? [] : [[field.name, valueOf(field, typed)] as const]
+      return typed === "" ? [] : [[field.name, parseValue(field, typed)] as const]
     })
   ),
   refresh: readerRefresh
 })
 
-/** Paths of validation issues that have a field. A switch shows none. */
-export const readerPlaces = (reader: Reader | undefined): ReadonlyArray<string> =>
+/** Paths of the validation issues that the fields show. A switch shows none. */
+export const readerPaths = (reader: Reader | undefined): ReadonlyArray<string> =>
   (reader?.fields ?? []).flatMap(({ kind, name }) => (kind === "switch" ? [] : `config.settings.${name}`))
 
 interface Props {
   readonly reader: Reader
   readonly form: ReaderForm
   readonly onChange: (form: Partial<ReaderForm>) => void
-  readonly errorOf: (place: string) => string | undefined
-  /** What stands below the settings, and below the schedule. */
-  readonly below?: (field: "settings" | "readerRefresh") => ReactNode
+  readonly errorOf: (path: string) => string | undefined
+  /** Shows the stored value of a field that another session has changed. */
+  readonly conflictOf?: (field: "settings" | "readerRefresh") => ReactNode
   /** True if the source already has its secrets. */
   readonly isStored?: boolean
 }
 
-interface FieldProps extends Omit<Props, "below" | "reader"> {
+interface FieldProps extends Omit<Props, "conflictOf" | "reader"> {
   readonly field: ReaderField
 }
 
 const Field = ({ errorOf, field, form, isStored = false, onChange }: FieldProps) => {
   const t = useText(words)
-  const said = useSaid()
+  const readerText = useReaderText()
   const { kind, name, required } = field
-  const label = said(field.label)
-  const hint = field.hint === undefined ? {} : { help: said(field.hint) }
+  const label = readerText(field.label)
+  const hint = field.hint === undefined ? {} : { help: readerText(field.hint) }
   const value = form.settings[name] ?? ""
   const change = (typed: string) => onChange({ settings: { ...form.settings, [name]: typed } })
   const error = errorOf(`config.settings.${name}`)
@@ -114,12 +111,12 @@ const Field = ({ errorOf, field, form, isStored = false, onChange }: FieldProps)
   }
   if (kind === "choice") {
     const choices = (field.choices ?? []).map((choice) => [choice, choice] as const)
-    // Nothing seems to be chosen that is not sent.
+    // Without a value, an empty option is shown, so that no choice seems to be selected.
     const options = required && value !== "" ? choices : [["", t.unset] as const, ...choices]
     return <Select label={label} {...hint} options={options} value={value} onChange={change} error={error} />
   }
   if (kind === "list") {
-    return <LongText label={label} {...hint} rows={2} mono value={value} onChange={change} error={error} />
+    return <TextArea label={label} {...hint} rows={2} mono value={value} onChange={change} error={error} />
   }
   if (kind === "secret") {
     return (
@@ -149,18 +146,18 @@ const Field = ({ errorOf, field, form, isStored = false, onChange }: FieldProps)
   )
 }
 
-export const ReaderFields = ({ below = () => null, reader, ...props }: Props) => {
-  const said = useSaid()
+export const ReaderFields = ({ conflictOf = () => null, reader, ...props }: Props) => {
+  const readerText = useReaderText()
   const { form, onChange } = props
   return (
     <>
-      <p className={css["help"]}>{said(reader.description)}</p>
+      <p className={css["help"]}>{readerText(reader.description)}</p>
       {reader.fields.map((field) => (
         <Field key={field.name} field={field} {...props} />
       ))}
-      {below("settings")}
-      <Refresh value={form.readerRefresh} onChange={(readerRefresh) => onChange({ readerRefresh })} />
-      {below("readerRefresh")}
+      {conflictOf("settings")}
+      <RefreshField value={form.readerRefresh} onChange={(readerRefresh) => onChange({ readerRefresh })} />
+      {conflictOf("readerRefresh")}
     </>
   )
 }

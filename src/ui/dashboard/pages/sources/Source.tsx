@@ -8,9 +8,9 @@ import { documents } from "../../api/sources/Contents.ts"
 import {
   crawl,
   deleteSource,
-  isUntouched,
+  isNeverRead,
   patchSource,
-  source,
+  source as sourceQuery,
   type SourceDetail,
   syncSource
 } from "../../api/Sources.ts"
@@ -20,30 +20,30 @@ import { TextField } from "../../components/Field.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { Page, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
-import { crawlOf, CrawlFields, crawlFormOf, crawlPlaces, otherThanCrawl } from "./Crawling.tsx"
-import { CuratedFields, curatedFormOf, curatedOf, curatedPlaces, isCurated } from "./Curated.tsx"
+import { crawlOf, CrawlFields, crawlFormOf, crawlPaths, otherConfigOf } from "./CrawlFields.tsx"
+import { CuratedFields, curatedFormOf, curatedOf, curatedPaths, isCurated } from "./CuratedFields.tsx"
 import { CrawlReport } from "./CrawlReport.tsx"
-import { Labels, labelsOf, typedLabels } from "./Labels.tsx"
+import { LabelsField, parseLabels, formatLabels } from "./LabelsField.tsx"
 import css from "./Source.module.css"
 import {
   readerConfigOf,
   ReaderFields,
   readerFormOf,
-  readerPlaces,
+  readerPaths,
   useReaders,
-  useSaid
+  useReaderText
 } from "./ReaderFields.tsx"
-import { State } from "./State.tsx"
+import { SourceState } from "./SourceState.tsx"
 import { Documents } from "./contents/Documents.tsx"
-import { Why } from "./Why.tsx"
+import { ReadingError } from "./ReadingError.tsx"
 import { words as shared } from "./words.ts"
 
 const words = texts(
@@ -106,54 +106,54 @@ const words = texts(
 /** Values of the fields, as typed. */
 const fieldsOf = ({ config, labels = [], name }: SourceDetail) => ({
   name,
-  labels: typedLabels(labels),
+  labels: formatLabels(labels),
   address: config.fileUrl ?? "",
   ...crawlFormOf(config),
   ...curatedFormOf(config),
   ...readerFormOf(config)
 })
 
-const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPlaces] as const
+const fieldPaths = ["name", "labels", "config.fileUrl", ...crawlPaths, ...curatedPaths] as const
 
-/** A change of a source is written as it is shown, but for pairs and the settings of a reader. */
-const shownValue = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value, null, 2))
+/** Text is shown as it is; pairs and the settings of a reader as JSON. */
+const formatValue = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value, null, 2))
 
-const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClose: () => void }) => {
+const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
-  const { type } = found
+  const { type } = source
   const draft = useDraft({
-    name: `source.${found.id}`,
-    title: `${t.edit}: ${found.name}`,
-    stored: fieldsOf(found),
-    unkept: ["secrets"]
+    name: `source.${source.id}`,
+    title: `${t.edit}: ${source.name}`,
+    stored: fieldsOf(source),
+    secretFields: ["secrets"]
   })
   const { change, value } = draft
-  const reader = useReaders().find(({ name }) => name === found.config.reader)
-  const crawled = type === "URL" || type === "SITEMAP"
+  const reader = useReaders().find(({ name }) => name === source.config.reader)
+  const isCrawled = type === "URL" || type === "SITEMAP"
   const save = useMutation({
     mutationFn: async () => {
-      const newest = await queries.fetchQuery({ ...source(found.id), staleTime: 0 })
-      requireUnchanged(fieldsOf(found), fieldsOf(newest))
+      const newest = await queries.fetchQuery({ ...sourceQuery(source.id), staleTime: 0 })
+      requireUnchanged(fieldsOf(source), fieldsOf(newest))
       const { address, name } = value
-      const labels = labelsOf(value.labels)
-      if (crawled) {
-        const config = { ...otherThanCrawl(found.config), ...crawlOf(type, value).config }
-        return patchSource(found.id, { name, labels, config })
+      const labels = parseLabels(value.labels)
+      if (isCrawled) {
+        const config = { ...otherConfigOf(source.config), ...crawlOf(type, value).config }
+        return patchSource(source.id, { name, labels, config })
       }
       if (type === "CONNECTOR") {
         const config =
-          reader === undefined ? {} : { config: { ...found.config, ...readerConfigOf(reader, value) } }
-        return patchSource(found.id, { name, labels, ...config })
+          reader === undefined ? {} : { config: { ...source.config, ...readerConfigOf(reader, value) } }
+        return patchSource(source.id, { name, labels, ...config })
       }
       if (isCurated(type)) {
-        const config = { ...found.config, ...curatedOf(type, value).config }
-        return patchSource(found.id, { name, labels, config })
+        const config = { ...source.config, ...curatedOf(type, value).config }
+        return patchSource(source.id, { name, labels, config })
       }
-      const { fileUrl, ...rest } = found.config
+      const { fileUrl, ...rest } = source.config
       return patchSource(
-        found.id,
+        source.id,
         fileUrl === undefined || fileUrl === address
           ? { name, labels }
           : { name, labels, config: { ...rest, fileUrl: address } }
@@ -165,10 +165,10 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
       onClose()
     }
   })
-  const { errorOf, general } = useIssues<string>(save.error, [...places, ...readerPlaces(reader)])
+  const { errorOf, general } = useIssues<string>(save.error, [...fieldPaths, ...readerPaths(reader)])
   return (
     <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={save.error} />
+      <ConflictNotice draft={draft} problem={save.error} />
       <TextField
         label={common.name}
         required
@@ -177,17 +177,17 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
         onChange={(name) => change({ name })}
         error={errorOf("name")}
       />
-      <Theirs draft={draft} name="name" />
-      {crawled ? (
+      <ConflictingValue draft={draft} name="name" />
+      {isCrawled ? (
         <CrawlFields
           type={type}
           form={value}
           onChange={change}
           errorOf={errorOf}
-          below={(field) => <Theirs draft={draft} name={field} />}
+          conflictOf={(field) => <ConflictingValue draft={draft} name={field} />}
         />
       ) : null}
-      {found.config.fileUrl === undefined ? null : (
+      {source.config.fileUrl === undefined ? null : (
         <>
           <TextField
             label={t.address}
@@ -197,7 +197,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
             onChange={(address) => change({ address })}
             error={errorOf("config.fileUrl")}
           />
-          <Theirs draft={draft} name="address" />
+          <ConflictingValue draft={draft} name="address" />
         </>
       )}
       {reader === undefined ? null : (
@@ -206,7 +206,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
           form={value}
           onChange={change}
           errorOf={errorOf}
-          below={(field) => <Theirs draft={draft} name={field} shown={shownValue} />}
+          conflictOf={(field) => <ConflictingValue draft={draft} name={field} format={formatValue} />}
           isStored
         />
       )}
@@ -216,16 +216,16 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
           form={value}
           onChange={change}
           errorOf={errorOf}
-          below={(field) => <Theirs draft={draft} name={field} shown={shownValue} />}
+          conflictOf={(field) => <ConflictingValue draft={draft} name={field} format={formatValue} />}
         />
       ) : null}
-      <Labels
+      <LabelsField
         help={t.labelsHelp}
         value={value.labels}
         onChange={(labels) => change({ labels })}
         error={errorOf("labels")}
       />
-      <Theirs draft={draft} name="labels" />
+      <ConflictingValue draft={draft} name="labels" />
       <p className={css["soft"]}>{isCurated(type) ? t.curatedHelp : t.editHelp}</p>
       <Actions>
         <DraftState draft={draft} />
@@ -238,27 +238,27 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
   )
 }
 
-const Facts = ({ found }: { readonly found: SourceDetail }) => {
+const Facts = ({ source }: { readonly source: SourceDetail }) => {
   const t = useText(words)
   const names = useText(shared)
-  const { config, labels = [] } = found
+  const { config, labels = [] } = source
   const { settings } = readerFormOf(config)
-  const said = useSaid()
+  const readerText = useReaderText()
   const reader = useReaders().find(({ name }) => name === config.reader)
   const address = config.url ?? config.sitemapUrl ?? config.fileUrl
   const facts: ReadonlyArray<readonly [string, string | undefined]> = [
-    [names.type, reader === undefined ? names[found.type] : said(reader.title)],
+    [names.type, reader === undefined ? names[source.type] : readerText(reader.title)],
     [t.address, address],
     [t.fileName, config.fileName],
     [t.depth, config.maxDepth === undefined ? undefined : String(config.maxDepth)],
     [t.include, config.includePatterns?.join("\n")],
     [t.exclude, config.excludePatterns?.join("\n")],
     ...(reader?.fields ?? []).map(
-      ({ label, name }) => [said(label), settings[name] === "" ? undefined : settings[name]] as const
+      ({ label, name }) => [readerText(label), settings[name] === "" ? undefined : settings[name]] as const
     ),
     [t.refresh, address === undefined && reader === undefined ? undefined : t[config.refresh ?? "off"]],
-    [t.labels, labels.length === 0 ? undefined : typedLabels(labels)],
-    [t.id, found.id]
+    [t.labels, labels.length === 0 ? undefined : formatLabels(labels)],
+    [t.id, source.id]
   ]
   return (
     <dl className={css["facts"]}>
@@ -274,35 +274,35 @@ const Facts = ({ found }: { readonly found: SourceDetail }) => {
   )
 }
 
-const Buttons = ({ found }: { readonly found: SourceDetail }) => {
+const SourceButtons = ({ source }: { readonly source: SourceDetail }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [, navigate] = useLocation()
   const [editing, setEditing] = useState(false)
   const sync = useMutation({
-    mutationFn: (force: boolean) => syncSource(found.id, force),
+    mutationFn: (force: boolean) => syncSource(source.id, force),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["sources"] })
   })
   return (
     <>
       {sync.error === null ? null : <Problem problem={sync.error} />}
       <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
-        <Edit found={found} onClose={() => setEditing(false)} />
+        <EditSource source={source} onClose={() => setEditing(false)} />
       </Dialog>
       <Menu
         actions={[
-          ...(isUntouched(found) ? [] : [{ label: t.force, does: () => sync.mutate(true) }]),
+          ...(isNeverRead(source) ? [] : [{ label: t.force, does: () => sync.mutate(true) }]),
           {
             label: t.remove,
             does: {
               title: t.remove,
-              question: t.question(found.name),
+              question: t.question(source.name),
               action: t.remove,
               onConfirm: async () => {
-                await deleteSource(found.id)
-                // By now another page may be open.
-                if (window.location.pathname.includes(found.id)) navigate(`/sources?agent=${found.agentId}`)
+                await deleteSource(source.id)
+                // Another page may have been opened meanwhile.
+                if (window.location.pathname.includes(source.id)) navigate(`/sources?agent=${source.agentId}`)
                 await queries.invalidateQueries({ queryKey: ["sources", "of"] })
               }
             }
@@ -311,26 +311,26 @@ const Buttons = ({ found }: { readonly found: SourceDetail }) => {
       />
       <Button onClick={() => setEditing(true)}>{common.edit}</Button>
       <Button kind="primary" busy={sync.isPending} onClick={() => sync.mutate(false)}>
-        {isUntouched(found) ? t.first : t.sync}
+        {isNeverRead(source) ? t.first : t.sync}
       </Button>
     </>
   )
 }
 
-const Content = ({ found }: { readonly found: SourceDetail }) => {
+const SourceContent = ({ source }: { readonly source: SourceDetail }) => {
   const t = useText(words)
-  const synced = `${found.latestJob?.id} ${found.latestJob?.status}`
-  const known = useInfiniteQuery(documents(found.id, "", synced))
-  const report = useInfiniteQuery(crawl(found.id, "all", synced))
+  const lastJob = `${source.latestJob?.id} ${source.latestJob?.status}`
+  const documentsQuery = useInfiniteQuery(documents(source.id, "", lastJob))
+  const reportQuery = useInfiniteQuery(crawl(source.id, "all", lastJob))
   return (
     <>
-      <Documents found={found} />
-      {/* Not before what is above, whose height is not known: they would move. */}
-      {known.isPending || report.isPending ? null : (
+      <Documents source={source} />
+      {/* Shown after the documents have loaded, so that they do not move. */}
+      {documentsQuery.isPending || reportQuery.isPending ? null : (
         <>
-          <CrawlReport found={found} />
+          <CrawlReport source={source} />
           <Section title={t.made}>
-            <Facts found={found} />
+            <Facts source={source} />
           </Section>
         </>
       )}
@@ -341,29 +341,29 @@ const Content = ({ found }: { readonly found: SourceDetail }) => {
 const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
   const t = useText(words)
   const names = useText(shared)
-  const query = useQuery(source(id))
+  const query = useQuery(sourceQuery(id))
   return (
     <LoadedPage query={query}>
-      {(found) => (
+      {(source) => (
         <Page
-          title={found.name}
-          parent={[`/sources?agent=${found.agentId}`, t.all]}
+          title={source.name}
+          parent={[`/sources?agent=${source.agentId}`, t.all]}
           lead={
             <span className={css["state"]}>
-              <State source={found} />
-              {found.latestJob?.chunksCreated === null || found.latestJob === null ? null : (
-                <span>{names.passages(found.latestJob.chunksCreated)}</span>
+              <SourceState source={source} />
+              {source.latestJob?.chunksCreated === null || source.latestJob === null ? null : (
+                <span>{names.passages(source.latestJob.chunksCreated)}</span>
               )}
             </span>
           }
-          actions={atLeast(user.role, "admin") ? <Buttons found={found} /> : undefined}
+          actions={atLeast(user.role, "admin") ? <SourceButtons source={source} /> : undefined}
         >
-          {found.error === null ? null : (
+          {source.error === null ? null : (
             <div role="alert" className={css["error"]}>
-              <Why error={found.error} />
+              <ReadingError error={source.error} />
             </div>
           )}
-          <Content found={found} />
+          <SourceContent source={source} />
         </Page>
       )}
     </LoadedPage>

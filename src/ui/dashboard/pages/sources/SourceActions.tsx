@@ -5,12 +5,12 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { sources } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
 import { FilePicker } from "../../components/FilePicker.tsx"
-import { isNone } from "../../components/Listing.tsx"
+import { isEmptyList } from "../../components/Listing.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Sources.module.css"
 import { AddSource } from "./AddSource.tsx"
-import { picked } from "./uploads/files.ts"
+import { selectionFromPicker } from "./uploads/files.ts"
 import { add } from "./uploads/queue.ts"
 import { words as shared } from "./words.ts"
 
@@ -20,21 +20,21 @@ const words = texts(
 )
 
 /**
- * Buttons, the same for the head of a page, which has none while the list offers the first source, and the dialog that
- * one of them opens; none for those who may only read.
+ * The buttons that add sources, and the dialog that one of them opens. All are null for people who may only read.
+ * `headButtons` are the same buttons for the head of the page; null while the empty list shows them.
  */
 export const useSourceActions = (agentId: string, user: User) => {
   const t = useText(words)
   const names = useText(shared)
   const [isAdding, setAdding] = useState(false)
-  const hasNone = isNone(useInfiniteQuery(sources(agentId)), (page) => page.sources)
+  const hasNone = isEmptyList(useInfiniteQuery(sources(agentId)), (page) => page.sources)
   if (!atLeast(user.role, "admin")) return { buttons: null, headButtons: null, dialog: null }
-  const take = (files: FileList) => add({ agentId, userId: user.id }, picked(files))
+  const upload = (files: FileList) => add({ agentId, userId: user.id }, selectionFromPicker(files))
   const buttons = (
     <>
-      <FilePicker onSelect={take}>
+      <FilePicker onSelect={upload}>
         {(files) => (
-          <FilePicker isFolder onSelect={take}>
+          <FilePicker isFolder onSelect={upload}>
             {(folder) => (
               <>
                 <Menu

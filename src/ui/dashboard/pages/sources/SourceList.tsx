@@ -13,7 +13,7 @@ import { Link } from "wouter"
 import { atLeast, type User } from "../../api/Session.ts"
 import { membersOf } from "../../api/membersOf.ts"
 import {
-  isUntouched,
+  isNeverRead,
   type SourceItem,
   sources,
   type SourceStatus,
@@ -21,22 +21,22 @@ import {
   syncSource
 } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
-import { Choice } from "../../components/Choices.tsx"
+import { Checkbox } from "../../components/Checkboxes.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { isNone } from "../../components/Listing.tsx"
+import { isEmptyList } from "../../components/Listing.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Cell } from "../../components/RowActions.tsx"
 import { type Column, Table } from "../../components/Table.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
-import { Bulk } from "./Bulk.tsx"
+import { BulkActions } from "./BulkActions.tsx"
 import { TestSearch } from "./contents/TestSearch.tsx"
-import { State } from "./State.tsx"
+import { SourceState } from "./SourceState.tsx"
 import { Uploads } from "./uploads/Uploads.tsx"
 import css from "./Sources.module.css"
-import { Why } from "./Why.tsx"
+import { ReadingError } from "./ReadingError.tsx"
 import { words } from "./words.ts"
 import { LoadMore } from "../../components/LoadMore.tsx"
 
@@ -76,20 +76,20 @@ interface SourceFilter {
   readonly status: SourceStatus | "all"
 }
 
-const everything: SourceFilter = { q: "", type: "all", status: "all" }
+const noFilter: SourceFilter = { q: "", type: "all", status: "all" }
 
 interface FiltersProps {
-  readonly asked: SourceFilter
-  readonly onChange: (asked: SourceFilter) => void
+  readonly filter: SourceFilter
+  readonly onChange: (filter: SourceFilter) => void
 }
 
-const Filters = ({ asked, onChange }: FiltersProps) => {
+const Filters = ({ filter, onChange }: FiltersProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
-  const [typed, setTyped] = useState(asked.q)
+  const common = useText(commonTexts)
+  const [typed, setTyped] = useState(filter.q)
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    onChange({ ...asked, q: typed.trim() })
+    onChange({ ...filter, q: typed.trim() })
   }
   return (
     <div className={css["filters"]}>
@@ -101,36 +101,36 @@ const Filters = ({ asked, onChange }: FiltersProps) => {
         compact
         label={t.type}
         options={[["all", t.allTypes], ...types.map((type) => [type, t[type]] as const)]}
-        value={asked.type}
-        onChange={(type) => onChange({ ...asked, type })}
+        value={filter.type}
+        onChange={(type) => onChange({ ...filter, type })}
       />
       <Select
         compact
         label={t.status}
         options={[["all", t.allStates], ...statuses.map((status) => [status, t[status]] as const)]}
-        value={asked.status}
-        onChange={(status) => onChange({ ...asked, status })}
+        value={filter.status}
+        onChange={(status) => onChange({ ...filter, status })}
       />
     </div>
   )
 }
 
 interface Selection {
-  /** Of the sources that are shown. */
+  /** Ids of the sources that are shown. */
   readonly ids: ReadonlyArray<string>
   readonly chosen: ReadonlySet<string>
   readonly choose: (ids: ReadonlyArray<string>, isChosen: boolean) => void
 }
 
-/** Read by the check boxes alone: one choice leaves the rows of the table as they are. */
-const Selected = createContext<Selection>({ ids: [], chosen: new Set(), choose: () => {} })
+/** Only the check boxes read it, so that a choice does not render the rows of the table again. */
+const SelectionContext = createContext<Selection>({ ids: [], chosen: new Set(), choose: () => {} })
 
 const ChooseAll = () => {
   const t = useText(words)
-  const { choose, chosen, ids } = useContext(Selected)
+  const { choose, chosen, ids } = useContext(SelectionContext)
   const count = ids.filter((id) => chosen.has(id)).length
   return (
-    <Choice
+    <Checkbox
       label={t.chooseAll}
       isSelected={count > 0 && count === ids.length}
       isIndeterminate={count > 0 && count < ids.length}
@@ -141,20 +141,20 @@ const ChooseAll = () => {
 
 const ChooseOne = ({ source: { id, name } }: { readonly source: SourceItem }) => {
   const t = useText(words)
-  const { choose, chosen } = useContext(Selected)
+  const { choose, chosen } = useContext(SelectionContext)
   const onChange = useCallback((isChosen: boolean) => choose([id], isChosen), [choose, id])
-  return <Choice label={t.chooseOne(name)} isSelected={chosen.has(id)} onChange={onChange} />
+  return <Checkbox label={t.chooseOne(name)} isSelected={chosen.has(id)} onChange={onChange} />
 }
 
 const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago } = useFormat()
   return useMemo(() => {
     const choice: Column<SourceItem> = {
       title: t.choose,
-      silent: true,
-      head: <ChooseAll />,
+      hideTitle: true,
+      header: <ChooseAll />,
       cell: (source) => <ChooseOne source={source} />
     }
     return [
@@ -166,7 +166,7 @@ const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
             notes={[
               row.lastError === null ? null : (
                 <span key="error" className={css["error"]}>
-                  <Why error={row.lastError} />
+                  <ReadingError error={row.lastError} />
                 </span>
               )
             ]}
@@ -175,22 +175,22 @@ const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
           </Cell>
         )
       },
-      { title: t.type, plain: true, cell: ({ type }) => t[type] },
+      { title: t.type, untitledOnPhone: true, cell: ({ type }) => t[type] },
       {
         title: t.status,
-        plain: true,
+        untitledOnPhone: true,
         cell: (row) => (
           <span className={css["state"]}>
-            <State source={row} />
-            {isUntouched(row) && mayChange ? <SyncNow source={row} /> : null}
+            <SourceState source={row} />
+            {isNeverRead(row) && mayChange ? <SyncNow source={row} /> : null}
           </span>
         )
       },
       {
         title: t.synced,
-        plain: true,
-        end: true,
-        whole: true,
+        untitledOnPhone: true,
+        alignEnd: true,
+        noWrap: true,
         cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? null : ago(lastSyncedAt))
       }
     ]
@@ -206,23 +206,23 @@ interface Props {
 
 export const SourceList = ({ add, agentId, user }: Props) => {
   const t = useText(words)
-  const [asked, setAsked] = useState(everything)
+  const [filter, setFilter] = useState(noFilter)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
-  const isFiltered = asked !== everything
+  const isFiltered = filter !== noFilter
   const query = useInfiniteQuery(
     sources(agentId, {
-      ...(asked.q === "" ? {} : { q: asked.q }),
-      ...(asked.type === "all" ? {} : { type: asked.type }),
-      ...(asked.status === "all" ? {} : { status: asked.status })
+      ...(filter.q === "" ? {} : { q: filter.q }),
+      ...(filter.type === "all" ? {} : { type: filter.type }),
+      ...(filter.status === "all" ? {} : { status: filter.status })
     })
   )
   const mayChange = atLeast(user.role, "admin")
-  const hasSome = isFiltered || (query.data !== undefined && !isNone(query, (page) => page.sources))
+  const hasSome = isFiltered || (query.data !== undefined && !isEmptyList(query, (page) => page.sources))
   const columns = useColumns(mayChange)
   const choose = useCallback(
     (ids: ReadonlyArray<string>, isChosen: boolean) =>
-      setChosen((now) => {
-        const next = new Set(now)
+      setChosen((previous) => {
+        const next = new Set(previous)
         for (const id of ids) {
           if (isChosen) next.add(id)
           else next.delete(id)
@@ -247,14 +247,14 @@ export const SourceList = ({ add, agentId, user }: Props) => {
           const selected = rows.filter(({ id }) => chosen.has(id))
           return (
             <>
-              <Filters asked={asked} onChange={setAsked} />
-              <Bulk chosen={selected} onChange={setChosen} />
+              <Filters filter={filter} onChange={setFilter} />
+              <BulkActions chosen={selected} onChange={setChosen} />
               {rows.length === 0 ? (
                 <p className={css["none"]}>{t.noneFound}</p>
               ) : (
-                <Selected value={{ ids: rows.map(({ id }) => id), chosen, choose }}>
+                <SelectionContext value={{ ids: rows.map(({ id }) => id), chosen, choose }}>
                   <Table label={t.title} rows={rows} keyOf={({ id }) => id} columns={columns} />
-                </Selected>
+                </SelectionContext>
               )}
             </>
           )

@@ -12,13 +12,13 @@ import { useSourceActions } from "./SourceActions.tsx"
 import { SourceList } from "./SourceList.tsx"
 import { words } from "./words.ts"
 
-interface OfAgentProps {
+interface AgentSourcesProps {
   readonly agentId: string
   readonly user: User
-  readonly all: ReadonlyArray<Agent>
+  readonly allAgents: ReadonlyArray<Agent>
 }
 
-const OfAgent = ({ agentId, user, all }: OfAgentProps) => {
+const AgentSources = ({ agentId, user, allAgents }: AgentSourcesProps) => {
   const t = useText(words)
   const [, setParameters] = useSearchParams()
   const { buttons, dialog, headButtons } = useSourceActions(agentId, user)
@@ -32,7 +32,7 @@ const OfAgent = ({ agentId, user, all }: OfAgentProps) => {
           <Select
             compact
             label={t.agent}
-            options={all.map(({ id, name }) => [id, name] as const)}
+            options={allAgents.map(({ id, name }) => [id, name] as const)}
             value={agentId}
             onChange={(id) => setParameters({ agent: id })}
           />
@@ -51,10 +51,10 @@ const Sources = ({ user }: { readonly user: User }) => {
   const query = useInfiniteQuery(agents)
   const [parameters] = useSearchParams()
   const [, navigate] = useLocation()
-  const all = useAllPages(query, (page) => page.agents)
-  const chosen = parameters.get("agent") ?? all?.[0]?.id
-  if (all !== undefined && chosen !== undefined) {
-    return <OfAgent key={chosen} agentId={chosen} user={user} all={all} />
+  const allAgents = useAllPages(query, (page) => page.agents)
+  const chosen = parameters.get("agent") ?? allAgents?.[0]?.id
+  if (allAgents !== undefined && chosen !== undefined) {
+    return <AgentSources key={chosen} agentId={chosen} user={user} allAgents={allAgents} />
   }
   return (
     <Page title={t.title} lead={t.lead} guide="sources">

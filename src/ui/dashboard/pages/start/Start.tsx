@@ -6,20 +6,20 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import { lazy, useEffect, useState } from "react"
 import { Link, useLocation, useSearchParams } from "wouter"
 import type { User } from "../../api/Session.ts"
-import { isMoving, sources } from "../../api/Sources.ts"
-import { dismissStart, scriptOf, type Start as Started, start, widget } from "../../api/Widgets.ts"
+import { hasActiveJob, sources } from "../../api/Sources.ts"
+import { dismissStart, scriptOf, type Start as StartProgress, start, widget } from "../../api/Widgets.ts"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { texts, useText } from "../../text/Language.tsx"
-import { Ask } from "./Ask.tsx"
-import { Content } from "./Content.tsx"
+import { QuestionStep } from "./QuestionStep.tsx"
+import { ContentStep } from "./ContentStep.tsx"
 import css from "./Start.module.css"
 import { Step } from "./Step.tsx"
 
-const Look = lazy(() => import("./Look.tsx"))
-const Reading = lazy(() => import("./Reading.tsx"))
+const WidgetStep = lazy(() => import("./WidgetStep.tsx"))
+const ReadingStep = lazy(() => import("./ReadingStep.tsx"))
 
 const words = texts(
   {
@@ -88,58 +88,58 @@ const Script = ({ agentId }: { readonly agentId: string }) => {
 }
 
 interface Props {
-  readonly started: Started
+  readonly progress: StartProgress
   readonly user: User
-  readonly choose: (agentId: string) => void
+  readonly onChooseAgent: (agentId: string) => void
 }
 
-const Steps = ({ choose, started, user }: Props) => {
+const Steps = ({ onChooseAgent, progress, user }: Props) => {
   const t = useText(words)
   const queries = useQueryClient()
   const [, navigate] = useLocation()
-  const { agent, documents, sample, tried } = started
+  const { agent, documents, sample, tried } = progress
   const agentId = agent?.id ?? ""
   const { data } = useInfiniteQuery(sources(agentId))
   const rows = data?.pages.flatMap((page) => page.sources) ?? []
-  const moving = rows.some(isMoving)
-  const standing = rows.map(({ id, status }) => `${id} ${status}`).join()
-  // Counts and questions are loaded after the reading has ended.
+  const isReading = rows.some(hasActiveJob)
+  const statuses = rows.map(({ id, status }) => `${id} ${status}`).join()
+  // Counts and questions change when the state of a source changes, so they are loaded again.
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ["start"] })
     void queries.invalidateQueries({ queryKey: ["agents", agentId, "questions"] })
-  }, [queries, agentId, moving, standing])
-  const isRead = documents > 0 && !moving
-  const done = [started.sources > 0, isRead, isRead && tried, started.widget, started.finished]
+  }, [queries, agentId, isReading, statuses])
+  const isRead = documents > 0 && !isReading
+  const done = [progress.sources > 0, isRead, isRead && tried, progress.widget, progress.finished]
   const current = done.indexOf(false)
   const [chosen, setChosen] = useState<number | null>(null)
   // The next step opens by itself once this one is done.
   useEffect(() => setChosen(null), [current])
-  // People who come back look for the script.
+  // Without an open step, the script is shown: people come back for it.
   const open = chosen ?? (current === -1 ? 4 : current)
-  const step = (place: number) => ({
-    number: place + 1,
-    isDone: done[place] === true,
-    isOpen: open === place,
-    onToggle: () => setChosen(open === place ? -1 : place)
+  const step = (index: number) => ({
+    number: index + 1,
+    isDone: done[index] === true,
+    isOpen: open === index,
+    onToggle: () => setChosen(open === index ? -1 : index)
   })
   return (
     <>
       {agent === null ? null : (
         <div className={css["row"]}>
           <Link href={`/agents/${agent.id}`}>{t.agent(agent.name)}</Link>
-          {started.finished ? <span role="status">{t.finished}</span> : null}
+          {progress.finished ? <span role="status">{t.finished}</span> : null}
         </div>
       )}
       <ol className={css["steps"]}>
         <Step
           {...step(0)}
           title={t.content}
-          state={started.sources === 0 ? undefined : t.sources(started.sources)}
+          state={progress.sources === 0 ? undefined : t.sources(progress.sources)}
         >
-          <Content
+          <ContentStep
             agentId={agent?.id ?? null}
             onAdded={(id) => {
-              choose(id)
+              onChooseAgent(id)
               void queries.invalidateQueries({ queryKey: ["sources"] })
               void queries.invalidateQueries({ queryKey: ["start"] })
             }}
@@ -153,9 +153,9 @@ const Steps = ({ choose, started, user }: Props) => {
         <Step
           {...step(1)}
           title={t.reading}
-          state={moving ? t.moving : documents === 0 ? undefined : t.documents(documents)}
+          state={isReading ? t.moving : documents === 0 ? undefined : t.documents(documents)}
         >
-          <Reading sources={rows} documents={documents} isMoving={moving} />
+          <ReadingStep sources={rows} documents={documents} isReading={isReading} />
           {rows.length === 0 ? null : (
             <div>
               <Button kind="quiet" onClick={() => setChosen(0)}>
@@ -165,13 +165,13 @@ const Steps = ({ choose, started, user }: Props) => {
           )}
         </Step>
         <Step {...step(2)} title={t.ask} isLoaded={documents > 0}>
-          <Ask agentId={agentId} user={user} isKnown={documents > 0} />
+          <QuestionStep agentId={agentId} user={user} hasContent={documents > 0} />
         </Step>
         <Step {...step(3)} title={t.look} isLoaded={agent !== null}>
           {agent === null ? (
             <p className={css["soft"]}>{t.first}</p>
           ) : (
-            <Look
+            <WidgetStep
               agent={agent}
               sources={rows}
               onSaved={() => {
@@ -185,7 +185,7 @@ const Steps = ({ choose, started, user }: Props) => {
           {agent === null ? <p className={css["soft"]}>{t.first}</p> : <Script agentId={agent.id} />}
         </Step>
       </ol>
-      {started.finished ? (
+      {progress.finished ? (
         <div>
           <Button kind="quiet" onClick={() => navigate("/agents")}>
             {t.another}
@@ -209,14 +209,14 @@ const Start = ({ user }: { readonly user: User }) => {
       await queries.invalidateQueries({ queryKey: ["start"] })
     }
   })
-  const isAsked = query.data !== undefined && !query.data.finished && !query.data.dismissed
+  const canDismiss = query.data !== undefined && !query.data.finished && !query.data.dismissed
   return (
     <Page
       title={t.title}
       lead={t.lead}
       narrow
       actions={
-        isAsked ? (
+        canDismiss ? (
           <Button kind="quiet" busy={dismiss.isPending} onClick={() => dismiss.mutate()}>
             {t.later}
           </Button>
@@ -225,11 +225,11 @@ const Start = ({ user }: { readonly user: User }) => {
     >
       {dismiss.error === null ? null : <Problem problem={dismiss.error} />}
       <Loaded query={query}>
-        {(started) => (
+        {(progress) => (
           <Steps
-            started={started}
+            progress={progress}
             user={user}
-            choose={(agent) => setParameters({ agent }, { replace: true })}
+            onChooseAgent={(agent) => setParameters({ agent }, { replace: true })}
           />
         )}
       </Loaded>

@@ -13,7 +13,7 @@ interface Props {
   readonly state?: ReactNode
   readonly isDone: boolean
   readonly isOpen: boolean
-  /** Its content is loaded after it has opened, so that room is kept for it. */
+  /** True if the content is loaded after the step opens. Space is reserved for it. */
   readonly isLoaded?: boolean
   readonly onToggle: () => void
   readonly children: ReactNode

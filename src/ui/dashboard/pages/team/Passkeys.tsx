@@ -1,14 +1,7 @@
-/** One's own passkeys. */
+/** The user's own passkeys. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import {
-  addPasskey,
-  isBrokenOff,
-  isKnownDevice,
-  knowsPasskeys,
-  passkeys,
-  removePasskey
-} from "../../api/Passkeys.ts"
+import { addPasskey, isAlreadyRegistered, isCancelled, passkeys, removePasskey, supportsPasskeys } from "../../api/Passkeys.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
@@ -18,7 +11,7 @@ import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useFormat } from "../../text/Format.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
@@ -62,9 +55,9 @@ const words = texts(
   }
 )
 
-const Add = () => {
+const AddPasskey = () => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [name, setName] = useState("")
   const add = useMutation({
@@ -74,7 +67,7 @@ const Add = () => {
       return queries.invalidateQueries({ queryKey: passkeys.queryKey })
     }
   })
-  const sentence = isBrokenOff(add.error) ? t.off : isKnownDevice(add.error) ? t.twice : null
+  const sentence = isCancelled(add.error) ? t.off : isAlreadyRegistered(add.error) ? t.twice : null
   return (
     <Form onSubmit={() => add.mutate()} problem={sentence === null ? add.error : null}>
       {sentence === null ? null : <p role="alert">{sentence}</p>}
@@ -97,21 +90,21 @@ const Add = () => {
 
 export const Passkeys = () => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago } = useFormat()
   const queries = useQueryClient()
   const query = useQuery(passkeys)
   return (
     <Section title={t.title} lead={t.lead} guide="authentication#passkeys">
       <Loaded query={query}>
-        {(found) => (
+        {(stored) => (
           <>
-            {found.passkeys.length === 0 ? (
+            {stored.passkeys.length === 0 ? (
               <p>{t.none}</p>
             ) : (
               <Table
                 label={t.title}
-                rows={found.passkeys}
+                rows={stored.passkeys}
                 keyOf={({ id }) => id}
                 columns={[
                   {
@@ -125,13 +118,13 @@ export const Passkeys = () => {
                   { title: t.made, cell: ({ createdAt }) => ago(createdAt) },
                   {
                     title: t.used,
-                    whole: true,
+                    noWrap: true,
                     cell: ({ usedAt }) => (usedAt === null ? t.never : ago(usedAt))
                   },
                   {
                     title: t.actions,
-                    silent: true,
-                    end: true,
+                    hideTitle: true,
+                    alignEnd: true,
                     cell: ({ id, name }) => (
                       <RowActions
                         of={name}
@@ -155,7 +148,7 @@ export const Passkeys = () => {
                 ]}
               />
             )}
-            {!found.available ? <p>{t.unavailable}</p> : knowsPasskeys() ? <Add /> : <p>{t.unknown}</p>}
+            {!stored.available ? <p>{t.unavailable}</p> : supportsPasskeys() ? <AddPasskey /> : <p>{t.unknown}</p>}
           </>
         )}
       </Loaded>

@@ -4,7 +4,7 @@ import { endOtherSessions, endSession, type OpenSession, openSessions } from "..
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Confirm } from "../../components/Dialog.tsx"
+import { ConfirmButton } from "../../components/Dialog.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
@@ -63,10 +63,10 @@ const words = texts(
   }
 )
 
-const first = (text: string, names: ReadonlyArray<readonly [RegExp, string]>) =>
+const firstMatch = (text: string, names: ReadonlyArray<readonly [RegExp, string]>) =>
   names.find(([pattern]) => pattern.test(text))?.[1]
 
-/** User agents name several browsers: the rarer name is the actual one. */
+/** User agents name several browsers, so the first match in this order counts. */
 const browsers: ReadonlyArray<readonly [RegExp, string]> = [
   [/Edg/, "Edge"],
   [/OPR/, "Opera"],
@@ -84,8 +84,8 @@ const systems: ReadonlyArray<readonly [RegExp, string]> = [
 
 const Device = ({ current, device }: OpenSession) => {
   const t = useText(words)
-  const browser = first(device ?? "", browsers)
-  const system = first(device ?? "", systems)
+  const browser = firstMatch(device ?? "", browsers)
+  const system = firstMatch(device ?? "", systems)
   const name = browser === undefined || system === undefined ? (device ?? t.unknown) : t.on(browser, system)
   return (
     <span title={device ?? undefined}>
@@ -100,19 +100,19 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
   const queries = useQueryClient()
   const options = openSessions(userId)
   const query = useQuery(options)
-  // Requested together with the sessions, although shown after them.
+  // Requested together with the sessions, although it is shown after them.
   useQuery({ ...passkeys, enabled: userId === null })
   const team = useAllPages(useInfiniteQuery({ ...members, enabled: userId !== null }), (page) => page.users)
   const member = team?.find(({ id }) => id === userId)
   const refresh = () => queries.invalidateQueries({ queryKey: options.queryKey })
-  const others = (query.data ?? []).some(({ current }) => !current)
+  const hasOthers = (query.data ?? []).some(({ current }) => !current)
   return (
     <Page
       title={t.title}
       lead={userId === null ? t.own : t.theirs(member?.email ?? "…")}
       actions={
-        others ? (
-          <Confirm
+        hasOthers ? (
+          <ConfirmButton
             trigger={<Button>{userId === null ? t.endAll : t.endEach}</Button>}
             title={userId === null ? t.endAll : t.endEach}
             question={t.all}
@@ -136,13 +136,13 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
               keyOf={({ id }) => id}
               columns={[
                 { title: t.device, cell: (row) => <Device {...row} /> },
-                { title: t.address, plain: true, cell: ({ address }) => address ?? t.unknown },
-                { title: t.method, plain: true, cell: ({ method }) => t[method] },
-                { title: t.used, whole: true, plain: true, cell: ({ usedAt }) => ago(usedAt) },
+                { title: t.address, untitledOnPhone: true, cell: ({ address }) => address ?? t.unknown },
+                { title: t.method, untitledOnPhone: true, cell: ({ method }) => t[method] },
+                { title: t.used, noWrap: true, untitledOnPhone: true, cell: ({ usedAt }) => ago(usedAt) },
                 {
                   title: t.actions,
-                  silent: true,
-                  end: true,
+                  hideTitle: true,
+                  alignEnd: true,
                   cell: ({ address, current, id, usedAt }) =>
                     current ? null : (
                       <RowActions
@@ -166,7 +166,7 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
           )
         }
       </Loaded>
-      {/* Not before the sessions above, whose height is not known: it would move. */}
+      {/* Shown after the sessions have loaded, so that it does not move. */}
       {userId === null && !query.isPending ? <Passkeys /> : null}
     </Page>
   )

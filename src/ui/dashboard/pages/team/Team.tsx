@@ -26,7 +26,7 @@ import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Team.module.css"
@@ -89,12 +89,12 @@ const words = texts(
 
 const roles = membersOf<Role>({ owner: true, admin: true, agent: true, viewer: true })
 
-const useRoles = (user: User): ReadonlyArray<readonly [Role, string]> => {
+const useRoleOptions = (user: User): ReadonlyArray<readonly [Role, string]> => {
   const t = useText(words)
   return roles.filter((role) => atLeast(user.role, role)).map((role) => [role, t[role]] as const)
 }
 
-const Link = ({ invitation }: { readonly invitation: Invitation }) => {
+const InvitationLink = ({ invitation }: { readonly invitation: Invitation }) => {
   const t = useText(words)
   const { moment } = useFormat()
   return (
@@ -105,21 +105,21 @@ const Link = ({ invitation }: { readonly invitation: Invitation }) => {
   )
 }
 
-const firstRole = (): Role => "agent"
-const nobody = { email: "", role: firstRole() }
+const defaultRole = (): Role => "agent"
+const emptyForm = { email: "", role: defaultRole() }
 
-const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () => void }) => {
+const InviteForm = ({ user, onClose }: { readonly user: User; readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
-  const options = useRoles(user)
-  const draft = useDraft({ name: "invitation", title: t.add, stored: nobody })
+  const options = useRoleOptions(user)
+  const draft = useDraft({ name: "invitation", title: t.add, stored: emptyForm })
   const { change, value } = draft
   const attempt = useMutation({
     mutationFn: () => invite(value.email, value.role),
     onSuccess: () => {
       draft.saved()
-      // The link does not wait for the list.
+      // The link is shown without waiting for the list.
       void queries.invalidateQueries({ queryKey: members.queryKey })
     }
   })
@@ -128,7 +128,7 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
   if (invitation !== undefined) {
     return (
       <>
-        {invitation === null ? <p>{t.elsewhere}</p> : <Link invitation={invitation} />}
+        {invitation === null ? <p>{t.elsewhere}</p> : <InvitationLink invitation={invitation} />}
         <FormActions>
           <Button kind="primary" onClick={onClose}>
             {common.done}
@@ -149,7 +149,7 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
         error={errorOf("email")}
       />
       <Select label={t.role} options={options} value={value.role} onChange={(role) => change({ role })} />
-      <CreateActions draft={draft} busy={attempt.isPending} onClose={onClose} action={t.add} holds />
+      <CreateActions draft={draft} busy={attempt.isPending} onClose={onClose} action={t.add} showsSecret />
     </Form>
   )
 }
@@ -159,16 +159,19 @@ interface RowProps {
   readonly user: User
 }
 
-const RoleChoice = ({ member, user }: RowProps) => {
+/** Admins and owners manage others of at most their own role. */
+const canManage = (user: User, member: Member): boolean =>
+  atLeast(user.role, "admin") && atLeast(user.role, member.role) && member.id !== user.id
+
+const RoleSelect = ({ member, user }: RowProps) => {
   const t = useText(words)
   const queries = useQueryClient()
-  const options = useRoles(user)
+  const options = useRoleOptions(user)
   const change = useMutation({
     mutationFn: (role: Role) => changeRole(member.id, role),
     onSettled: () => queries.invalidateQueries({ queryKey: members.queryKey })
   })
-  const allowed = atLeast(user.role, "admin") && atLeast(user.role, member.role) && member.id !== user.id
-  return allowed ? (
+  return canManage(user, member) ? (
     <>
       <Select
         compact
@@ -191,11 +194,10 @@ const Actions = ({ member, user }: RowProps) => {
   const [invitation, setInvitation] = useState<Invitation | null>(null)
   const again = useMutation({
     mutationFn: () => inviteAgain(member.id),
-    onSuccess: (made) => setInvitation(made.invitation)
+    onSuccess: (renewed) => setInvitation(renewed.invitation)
   })
   const [, navigate] = useLocation()
-  const allowed = atLeast(user.role, "admin") && atLeast(user.role, member.role) && member.id !== user.id
-  if (!allowed) return null
+  if (!canManage(user, member)) return null
   return (
     <RowActions
       of={member.email}
@@ -218,7 +220,7 @@ const Actions = ({ member, user }: RowProps) => {
       ]}
     >
       <Dialog title={t.link} isOpen={invitation !== null} onClose={() => setInvitation(null)}>
-        {invitation === null ? null : <Link invitation={invitation} />}
+        {invitation === null ? null : <InvitationLink invitation={invitation} />}
       </Dialog>
     </RowActions>
   )
@@ -228,7 +230,7 @@ const Team = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const { ago } = useFormat()
   const query = useInfiniteQuery(members)
-  const [inviting, setInviting] = useState(false)
+  const [isInviting, setInviting] = useState(false)
   const add = atLeast(user.role, "admin") ? (
     <Button kind="primary" onClick={() => setInviting(true)}>
       {t.add}
@@ -236,8 +238,8 @@ const Team = ({ user }: { readonly user: User }) => {
   ) : null
   return (
     <Page title={t.title} lead={t.lead} guide="authentication#the-team" actions={add}>
-      <Dialog title={t.add} isOpen={inviting} onClose={() => setInviting(false)}>
-        <Invite user={user} onClose={() => setInviting(false)} />
+      <Dialog title={t.add} isOpen={isInviting} onClose={() => setInviting(false)}>
+        <InviteForm user={user} onClose={() => setInviting(false)} />
       </Dialog>
       <Loaded query={query}>
         {({ pages }) => (
@@ -257,12 +259,12 @@ const Team = ({ user }: { readonly user: User }) => {
                   </span>
                 )
               },
-              { title: t.role, cell: (member) => <RoleChoice member={member} user={user} /> },
-              { title: t.since, whole: true, cell: ({ createdAt }) => ago(createdAt) },
+              { title: t.role, cell: (member) => <RoleSelect member={member} user={user} /> },
+              { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
               {
                 title: t.actions,
-                silent: true,
-                end: true,
+                hideTitle: true,
+                alignEnd: true,
                 cell: (member) => <Actions member={member} user={user} />
               }
             ]}

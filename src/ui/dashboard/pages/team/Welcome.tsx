@@ -1,4 +1,4 @@
-/** Target of an invitation: the choice of a password. The token is after the `#`, so that no server logs it. */
+/** The page of an invitation, to choose a password. The token is after the `#`, so that no server logs it. */
 import { useMutation } from "@tanstack/react-query"
 import { type FormEvent, useEffect, useState } from "react"
 import { useLocation } from "wouter"

@@ -3,9 +3,9 @@ import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-q
 import { membersOf } from "../../api/membersOf.ts"
 import { createToken, type NewToken, revokeToken, type Token, tokens } from "../../api/Tokens.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
-import { Choices } from "../../components/Choices.tsx"
+import { CheckboxGroup } from "../../components/Checkboxes.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
@@ -13,7 +13,7 @@ import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
@@ -101,10 +101,10 @@ const words = texts(
 const tones: Record<Token["status"], Tone> = { ACTIVE: "good", REVOKED: "bad", EXPIRED: "warn" }
 
 /** The scopes offered here. Others are available through the API. */
-type Offered = "*:read" | "agents:*" | "tools:*" | "sources:*" | "channels:*" | "keys:*" | "team:*" | "*"
+type OfferedScope = "*:read" | "agents:*" | "tools:*" | "sources:*" | "channels:*" | "keys:*" | "team:*" | "*"
 
-/** Name and meaning of each. */
-const useOffered = (): Record<Offered, readonly [string, string]> => {
+/** The name and the description of each scope. */
+const useScopeTexts = (): Record<OfferedScope, readonly [string, string]> => {
   const t = useText(words)
   return {
     "*:read": [t.read, t.readMeans],
@@ -118,15 +118,15 @@ const useOffered = (): Record<Offered, readonly [string, string]> => {
   }
 }
 
-const initial = (): ReadonlyArray<Offered> => ["agents:*"]
-const emptyForm = { name: "", scopes: initial(), until: "" }
-const places = ["name", "scopes", "expiresAt"] as const
+const defaultScopes = (): ReadonlyArray<OfferedScope> => ["agents:*"]
+const emptyForm = { name: "", scopes: defaultScopes(), until: "" }
+const fieldPaths = ["name", "scopes", "expiresAt"] as const
 
-const Create = ({ onClose }: { readonly onClose: () => void }) => {
+const CreateToken = ({ onClose }: { readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
-  const offered = useOffered()
+  const scopeTexts = useScopeTexts()
   const draft = useDraft({ name: "token", title: t.add, stored: emptyForm })
   const { change, value } = draft
   const create = useMutation({
@@ -140,11 +140,11 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
     },
     onSuccess: () => {
       draft.saved()
-      // The secret does not wait for the list.
+      // The secret is shown without waiting for the list.
       void queries.invalidateQueries({ queryKey: tokens.queryKey })
     }
   })
-  const { errorOf, general } = useIssues(create.error, places)
+  const { errorOf, general } = useIssues(create.error, fieldPaths)
   if (create.data !== undefined) {
     return (
       <OneTimeSecret label={t.secret} help={t.secretHelp} secret={create.data.secret} onClose={onClose} />
@@ -160,9 +160,9 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(name) => change({ name })}
         error={errorOf("name")}
       />
-      <Choices
+      <CheckboxGroup
         label={t.scopes}
-        options={membersOf(offered).map((one) => [one, ...offered[one]] as const)}
+        options={membersOf(scopeTexts).map((one) => [one, ...scopeTexts[one]] as const)}
         value={value.scopes}
         onChange={(scopes) => change({ scopes })}
         error={errorOf("scopes")}
@@ -175,27 +175,27 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(until) => change({ until })}
         error={errorOf("expiresAt")}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} holds />
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
     </Form>
   )
 }
 
-const Revoke = ({ found }: { readonly found: Token }) => {
+const RevokeAction = ({ token }: { readonly token: Token }) => {
   const t = useText(words)
   const queries = useQueryClient()
-  if (found.status === "REVOKED") return null
+  if (token.status === "REVOKED") return null
   return (
     <RowActions
-      of={found.name}
+      of={token.name}
       actions={[
         {
           label: t.revoke,
           does: {
             title: t.revocation,
-            question: t.question(found.name),
+            question: t.question(token.name),
             action: t.revoke,
             onConfirm: () =>
-              revokeToken(found.id).then(() => queries.invalidateQueries({ queryKey: tokens.queryKey }))
+              revokeToken(token.id).then(() => queries.invalidateQueries({ queryKey: tokens.queryKey }))
           }
         }
       ]}
@@ -205,21 +205,21 @@ const Revoke = ({ found }: { readonly found: Token }) => {
 
 const Tokens = () => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago } = useFormat()
   const query = useInfiniteQuery(tokens)
-  const offered = useOffered()
-  const named = new Map<string, string>(membersOf(offered).map((one) => [one, offered[one][0]] as const))
-  const { button, dialog } = useAdding({
+  const scopeTexts = useScopeTexts()
+  const scopeNames = new Map<string, string>(membersOf(scopeTexts).map((one) => [one, scopeTexts[one][0]] as const))
+  const { button, dialog } = useCreateDialog({
     title: t.add,
-    form: (close) => <Create onClose={close} />
+    form: (close) => <CreateToken onClose={close} />
   })
   return (
     <Page
       title={t.title}
       lead={t.lead}
       guide="manage#access-tokens"
-      actions={isNone(query, (page) => page.tokens) ? undefined : button}
+      actions={isEmptyList(query, (page) => page.tokens) ? undefined : button}
     >
       {dialog}
       <Listing
@@ -243,16 +243,16 @@ const Tokens = () => {
           },
           {
             title: t.scopes,
-            cell: ({ scopes }) => scopes.map((scope) => named.get(scope) ?? scope).join(", ")
+            cell: ({ scopes }) => scopes.map((scope) => scopeNames.get(scope) ?? scope).join(", ")
           },
           { title: t.by, cell: ({ user }) => user.email },
           { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
           {
             title: t.used,
-            whole: true,
+            noWrap: true,
             cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
           },
-          { title: t.actions, silent: true, end: true, cell: (found) => <Revoke found={found} /> }
+          { title: t.actions, hideTitle: true, alignEnd: true, cell: (token) => <RevokeAction token={token} /> }
         ]}
       />
     </Page>

@@ -5,7 +5,7 @@ import { type Budget, createBudget, deleteBudget, setLimit, usage, type Usage } 
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { useAdding } from "../../components/Listing.tsx"
+import { useCreateDialog } from "../../components/Listing.tsx"
 import { Section } from "../../components/Page.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
@@ -15,24 +15,24 @@ import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
-import { numberOf } from "../../text/numberOf.ts"
+import { parseNumber } from "../../text/parseNumber.ts"
 import { words } from "./budgetWords.ts"
 import css from "./Usage.module.css"
 
 type Agents = Usage["agents"]
 
 const nanoPerUsd = 1e9
-const nanoOf = (usd: string) => Math.round(numberOf(usd) * nanoPerUsd)
-/** A positive amount with up to nine decimals. Three of them could be thousands: 1.000 is one or a thousand. */
-const amount = "[0-9]+([.,]([0-9]{1,2}|[0-9]{4,9}))?|0[.,][0-9]{3}"
-/** A stored amount as it could be typed. */
-const typedAmount = (nanoUsd: number) => String(nanoUsd / nanoPerUsd).replace(/\.\d{3}$/, "$&0")
+const toNanoUsd = (usd: string) => Math.round(parseNumber(usd) * nanoPerUsd)
+/** Pattern of an amount with up to nine decimals, but not three: 1.000 could mean one or a thousand. */
+const amountPattern = "[0-9]+([.,]([0-9]{1,2}|[0-9]{4,9}))?|0[.,][0-9]{3}"
+/** A stored amount as text that matches {@link amountPattern}. */
+const amountText = (nanoUsd: number) => String(nanoUsd / nanoPerUsd).replace(/\.\d{3}$/, "$&0")
 
-/** For the whole organisation, and for all keys. */
-const all = "all"
+/** The option for the whole organisation, and for all keys of an agent. */
+const everything = "all"
 
 interface KeyProps {
   readonly agentId: string
@@ -40,39 +40,39 @@ interface KeyProps {
   readonly onChange: (keyId: string) => void
 }
 
-const KeyOf = ({ agentId, onChange, value }: KeyProps) => {
+const KeySelect = ({ agentId, onChange, value }: KeyProps) => {
   const t = useText(words)
-  const found = useAllPages(useInfiniteQuery(keys(agentId)), (page) => page.keys) ?? []
-  const usable = found.filter(({ status }) => status !== "REVOKED")
+  const allKeys = useAllPages(useInfiniteQuery(keys(agentId)), (page) => page.keys) ?? []
+  const usable = allKeys.filter(({ status }) => status !== "REVOKED")
   return (
     <Select
       label={t.key}
-      options={[[all, t.allKeys] as const, ...usable.map(({ id, name }) => [id, name] as const)]}
+      options={[[everything, t.allKeys] as const, ...usable.map(({ id, name }) => [id, name] as const)]}
       value={value}
       onChange={onChange}
     />
   )
 }
 
-const period = (): Budget["period"] => "month"
-const emptyForm = { agentId: all, keyId: all, period: period(), usd: "" }
+const defaultPeriod = (): Budget["period"] => "month"
+const emptyForm = { agentId: everything, keyId: everything, period: defaultPeriod(), usd: "" }
 
 interface CreateProps {
   readonly agents: Agents
   readonly onClose: () => void
 }
 
-const Create = ({ agents, onClose }: CreateProps) => {
+const CreateBudget = ({ agents, onClose }: CreateProps) => {
   const t = useText(words)
   const queries = useQueryClient()
   const draft = useDraft({ name: "budget", title: t.add, stored: emptyForm })
   const { change, value } = draft
   const subject = () => {
-    if (value.agentId === all) return {}
-    return value.keyId === all ? { agentId: value.agentId } : { keyId: value.keyId }
+    if (value.agentId === everything) return {}
+    return value.keyId === everything ? { agentId: value.agentId } : { keyId: value.keyId }
   }
   const create = useMutation({
-    mutationFn: () => createBudget({ ...subject(), period: value.period, limitNanoUsd: nanoOf(value.usd) }),
+    mutationFn: () => createBudget({ ...subject(), period: value.period, limitNanoUsd: toNanoUsd(value.usd) }),
     onSuccess: async () => {
       draft.saved()
       await queries.invalidateQueries({ queryKey: usage.queryKey })
@@ -85,14 +85,14 @@ const Create = ({ agents, onClose }: CreateProps) => {
       <Select
         label={t.subject}
         options={[
-          [all, t.organisation] as const,
+          [everything, t.organisation] as const,
           ...agents.map(({ agentId, name }) => [agentId, t.agent(name)] as const)
         ]}
         value={value.agentId}
-        onChange={(agentId) => change({ agentId, keyId: all })}
+        onChange={(agentId) => change({ agentId, keyId: everything })}
       />
-      {value.agentId === all ? null : (
-        <KeyOf agentId={value.agentId} value={value.keyId} onChange={(keyId) => change({ keyId })} />
+      {value.agentId === everything ? null : (
+        <KeySelect agentId={value.agentId} value={value.keyId} onChange={(keyId) => change({ keyId })} />
       )}
       <Select
         label={t.period}
@@ -105,7 +105,7 @@ const Create = ({ agents, onClose }: CreateProps) => {
         help={t.limitHelp}
         guide="usage#budgets"
         inputMode="decimal"
-        pattern={amount}
+        pattern={amountPattern}
         required
         autoFocus
         value={value.usd}
@@ -117,22 +117,22 @@ const Create = ({ agents, onClose }: CreateProps) => {
   )
 }
 
-interface ChangeProps {
+interface ChangeLimitProps {
   readonly budget: Budget
   readonly onClose: () => void
 }
 
-const Change = ({ budget, onClose }: ChangeProps) => {
+const ChangeLimit = ({ budget, onClose }: ChangeLimitProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({
     name: `budget-${budget.id}`,
     title: t.changeTitle,
-    stored: { usd: typedAmount(budget.limitNanoUsd) }
+    stored: { usd: amountText(budget.limitNanoUsd) }
   })
   const save = useMutation({
-    mutationFn: () => setLimit(budget, nanoOf(draft.value.usd)),
+    mutationFn: () => setLimit(budget, toNanoUsd(draft.value.usd)),
     onSuccess: async () => {
       draft.saved()
       await queries.invalidateQueries({ queryKey: usage.queryKey })
@@ -145,7 +145,7 @@ const Change = ({ budget, onClose }: ChangeProps) => {
       <TextField
         label={t.limit}
         inputMode="decimal"
-        pattern={amount}
+        pattern={amountPattern}
         required
         autoFocus
         value={draft.value.usd}
@@ -163,24 +163,24 @@ const Change = ({ budget, onClose }: ChangeProps) => {
   )
 }
 
-const shareOf = ({ limitNanoUsd, spentNanoUsd }: Budget) => spentNanoUsd / limitNanoUsd
+const spentShare = ({ limitNanoUsd, spentNanoUsd }: Budget) => spentNanoUsd / limitNanoUsd
 
-/** The name of each budget. */
-const useNames = (agents: Agents) => {
+/** A name for a budget: whose it is, and its period. */
+const useBudgetName = (agents: Agents) => {
   const t = useText(words)
-  return ({ agentId, keyId, period: of }: Budget) => {
+  return ({ agentId, keyId, period }: Budget) => {
     const name = agents.find((agent) => agent.agentId === agentId)?.name ?? agentId
     const subject = keyId === null ? (name === null ? t.organisation : t.agent(name)) : t.ofKey(keyId)
-    return `${subject}, ${of === "day" ? t.day : t.month}`
+    return `${subject}, ${period === "day" ? t.day : t.month}`
   }
 }
 
 /** Shows budgets that are spent, or nearly spent. */
 export const BudgetNotice = ({ agents, budgets }: Pick<Usage, "agents" | "budgets">) => {
   const t = useText(words)
-  const nameOf = useNames(agents)
-  const over = budgets.filter((budget) => shareOf(budget) >= 1).map(nameOf)
-  const near = budgets.filter((budget) => shareOf(budget) >= 0.8 && shareOf(budget) < 1).map(nameOf)
+  const nameOf = useBudgetName(agents)
+  const over = budgets.filter((budget) => spentShare(budget) >= 1).map(nameOf)
+  const near = budgets.filter((budget) => spentShare(budget) >= 0.8 && spentShare(budget) < 1).map(nameOf)
   return (
     <>
       {over.length === 0 ? null : (
@@ -203,14 +203,14 @@ interface Props extends Pick<Usage, "agents" | "budgets"> {
 
 export const Budgets = ({ agents, budgets, mayChange }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const { money, moment, percent } = useFormat()
-  const nameOf = useNames(agents)
-  const { button, dialog } = useAdding({
+  const nameOf = useBudgetName(agents)
+  const { button, dialog } = useCreateDialog({
     title: t.add,
     isPlain: true,
-    form: (close) => <Create agents={agents} onClose={close} />
+    form: (close) => <CreateBudget agents={agents} onClose={close} />
   })
   return (
     <Section title={t.title} guide="usage#budgets" actions={mayChange ? button : undefined}>
@@ -226,24 +226,24 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
             { title: t.subject, cell: nameOf },
             {
               title: t.spent,
-              end: true,
+              alignEnd: true,
               cell: (budget) => (
                 <>
                   {money(budget.spentNanoUsd)}{" "}
                   <span className={css["term"]}>
-                    {t.ofLimit(money(budget.limitNanoUsd), percent(shareOf(budget)))}
+                    {t.ofLimit(money(budget.limitNanoUsd), percent(spentShare(budget)))}
                     {budget.reservedNanoUsd === 0 ? null : `, ${t.reserved(money(budget.reservedNanoUsd))}`}
                   </span>
                 </>
               )
             },
-            { title: t.resets, end: true, cell: ({ resetsAt }) => moment(resetsAt) },
+            { title: t.resets, alignEnd: true, cell: ({ resetsAt }) => moment(resetsAt) },
             ...(mayChange
               ? [
                   {
                     title: t.actions,
-                    silent: true,
-                    end: true,
+                    hideTitle: true,
+                    alignEnd: true,
                     cell: (budget: Budget) => (
                       <RowActions
                         of={nameOf(budget)}
@@ -252,7 +252,7 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
                             label: t.change,
                             does: {
                               title: t.changeTitle,
-                              form: (close) => <Change budget={budget} onClose={close} />
+                              form: (close) => <ChangeLimit budget={budget} onClose={close} />
                             }
                           },
                           {

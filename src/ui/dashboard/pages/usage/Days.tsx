@@ -20,7 +20,7 @@ export const Days = ({ days, period }: Props) => {
   const t = useText(words)
   const { number } = useFormat()
   const now = new Date().toISOString()
-  const found = new Map(days.map((day) => [day.date, day]))
+  const usageByDate = new Map(days.map((day) => [day.date, day]))
   const dates = daysBetween(period.start, isEarlier(now, period.end) ? now : period.end)
   if (days.length === 0)
     return (
@@ -36,11 +36,11 @@ export const Days = ({ days, period }: Props) => {
           name="turns-by-day"
           kind="bar"
           series={[{ key: "turns", title: t.turns }]}
-          days={dates.map((date) => ({ date, values: { turns: found.get(date)?.turns ?? 0 } }))}
-          shown={number}
+          days={dates.map((date) => ({ date, values: { turns: usageByDate.get(date)?.turns ?? 0 } }))}
+          format={number}
         />
       </Card>
-      <UsageByDay dates={dates} days={found} />
+      <UsageByDay dates={dates} days={usageByDate} />
     </div>
   )
 }

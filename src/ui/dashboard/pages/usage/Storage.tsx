@@ -29,8 +29,8 @@ export const Storage = ({ storage }: { readonly storage: Usage["storage"] }) => 
         keyOf={(kind) => kind}
         columns={[
           { title: t.data, cell: (kind) => t[kind] },
-          { title: t.size, end: true, cell: (kind) => bytes(sizes[kind]) },
-          { title: t.share, end: true, cell: (kind) => percent(total === 0 ? 0 : sizes[kind] / total) }
+          { title: t.size, alignEnd: true, cell: (kind) => bytes(sizes[kind]) },
+          { title: t.share, alignEnd: true, cell: (kind) => percent(total === 0 ? 0 : sizes[kind] / total) }
         ]}
       />
     </Card>

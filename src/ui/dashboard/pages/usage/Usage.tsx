@@ -20,7 +20,7 @@ const Totals = ({ report }: { readonly report: Report }) => {
   const t = useText(words)
   const { money, number, percent } = useFormat()
   const { cost, ingestionJobs, sources, tokens, turns } = report
-  const limited = (title: string, used: number, limit: number) => {
+  const figureWithLimit = (title: string, used: number, limit: number) => {
     const share = limit === 0 ? 0 : used / limit
     return (
       <Figure
@@ -33,9 +33,9 @@ const Totals = ({ report }: { readonly report: Report }) => {
   }
   return (
     <Figures>
-      {limited(t.turns, turns.used, turns.limit)}
-      {limited(t.jobs, ingestionJobs.used, ingestionJobs.limit)}
-      {limited(t.sources, sources.active, sources.limit)}
+      {figureWithLimit(t.turns, turns.used, turns.limit)}
+      {figureWithLimit(t.jobs, ingestionJobs.used, ingestionJobs.limit)}
+      {figureWithLimit(t.sources, sources.active, sources.limit)}
       <Figure
         title={t.tokens}
         value={number(tokens.input + tokens.output)}
@@ -86,15 +86,15 @@ const Usage = ({ user }: { readonly user: User }) => {
                     </Link>
                   )
                 },
-                { title: t.turns, end: true, cell: ({ turns }) => number(turns) },
-                { title: t.jobs, end: true, cell: ({ ingestionJobs }) => number(ingestionJobs) },
-                { title: t.sources, end: true, cell: ({ sources }) => number(sources) },
+                { title: t.turns, alignEnd: true, cell: ({ turns }) => number(turns) },
+                { title: t.jobs, alignEnd: true, cell: ({ ingestionJobs }) => number(ingestionJobs) },
+                { title: t.sources, alignEnd: true, cell: ({ sources }) => number(sources) },
                 {
                   title: t.tokens,
-                  end: true,
+                  alignEnd: true,
                   cell: ({ tokens }) => number(tokens.input + tokens.output)
                 },
-                { title: t.cost, end: true, cell: ({ cost }) => <CostText cost={cost} /> }
+                { title: t.cost, alignEnd: true, cell: ({ cost }) => <CostText cost={cost} /> }
               ]}
             />
             {report.models.length === 0 ? null : (
@@ -104,13 +104,13 @@ const Usage = ({ user }: { readonly user: User }) => {
                 keyOf={({ model }) => model}
                 columns={[
                   { title: t.model, cell: ({ model }) => model },
-                  { title: t.calls, end: true, cell: ({ calls }) => number(calls) },
+                  { title: t.calls, alignEnd: true, cell: ({ calls }) => number(calls) },
                   {
                     title: t.tokens,
-                    end: true,
+                    alignEnd: true,
                     cell: ({ tokens }) => number(tokens.input + tokens.output)
                   },
-                  { title: t.cost, end: true, cell: ({ cost }) => <CostText cost={cost} /> }
+                  { title: t.cost, alignEnd: true, cell: ({ cost }) => <CostText cost={cost} /> }
                 ]}
               />
             )}
@@ -121,13 +121,13 @@ const Usage = ({ user }: { readonly user: User }) => {
                 keyOf={({ kind }) => kind}
                 columns={[
                   { title: t.otherCalls, cell: ({ kind }) => t[kind] },
-                  { title: t.calls, end: true, cell: ({ calls }) => number(calls) },
+                  { title: t.calls, alignEnd: true, cell: ({ calls }) => number(calls) },
                   {
                     title: t.tokens,
-                    end: true,
+                    alignEnd: true,
                     cell: ({ tokens }) => number(tokens.input + tokens.output)
                   },
-                  { title: t.cost, end: true, cell: ({ cost }) => <CostText cost={cost} /> }
+                  { title: t.cost, alignEnd: true, cell: ({ cost }) => <CostText cost={cost} /> }
                 ]}
               />
             )}

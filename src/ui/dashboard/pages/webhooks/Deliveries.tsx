@@ -8,7 +8,7 @@ import { Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Cell } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
 import { words } from "./words.ts"
@@ -22,11 +22,11 @@ const tones: Record<Delivery["status"], Tone> = {
   cancelled: "neutral"
 }
 
-export const Deliveries = ({ id }: { readonly id: string }) => {
+export const Deliveries = ({ webhookId }: { readonly webhookId: string }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { moment } = useFormat()
-  const query = useInfiniteQuery(deliveries(id))
+  const query = useInfiniteQuery(deliveries(webhookId))
   return (
     <>
       <Loaded query={query}>
@@ -40,7 +40,7 @@ export const Deliveries = ({ id }: { readonly id: string }) => {
               rows={rows}
               keyOf={({ eventId }) => eventId}
               columns={[
-                { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
+                { title: t.when, noWrap: true, cell: ({ createdAt }) => moment(createdAt) },
                 {
                   title: t.event,
                   cell: ({ eventId, type }) => <Cell notes={[<code key="id">{eventId}</code>]}>{type}</Cell>

@@ -13,10 +13,10 @@ import {
   webhooks
 } from "../../api/Webhooks.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Choices } from "../../components/Choices.tsx"
+import { CheckboxGroup } from "../../components/Checkboxes.tsx"
 import { Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
@@ -24,7 +24,7 @@ import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { useText } from "../../text/Language.tsx"
 import { Deliveries } from "./Deliveries.tsx"
 import { words } from "./words.ts"
@@ -44,11 +44,11 @@ const Secret = ({ note, secret, onClose }: SecretProps) => {
   )
 }
 
-const initial = (): ReadonlyArray<EventType> => ["turn.settled"]
-const payload = (): Webhook["payload"] => "thin"
-const emptyForm = { url: "", events: initial(), payload: payload() }
+const defaultEvents = (): ReadonlyArray<EventType> => ["turn.settled"]
+const defaultPayload = (): Webhook["payload"] => "thin"
+const emptyForm = { url: "", events: defaultEvents(), payload: defaultPayload() }
 
-const Create = ({ onClose }: { readonly onClose: () => void }) => {
+const CreateWebhook = ({ onClose }: { readonly onClose: () => void }) => {
   const t = useText(words)
   const queries = useQueryClient()
   const draft = useDraft({ name: "webhook", title: t.add, stored: emptyForm })
@@ -57,7 +57,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
     mutationFn: () => createWebhook(value),
     onSuccess: () => {
       draft.saved()
-      // The secret does not wait for the list.
+      // The secret is shown without waiting for the list.
       void queries.invalidateQueries({ queryKey: webhooks.queryKey })
     }
   })
@@ -75,7 +75,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(url) => change({ url })}
         error={errorOf("url")}
       />
-      <Choices
+      <CheckboxGroup
         label={t.events}
         options={eventTypes.map((type) => [type, type, t[type]] as const)}
         value={value.events}
@@ -88,7 +88,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         value={value.payload}
         onChange={(chosen) => change({ payload: chosen })}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} holds />
+      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
     </Form>
   )
 }
@@ -110,24 +110,24 @@ const State = ({ disabledReason, failingSince, status }: Webhook) => {
 }
 
 interface ActionsProps {
-  readonly found: Webhook
-  readonly onLog: () => void
+  readonly webhook: Webhook
+  readonly onShowLog: () => void
 }
 
-const Actions = ({ found, onLog }: ActionsProps) => {
+const Actions = ({ webhook, onShowLog }: ActionsProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: webhooks.queryKey })
-  const isActive = found.status === "active"
-  const toggle = useMutation({ mutationFn: () => setWebhookActive(found, !isActive), onSettled: refresh })
-  const rotate = useMutation({ mutationFn: () => rotateWebhook(found.id), onSettled: refresh })
-  const test = useMutation({ mutationFn: () => testWebhook(found.id), onSettled: refresh })
+  const isActive = webhook.status === "active"
+  const toggle = useMutation({ mutationFn: () => setWebhookActive(webhook, !isActive), onSettled: refresh })
+  const rotate = useMutation({ mutationFn: () => rotateWebhook(webhook.id), onSettled: refresh })
+  const test = useMutation({ mutationFn: () => testWebhook(webhook.id), onSettled: refresh })
   const problem = toggle.error ?? rotate.error ?? test.error
   const verb = isActive ? t.off : t.on
   return (
     <RowActions
-      of={found.url}
+      of={webhook.url}
       problem={problem}
       actions={[
         ...(isActive ? [{ label: t.test, does: () => test.mutate() }] : []),
@@ -137,9 +137,9 @@ const Actions = ({ found, onLog }: ActionsProps) => {
           label: common.delete,
           does: {
             title: t.removal,
-            question: t.question(found.url),
+            question: t.question(webhook.url),
             action: common.delete,
-            onConfirm: () => deleteWebhook(found.id).then(refresh)
+            onConfirm: () => deleteWebhook(webhook.id).then(refresh)
           }
         }
       ]}
@@ -148,7 +148,7 @@ const Actions = ({ found, onLog }: ActionsProps) => {
       <Dialog title={t.rotate} isOpen={rotate.data !== undefined} onClose={rotate.reset}>
         <Secret secret={rotate.data?.secret ?? ""} note={t.rotatedHelp} onClose={rotate.reset} />
       </Dialog>
-      <RowButton label={t.log} of={found.url} onClick={onLog} />
+      <RowButton label={t.log} of={webhook.url} onClick={onShowLog} />
     </RowActions>
   )
 }
@@ -156,10 +156,10 @@ const Actions = ({ found, onLog }: ActionsProps) => {
 const Webhooks = () => {
   const t = useText(words)
   const query = useInfiniteQuery(webhooks)
-  const [logOf, setLogOf] = useState<string | null>(null)
-  const { button, dialog } = useAdding({
+  const [logWebhookId, setLogWebhookId] = useState<string | null>(null)
+  const { button, dialog } = useCreateDialog({
     title: t.add,
-    form: (close) => <Create onClose={close} />,
+    form: (close) => <CreateWebhook onClose={close} />,
     wide: true
   })
   return (
@@ -167,11 +167,11 @@ const Webhooks = () => {
       title={t.title}
       lead={t.lead}
       guide="events"
-      actions={isNone(query, (page) => page.webhooks) ? undefined : button}
+      actions={isEmptyList(query, (page) => page.webhooks) ? undefined : button}
     >
       {dialog}
-      <Dialog title={t.log} isOpen={logOf !== null} onClose={() => setLogOf(null)} wide>
-        {logOf === null ? null : <Deliveries id={logOf} />}
+      <Dialog title={t.log} isOpen={logWebhookId !== null} onClose={() => setLogWebhookId(null)} wide>
+        {logWebhookId === null ? null : <Deliveries webhookId={logWebhookId} />}
       </Dialog>
       <Listing
         query={query}
@@ -192,12 +192,12 @@ const Webhooks = () => {
               </Cell>
             )
           },
-          { title: t.state, cell: (found) => <State {...found} /> },
+          { title: t.state, cell: (webhook) => <State {...webhook} /> },
           {
             title: t.actions,
-            silent: true,
-            end: true,
-            cell: (found) => <Actions found={found} onLog={() => setLogOf(found.id)} />
+            hideTitle: true,
+            alignEnd: true,
+            cell: (webhook) => <Actions webhook={webhook} onShowLog={() => setLogWebhookId(webhook.id)} />
           }
         ]}
       />

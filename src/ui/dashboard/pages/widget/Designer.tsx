@@ -1,4 +1,4 @@
-/** The designer of the agent's widget: its look and texts with a live preview, and the line that embeds it. */
+/** The designer of an agent's widget: its look and texts with a live preview, and the script that embeds it. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import type { Agent } from "../../api/Agents.ts"
 import { isOutdated } from "../../api/Client.ts"
@@ -7,20 +7,20 @@ import { Button } from "../../components/Button.tsx"
 import { ColorField } from "../../components/ColorField.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Select, TextArea, TextField } from "../../components/Field.tsx"
 import { Loaded, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "../agents/AgentPart.tsx"
-import { KeyScope, scopePlaces } from "../agents/KeyScope.tsx"
-import { Origins } from "../agents/Origins.tsx"
+import { ScopeFields, scopePaths } from "../agents/ScopeFields.tsx"
+import { OriginsField } from "../agents/OriginsField.tsx"
 import css from "./Designer.module.css"
-import { areOrigins, formOf, patchOf, shownOf } from "./form.ts"
+import { hasValidOrigins, formOf, patchOf, previewOf } from "./widgetForm.ts"
 import { WidgetPreview } from "./WidgetPreview.tsx"
 
 const words = texts(
@@ -104,7 +104,7 @@ const words = texts(
   }
 )
 
-const places = [
+const fieldPaths = [
   "color",
   "avatar",
   "greeting",
@@ -113,19 +113,19 @@ const places = [
   "consent.link.url",
   "consent",
   "allowedOrigins",
-  ...scopePlaces
+  ...scopePaths
 ] as const
 
-const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: Widget }) => {
+const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly stored: Widget }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({ name: `widget.${agent.id}`, title: t.title(agent.name), stored: formOf(stored) })
   const { change, value } = draft
   const suggest = useMutation({
     mutationFn: () => queries.fetchQuery(questions(agent.id)),
-    // What was typed stays if there is nothing to suggest.
-    onSuccess: (found) => (found.length === 0 ? undefined : change({ suggestions: found.join("\n") }))
+    // Without suggestions, the input is kept.
+    onSuccess: (suggested) => (suggested.length === 0 ? undefined : change({ suggestions: suggested.join("\n") }))
   })
   const { queryKey } = widgetQuery(agent.id)
   const save = useMutation({
@@ -138,17 +138,17 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
     },
     onError: (problem) => (isOutdated(problem) ? queries.invalidateQueries({ queryKey }) : undefined)
   })
-  const { errorOf, general } = useIssues(save.error, places)
+  const { errorOf, general } = useIssues(save.error, fieldPaths)
   return (
     <div className={css["designer"]}>
       <div className={css["fields"]}>
         <Form
           onSubmit={() => {
-            // Invalid websites are reported at the field.
-            if (areOrigins(value)) save.mutate()
+            // Invalid origins are reported at the field.
+            if (hasValidOrigins(value)) save.mutate()
           }}
         >
-          <Conflict draft={draft} problem={save.error} />
+          <ConflictNotice draft={draft} problem={save.error} />
           {stored.publicId === null ? null : (
             <Section title={t.line} lead={t.scriptHelp} guide="widget#embedding">
               <Copyable label={t.script} value={scriptOf(stored.publicId)} />
@@ -172,10 +172,10 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
               value={value.position}
               onChange={(position) => change({ position })}
             />
-            <Theirs draft={draft} name="color" />
+            <ConflictingValue draft={draft} name="color" />
           </Section>
           <Section title={t.says} lead={t.saysLead}>
-            <LongText
+            <TextArea
               label={t.greeting}
               help={t.greetingHelp}
               rows={2}
@@ -183,8 +183,8 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
               onChange={(greeting) => change({ greeting })}
               error={errorOf("greeting")}
             />
-            <Theirs draft={draft} name="greeting" />
-            <LongText
+            <ConflictingValue draft={draft} name="greeting" />
+            <TextArea
               label={t.suggestions}
               help={t.suggestionsHelp}
               rows={4}
@@ -192,7 +192,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
               onChange={(suggestions) => change({ suggestions })}
               error={errorOf("suggestions")}
             />
-            <Theirs draft={draft} name="suggestions" />
+            <ConflictingValue draft={draft} name="suggestions" />
             <div>
               <Button kind="quiet" busy={suggest.isPending} onClick={() => suggest.mutate()}>
                 {t.suggest}
@@ -212,7 +212,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
             />
           </Section>
           <Section title={t.pages} guide="widget#who-may-call">
-            <Origins
+            <OriginsField
               label={t.origins}
               help={t.originsHelp}
               required
@@ -220,17 +220,17 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
               onChange={(origins) => change({ origins })}
               error={errorOf("allowedOrigins")}
             />
-            <Theirs draft={draft} name="origins" />
+            <ConflictingValue draft={draft} name="origins" />
           </Section>
           <Section title={t.readable} guide="widget#who-the-visitor-is">
-            <KeyScope
+            <ScopeFields
               agentId={agent.id}
               help={t.readableHelp}
               value={value}
               onChange={change}
               errorOf={errorOf}
             />
-            <Theirs draft={draft} name="labels" />
+            <ConflictingValue draft={draft} name="labels" />
           </Section>
           <Section title={t.privacy}>
             <TextField
@@ -240,7 +240,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
               onChange={(consent) => change({ consent })}
               error={errorOf("consent")}
             />
-            <Theirs draft={draft} name="consent" />
+            <ConflictingValue draft={draft} name="consent" />
             {value.consent.trim() === "" ? null : (
               <>
                 <TextField
@@ -271,7 +271,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
         </Form>
       </div>
       <div className={css["preview"]}>
-        <WidgetPreview look={shownOf(value, agent)} />
+        <WidgetPreview look={previewOf(value, agent)} />
       </div>
     </div>
   )
@@ -282,7 +282,7 @@ const Designer = ({ agent, user }: PartProps) => {
   const query = useQuery(widgetQuery(agent.id))
   return (
     <AgentPart part="widget" agent={agent} user={user} lead={t.lead} guide="widget">
-      <Loaded query={query}>{(stored) => <Designed agent={agent} stored={stored} />}</Loaded>
+      <Loaded query={query}>{(stored) => <DesignerForm agent={agent} stored={stored} />}</Loaded>
     </AgentPart>
   )
 }

@@ -1,7 +1,7 @@
 /** Problems that keep an agent from answering well, shown before the first question. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { Link } from "wouter"
-import { isMoving, isUntouched, sources } from "../../api/Sources.ts"
+import { hasActiveJob, isNeverRead, sources } from "../../api/Sources.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Chat.module.css"
 
@@ -34,35 +34,35 @@ interface Props {
 export const Advice = ({ agentId, mayChange }: Props) => {
   const t = useText(words)
   const { data, hasNextPage } = useInfiniteQuery(sources(agentId))
-  const all = data?.pages.flatMap((page) => page.sources)
-  if (all === undefined) return null
-  const place = `/agents/${agentId}/sources`
-  if (all.length === 0) {
+  const allSources = data?.pages.flatMap((page) => page.sources)
+  if (allSources === undefined) return null
+  const sourcesPath = `/agents/${agentId}/sources`
+  if (allSources.length === 0) {
     return (
       <p className={css["advice"]}>
-        {t.none} {mayChange ? <Link href={place}>{t.add}</Link> : null}
+        {t.none} {mayChange ? <Link href={sourcesPath}>{t.add}</Link> : null}
       </p>
     )
   }
-  if (all.some(isMoving)) {
+  if (allSources.some(hasActiveJob)) {
     return (
       <p className={css["advice"]} role="status">
         {t.reading}
       </p>
     )
   }
-  // Nothing is said of all of them before all are known.
+  // Whether all sources failed is known only after the last page is loaded.
   if (hasNextPage) return null
-  if (all.every(isUntouched)) {
+  if (allSources.every(isNeverRead)) {
     return (
       <p className={css["advice"]}>
-        {t.untouched} <Link href={place}>{t.toSources}</Link>
+        {t.untouched} <Link href={sourcesPath}>{t.toSources}</Link>
       </p>
     )
   }
-  return all.every(({ status }) => status === "FAILED") ? (
+  return allSources.every(({ status }) => status === "FAILED") ? (
     <p className={css["advice"]}>
-      {t.failed} <Link href={place}>{t.look}</Link>
+      {t.failed} <Link href={sourcesPath}>{t.look}</Link>
     </p>
   ) : null
 }

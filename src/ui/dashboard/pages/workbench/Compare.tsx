@@ -9,8 +9,8 @@ import { texts, useText } from "../../text/Language.tsx"
 import { AskForm } from "./AskForm.tsx"
 import css from "./Compare.module.css"
 import { Messages } from "./Messages.tsx"
-import { type Talk, talkOf } from "./Talk.ts"
-import { measuresOf, type TurnView, useTalk, useTurn } from "./useTalk.ts"
+import { type TestChat, testChatOf } from "./TestChat.ts"
+import { measuresOf, type TurnView, useTestChat, useTurn } from "./useTestChat.ts"
 
 const words = texts(
   {
@@ -63,7 +63,7 @@ const words = texts(
 
 type Draft = typeof TrialSettings.Encoded
 
-/** The version on each side. */
+/** Who answers on one side. */
 interface Choice {
   /** `published`, `draft` or the number of a version. */
   readonly answers: string
@@ -71,22 +71,22 @@ interface Choice {
   readonly model: string
 }
 
-const initial: Readonly<Record<"left" | "right", Choice>> = {
+const defaultChoices: Readonly<Record<"left" | "right", Choice>> = {
   left: { answers: "published", model: "" },
   right: { answers: "draft", model: "" }
 }
 
-const readChoices = (key: string): typeof initial => {
+const readChoices = (key: string): typeof defaultChoices => {
   try {
-    const kept: typeof initial | null = JSON.parse(sessionStorage.getItem(key) || "null")
-    return kept ?? initial
+    const saved: typeof defaultChoices | null = JSON.parse(sessionStorage.getItem(key) || "null")
+    return saved ?? defaultChoices
   } catch {
-    return initial
+    return defaultChoices
   }
 }
 
-/** Without the settings of a version a model stands in place of that of the published one. */
-const triedBy = ({ answers, model }: Choice, draft: Draft | undefined) => {
+/** What answers on one side: a version, with unsaved settings or another model if they were chosen. */
+const trialOf = ({ answers, model }: Choice, draft: Draft | undefined) => {
   const version = /^\d+$/u.test(answers) ? Number(answers) : undefined
   const settings = {
     ...(answers === "draft" ? draft : {}),
@@ -95,16 +95,16 @@ const triedBy = ({ answers, model }: Choice, draft: Draft | undefined) => {
   return { version, ...(Object.keys(settings).length === 0 ? {} : { draft: settings }) }
 }
 
-const useSide = (talk: Talk, choice: Choice, draft: Draft | undefined) => {
-  const state = useTalk(talk)
-  const told = JSON.stringify(triedBy(choice, draft))
+const useSide = (chat: TestChat, choice: Choice, draft: Draft | undefined) => {
+  const state = useTestChat(chat)
+  const trialJson = JSON.stringify(trialOf(choice, draft))
   useEffect(() => {
-    const tried: ReturnType<typeof triedBy> = JSON.parse(told)
-    talk.tries(tried)
-  }, [talk, told])
+    const trial: ReturnType<typeof trialOf> = JSON.parse(trialJson)
+    chat.setTrial(trial)
+  }, [chat, trialJson])
   const last = state.messages.at(-1)
   const question = state.messages.findLast(({ role }) => role === "user")
-  const turn = useTurn(talk, question, last?.role === "assistant" ? last : undefined, state.busy)
+  const turn = useTurn(chat, question, last?.role === "assistant" ? last : undefined, state.busy)
   return { state, turn }
 }
 
@@ -116,21 +116,21 @@ interface DifferencesProps {
 const Differences = ({ left, right }: DifferencesProps) => {
   const t = useText(words)
   const { money, number, seconds } = useFormat()
-  const [one, other] = [measuresOf(left), measuresOf(right)]
+  const [leftMeasures, rightMeasures] = [measuresOf(left), measuresOf(right)]
   const rows = [
-    [t.time, one.milliseconds, other.milliseconds, seconds],
-    [t.read, one.inputTokens, other.inputTokens, number],
-    [t.written, one.outputTokens, other.outputTokens, number],
+    [t.time, leftMeasures.milliseconds, rightMeasures.milliseconds, seconds],
+    [t.read, leftMeasures.inputTokens, rightMeasures.inputTokens, number],
+    [t.written, leftMeasures.outputTokens, rightMeasures.outputTokens, number],
     [t.cost, left.cost, right.cost, money],
     [t.passages, left.passages?.length ?? null, right.passages?.length ?? null, number],
     [t.cited, left.citations.length, right.citations.length, number]
   ] as const
-  const foundBy = (view: TurnView, against: TurnView) =>
+  const passagesOnlyIn = (view: TurnView, other: TurnView) =>
     (view.passages ?? [])
-      .filter(({ chunkId }) => !(against.passages ?? []).some((passage) => passage.chunkId === chunkId))
+      .filter(({ chunkId }) => !(other.passages ?? []).some((passage) => passage.chunkId === chunkId))
       .map(({ heading, title }) => (heading === "" ? title : `${title} › ${heading}`))
       .join("; ")
-  const only = [foundBy(left, right), foundBy(right, left)] as const
+  const uniquePassages = [passagesOnlyIn(left, right), passagesOnlyIn(right, left)] as const
   return (
     <div className={css["differences"]} tabIndex={0} role="group" aria-label={t.differences}>
       <table>
@@ -143,25 +143,25 @@ const Differences = ({ left, right }: DifferencesProps) => {
           </tr>
         </thead>
         <tbody>
-          {rows.map(([name, mine, theirs, shown]) =>
-            mine === null && theirs === null ? null : (
+          {rows.map(([name, leftValue, rightValue, format]) =>
+            leftValue === null && rightValue === null ? null : (
               <tr key={name}>
                 <th scope="row">{name}</th>
-                <td>{mine === null ? "–" : shown(mine)}</td>
-                <td>{theirs === null ? "–" : shown(theirs)}</td>
+                <td>{leftValue === null ? "–" : format(leftValue)}</td>
+                <td>{rightValue === null ? "–" : format(rightValue)}</td>
                 <td>
-                  {mine === null || theirs === null || mine === theirs
+                  {leftValue === null || rightValue === null || leftValue === rightValue
                     ? "–"
-                    : `${theirs > mine ? "+" : "−"}${shown(Math.abs(theirs - mine))}`}
+                    : `${rightValue > leftValue ? "+" : "−"}${format(Math.abs(rightValue - leftValue))}`}
                 </td>
               </tr>
             )
           )}
-          {only.every((found) => found === "") ? null : (
+          {uniquePassages.every((passages) => passages === "") ? null : (
             <tr>
               <th scope="row">{t.only}</th>
-              <td lang="">{only[0] === "" ? "–" : only[0]}</td>
-              <td lang="">{only[1] === "" ? "–" : only[1]}</td>
+              <td lang="">{uniquePassages[0] === "" ? "–" : uniquePassages[0]}</td>
+              <td lang="">{uniquePassages[1] === "" ? "–" : uniquePassages[1]}</td>
               <td>–</td>
             </tr>
           )}
@@ -185,23 +185,23 @@ export const Compare = ({ agent, draft, user, versions }: Props) => {
   const mayChange = atLeast(user.role, "admin")
   const key = `spoke.compare.${user.id}.${agent.id}`
   const [choices, setChoices] = useState(() => readChoices(key))
-  const talks = { left: talkOf(user.id, agent.id, "left"), right: talkOf(user.id, agent.id, "right") }
-  const left = useSide(talks.left, choices.left, draft)
-  const right = useSide(talks.right, choices.right, draft)
+  const chats = { left: testChatOf(user.id, agent.id, "left"), right: testChatOf(user.id, agent.id, "right") }
+  const left = useSide(chats.left, choices.left, draft)
+  const right = useSide(chats.right, choices.right, draft)
   const sides = [
-    ["left", t.left, talks.left, left],
-    ["right", t.right, talks.right, right]
+    ["left", t.left, chats.left, left],
+    ["right", t.right, chats.right, right]
   ] as const
   const isEmpty = left.state.messages.length === 0 && right.state.messages.length === 0
   const busy = left.state.busy || right.state.busy
-  // A chosen version that is not among the newest is still the one that answers.
-  const older = [choices.left, choices.right]
+  // The chosen versions are offered even if they are not among the newest.
+  const chosenVersions = [choices.left, choices.right]
     .map(({ answers }) => Number(answers))
     .filter((version) => version > 0 && version !== agent.publishedVersion)
   const options = [
     ["published", t.published(agent.publishedVersion)] as const,
     ...(mayChange ? [["draft", t.changed] as const] : []),
-    ...[...new Set([...versions, ...older])].map((version) => [String(version), t.version(version)] as const)
+    ...[...new Set([...versions, ...chosenVersions])].map((version) => [String(version), t.version(version)] as const)
   ]
   const choose = (side: "left" | "right", change: Partial<Choice>) => {
     const next = { ...choices, [side]: { ...choices[side], ...change } }
@@ -209,17 +209,17 @@ export const Compare = ({ agent, draft, user, versions }: Props) => {
     try {
       sessionStorage.setItem(key, JSON.stringify(next))
     } catch {
-      // Kept until the page is left.
+      // The choice then lasts until the page is left.
     }
   }
-  const both = (act: (talk: Talk) => void) => {
-    act(talks.left)
-    act(talks.right)
+  const onBothSides = (act: (chat: TestChat) => void) => {
+    act(chats.left)
+    act(chats.right)
   }
   return (
     <>
       <div className={css["sides"]}>
-        {sides.map(([side, title, talk, { state }]) => (
+        {sides.map(([side, title, chat, { state }]) => (
           <section key={side} className={css["side"]} aria-label={title}>
             <div className={css["choice"]}>
               <Select
@@ -243,7 +243,7 @@ export const Compare = ({ agent, draft, user, versions }: Props) => {
             </div>
             <Messages
               agent={agent}
-              talk={talk}
+              chat={chat}
               state={state}
               mayChange={mayChange}
               label={t.conversation(title)}
@@ -259,8 +259,8 @@ export const Compare = ({ agent, draft, user, versions }: Props) => {
         <AskForm
           busy={busy}
           draft={{ name: `compare.${agent.id}`, title: t.draft(agent.name) }}
-          onSend={(text, files) => both((talk) => talk.send(text, files))}
-          onStop={() => both((talk) => void talk.stop())}
+          onSend={(text, files) => onBothSides((chat) => chat.send(text, files))}
+          onStop={() => onBothSides((chat) => void chat.stop())}
         />
       </div>
     </>

@@ -3,11 +3,11 @@ import { useEffect, useRef } from "react"
 import { Badge } from "../../components/Badge.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Passages } from "../../components/replies/Passages.tsx"
-import { foundIn, Trace } from "../../components/replies/Trace.tsx"
+import { passageScoresIn, Trace } from "../../components/replies/Trace.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Evidence.module.css"
-import { measuresOf, type TurnView } from "./useTalk.ts"
+import { measuresOf, type TurnView } from "./useTestChat.ts"
 
 const words = texts(
   {
@@ -76,23 +76,23 @@ const Facts = ({ turn }: { readonly turn: TurnView }) => {
 interface Props {
   readonly turn: TurnView
   readonly isRunning: boolean
-  /** The number of the passage that is pointed at; another object with the same number leads there again. */
+  /** The passage to scroll to. A new object with the same number scrolls to it again. */
   readonly marked: { readonly index: number | null } | null
 }
 
 export const Evidence = ({ isRunning, marked, turn }: Props) => {
   const t = useText(words)
-  const frame = useRef<HTMLDivElement>(null)
+  const container = useRef<HTMLDivElement>(null)
   const { citations, events, passages } = turn
-  const isThere = passages !== undefined
+  const hasPassages = passages !== undefined
   useEffect(() => {
-    if (marked === null || marked.index === null || !isThere) return
-    const card = frame.current?.querySelector(`[data-passage="${marked.index}"]`)
-    const isStill = window.matchMedia("(prefers-reduced-motion: reduce)").matches
-    card?.scrollIntoView({ block: "center", behavior: isStill ? "auto" : "smooth" })
-  }, [marked, isThere])
+    if (marked === null || marked.index === null || !hasPassages) return
+    const card = container.current?.querySelector(`[data-passage="${marked.index}"]`)
+    const reducesMotion = window.matchMedia("(prefers-reduced-motion: reduce)").matches
+    card?.scrollIntoView({ block: "center", behavior: reducesMotion ? "auto" : "smooth" })
+  }, [marked, hasPassages])
   return (
-    <div ref={frame} className={css["evidence"]} tabIndex={0} role="group" aria-label={t.title}>
+    <div ref={container} className={css["evidence"]} tabIndex={0} role="group" aria-label={t.title}>
       {events.length === 0 ? <p className={css["empty"]}>{t.empty}</p> : <Facts turn={turn} />}
       {events.length === 0 ? null : (
         <section className={css["part"]} aria-label={t.passages}>
@@ -104,9 +104,9 @@ export const Evidence = ({ isRunning, marked, turn }: Props) => {
           ) : (
             <Passages
               passages={passages}
-              found={foundIn(events)}
+              scores={passageScoresIn(events)}
               citations={citations}
-              marked={marked?.index ?? null}
+              highlighted={marked?.index ?? null}
             />
           )}
         </section>

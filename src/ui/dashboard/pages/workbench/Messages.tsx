@@ -8,10 +8,10 @@ import { Prose, useSpoken } from "../../components/replies/Prose.tsx"
 import { useStickToEnd } from "../../components/replies/useStickToEnd.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Chat.module.css"
-import { Failed } from "./Failed.tsx"
-import { Question, Reply } from "./Said.tsx"
-import type { Talk } from "./Talk.ts"
-import type { useTalk } from "./useTalk.ts"
+import { TurnFailure } from "./TurnFailure.tsx"
+import { Question, Reply } from "./QuestionAndReply.tsx"
+import type { TestChat } from "./TestChat.ts"
+import type { useTestChat } from "./useTestChat.ts"
 
 const words = texts(
   {
@@ -28,19 +28,19 @@ const words = texts(
   }
 )
 
-interface SuggestedProps {
+interface SuggestedQuestionsProps {
   readonly agentId: string
   readonly onAsk: (question: string) => void
 }
 
-const Suggested = ({ agentId, onAsk }: SuggestedProps) => {
+const SuggestedQuestions = ({ agentId, onAsk }: SuggestedQuestionsProps) => {
   const t = useText(words)
   const { data = [] } = useQuery(questions(agentId))
   if (data.length === 0) return null
   return (
     <section className={css["suggested"]} aria-label={t.ask}>
       <span className={css["soft"]}>{t.ask}</span>
-      {/* In the language of the content, which is unknown. */}
+      {/* The questions are in the language of the content, which is unknown. */}
       <ul lang="">
         {data.map((question) => (
           <li key={question}>
@@ -54,17 +54,17 @@ const Suggested = ({ agentId, onAsk }: SuggestedProps) => {
 
 interface Props {
   readonly agent: Agent
-  readonly talk: Talk
-  readonly state: ReturnType<typeof useTalk>
+  readonly chat: TestChat
+  readonly state: ReturnType<typeof useTestChat>
   readonly mayChange: boolean
   /** Content at the beginning of the chat, below the greeting. */
   readonly children?: ReactNode
   /** The reply whose evidence is shown; undefined for none. */
   readonly shownId?: string | undefined
-  readonly onShow?: (id: string, index: number | null) => void
-  /** For one of several chats on the page. */
+  readonly onShowEvidence?: (id: string, index: number | null) => void
+  /** The accessible name, if there are several chats on the page. */
   readonly label?: string
-  /** Questions are suggested in another place. */
+  /** True without a greeting and suggested questions. */
   readonly plain?: boolean
 }
 
@@ -73,21 +73,21 @@ export const Messages = ({
   children,
   label,
   mayChange,
-  onShow,
+  onShowEvidence,
   plain = false,
   shownId,
   state: { busy, error, events, isLost, isStopped, messages },
-  talk
+  chat
 }: Props) => {
   const t = useText(words)
-  const asked = messages.findLast(({ role }) => role === "user")
-  const { follow, frame, onScroll } = useStickToEnd(asked?.id)
+  const lastQuestion = messages.findLast(({ role }) => role === "user")
+  const { follow, frame, onScroll } = useStickToEnd(lastQuestion?.id)
   const last = messages.at(-1)
   const spoken = useSpoken(!busy && last?.role === "assistant" ? last.text : "")
   const isFailed = error !== null && !isLost
-  const again = (id: string, text: string) => {
+  const askAgain = (id: string, text: string) => {
     follow()
-    talk.sendAgain(id, text)
+    chat.sendAgain(id, text)
   }
   return (
     <>
@@ -107,50 +107,50 @@ export const Messages = ({
           </article>
         )}
         {children}
-        {messages.map((message, place) => {
+        {messages.map((message, index) => {
           if (message.role === "user") {
             return (
               <Question
                 key={message.id}
                 message={message}
-                onAgain={busy ? null : (text) => again(message.id, text)}
+                onAskAgain={busy ? null : (text) => askAgain(message.id, text)}
               />
             )
           }
-          const question = messages[place - 1]
-          const mayAsk = !busy && question?.role === "user" && question.files.length === 0
+          const question = messages[index - 1]
+          const canAskAgain = !busy && question?.role === "user" && question.files.length === 0
           return (
             <Reply
               key={message.id}
               message={message}
               name={agent.name}
               agentId={agent.id}
-              runId={question === undefined ? null : talk.runOf(question.id)}
+              runId={question === undefined ? null : chat.runIdOf(question.id)}
               mayChange={mayChange}
               streaming={busy && message === last}
-              isShown={message.id === shownId}
-              onAgain={mayAsk ? () => again(question.id, question.text) : null}
-              onShow={onShow === undefined ? null : (index) => onShow(message.id, index)}
+              isEvidenceShown={message.id === shownId}
+              onAskAgain={canAskAgain ? () => askAgain(question.id, question.text) : null}
+              onShowEvidence={onShowEvidence === undefined ? null : (passage) => onShowEvidence(message.id, passage)}
             />
           )
         })}
         {!isFailed || busy ? null : (
-          <Failed
+          <TurnFailure
             problem={error}
-            last={events.at(-1)}
+            lastEvent={events.at(-1)}
             isStopped={isStopped}
-            onAgain={
-              // Its files are not here any more.
-              asked === undefined || asked.files.length > 0 ? null : () => again(asked.id, asked.text)
+            onAskAgain={
+              // Attached files cannot be sent again: they are no longer in memory.
+              lastQuestion === undefined || lastQuestion.files.length > 0 ? null : () => askAgain(lastQuestion.id, lastQuestion.text)
             }
           />
         )}
         {messages.length > 0 || busy || plain ? null : (
-          <Suggested
+          <SuggestedQuestions
             agentId={agent.id}
             onAsk={(question) => {
               follow()
-              talk.send(question, [])
+              chat.send(question, [])
             }}
           />
         )}

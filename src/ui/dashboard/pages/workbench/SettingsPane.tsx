@@ -5,11 +5,11 @@ import type { Agent } from "../../api/Agents.ts"
 import { isOutdated } from "../../api/Client.ts"
 import { tools } from "../../api/Tools.ts"
 import { Button } from "../../components/Button.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Select, TextArea, TextField } from "../../components/Field.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useSettingsWords } from "../agents/settingsWords.ts"
 import { ModelField, StyleFields } from "../agents/StyleFields.tsx"
@@ -61,8 +61,8 @@ const Tools = ({ agent }: { readonly agent: Agent }) => {
   )
 }
 
-/** Paths of the validation issues that are shown at its fields. */
-export const shownPlaces = [
+/** Paths of the fields that show their own validation issues. */
+export const settingsPaneFields = [
   "instructions",
   "model",
   "retrieval.topK",
@@ -80,7 +80,7 @@ interface Props {
 export const SettingsPane = ({ agent, form, mayChange }: Props) => {
   const t = useText(words)
   const s = useSettingsWords()
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { draft, errorOf, general, save } = form
   const { change, value } = draft
   const readOnly = !mayChange
@@ -89,8 +89,8 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
       <div className={css["fields"]}>
         <p className={css["soft"]}>{mayChange ? t.tried : t.readOnly}</p>
         <Form onSubmit={() => save.mutate(true)}>
-          <Conflict draft={draft} problem={save.error} />
-          <LongText
+          <ConflictNotice draft={draft} problem={save.error} />
+          <TextArea
             label={s.instructions}
             rows={9}
             readOnly={readOnly}
@@ -98,7 +98,7 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
             onChange={(instructions) => change({ instructions })}
             error={errorOf("instructions")}
           />
-          <Theirs draft={draft} name="instructions" />
+          <ConflictingValue draft={draft} name="instructions" />
           <ModelField form={form} readOnly={readOnly} />
           <StyleFields form={form} readOnly={readOnly} />
           <div className={css["pair"]}>
@@ -136,10 +136,10 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
               error={errorOf("grounding.maxSearches")}
             />
           </div>
-          <Theirs draft={draft} name="topK" />
-          <Theirs draft={draft} name="minScore" />
-          <Theirs draft={draft} name="contextTokens" />
-          <Theirs draft={draft} name="maxSearches" />
+          <ConflictingValue draft={draft} name="topK" />
+          <ConflictingValue draft={draft} name="minScore" />
+          <ConflictingValue draft={draft} name="contextTokens" />
+          <ConflictingValue draft={draft} name="maxSearches" />
           <Select
             label={s.mode}
             options={[
@@ -150,7 +150,7 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
             value={value.mode}
             onChange={(mode) => change({ mode })}
           />
-          <Theirs draft={draft} name="mode" />
+          <ConflictingValue draft={draft} name="mode" />
           <Select
             label={s.unsupported}
             options={[
@@ -162,7 +162,7 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
             value={value.unsupported}
             onChange={(unsupported) => change({ unsupported })}
           />
-          <Theirs draft={draft} name="unsupported" />
+          <ConflictingValue draft={draft} name="unsupported" />
           {general === null || isOutdated(general) ? null : <Problem problem={general} />}
         </Form>
         <Tools agent={agent} />

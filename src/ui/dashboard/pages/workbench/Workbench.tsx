@@ -3,7 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query"
 import { Columns2, SquarePen } from "lucide-react"
 import { useEffect, useState } from "react"
 import { useLocation, useSearch } from "wouter"
-import { everyVersion } from "../../api/Agents.ts"
+import { allAgentVersions } from "../../api/Agents.ts"
 import { atLeast } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Select } from "../../components/Field.tsx"
@@ -16,9 +16,9 @@ import { AskForm } from "./AskForm.tsx"
 import { Compare } from "./Compare.tsx"
 import { Evidence } from "./Evidence.tsx"
 import { Messages } from "./Messages.tsx"
-import { SettingsPane, shownPlaces } from "./SettingsPane.tsx"
-import { talkOf } from "./Talk.ts"
-import { useTalk, useTurn } from "./useTalk.ts"
+import { SettingsPane, settingsPaneFields } from "./SettingsPane.tsx"
+import { testChatOf } from "./TestChat.ts"
+import { useTestChat, useTurn } from "./useTestChat.ts"
 import css from "./Workbench.module.css"
 
 const words = texts(
@@ -59,40 +59,40 @@ type Pane = "settings" | "chat" | "evidence"
 const Workbench = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const mayChange = atLeast(user.role, "admin")
-  const talk = talkOf(user.id, agent.id)
-  const form = useAgentForm(agent, shownPlaces)
-  const versions = useAllPages(useInfiniteQuery(everyVersion(agent.id)), (page) => page.versions) ?? []
-  const [version, setVersion] = useState(talk.version)
+  const chat = testChatOf(user.id, agent.id)
+  const form = useAgentForm(agent, settingsPaneFields)
+  const versions = useAllPages(useInfiniteQuery(allAgentVersions(agent.id)), (page) => page.versions) ?? []
+  const [version, setVersion] = useState(chat.version)
   const [pane, setPane] = useState<Pane>("chat")
   const [location, navigate] = useLocation()
   const isComparing = new URLSearchParams(useSearch()).has("compare")
-  /** The reply whose evidence is asked for, and the passage in it; each time it is another object. */
-  const [pointed, setPointed] = useState<{ readonly id: string; readonly index: number | null } | null>(null)
-  const state = useTalk(talk)
+  /** The reply whose evidence was opened, and a passage. Every click sets a new object, so that it scrolls again. */
+  const [selection, setSelection] = useState<{ readonly id: string; readonly index: number | null } | null>(null)
+  const state = useTestChat(chat)
   const { busy, messages } = state
   const replies = messages.filter(({ role }) => role === "assistant")
   const shown =
-    replies.find(({ id }) => id === pointed?.id) ??
+    replies.find(({ id }) => id === selection?.id) ??
     (messages.at(-1)?.role === "user" ? undefined : replies.at(-1))
   const isRunning = busy && (shown === undefined || shown === messages.at(-1))
-  const place = shown === undefined ? messages.length : messages.indexOf(shown)
-  const turn = useTurn(talk, messages[place - 1], shown, isRunning)
+  const shownIndex = shown === undefined ? messages.length : messages.indexOf(shown)
+  const turn = useTurn(chat, messages[shownIndex - 1], shown, isRunning)
 
-  const draft = version === undefined && mayChange ? form.tried : undefined
-  const told = JSON.stringify(draft ?? null)
+  const draft = version === undefined && mayChange ? form.trialSettings : undefined
+  const draftJson = JSON.stringify(draft ?? null)
   useEffect(() => {
-    const sent: typeof draft | null = JSON.parse(told)
-    talk.tries({ version, draft: sent ?? undefined })
-  }, [talk, version, told])
+    const parsedDraft: typeof draft | null = JSON.parse(draftJson)
+    chat.setTrial({ version, draft: parsedDraft ?? undefined })
+  }, [chat, version, draftJson])
 
-  const current =
+  const publishedTitle =
     draft === undefined ? t.published(agent.publishedVersion) : t.changed(agent.publishedVersion)
-  const others = versions.map((one) => one.version).filter((one) => one !== agent.publishedVersion)
+  const others = versions.map((each) => each.version).filter((each) => each !== agent.publishedVersion)
   const chosen = version === undefined ? "" : String(version)
   const options = [
-    ["", current] as const,
+    ["", publishedTitle] as const,
     ...[...new Set(version === undefined ? others : [...others, version])].map(
-      (one) => [String(one), t.version(one)] as const
+      (each) => [String(each), t.version(each)] as const
     )
   ]
   const tabs = [
@@ -100,13 +100,13 @@ const Workbench = ({ agent, user }: PartProps) => {
     ["chat", t.chat],
     ...(isComparing ? [] : ([["evidence", t.evidence]] as const))
   ] as const
-  const compare = () => {
+  const toggleComparison = () => {
     navigate(isComparing ? location : `${location}?compare`)
     setPane("chat")
   }
-  const fresh = () => {
-    if (isComparing) for (const side of ["left", "right"] as const) talkOf(user.id, agent.id, side).clear()
-    else talk.clear()
+  const startConversation = () => {
+    if (isComparing) for (const side of ["left", "right"] as const) testChatOf(user.id, agent.id, side).clear()
+    else chat.clear()
   }
   return (
     <AgentPart
@@ -122,19 +122,19 @@ const Workbench = ({ agent, user }: PartProps) => {
               options={options}
               value={chosen}
               onChange={(next) => {
-                const wanted = next === "" ? undefined : Number(next)
-                talk.tryVersion(wanted)
-                setVersion(wanted)
+                const nextVersion = next === "" ? undefined : Number(next)
+                chat.tryVersion(nextVersion)
+                setVersion(nextVersion)
               }}
             />
           )}
           {isComparing || messages.length > 0 ? (
-            <Button kind="quiet" onClick={fresh}>
+            <Button kind="quiet" onClick={startConversation}>
               <SquarePen {...icon} />
               <span className={css["label"]}>{t.fresh}</span>
             </Button>
           ) : null}
-          <Button onClick={compare}>
+          <Button onClick={toggleComparison}>
             <Columns2 {...icon} />
             <span className={css["label"]}>{isComparing ? t.single : t.compare}</span>
           </Button>
@@ -159,19 +159,19 @@ const Workbench = ({ agent, user }: PartProps) => {
         </section>
         {isComparing ? (
           <section className={`${css["pane"]} ${css["chat"]}`} aria-label={t.compare}>
-            <Compare agent={agent} user={user} draft={mayChange ? form.tried : undefined} versions={others} />
+            <Compare agent={agent} user={user} draft={mayChange ? form.trialSettings : undefined} versions={others} />
           </section>
         ) : (
           <>
             <section className={`${css["pane"]} ${css["chat"]}`} aria-label={t.chat}>
               <Messages
                 agent={agent}
-                talk={talk}
+                chat={chat}
                 state={state}
                 mayChange={mayChange}
                 shownId={shown?.id}
-                onShow={(id, index) => {
-                  setPointed({ id, index })
+                onShowEvidence={(id, index) => {
+                  setSelection({ id, index })
                   setPane("evidence")
                 }}
               >
@@ -182,10 +182,10 @@ const Workbench = ({ agent, user }: PartProps) => {
                   busy={busy}
                   draft={{ name: `try.${agent.id}`, title: t.draft(agent.name) }}
                   onSend={(text, files) => {
-                    setPointed(null)
-                    talk.send(text, files)
+                    setSelection(null)
+                    chat.send(text, files)
                   }}
-                  onStop={() => void talk.stop()}
+                  onStop={() => void chat.stop()}
                 />
               </div>
             </section>
@@ -193,7 +193,7 @@ const Workbench = ({ agent, user }: PartProps) => {
               <Evidence
                 turn={turn}
                 isRunning={isRunning}
-                marked={pointed !== null && pointed.id === shown?.id ? pointed : null}
+                marked={selection !== null && selection.id === shown?.id ? selection : null}
               />
             </section>
           </>

@@ -1,4 +1,4 @@
-/** Channels, models and tools of an agent that fail: on its page, in the list of agents, and beside a channel or a tool. */
+/** Failing channels, models and tools of an agent: on its page, in the list of agents, and beside a channel or tool. */
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "wouter"
 import { type AgentProblem, agentProblems } from "../../../api/Agents.ts"
@@ -42,11 +42,11 @@ const words = texts(
 const useProblems = (user: User, agentId: string): ReadonlyArray<AgentProblem> | undefined =>
   useQuery(agentProblems(user)).data?.filter((problem) => problem.agentId === agentId)
 
-/** A provider's own words are in English. Failures of models and tools begin with their code. */
+/** Messages of providers are in English. Failures of models and tools begin with a code. */
 const Reason = ({ problem: { kind, reason } }: { readonly problem: AgentProblem }) => {
-  const why = useFailure()
+  const failureText = useFailure()
   if (reason === null) return null
-  if (kind === "model") return <span>{why({ code: reason, provider: reason })}</span>
+  if (kind === "model") return <span>{failureText({ code: reason, provider: reason })}</span>
   return <span lang="en">{reason.replace(/^[A-Z_]+: /u, "").replace(/[^.]$/u, "$&.")}</span>
 }
 
@@ -61,7 +61,7 @@ interface Props {
   readonly user: User
 }
 
-/** On the agent's page: channels and tools. Its model has a notice of its own, which is there for viewers too. */
+/** On the agent's page: failing channels and tools. Failures of the model are shown by LastFailure, also to viewers. */
 export const ProblemNotices = ({ agentId, user }: Props) => {
   const t = useText(words)
   const { moment } = useFormat()

@@ -1,4 +1,4 @@
-/** The fields of a tool's credential of the kind OAuth. */
+/** The fields of a tool's OAuth credential. */
 import type { ReactNode } from "react"
 import type { Grant, Tool, ToolInput } from "../../../api/Tools.ts"
 import { Select, TextField } from "../../../components/Field.tsx"
@@ -39,16 +39,16 @@ export interface OAuthValues {
   readonly scopes: string
 }
 
-export const noOAuth: OAuthValues = { grant: "authorization_code", clientId: "", issuer: "", scopes: "" }
+export const emptyOAuth: OAuthValues = { grant: "authorization_code", clientId: "", issuer: "", scopes: "" }
 
 export const oauthValuesOf = ({ clientId, grant, issuer, scopes }: Tool["auth"]): OAuthValues => ({
-  grant: grant ?? noOAuth.grant,
+  grant: grant ?? emptyOAuth.grant,
   clientId: clientId ?? "",
   issuer: issuer ?? "",
   scopes: (scopes ?? []).join(" ")
 })
 
-/** The members of the credential. */
+/** The OAuth members of the credential, as they are sent. */
 export const oauthOf = ({
   clientId,
   grant,
@@ -67,12 +67,12 @@ export const oauthOf = ({
 interface Props {
   readonly value: OAuthValues
   readonly onChange: (values: Partial<OAuthValues>) => void
-  readonly errorOf: (place: "auth.clientId" | "auth.issuer" | "auth.scopes") => string | undefined
-  /** The stored value of a field with a conflicting change. */
-  readonly theirs: (name: keyof OAuthValues) => ReactNode
+  readonly errorOf: (path: "auth.clientId" | "auth.issuer" | "auth.scopes") => string | undefined
+  /** Shows the stored value of a field that another session has changed. */
+  readonly conflictOf: (name: keyof OAuthValues) => ReactNode
 }
 
-export const OAuthFields = ({ errorOf, onChange: change, theirs, value }: Props) => {
+export const OAuthFields = ({ errorOf, onChange: change, conflictOf, value }: Props) => {
   const t = useText(words)
   return (
     <>
@@ -82,7 +82,7 @@ export const OAuthFields = ({ errorOf, onChange: change, theirs, value }: Props)
         value={value.grant}
         onChange={(grant) => change({ grant })}
       />
-      {theirs("grant")}
+      {conflictOf("grant")}
       <TextField
         label={t.clientId}
         help={t.clientIdHelp}
@@ -90,7 +90,7 @@ export const OAuthFields = ({ errorOf, onChange: change, theirs, value }: Props)
         onChange={(clientId) => change({ clientId })}
         error={errorOf("auth.clientId")}
       />
-      {theirs("clientId")}
+      {conflictOf("clientId")}
       <TextField
         label={t.issuer}
         help={t.issuerHelp}
@@ -98,7 +98,7 @@ export const OAuthFields = ({ errorOf, onChange: change, theirs, value }: Props)
         onChange={(issuer) => change({ issuer })}
         error={errorOf("auth.issuer")}
       />
-      {theirs("issuer")}
+      {conflictOf("issuer")}
       <TextField
         label={t.scopes}
         help={t.scopesHelp}
@@ -106,7 +106,7 @@ export const OAuthFields = ({ errorOf, onChange: change, theirs, value }: Props)
         onChange={(scopes) => change({ scopes })}
         error={errorOf("auth.scopes")}
       />
-      {theirs("scopes")}
+      {conflictOf("scopes")}
     </>
   )
 }

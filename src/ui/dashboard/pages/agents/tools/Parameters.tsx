@@ -3,9 +3,9 @@ import { Plus, X } from "lucide-react"
 import { useState } from "react"
 import type { JsonObject } from "../../../../../domain/Text.ts"
 import { Button } from "../../../components/Button.tsx"
-import { Switch } from "../../../components/Choices.tsx"
-import { LongText, Select, TextField } from "../../../components/Field.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
+import { Switch } from "../../../components/Checkboxes.tsx"
+import { Select, TextArea, TextField } from "../../../components/Field.tsx"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { GuideLink } from "../../../text/GuideLink.tsx"
 import { texts, useText } from "../../../text/Language.tsx"
 import { type Argument, argumentsOf, argumentTypes, schemaOf } from "./parameters.ts"
@@ -65,15 +65,15 @@ interface RowsProps {
 
 const Rows = ({ onChange, rows }: RowsProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
-  const change = (place: number, fields: Partial<Argument>) =>
-    onChange(rows.map((row, at) => (at === place ? { ...row, ...fields } : row)))
+  const common = useText(commonTexts)
+  const change = (index: number, fields: Partial<Argument>) =>
+    onChange(rows.map((row, position) => (position === index ? { ...row, ...fields } : row)))
   return (
     <ol className={css["rows"]} aria-label={t.title}>
-      {rows.map((row, place) => (
-        // Rows have no name to begin with.
-        <li key={place}>
-          <fieldset className={css["row"]} aria-label={t.one(place + 1)}>
+      {rows.map((row, index) => (
+        // The index is the key, because a new row has no name.
+        <li key={index}>
+          <fieldset className={css["row"]} aria-label={t.one(index + 1)}>
             <div className={css["line"]}>
               <TextField
                 label={common.name}
@@ -81,19 +81,19 @@ const Rows = ({ onChange, rows }: RowsProps) => {
                 pattern="[A-Za-z_][\w\-]*"
                 spellCheck="false"
                 value={row.name}
-                onChange={(name) => change(place, { name })}
+                onChange={(name) => change(index, { name })}
               />
               <Select
                 label={t.type}
                 options={argumentTypes.map((type) => [type, t[type]] as const)}
                 value={row.type}
-                onChange={(type) => change(place, { type })}
+                onChange={(type) => change(index, { type })}
               />
               <Button
                 kind="quiet"
                 icon
-                aria-label={t.remove(place + 1)}
-                onClick={() => onChange(rows.filter((_, at) => at !== place))}
+                aria-label={t.remove(index + 1)}
+                onClick={() => onChange(rows.filter((_, position) => position !== index))}
               >
                 <X aria-hidden size={16} />
               </Button>
@@ -101,20 +101,20 @@ const Rows = ({ onChange, rows }: RowsProps) => {
             <TextField
               label={t.description}
               value={row.description}
-              onChange={(description) => change(place, { description })}
+              onChange={(description) => change(index, { description })}
             />
             {row.type === "choice" ? (
               <TextField
                 label={t.choices}
                 required
                 value={row.choices}
-                onChange={(choices) => change(place, { choices })}
+                onChange={(choices) => change(index, { choices })}
               />
             ) : null}
             <Switch
               label={t.required}
               isSelected={row.isRequired}
-              onChange={(isRequired) => change(place, { isRequired })}
+              onChange={(isRequired) => change(index, { isRequired })}
             />
           </fieldset>
         </li>
@@ -126,7 +126,7 @@ const Rows = ({ onChange, rows }: RowsProps) => {
 interface Props {
   /** JSON as text. */
   readonly value: string
-  /** Null if it is none. */
+  /** The parsed value; null if it is not a JSON object. */
   readonly schema: JsonObject | null
   readonly onChange: (value: string) => void
   readonly error: string | undefined
@@ -134,46 +134,46 @@ interface Props {
 
 export const Parameters = ({ error, onChange, schema, value }: Props) => {
   const t = useText(words)
-  /** The rows of the form; null while the text is edited. A row without a name is in none of its texts. */
+  /** The rows of the form; null while the text is edited. State, because `value` has no rows without a name. */
   const [rows, setRows] = useState(() => (schema === null ? null : argumentsOf(schema)))
-  const [shown, setShown] = useState(value)
-  // Changed elsewhere, such as by what another window has saved.
-  if (value !== shown) {
-    setShown(value)
+  const [lastValue, setLastValue] = useState(value)
+  // The value was changed elsewhere, for example saved in another window.
+  if (value !== lastValue) {
+    setLastValue(value)
     if (rows !== null) setRows(schema === null ? null : argumentsOf(schema))
   }
   const change = (next: ReadonlyArray<Argument>) => {
     const text = JSON.stringify(schemaOf(next), null, 2)
     setRows(next)
-    setShown(text)
+    setLastValue(text)
     onChange(text)
   }
-  const plain = schema === null ? null : argumentsOf(schema)
+  const parsedRows = schema === null ? null : argumentsOf(schema)
   return (
     <section className={css["parameters"]} aria-label={t.title}>
       <header className={css["head"]}>
         <div>
           <h3>{t.title}</h3>
           <p className={css["soft"]}>
-            {rows === null && schema !== null && plain === null ? t.tooMuch : t.lead}{" "}
+            {rows === null && schema !== null && parsedRows === null ? t.tooMuch : t.lead}{" "}
             <GuideLink guide="tools" about={t.title} />
           </p>
         </div>
-        {rows === null && plain === null ? null : (
-          <Button kind="quiet" onClick={() => setRows(rows === null ? plain : null)}>
+        {rows === null && parsedRows === null ? null : (
+          <Button kind="quiet" onClick={() => setRows(rows === null ? parsedRows : null)}>
             {rows === null ? t.asForm : t.asJson}
           </Button>
         )}
       </header>
       {rows === null ? (
-        <LongText
+        <TextArea
           label={t.parameters}
           help={t.parametersHelp}
           rows={8}
           mono
           value={value}
           onChange={(text) => {
-            setShown(text)
+            setLastValue(text)
             onChange(text)
           }}
           error={error}

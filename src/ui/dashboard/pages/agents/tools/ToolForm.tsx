@@ -14,16 +14,16 @@ import {
 } from "../../../api/Tools.ts"
 import { Button } from "../../../components/Button.tsx"
 import { Actions } from "../../../components/Dialog.tsx"
-import { LongText, Select, TextField } from "../../../components/Field.tsx"
+import { Select, TextArea, TextField } from "../../../components/Field.tsx"
 import { isOutdated } from "../../../api/Client.ts"
-import { Conflict, DraftState, Theirs } from "../../../forms/DraftNotes.tsx"
+import { ConflictingValue, ConflictNotice, DraftState } from "../../../forms/DraftNotes.tsx"
 import { Form } from "../../../forms/Form.tsx"
-import { parsedObject } from "../../../forms/json.ts"
+import { parseJsonObject } from "../../../forms/json.ts"
 import { useDraft } from "../../../forms/useDraft.ts"
 import { useIssues } from "../../../forms/useIssues.ts"
 import { Parameters } from "./Parameters.tsx"
-import { noOAuth, OAuthFields, oauthOf, type OAuthValues, oauthValuesOf } from "./OAuthFields.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
+import { emptyOAuth, OAuthFields, oauthOf, type OAuthValues, oauthValuesOf } from "./OAuthFields.tsx"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 
 const words = texts(
@@ -97,15 +97,15 @@ const isTarget = (text: string): text is Binding["to"] => /^(?:(?:header|query|p
 
 /** Null if a line is not a binding. */
 const bindingsOf = (text: string): ReadonlyArray<Binding> | null => {
-  const found = text
+  const matches = text
     .split("\n")
     .filter((line) => line.trim() !== "")
     .map((line) => /^\s*(\/\S*)\s*(?:→|->)\s*(\S+)\s*$/.exec(line))
-  const bindings = found.flatMap((match) => {
+  const bindings = matches.flatMap((match) => {
     const [, from, to] = match ?? []
     return from === undefined || to === undefined || !isTarget(to) ? [] : [{ from, to }]
   })
-  return bindings.length === found.length ? bindings : null
+  return bindings.length === matches.length ? bindings : null
 }
 
 /** Values of the fields, as typed. */
@@ -136,7 +136,7 @@ const emptyForm: ToolFields = {
   header: "",
   secret: "",
   slot: "",
-  ...noOAuth
+  ...emptyOAuth
 }
 
 const fieldsOf = ({
@@ -162,7 +162,7 @@ const fieldsOf = ({
   ...oauthValuesOf(auth)
 })
 
-/** The credential of the request. */
+/** The credential as it is sent. */
 const authOf = (value: ToolFields): NonNullable<ToolInput["auth"]> => {
   const { auth, header, secret, slot } = value
   if (auth === "none") return { kind: auth }
@@ -175,8 +175,8 @@ const authOf = (value: ToolFields): NonNullable<ToolInput["auth"]> => {
   }
 }
 
-/** Paths of validation issues. */
-const places = [
+/** Paths of the validation issues that the form shows at fields. */
+const fieldPaths = [
   "name",
   "description",
   "http.url",
@@ -202,18 +202,18 @@ interface Props {
 
 export const ToolForm = ({ agentId, tool, onClose }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft<ToolFields>({
     name: tool === null ? `tool.${agentId}` : `tool.${tool.id}`,
     title: tool === null ? t.add : t.edit(tool.name),
     stored: tool === null ? emptyForm : fieldsOf(tool),
-    unkept: ["secret"]
+    secretFields: ["secret"]
   })
   const { change, value } = draft
   const { auth, kind } = value
-  const schema = parsedObject(value.parameters)
-  const bound = bindingsOf(value.bindings)
+  const schema = parseJsonObject(value.parameters)
+  const parsedBindings = bindingsOf(value.bindings)
   const refresh = () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
 
   const save = useMutation({
@@ -223,7 +223,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         name,
         description,
         ...(kind === "http"
-          ? { http: { ...tool?.http, method, url }, parameters: schema ?? {}, bindings: bound ?? [] }
+          ? { http: { ...tool?.http, method, url }, parameters: schema ?? {}, bindings: parsedBindings ?? [] }
           : { mcp: { url } }),
         auth: authOf(value)
       }
@@ -236,9 +236,9 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
     },
     onError: (problem) => (isOutdated(problem) ? refresh() : undefined)
   })
-  const { errorOf, general } = useIssues(save.error, places)
+  const { errorOf, general } = useIssues(save.error, fieldPaths)
   const submit = () => {
-    if (kind === "mcp" || (schema !== null && bound !== null)) save.mutate()
+    if (kind === "mcp" || (schema !== null && parsedBindings !== null)) save.mutate()
   }
   const secretHelp = () => {
     if (tool?.auth.hasSecret === true) return t.keepHelp
@@ -246,7 +246,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
   }
   return (
     <Form onSubmit={submit} problem={isOutdated(general) ? null : general}>
-      <Conflict draft={draft} problem={save.error} />
+      <ConflictNotice draft={draft} problem={save.error} />
       {tool === null ? (
         <Select
           label={t.kind}
@@ -268,8 +268,8 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         onChange={(name) => change({ name })}
         error={errorOf("name")}
       />
-      <Theirs draft={draft} name="name" />
-      <LongText
+      <ConflictingValue draft={draft} name="name" />
+      <TextArea
         label={t.description}
         help={t.descriptionHelp}
         rows={2}
@@ -277,7 +277,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         onChange={(description) => change({ description })}
         error={errorOf("description")}
       />
-      <Theirs draft={draft} name="description" />
+      <ConflictingValue draft={draft} name="description" />
       {kind === "http" ? (
         <Select
           label={t.method}
@@ -286,7 +286,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           onChange={(method) => change({ method })}
         />
       ) : null}
-      <Theirs draft={draft} name="method" />
+      <ConflictingValue draft={draft} name="method" />
       <TextField
         label={t.url}
         {...(kind === "http" ? { help: t.urlHelp } : {})}
@@ -295,7 +295,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         onChange={(url) => change({ url })}
         error={errorOf("http.url") ?? errorOf("http") ?? errorOf("mcp")}
       />
-      <Theirs draft={draft} name="url" />
+      <ConflictingValue draft={draft} name="url" />
       {kind === "http" ? (
         <>
           <Parameters
@@ -304,8 +304,8 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
             onChange={(parameters) => change({ parameters })}
             error={schema === null ? t.badJson : errorOf("parameters")}
           />
-          <Theirs draft={draft} name="parameters" />
-          <LongText
+          <ConflictingValue draft={draft} name="parameters" />
+          <TextArea
             label={t.bindings}
             help={t.bindingsHelp}
             guide="tools#values-of-the-request"
@@ -313,9 +313,9 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
             mono
             value={value.bindings}
             onChange={(bindings) => change({ bindings })}
-            error={bound === null ? t.badBinding : errorOf("bindings")}
+            error={parsedBindings === null ? t.badBinding : errorOf("bindings")}
           />
-          <Theirs draft={draft} name="bindings" />
+          <ConflictingValue draft={draft} name="bindings" />
         </>
       ) : null}
       <Select
@@ -326,7 +326,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         value={auth}
         onChange={(chosen) => change({ auth: chosen })}
       />
-      <Theirs draft={draft} name="auth" />
+      <ConflictingValue draft={draft} name="auth" />
       {auth === "header" ? (
         <TextField
           label={t.headerName}
@@ -336,13 +336,13 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           error={errorOf("auth.header")}
         />
       ) : null}
-      <Theirs draft={draft} name="header" />
+      <ConflictingValue draft={draft} name="header" />
       {auth === "oauth" ? (
         <OAuthFields
           value={value}
           onChange={(values) => change({ ...values })}
           errorOf={errorOf}
-          theirs={(name) => <Theirs draft={draft} name={name} />}
+          conflictOf={(name) => <ConflictingValue draft={draft} name={name} />}
         />
       ) : null}
       {auth === "none" ? null : (
@@ -369,7 +369,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           )}
         </>
       )}
-      <Theirs draft={draft} name="slot" />
+      <ConflictingValue draft={draft} name="slot" />
       <Actions>
         <DraftState draft={draft} />
         <Button onClick={onClose}>{common.cancel}</Button>

@@ -1,18 +1,19 @@
-/** A test of a tool: what a model would send is filled in, and the answer is shown. */
+/** Form to test a tool: the arguments that a model would send, and the answer of the tool. */
 import { useMutation, useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import type { JsonObject, JsonValue } from "../../../../../domain/Text.ts"
 import { type Tool, tryTool } from "../../../api/Tools.ts"
 import { Badge } from "../../../components/Badge.tsx"
 import { Button } from "../../../components/Button.tsx"
-import { Switch } from "../../../components/Choices.tsx"
+import { Switch } from "../../../components/Checkboxes.tsx"
 import { Actions } from "../../../components/Dialog.tsx"
-import { LongText, Select, TextField } from "../../../components/Field.tsx"
+import { Select, TextArea, TextField } from "../../../components/Field.tsx"
 import { Loaded } from "../../../components/Page.tsx"
 import { Form } from "../../../forms/Form.tsx"
+import { parseJsonObject } from "../../../forms/json.ts"
 import { useFormat } from "../../../text/Format.ts"
 import { texts, useText } from "../../../text/Language.tsx"
-import { numberOf } from "../../../text/numberOf.ts"
+import { parseNumber } from "../../../text/parseNumber.ts"
 import { type Argument, argumentsOf, choicesOf, isObject } from "./parameters.ts"
 import css from "./ToolTest.module.css"
 
@@ -55,31 +56,22 @@ const words = texts(
   }
 )
 
-type Typed = Readonly<Record<string, string>>
+type FieldValues = Readonly<Record<string, string>>
 
 /** The value of what was typed; undefined if nothing is sent. */
 const valueOf = ({ isRequired, type }: Argument, typed: string): JsonValue | undefined => {
   if (type === "boolean") return typed === "" && !isRequired ? undefined : typed === "true"
   if (typed === "") return isRequired && type === "string" ? "" : undefined
-  return type === "number" || type === "integer" ? numberOf(typed) : typed
+  return type === "number" || type === "integer" ? parseNumber(typed) : typed
 }
 
-const objectOf = (text: string): JsonObject | null => {
-  try {
-    const value: JsonValue = JSON.parse(text)
-    return isObject(value) ? value : null
-  } catch {
-    return null
-  }
-}
-
-/** `value` at the JSON pointer `pointer` of `within`. */
-const put = (within: JsonObject, pointer: string, value: string): JsonObject => {
+/** `object`, with `value` at the JSON pointer `pointer`. */
+const setAtPointer = (object: JsonObject, pointer: string, value: string): JsonObject => {
   const [, name = "", rest = ""] = /^\/([^/]*)(.*)$/su.exec(pointer) ?? []
   const key = name.replaceAll("~1", "/").replaceAll("~0", "~")
-  if (rest === "") return { ...within, [key]: value }
-  const inner = within[key]
-  return { ...within, [key]: put(isObject(inner) ? inner : {}, rest, value) }
+  if (rest === "") return { ...object, [key]: value }
+  const inner = object[key]
+  return { ...object, [key]: setAtPointer(isObject(inner) ? inner : {}, rest, value) }
 }
 
 interface FieldProps {
@@ -120,29 +112,29 @@ const ArgumentField = ({ argument, onChange, value }: FieldProps) => {
   )
 }
 
-interface CallProps {
+interface CallFormProps {
   readonly tool: Tool
   readonly functions: Awaited<ReturnType<typeof tryTool>>["functions"]
 }
 
-const Call = ({ functions, tool }: CallProps) => {
+const CallForm = ({ functions, tool }: CallFormProps) => {
   const t = useText(words)
   const { number } = useFormat()
-  const [chosen, choose] = useState(functions[0]?.name ?? "")
-  const [typed, setTyped] = useState<Typed>({})
-  const [raw, setRaw] = useState("{}")
-  const [context, setContext] = useState<Typed>({})
+  const [chosen, setChosen] = useState(functions[0]?.name ?? "")
+  const [typed, setTyped] = useState<FieldValues>({})
+  const [argumentsJson, setArgumentsJson] = useState("{}")
+  const [context, setContext] = useState<FieldValues>({})
   const [credential, setCredential] = useState("")
-  const found = functions.find(({ name }) => name === chosen)
-  const rows = found === undefined ? null : argumentsOf(found.parameters)
+  const chosenFunction = functions.find(({ name }) => name === chosen)
+  const rows = chosenFunction === undefined ? null : argumentsOf(chosenFunction.parameters)
   const pointers = [...new Set((tool.bindings ?? []).map(({ from }) => from))]
   const { slot } = tool.auth
-  const sent = (): JsonObject | null => {
-    if (rows === null) return objectOf(raw)
+  const argumentsToSend = (): JsonObject | null => {
+    if (rows === null) return parseJsonObject(argumentsJson)
     return Object.fromEntries(
       rows.flatMap((row) => {
-        const first = row.type === "choice" && row.isRequired ? (choicesOf(row)[0] ?? "") : ""
-        const value = valueOf(row, typed[row.name] ?? first)
+        const defaultText = row.type === "choice" && row.isRequired ? (choicesOf(row)[0] ?? "") : ""
+        const value = valueOf(row, typed[row.name] ?? defaultText)
         return value === undefined ? [] : [[row.name, value] as const]
       })
     )
@@ -157,7 +149,7 @@ const Call = ({ functions, tool }: CallProps) => {
           : {
               toolContext: pointers
                 .filter((pointer) => (context[pointer] ?? "") !== "")
-                .reduce<JsonObject>((all, pointer) => put(all, pointer, context[pointer] ?? ""), {})
+                .reduce<JsonObject>((toolContext, pointer) => setAtPointer(toolContext, pointer, context[pointer] ?? ""), {})
             }),
         ...(slot === undefined || credential === "" ? {} : { toolCredentials: { [slot]: credential } })
       })
@@ -167,7 +159,7 @@ const Call = ({ functions, tool }: CallProps) => {
   return (
     <Form
       onSubmit={() => {
-        const input = sent()
+        const input = argumentsToSend()
         if (input !== null) run.mutate(input)
       }}
       problem={run.error}
@@ -178,19 +170,19 @@ const Call = ({ functions, tool }: CallProps) => {
           options={functions.map(({ name }) => [name, name] as const)}
           value={chosen}
           onChange={(name) => {
-            choose(name)
+            setChosen(name)
             setTyped({})
           }}
         />
       ) : null}
       {rows === null ? (
-        <LongText
+        <TextArea
           label={t.arguments}
           help={t.argumentsHelp}
           mono
-          value={raw}
-          onChange={setRaw}
-          error={objectOf(raw) === null ? t.bad : undefined}
+          value={argumentsJson}
+          onChange={setArgumentsJson}
+          error={parseJsonObject(argumentsJson) === null ? t.bad : undefined}
         />
       ) : (
         rows.map((row) => (
@@ -246,12 +238,12 @@ const Call = ({ functions, tool }: CallProps) => {
   )
 }
 
-/** The label of what opens it. */
+/** The label of the action that opens the test. */
 export const useTestTitle = () => useText(words).run
 
 export const ToolTest = ({ tool }: { readonly tool: Tool }) => {
   const t = useText(words)
-  // A server is asked what it offers each time: that may have changed.
+  // An MCP server is asked for its functions each time, because they may have changed.
   const query = useQuery({
     queryKey: ["tools", tool.id, tool.version, "functions"],
     queryFn: () => tryTool(tool.id, {}),
@@ -273,7 +265,7 @@ export const ToolTest = ({ tool }: { readonly tool: Tool }) => {
           ) : functions.length === 0 ? (
             <p>{t.none}</p>
           ) : (
-            <Call tool={tool} functions={functions} />
+            <CallForm tool={tool} functions={functions} />
           )
         }
       </Loaded>

@@ -11,11 +11,11 @@ import {
   tools
 } from "../../../api/Tools.ts"
 import { Badge } from "../../../components/Badge.tsx"
-import { isNone, Listing, useAdding } from "../../../components/Listing.tsx"
+import { isEmptyList, Listing, useCreateDialog } from "../../../components/Listing.tsx"
 import { Empty } from "../../../components/Page.tsx"
 import { Problem } from "../../../components/Problem.tsx"
 import { Cell, RowActions, RowButton } from "../../../components/RowActions.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 import { AgentPart, type PartProps } from "../AgentPart.tsx"
 import { TargetProblem } from "../problems/Problems.tsx"
@@ -104,12 +104,12 @@ const outcomes = ["made", "retry", "denied", "provider", "signed-out"] as const 
 >
 
 /** How a sign-in at an authorization server ended, from the address of the redirect. */
-const returnedWith = () => {
+const readSignInOutcome = () => {
   const outcome = new URLSearchParams(location.search).get("connection")
   return outcomes.find((one) => one === outcome) ?? null
 }
 
-const needsPerson = ({ auth }: Tool) => auth.kind === "oauth" && auth.grant !== "client_credentials"
+const needsSignIn = ({ auth }: Tool) => auth.kind === "oauth" && auth.grant !== "client_credentials"
 
 interface ActionsProps {
   readonly agentId: string
@@ -119,7 +119,7 @@ interface ActionsProps {
 
 const Actions = ({ agentId, connect, tool }: ActionsProps) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const testTitle = useTestTitle()
   const refresh = () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
@@ -139,7 +139,7 @@ const Actions = ({ agentId, connect, tool }: ActionsProps) => {
             wide: true
           }
         },
-        ...(needsPerson(tool) && tool.connection !== null
+        ...(needsSignIn(tool) && tool.connection !== null
           ? [
               {
                 label: t.disconnect,
@@ -163,7 +163,7 @@ const Actions = ({ agentId, connect, tool }: ActionsProps) => {
         }
       ]}
     >
-      {needsPerson(tool) || tool.connection?.state === "insufficient" ? (
+      {needsSignIn(tool) || tool.connection?.state === "insufficient" ? (
         <RowButton
           label={tool.connection === null ? t.connect : t.again}
           of={tool.name}
@@ -179,22 +179,22 @@ const Tools = ({ agent, user }: PartProps) => {
   const agentId = agent.id
   const mayChange = atLeast(user.role, "admin")
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const query = useInfiniteQuery(tools(agentId))
-  const { button, dialog } = useAdding({
+  const { button, dialog } = useCreateDialog({
     title: t.add,
     form: (close) => <ToolForm agentId={agentId} tool={null} onClose={close} />,
     wide: true
   })
   const add = mayChange ? button : null
-  const [returned, setReturned] = useState(returnedWith)
+  const [signInOutcome, setSignInOutcome] = useState(readSignInOutcome)
   const connect = useMutation({
     mutationFn: connectTool,
-    onMutate: () => setReturned(null),
+    onMutate: () => setSignInOutcome(null),
     onSuccess: async ({ url }) => {
       if (url !== null) return location.assign(url)
-      setReturned("made")
+      setSignInOutcome("made")
       return queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
     }
   })
@@ -216,7 +216,7 @@ const Tools = ({ agent, user }: PartProps) => {
       )
     }
     if (connection?.state === "refused") return <Badge tone="bad">{t.refused}</Badge>
-    if (needsPerson(tool)) return <Badge tone="warn">{t.unconnected}</Badge>
+    if (needsSignIn(tool)) return <Badge tone="warn">{t.unconnected}</Badge>
     if (auth.kind === "oauth") return t.machine
     return auth.slot === undefined ? t.stored : t.slot(auth.slot)
   }
@@ -227,11 +227,11 @@ const Tools = ({ agent, user }: PartProps) => {
       user={user}
       lead={t.lead}
       guide="tools"
-      actions={isNone(query, (page) => page.tools) ? undefined : add}
+      actions={isEmptyList(query, (page) => page.tools) ? undefined : add}
     >
       {dialog}
-      {returned === "made" ? <p role="status">{t.made}</p> : null}
-      {returned === null || returned === "made" ? null : <Problem problem={null} sentence={t[returned]} />}
+      {signInOutcome === "made" ? <p role="status">{t.made}</p> : null}
+      {signInOutcome === null || signInOutcome === "made" ? null : <Problem problem={null} sentence={t[signInOutcome]} />}
       {connect.isError ? <Problem problem={connect.error} /> : null}
       <Listing
         query={query}
@@ -270,8 +270,8 @@ const Tools = ({ agent, user }: PartProps) => {
             ? [
                 {
                   title: t.actions,
-                  silent: true,
-                  end: true,
+                  hideTitle: true,
+                  alignEnd: true,
                   cell: (tool: Tool) => <Actions agentId={agentId} tool={tool} connect={connect} />
                 }
               ]

@@ -1,4 +1,4 @@
-/** A tool's arguments as rows of a form: the plain part of JSON Schema that most tools need. */
+/** A tool's arguments as rows of a form: the subset of JSON Schema that most tools need. */
 import type { JsonObject, JsonValue } from "../../../../../domain/Text.ts"
 
 export const argumentTypes = ["string", "number", "integer", "boolean", "choice"] as const
@@ -37,7 +37,7 @@ const argumentOf = (name: string, schema: JsonValue, isRequired: boolean): Argum
   return { name, type, description, isRequired, choices: Array.isArray(values) ? values.join(", ") : "" }
 }
 
-/** The rows of `schema`; null if it says more than they can show. */
+/** The rows of `schema`; null if rows cannot express all of it. */
 export const argumentsOf = (schema: JsonObject): ReadonlyArray<Argument> | null => {
   const { properties = {}, required = [], type } = schema
   if (!hasOnly(schema, ["type", "properties", "required"]) || type !== "object") return null

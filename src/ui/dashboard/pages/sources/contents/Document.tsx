@@ -1,10 +1,10 @@
-/** A document with its passages in reading order, their citing turns and exclusions. */
+/** A document with its passages in reading order: which turns cite each, and whether it is excluded from search. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useId, useState } from "react"
 import { Link } from "wouter"
 import {
   citations,
-  document,
+  document as documentQuery,
   type Passage,
   setExcluded,
   type SourceDocument
@@ -61,7 +61,7 @@ const words = texts(
   }
 )
 
-const Turns = ({ passageId, sourceId }: { readonly sourceId: string; readonly passageId: string }) => {
+const CitingTurns = ({ passageId, sourceId }: { readonly sourceId: string; readonly passageId: string }) => {
   const { moment } = useFormat()
   const query = useQuery(citations(sourceId, passageId))
   return (
@@ -85,19 +85,19 @@ const Turns = ({ passageId, sourceId }: { readonly sourceId: string; readonly pa
 interface CardProps {
   readonly agentId: string
   readonly sourceId: string
-  readonly of: SourceDocument
+  readonly sourceDocument: SourceDocument
   readonly passage: Passage
   readonly user: User
 }
 
-const PassageCard = ({ agentId, of, passage, sourceId, user }: CardProps) => {
+const PassageCard = ({ agentId, sourceDocument, passage, sourceId, user }: CardProps) => {
   const t = useText(words)
   const { number } = useFormat()
   const queries = useQueryClient()
   const turnsId = useId()
   const [showsTurns, setShowsTurns] = useState(false)
-  const [writing, setWriting] = useState(false)
-  const { citations: cited, excluded, heading, id, ordinal, text } = passage
+  const [isWritingCorrection, setWritingCorrection] = useState(false)
+  const { citations: citationCount, excluded, heading, id, ordinal, text } = passage
   const change = useMutation({
     mutationFn: (next: boolean) => setExcluded(sourceId, id, next),
     onSuccess: async (_, next) => {
@@ -117,8 +117,8 @@ const PassageCard = ({ agentId, of, passage, sourceId, user }: CardProps) => {
       <div className={css["foot"]}>
         <span className={css["soft"]}>{t.number(number(ordinal + 1))}</span>
         {excluded ? <Badge tone="warn">{t.excluded}</Badge> : null}
-        {cited === 0 || !atLeast(user.role, "agent") ? (
-          <span className={css["soft"]}>{cited === 0 ? t.uncited : t.cited(number(cited))}</span>
+        {citationCount === 0 || !atLeast(user.role, "agent") ? (
+          <span className={css["soft"]}>{citationCount === 0 ? t.uncited : t.cited(number(citationCount))}</span>
         ) : (
           <Button
             kind="quiet"
@@ -126,12 +126,12 @@ const PassageCard = ({ agentId, of, passage, sourceId, user }: CardProps) => {
             aria-controls={turnsId}
             onClick={() => setShowsTurns(!showsTurns)}
           >
-            {t.cited(number(cited))}
+            {t.cited(number(citationCount))}
           </Button>
         )}
         {atLeast(user.role, "admin") ? (
           <span className={css["actions"]}>
-            <Button kind="quiet" onClick={() => setWriting(true)}>
+            <Button kind="quiet" onClick={() => setWritingCorrection(true)}>
               {t.correct}
             </Button>
             <Button kind="quiet" busy={change.isPending} onClick={() => change.mutate(!excluded)}>
@@ -144,19 +144,19 @@ const PassageCard = ({ agentId, of, passage, sourceId, user }: CardProps) => {
       {showsTurns ? (
         <div id={turnsId}>
           <p className={css["soft"]}>{t.citedHelp}</p>
-          <Turns sourceId={sourceId} passageId={id} />
+          <CitingTurns sourceId={sourceId} passageId={id} />
         </div>
       ) : null}
-      {writing ? (
+      {isWritingCorrection ? (
         <AddSource
           agentId={agentId}
           isOpen
-          onClose={() => setWriting(false)}
+          onClose={() => setWritingCorrection(false)}
           correction={{
             id,
             title: t.correct,
             help: t.correctHelp,
-            question: heading === "" ? of.title : heading,
+            question: heading === "" ? sourceDocument.title : heading,
             answer: text
           }}
         />
@@ -173,41 +173,41 @@ interface Props {
 
 const Document = ({ id, sourceId, user }: Props) => {
   const t = useText(words)
-  const owner = useQuery(source(sourceId))
-  const query = useInfiniteQuery(document(sourceId, id))
-  const agentId = owner.data?.agentId ?? ""
+  const sourceQuery = useQuery(source(sourceId))
+  const query = useInfiniteQuery(documentQuery(sourceId, id))
+  const agentId = sourceQuery.data?.agentId ?? ""
   return (
     <LoadedPage query={query}>
       {({ pages }) => {
-        const of = pages[0]?.document
+        const sourceDocument = pages[0]?.document
         const passages = pages.flatMap((page) => page.passages)
-        if (of === undefined) return null
+        if (sourceDocument === undefined) return null
         return (
           <Page
-            title={of.title === "" ? of.uri : of.title}
-            parent={[`/sources/${sourceId}`, owner.data?.name ?? t.back]}
+            title={sourceDocument.title === "" ? sourceDocument.uri : sourceDocument.title}
+            parent={[`/sources/${sourceId}`, sourceQuery.data?.name ?? t.back]}
             lead={
               <>
-                {/^https?:/u.test(of.uri) ? (
-                  <a href={of.uri} target="_blank" rel="noopener noreferrer nofollow">
-                    {of.uri}
+                {/^https?:/u.test(sourceDocument.uri) ? (
+                  <a href={sourceDocument.uri} target="_blank" rel="noopener noreferrer nofollow">
+                    {sourceDocument.uri}
                   </a>
                 ) : (
-                  of.uri
+                  sourceDocument.uri
                 )}
               </>
             }
           >
             <p className={css["soft"]}>{t.lead}</p>
             <ol className={css["passages"]} aria-label={t.passages}>
-              {passages.map((passage, place) => (
+              {passages.map((passage, index) => (
                 <li key={passage.id}>
-                  {passage.heading === "" || passage.heading === passages[place - 1]?.heading ? null : (
+                  {passage.heading === "" || passage.heading === passages[index - 1]?.heading ? null : (
                     <h2 lang="" className={css["section"]}>
                       {passage.heading}
                     </h2>
                   )}
-                  <PassageCard agentId={agentId} sourceId={sourceId} of={of} passage={passage} user={user} />
+                  <PassageCard agentId={agentId} sourceId={sourceId} sourceDocument={sourceDocument} passage={passage} user={user} />
                 </li>
               ))}
             </ol>

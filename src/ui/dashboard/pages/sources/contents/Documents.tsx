@@ -10,7 +10,7 @@ import { TextField } from "../../../components/Field.tsx"
 import { Loaded, Section } from "../../../components/Page.tsx"
 import { Cell } from "../../../components/RowActions.tsx"
 import { Table } from "../../../components/Table.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { useFormat } from "../../../text/Format.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 import css from "./Contents.module.css"
@@ -41,28 +41,28 @@ const words = texts(
   }
 )
 
-export const Documents = ({ found }: { readonly found: SourceDetail }) => {
+export const Documents = ({ source }: { readonly source: SourceDetail }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { ago, number } = useFormat()
   const [typed, setTyped] = useState("")
-  const [asked, setAsked] = useState("")
+  const [searchedText, setSearchedText] = useState("")
   const query = useInfiniteQuery(
-    documents(found.id, asked, `${found.latestJob?.id} ${found.latestJob?.status}`)
+    documents(source.id, searchedText, `${source.latestJob?.id} ${source.latestJob?.status}`)
   )
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    setAsked(typed.trim())
+    setSearchedText(typed.trim())
   }
   return (
     <Section title={t.title}>
       <Loaded query={query}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.documents)
-          if (rows.length === 0 && asked === "") return <p className={css["soft"]}>{t.none}</p>
+          if (rows.length === 0 && searchedText === "") return <p className={css["soft"]}>{t.none}</p>
           return (
             <>
-              {rows.length < 8 && asked === "" ? null : (
+              {rows.length < 8 && searchedText === "" ? null : (
                 <form role="search" className={css["search"]} onSubmit={submit}>
                   <TextField label={t.find} placeholder={t.findHelp} value={typed} onChange={setTyped} />
                   <Button type="submit">{common.search}</Button>
@@ -80,7 +80,7 @@ export const Documents = ({ found }: { readonly found: SourceDetail }) => {
                       title: t.document,
                       cell: ({ id, title, uri }) => (
                         <Cell notes={[uri]}>
-                          <Link lang="" data-row href={`/sources/${found.id}/documents/${id}`}>
+                          <Link lang="" data-row href={`/sources/${source.id}/documents/${id}`}>
                             {title === "" ? uri : title}
                           </Link>
                         </Cell>
@@ -88,8 +88,8 @@ export const Documents = ({ found }: { readonly found: SourceDetail }) => {
                     },
                     {
                       title: t.passages,
-                      end: true,
-                      whole: true,
+                      alignEnd: true,
+                      noWrap: true,
                       cell: ({ excluded, passages }) => (
                         <>
                           {excluded === 0 ? null : (
@@ -101,7 +101,7 @@ export const Documents = ({ found }: { readonly found: SourceDetail }) => {
                         </>
                       )
                     },
-                    { title: t.read, end: true, whole: true, cell: ({ readAt }) => ago(readAt) }
+                    { title: t.read, alignEnd: true, noWrap: true, cell: ({ readAt }) => ago(readAt) }
                   ]}
                 />
               )}

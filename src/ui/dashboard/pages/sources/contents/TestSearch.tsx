@@ -9,7 +9,7 @@ import { Problem } from "../../../components/Problem.tsx"
 import { texts, useText } from "../../../text/Language.tsx"
 import css from "./Contents.module.css"
 
-/** With the parser of Markdown: loaded when there is something to show. */
+/** Loaded when there is a result, because it needs the Markdown parser. */
 const Passages = lazy(() =>
   import("../../../components/replies/Passages.tsx").then((module) => ({ default: module.Passages }))
 )
@@ -36,19 +36,19 @@ const words = texts(
 )
 
 /** Number of passages that are shown. */
-const maxFound = 8
+const maxPassages = 8
 
 export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
   const t = useText(words)
   const [query, setQuery] = useState("")
   const search = useMutation({
-    mutationFn: () => searchPassages(agentId, { query: query.trim(), topK: maxFound })
+    mutationFn: () => searchPassages(agentId, { query: query.trim(), topK: maxPassages })
   })
   const submit = (event: FormEvent) => {
     event.preventDefault()
     if (query.trim() !== "") search.mutate()
   }
-  const found = search.data?.passages ?? []
+  const passages = search.data?.passages ?? []
   return (
     <Section title={t.title} guide="retrieval">
       <form className={css["search"]} onSubmit={submit}>
@@ -67,18 +67,18 @@ export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
       {search.data === undefined ? null : (
         <div role="status">
           {search.data.byWordsAlone ? <p className={css["soft"]}>{t.byWordsAlone}</p> : null}
-          {found.length === 0 ? <p className={css["soft"]}>{t.none}</p> : null}
+          {passages.length === 0 ? <p className={css["soft"]}>{t.none}</p> : null}
         </div>
       )}
-      {found.length === 0 ? null : (
+      {passages.length === 0 ? null : (
         <Suspense>
           <Passages
-            passages={found.map(({ id, ...passage }, place) => ({
+            passages={passages.map(({ id, ...passage }, index) => ({
               ...passage,
-              index: place + 1,
+              index: index + 1,
               chunkId: id
             }))}
-            found={found}
+            scores={passages}
             linkOf={({ documentId, sourceId }) => `/sources/${sourceId}/documents/${documentId}`}
           />
         </Suspense>

@@ -1,4 +1,4 @@
-/** Upload of many files: buttons that open a picker, a drop anywhere on the page, and the list of uploads. */
+/** The list of uploads, and a drop of files anywhere on the page. */
 import { useQueryClient } from "@tanstack/react-query"
 import { memo, type ReactNode, useEffect, useMemo, useState } from "react"
 import { Link } from "wouter"
@@ -8,13 +8,13 @@ import { Badge } from "../../../components/Badge.tsx"
 import { Button } from "../../../components/Button.tsx"
 import { Card } from "../../../components/Page.tsx"
 import { Progress } from "../../../components/Progress.tsx"
-import { everywhere } from "../../../text/everywhere.ts"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { useFormat } from "../../../text/Format.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 import { useReason } from "../../../text/useReason.ts"
-import { Why } from "../Why.tsx"
+import { ReadingError } from "../ReadingError.tsx"
 import { words as shared } from "../words.ts"
-import { dropped, maxFiles, maxUploadBytes, type Selection } from "./files.ts"
+import { selectionFromDrop, maxFiles, maxUploadBytes, type Selection } from "./files.ts"
 import { add, cancel, force, type UploadTarget, retry, type Upload, useUploads } from "./queue.ts"
 import css from "./Uploads.module.css"
 
@@ -86,12 +86,12 @@ const isUnsent = ({ state: { tag } }: Upload) => tag === "waiting" || tag === "s
 const isUnfinished = (upload: Upload) => isUnsent(upload) || upload.state.tag === "reading"
 const isFailed = ({ state: { tag } }: Upload) => tag === "failed" || tag === "unread"
 
-const StateOf = ({ upload: { state } }: { readonly upload: Upload }) => {
+const UploadState = ({ upload: { state } }: { readonly upload: Upload }) => {
   const t = useText(words)
   const names = useText(shared)
   const { bytes } = useFormat()
   const reason = useReason()
-  const bad = (badge: string, why: ReactNode) => (
+  const failedState = (badge: string, why: ReactNode) => (
     <>
       <Badge tone="bad">{badge}</Badge>
       <span className={css["error"]}>{why}</span>
@@ -121,18 +121,18 @@ const StateOf = ({ upload: { state } }: { readonly upload: Upload }) => {
         </>
       )
     case "refused":
-      return bad(t.refused, state.why === "too_large" ? t.too_large(bytes(maxUploadBytes)) : t[state.why])
+      return failedState(t.refused, state.why === "too_large" ? t.too_large(bytes(maxUploadBytes)) : t[state.why])
     case "failed":
-      return bad(t.failed, reason(state.problem).sentence)
+      return failedState(t.failed, reason(state.problem).sentence)
     case "unread":
-      return bad(t.failed, state.error === null ? t.gone : <Why error={state.error} />)
+      return failedState(t.failed, state.error === null ? t.gone : <ReadingError error={state.error} />)
   }
 }
 
-/** Changes when its upload does: there may be a thousand of them. */
+/** Memoized, because there may be a thousand rows. */
 const Row = memo(({ upload }: { readonly upload: Upload }) => {
   const t = useText(words)
-  const common = useText(everywhere)
+  const common = useText(commonTexts)
   const { bytes } = useFormat()
   const { file, key, path, sourceId, state } = upload
   const dismiss = () => cancel([key])
@@ -143,7 +143,7 @@ const Row = memo(({ upload }: { readonly upload: Upload }) => {
       </span>
       <span className={css["size"]}>{bytes(file.size)}</span>
       <span className={css["state"]}>
-        <StateOf upload={upload} />
+        <UploadState upload={upload} />
       </span>
       <span className={css["actions"]}>
         {state.tag === "duplicate" ? (
@@ -170,58 +170,58 @@ const Row = memo(({ upload }: { readonly upload: Upload }) => {
   )
 })
 
-/** True while files are dragged over the window. A drop outside the page would open the file instead. */
+/** True while files are dragged over the window. Without it, the browser would open a dropped file. */
 const useDrop = (onDrop: (selection: Selection) => void): boolean => {
-  const [isOver, setOver] = useState(false)
+  const [isDragging, setDragging] = useState(false)
   useEffect(() => {
     const isFiles = ({ dataTransfer, target }: DragEvent) =>
       dataTransfer?.types.includes("Files") === true && !(target instanceof HTMLInputElement)
-    const over = (event: DragEvent) => {
+    const onDragOver = (event: DragEvent) => {
       if (!isFiles(event)) return
       event.preventDefault()
-      setOver(true)
+      setDragging(true)
     }
-    const leave = ({ relatedTarget }: DragEvent) => {
-      if (relatedTarget === null) setOver(false)
+    const onDragLeave = ({ relatedTarget }: DragEvent) => {
+      if (relatedTarget === null) setDragging(false)
     }
-    const drop = (event: DragEvent) => {
-      setOver(false)
+    const onFilesDropped = (event: DragEvent) => {
+      setDragging(false)
       if (!isFiles(event) || event.dataTransfer === null) return
       event.preventDefault()
-      void dropped(event.dataTransfer).then(onDrop)
+      void selectionFromDrop(event.dataTransfer).then(onDrop)
     }
-    window.addEventListener("dragover", over)
-    window.addEventListener("dragleave", leave)
-    window.addEventListener("drop", drop)
+    window.addEventListener("dragover", onDragOver)
+    window.addEventListener("dragleave", onDragLeave)
+    window.addEventListener("drop", onFilesDropped)
     return () => {
-      window.removeEventListener("dragover", over)
-      window.removeEventListener("dragleave", leave)
-      window.removeEventListener("drop", drop)
+      window.removeEventListener("dragover", onDragOver)
+      window.removeEventListener("dragleave", onDragLeave)
+      window.removeEventListener("drop", onFilesDropped)
     }
   }, [onDrop])
-  return isOver
+  return isDragging
 }
 
 const Summary = ({ uploads }: { readonly uploads: ReadonlyArray<Upload> }) => {
   const t = useText(words)
   const { number } = useFormat()
-  const all = uploads.length
-  const unfinished = uploads.filter(isUnfinished).length
-  const ready = uploads.filter(({ state }) => state.tag === "ready").length
-  const bad = all - unfinished - ready
-  const isCut = uploads.some(({ isOfCut }) => isOfCut)
+  const total = uploads.length
+  const unfinishedCount = uploads.filter(isUnfinished).length
+  const readyCount = uploads.filter(({ state }) => state.tag === "ready").length
+  const failedCount = total - unfinishedCount - readyCount
+  const isTruncated = uploads.some(({ isSelectionTruncated }) => isSelectionTruncated)
   const parts = [
-    unfinished > 0 ? t.running(number(unfinished)) : null,
-    ready > 0 || unfinished === 0 ? t.done(number(ready), number(all)) : null,
-    bad > 0 ? t.bad(number(bad)) : null,
-    isCut ? t.cut(number(maxFiles)) : null
+    unfinishedCount > 0 ? t.running(number(unfinishedCount)) : null,
+    readyCount > 0 || unfinishedCount === 0 ? t.done(number(readyCount), number(total)) : null,
+    failedCount > 0 ? t.bad(number(failedCount)) : null,
+    isTruncated ? t.cut(number(maxFiles)) : null
   ]
-  const said = parts.filter((part) => part !== null).join(" ")
-  // Read aloud at the start, at each failure and at the end, not at each file.
-  const announced = useMemo(() => said, [unfinished === 0, bad, isCut, all])
+  const summary = parts.filter((part) => part !== null).join(" ")
+  // Screen readers announce it at the start, at each failure and at the end, not for each file.
+  const announced = useMemo(() => summary, [unfinishedCount === 0, failedCount, isTruncated, total])
   return (
     <>
-      <p className={css["soft"]}>{said}</p>
+      <p className={css["soft"]}>{summary}</p>
       <div role="status" className="visually-hidden">
         {announced}
       </div>
@@ -237,21 +237,21 @@ interface Props {
 export const Uploads = ({ agentId, user }: Props) => {
   const t = useText(words)
   const queries = useQueryClient()
-  const place: UploadTarget = useMemo(() => ({ agentId, userId: user.id }), [agentId, user.id])
-  const uploads = useUploads(place)
-  const take = useMemo(() => (selection: Selection) => add(place, selection), [place])
-  const isOver = useDrop(take)
-  const created = uploads.filter(({ sourceId }) => sourceId !== null).length
+  const target: UploadTarget = useMemo(() => ({ agentId, userId: user.id }), [agentId, user.id])
+  const uploads = useUploads(target)
+  const onDrop = useMemo(() => (selection: Selection) => add(target, selection), [target])
+  const isDragging = useDrop(onDrop)
+  const createdCount = uploads.filter(({ sourceId }) => sourceId !== null).length
   useEffect(() => {
-    if (created > 0) void queries.invalidateQueries({ queryKey: sources(agentId).queryKey.slice(0, 3) })
-  }, [created, agentId, queries])
+    if (createdCount > 0) void queries.invalidateQueries({ queryKey: sources(agentId).queryKey.slice(0, 3) })
+  }, [createdCount, agentId, queries])
   const failed = uploads.filter(isFailed)
   const unsent = uploads.filter(isUnsent)
   const finished = uploads.filter((upload) => !isUnfinished(upload))
   const keysOf = (some: ReadonlyArray<Upload>) => some.map(({ key }) => key)
   return (
     <>
-      {isOver ? (
+      {isDragging ? (
         <div className={css["over"]}>
           <p>{t.drop}</p>
         </div>
