@@ -57,7 +57,7 @@ describe.each(Object.entries(majors))("A stream read by %s", (_, load) => {
     expect(ofType(message, "data-done")).toMatchObject([{ data: { result: { reply: "Hello there" } } }])
   })
 
-  it("has what the model thinks in parts of its own, beside the same text", async () => {
+  it("has the model's reasoning in separate parts, and the same text", async () => {
     const thinking = parts.flatMap((part): ReadonlyArray<TurnPart> =>
       part._tag === "TextDelta" ? [reasoningDelta("Hm, "), reasoningDelta("so."), part, reasoningDelta("And?")] : [part]
     )

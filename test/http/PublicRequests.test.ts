@@ -127,7 +127,7 @@ const parts = Stream.make(
   { _tag: "TextDelta", delta: "lo" } as const
 )
 
-it.live("Turns and searches are answered with the documented status, whatever is sent", () =>
+it.live("Turns and searches are answered with the documented status for any request", () =>
   Effect.gen(function* () {
     const { call } = yield* TestServer
     const { start } = yield* Script

@@ -30,7 +30,7 @@ const active = Effect.flatMap(
 ).pipe(Effect.map((rows) => rows.map(({ id }) => id)))
 
 eachEngineLive("An account of a channel", (it) => {
-  it.effect("becomes active only with a token that its provider takes for it", () =>
+  it.effect("becomes active only with a token that its provider accepts for it", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -51,7 +51,7 @@ eachEngineLive("An account of a channel", (it) => {
     )
   )
 
-  it.effect("changes nothing while its provider cannot be asked", () =>
+  it.effect("changes nothing while its provider is unreachable", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -72,7 +72,7 @@ eachEngineLive("An account of a channel", (it) => {
     )
   )
 
-  it.effect("goes to the tenant whose token its provider takes, when it refuses the other's", () =>
+  it.effect("moves to the tenant whose token its provider accepts, if it refuses the other's", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -104,7 +104,7 @@ eachEngineLive("An account of a channel", (it) => {
     )
   )
 
-  it.effect("stays where it is while its provider cannot be asked about the token of whoever has it", () =>
+  it.effect("stays with its tenant while its provider cannot verify that tenant's token", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -127,7 +127,7 @@ eachEngineLive("An account of a channel", (it) => {
 })
 
 eachEngineLive("A Telegram bot", (it) => {
-  it.effect("is known by its token, pointed at this service, and claimed by who has its new token", () =>
+  it.effect("is identified by its token, registered at this service, and claimed with its new token", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -188,7 +188,7 @@ eachEngineLive("A mailbox", (it) => {
     ...fields
   })
 
-  it.effect("is a login at its server, told what it needs, and claimed by who has the new password", () =>
+  it.effect("is a login at its mail server, reports missing settings, and is claimed with the new password", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -237,7 +237,7 @@ eachEngineLive("A mailbox", (it) => {
     )
   )
 
-  it.effect("changes the settings that are named, and takes away the empty ones", () =>
+  it.effect("changes the given settings, and removes empty ones", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start

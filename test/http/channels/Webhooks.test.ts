@@ -86,7 +86,7 @@ for (const raw of [true, false])
         )
       )
 
-      it.effect(`${channel}: a challenge whose token or mode is not the right one is 403`, () =>
+      it.effect(`${channel}: a challenge with a wrong token or mode is 403`, () =>
         served(
           Effect.gen(function* () {
             const { "hub.verify_token": _, ...tokenless } = right
@@ -114,7 +114,7 @@ for (const raw of [true, false])
         )
       )
 
-      it.effect(`${channel}: a right subscription without a challenge is 400`, () =>
+      it.effect(`${channel}: a valid subscription without a challenge is 400`, () =>
         served(
           Effect.gen(function* () {
             const { "hub.challenge": _, ...rest } = right
@@ -139,7 +139,7 @@ for (const raw of [true, false])
         )
       )
 
-      it.effect(`${channel}: a body whose signature is missing or wrong is 401 and leaves nothing`, () =>
+      it.effect(`${channel}: a body whose signature is missing or wrong is 401, and nothing is stored`, () =>
         served(
           Effect.gen(function* () {
             const body = JSON.stringify(whatsapp(["wamid.1"]))
@@ -167,7 +167,7 @@ for (const raw of [true, false])
       )
 
       it.effect(
-        `${channel}: a signed body that is no JSON is 400, one that says nothing is acknowledged`,
+        `${channel}: a signed body that is not JSON is 400, one without events is acknowledged`,
         () =>
           served(
             Effect.gen(function* () {
@@ -194,7 +194,7 @@ for (const raw of [true, false])
     }
 
     it.effect(
-      "queue each message once, in order, by its contact, with the event and what it was made from",
+      "queue each message once, in order, by contact, with the event and the provider's item",
       () =>
         served(
           Effect.gen(function* () {
@@ -213,7 +213,7 @@ for (const raw of [true, false])
         )
     )
 
-    it.effect("count repeats, those inside one POST too, and queue them once", () =>
+    it.effect("count repeats, also within one POST, and queue them once", () =>
       served(
         Effect.gen(function* () {
           expect(dataOf(yield* deliver("whatsapp", whatsapp(["a", "b", "a", "a"])))).toEqual(result(2, 2))
@@ -271,7 +271,7 @@ for (const raw of [true, false])
       )
     )
 
-    it.effect("queue a message once of twenty concurrent POSTs, and their counters sum right", () =>
+    it.effect("queue a message once for twenty concurrent POSTs, with correct counters", () =>
       served(
         Effect.gen(function* () {
           const answers = yield* Effect.all(
@@ -310,7 +310,7 @@ for (const raw of [true, false])
       })
     )
 
-    it.effect("answer 503 when a status cannot be noted, and then no message is marked as seen", () =>
+    it.effect("answer 503 when a status cannot be stored, and then no message is marked as seen", () =>
       served(
         Effect.gen(function* () {
           const body = whatsapp(["a"])
@@ -366,7 +366,7 @@ for (const raw of [true, false])
       )
     )
 
-    it.effect("neither count nor store the echo of our own reply; any other echo is queued", () =>
+    it.effect("neither count nor store the echo of our own reply, and queue any other echo", () =>
       served(
         Effect.gen(function* () {
           const echo = (mid: string, metadata?: string) => ({
@@ -384,7 +384,7 @@ for (const raw of [true, false])
       )
     )
 
-    it.effect("queue a new name of a contact once, and do not count it", () =>
+    it.effect("queue a new alias of a contact once, and do not count it", () =>
       served(
         Effect.gen(function* () {
           const value = {
@@ -402,7 +402,7 @@ for (const raw of [true, false])
       )
     )
 
-    it.effect("store text with NUL and lone surrogates, which a store cannot hold, without them", () =>
+    it.effect("remove NUL and lone surrogates from stored text", () =>
       served(
         Effect.gen(function* () {
           const body = JSON.stringify(whatsapp(["a"])).replace(
@@ -420,7 +420,7 @@ for (const raw of [true, false])
     )
 
     it.effect(
-      "have deliveries that come meanwhile share one transaction; one that cannot be stored fails alone",
+      "store concurrent deliveries in one transaction; one that cannot be stored fails alone",
       () =>
         Effect.gen(function* () {
           const open = yield* Deferred.make<void>()

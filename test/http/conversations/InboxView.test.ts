@@ -101,7 +101,7 @@ const talked = Effect.gen(function* () {
 })
 
 eachEngineLive("The dashboard's inbox", (it) => {
-  it.scoped("tells how far a message has come through its channel, and why it was not delivered", () =>
+  it.scoped("shows the delivery status of a message in its channel, and why it was not delivered", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       const sql = yield* SqlClient.SqlClient
@@ -137,7 +137,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("hands out the files of the tenant's own conversations, as nothing that could run", () =>
+  it.scoped("returns files of the tenant's own conversations, in a form that no browser executes", () =>
     Effect.gen(function* () {
       const { path, scope } = yield* talked
       const sql = yield* SqlClient.SqlClient
@@ -157,7 +157,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("hands out files of every kind as nothing that could run, whatever they were called", () =>
+  it.scoped("returns files of every type and name in a form that no browser executes", () =>
     Effect.gen(function* () {
       const { path } = yield* talked
       const sql = yield* SqlClient.SqlClient
@@ -200,7 +200,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("shows with whom a conversation is and what was said last", () =>
+  it.scoped("shows the end user of a conversation and the last message", () =>
     Effect.gen(function* () {
       const { conversationId } = yield* talked
       const { json, status } = yield* call("GET", "/api/inbox?state=AI_ACTIVE&channel=api")
@@ -251,7 +251,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("shows what customers think of replies: at the message, and how many in the list", () =>
+  it.scoped("shows customers' ratings of replies: at the message, and their number in the list", () =>
     Effect.gen(function* () {
       const { path } = yield* talked
       const sql = yield* SqlClient.SqlClient
@@ -272,7 +272,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
   )
 
   it.scoped(
-    "shows of a turn that failed that it did, and why: at the message, in the list, of the agent",
+    "shows a failed turn with its reason: at the message, in the list, and for the agent",
     () =>
       Effect.gen(function* () {
         const { conversationId, path, scope } = yield* talked
@@ -316,7 +316,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("leaves out what the team said to try an agent, unless it is asked for", () =>
+  it.scoped("leaves out the team's test conversations unless they are requested", () =>
     Effect.gen(function* () {
       const { scope, path } = yield* talked
       const chat = yield* ChatTurn

@@ -107,7 +107,7 @@ const kinds = (entries: ReadonlyArray<{ readonly kind: string; readonly position
   entries.map(({ kind, position }) => `${kind} ${position}`)
 
 eachEngineLive("The inbox of a team", (it) => {
-  it.scoped("shows what the customer asked, and what of it each member has not read", () =>
+  it.scoped("shows the customer's question, and whether each member has read it", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       expect(yield* listed()).toMatchObject([{ question: "Is the workshop open?", unread: true }])
@@ -125,7 +125,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("shows a message as unread that arrives after all was read, but was written before", () =>
+  it.scoped("shows a message as unread that arrives after everything was read, even if it was written before", () =>
     Effect.gen(function* () {
       const { chat, conversationId, scope } = yield* talked
       yield* call("POST", "/api/inbox/read")
@@ -142,7 +142,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("counts what waits for the member: unread, answered by people, and nobody else's", () =>
+  it.scoped("counts the member's unread conversations: answered by humans, and not assigned to others", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       expect(yield* unread).toBe(0)
@@ -184,7 +184,7 @@ eachEngineLive("The inbox of a team", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("tells in the thread who took over, gave back, assigned and closed, each after its message", () =>
+  it.scoped("shows takeovers, releases, assignments and closings in the thread, each after its message", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       yield* (yield* Handoff).request(scope, conversationId, {
@@ -236,7 +236,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("assigns to members who may answer, finds by whom, and lets a removed member's go", () =>
+  it.scoped("assigns conversations to members who may answer, filters by assignee, and unassigns a removed member's", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       yield* member(scope, "mbr_viewer", "viewer")
@@ -258,7 +258,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("labels conversations, tells it, finds them by it, and forgets a label that is deleted", () =>
+  it.scoped("labels conversations, shows it in the thread, filters by label, and removes a deleted label", () =>
     Effect.gen(function* () {
       const { path, scope } = yield* talked
       const make = (name: string) => call("POST", "/api/inbox/labels", { name, tone: "good" })
@@ -280,7 +280,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("keeps notes from customers and models, and lets their writer alone remove them", () =>
+  it.scoped("hides notes from customers and models, and lets only their author remove them", () =>
     Effect.gen(function* () {
       const { chat, conversationId, path, scope } = yield* talked
       const made = yield* call("POST", `${path}/notes`, { content: "  Owes us forty euros. " })
@@ -304,7 +304,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("searches messages, notes and people by the beginnings of words, of this tenant alone", () =>
+  it.scoped("searches messages, notes and people of the tenant by the beginnings of words", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       yield* call("POST", `${path}/notes`, { content: "Prefers bicycles" })
@@ -327,7 +327,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("stores a message whatever its words are", () =>
+  it.scoped("stores a message with any words", () =>
     Effect.gen(function* () {
       const { chat, conversationId, scope } = yield* talked
       const long = "x".repeat(3_000)
@@ -344,7 +344,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("takes signs that the team writes in conversations of its own that go on", () =>
+  it.scoped("accepts typing signals of the team only in the tenant's own open conversations", () =>
     Effect.gen(function* () {
       const { path, scope } = yield* talked
       expect((yield* call("POST", `${path}/typing`)).status).toBe(200)
@@ -356,7 +356,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("keeps views and canned replies for the team", () =>
+  it.scoped("stores views and canned replies for the team", () =>
     Effect.gen(function* () {
       yield* talked
       const filter = { assignee: "me", state: "HUMAN_ACTIVE" }
@@ -379,7 +379,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("shows whom a conversation is with, and what else they asked", () =>
+  it.scoped("shows the end user of a conversation, and their other conversations", () =>
     Effect.gen(function* () {
       const { chat, path, scope } = yield* talked
       const again = request({ message: "Do you sell bells?", externalEndUserId: "grace@example.com" })

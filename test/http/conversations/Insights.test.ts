@@ -147,8 +147,8 @@ const namesGroups = (name: string) =>
 
 const named = (groups: ReadonlyArray<{ readonly name: string | null }>) => groups.map(({ name }) => name)
 
-eachEngineLive("What went wrong", (it) => {
-  it.scoped("is named by the model, once, where several turns are about one subject", () =>
+eachEngineLive("A group of failed questions", (it) => {
+  it.scoped("is named by the model, once, if several turns are about one subject", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       yield* notFound
@@ -173,7 +173,7 @@ eachEngineLive("What went wrong", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is named without telling the model what an agent masks", () =>
+  it.scoped("is named without showing the model what an agent masks", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const sql = yield* SqlClient.SqlClient
@@ -191,7 +191,7 @@ eachEngineLive("What went wrong", (it) => {
   )
 
   it.scoped(
-    "is named without telling the model a part of what an agent masks, at the end of a long question",
+    "is named without showing the model a part of a masked value, at the end of a long question",
     () =>
       Effect.gen(function* () {
         const scope = yield* agent
@@ -249,7 +249,7 @@ eachEngineLive("What went wrong", (it) => {
   )
 
   it.scoped(
-    "is grouped without telling the embedder a part of what an agent masks, where a question is cut",
+    "is made without showing the embedder a part of a masked value, where a question is truncated",
     () =>
       Effect.gen(function* () {
         const scope = yield* agent
@@ -264,7 +264,7 @@ eachEngineLive("What went wrong", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("is grouped without telling the embedder what an agent masks", () =>
+  it.scoped("is made without showing the embedder what an agent masks", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const sql = yield* SqlClient.SqlClient
@@ -280,7 +280,7 @@ eachEngineLive("What went wrong", (it) => {
   )
 
   it.scoped(
-    "is one list of groups, with counts, kinds, people, what was searched in vain, and examples",
+    "has counts, kinds, people, searched sources and examples",
     () =>
       Effect.gen(function* () {
         const scope = yield* agent
@@ -327,7 +327,7 @@ eachEngineLive("What went wrong", (it) => {
   )
 
   it.scoped(
-    "has what was rated down, handed over or not supported by the sources, and no longer what was rated up",
+    "contains turns that were rated down, handed over or not supported, and no turn that was rated up later",
     () =>
       Effect.gen(function* () {
         const scope = yield* agent
@@ -359,7 +359,7 @@ eachEngineLive("What went wrong", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("is read page by page, each group once, and a cursor is good for its own list alone", () =>
+  it.scoped("is listed once over all pages, and a cursor is valid only for its own list", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       yield* notFound
@@ -383,7 +383,7 @@ eachEngineLive("What went wrong", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is the tenant's own, of the time and the agent that are asked for", () =>
+  it.scoped("belongs to the tenant, the requested period and the requested agent", () =>
     Effect.gen(function* () {
       const other = yield* Fixtures.agent()
       const scope = yield* agent
@@ -405,7 +405,7 @@ eachEngineLive("What went wrong", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("keeps nothing of a turn that stores nothing, nor of a person who is erased", () =>
+  it.scoped("contains nothing of a turn that stores nothing, or of an erased end user", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const sql = yield* SqlClient.SqlClient
@@ -424,7 +424,7 @@ eachEngineLive("What went wrong", (it) => {
 
 eachEngineLive("The measures", (it) => {
   it.scoped(
-    "count every turn once, by day, agent and channel, and what was asked again is not resolved",
+    "count every turn once, by day, agent and channel, and a repeated question is not resolved",
     () =>
       Effect.gen(function* () {
         const scope = yield* agent
@@ -487,7 +487,7 @@ eachEngineLive("The measures", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("add up the cost of the turns, as the usage does", () =>
+  it.scoped("sum the cost of the turns, as the usage does", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const sql = yield* SqlClient.SqlClient
@@ -552,7 +552,7 @@ eachEngineLive("The measures", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("have the versions in their order, and tell when there are more than a report includes", () =>
+  it.scoped("list the versions in order, and report if there are more than a report includes", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const sql = yield* SqlClient.SqlClient

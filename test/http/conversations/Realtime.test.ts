@@ -65,7 +65,7 @@ const contents = (frames: Frames): ReadonlyArray<string> =>
   ofType(frames, "message.created").map(({ message }) => message.content)
 
 layer(served(), live)("The realtime socket", (it) => {
-  it.scoped("keeps no place of a conversation for a handshake that is refused", () =>
+  it.scoped("does not count a refused handshake against the limit of a conversation", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const token = yield* tokenFor(id)
@@ -209,7 +209,7 @@ layer(served(), live)("The realtime socket", (it) => {
     ["the session expires", "update user_sessions set expires_at = now()"],
     ["the user is removed", "delete from users"]
   ] as const) {
-    it.scoped(`tells nothing more and closes with 4401 once ${event}`, () =>
+    it.scoped(`sends nothing more and closes with 4401 once ${event}`, () =>
       Effect.gen(function* () {
         yield* reset
         const sql = yield* SqlClient.SqlClient
@@ -241,7 +241,7 @@ layer(served(), live)("The realtime socket", (it) => {
     )
   }
 
-  it.scoped("closes within seconds of a revocation, however many signals of typing come", () =>
+  it.scoped("closes within seconds of a revocation, with any number of typing signals", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -256,7 +256,7 @@ layer(served(), live)("The realtime socket", (it) => {
   )
 
   it.scoped(
-    "tells each side that the other writes, now and then, and nobody that they do so themselves",
+    "signals to each side at intervals that the other is typing, and not to the typing side",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -282,7 +282,7 @@ layer(served(), live)("The realtime socket", (it) => {
       })
   )
 
-  it.scoped("refuses what is no upgrade, and other methods, in the envelope", () =>
+  it.scoped("refuses requests without an upgrade, and other methods, in the envelope", () =>
     Effect.gen(function* () {
       const url = `http://${yield* Realtime.address}`
       const ask = (method: string) =>
@@ -300,7 +300,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("tells the state and everything after lastMessageId, page after page, then goes on", () =>
+  it.scoped("sends the state and everything after lastMessageId in pages, then continues", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const first = yield* Realtime.addMessage(id, "0")
@@ -316,7 +316,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("repairs a lost signal within a few seconds", () =>
+  it.scoped("recovers from a lost signal within a few seconds", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const client = yield* follower(id)
@@ -325,7 +325,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("closes on a client that talks", () =>
+  it.scoped("closes when the client sends too much", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const client = yield* follower(id)
@@ -335,7 +335,7 @@ layer(served(), live)("The realtime socket", (it) => {
   )
 
   it.scoped(
-    "misses nothing and repeats nothing, wherever the connection breaks",
+    "loses and repeats nothing when the connection breaks at any point",
     () =>
       Effect.gen(function* () {
         const runtime = yield* Effect.runtime<Layer.Layer.Success<ReturnType<typeof served>>>()
@@ -403,7 +403,7 @@ layer(served({ sockets: 1 }), live)("A server without a place left", (it) => {
 })
 
 layer(served({ sockets: 100, socketsPerConversation: 2 }), live)("A visitor with one token", (it) => {
-  it.scoped("opens a few sockets and no more, and keeps no place from others", () =>
+  it.scoped("opens a limited number of sockets, and does not block others", () =>
     Effect.gen(function* () {
       const [{ id }, other] = [yield* Realtime.conversation, yield* Realtime.conversation]
       const token = yield* tokenFor(id)
@@ -461,7 +461,7 @@ describe("The connection", () => {
   })
 
   layer(served(), live)("of a client that reads slowly", (it) => {
-    it.scoped("keeps nobody waiting, and gets everything once it reads on", () =>
+    it.scoped("does not block others, and gets everything once it continues to read", () =>
       Effect.gen(function* () {
         const { id } = yield* Realtime.conversation
         const first = yield* Realtime.addMessage(id, "first")
@@ -487,7 +487,7 @@ describe("The connection", () => {
   })
 
   layer(served({ pingEvery: "100 millis" }), live)("of a client", (it) => {
-    it.scoped("is cut when it does not answer pings, and stays while it does", () =>
+    it.scoped("is closed when it does not answer pings, and stays open while it does", () =>
       Effect.gen(function* () {
         const { id } = yield* Realtime.conversation
         const token = yield* tokenFor(id)
@@ -503,7 +503,7 @@ describe("The connection", () => {
   })
 
   layer(TestDatabase, live)("of a server that stops", (it) => {
-    it.scoped("is closed with 1001, and a client that says nothing does not keep the server", () =>
+    it.scoped("is closed with 1001, and an unresponsive client does not block the server's stop", () =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const context = yield* Layer.buildWithScope(Realtime.layer(), scope)

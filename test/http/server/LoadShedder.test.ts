@@ -92,7 +92,7 @@ describe("A load shedder", () => {
     expect(shedder.waiting).toBe(waiting + 6)
   })
 
-  it("waits for the last connection of a crowd before it begins more than sixteen, a quarter of a second at most", () => {
+  it("waits for the last of many new connections before it begins more than sixteen requests, at most a quarter of a second", () => {
     const { arrive, shedder, entered, look } = setting()
     shedder.connectionsCome()
     arrive(50)
@@ -126,7 +126,7 @@ describe("A load shedder", () => {
     expect(shedder.isBusy).toBe(false)
   })
 
-  it("sees a thread that is late before the next look, which is late as well", () => {
+  it("detects a late thread before the next measurement, which is late as well", () => {
     const { arrive, shedder, pass } = setting()
     arrive(16)
     pass(interval + 101)
@@ -134,7 +134,7 @@ describe("A load shedder", () => {
     expect(shedder.waiting).toBe(1)
   })
 
-  it("keeps sixteen in progress however late everything is", () => {
+  it("keeps sixteen in progress at any lateness", () => {
     const { arrive, entered, look, over } = setting()
     arrive(40)
     look(5_000)
@@ -178,7 +178,7 @@ describe("A load shedder", () => {
     expect(refused).toHaveLength(20)
   })
 
-  it("refuses at once what is sure to wait too long", () => {
+  it("refuses at once requests that would certainly wait too long", () => {
     const { arrive, shedder, look, refused } = setting({ wait: 10_000 })
     arrive(16)
     look(1_000)
@@ -201,7 +201,7 @@ describe("A load shedder", () => {
     expect(refused.length).toBeGreaterThan(50)
   })
 
-  it("forgets those that left while they waited", () => {
+  it("forgets requests whose clients disconnected while they waited", () => {
     const { arrive, shedder, entered, look, over } = setting()
     arrive(16)
     look(1_000)

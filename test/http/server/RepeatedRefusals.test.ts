@@ -58,8 +58,8 @@ const refusing = (retryAfterSeconds: number | undefined, { told = false } = {}) 
     return { close: Scope.close(scope, Exit.void), handled: () => handled, post }
   })
 
-describe("A request that was refused with a time to come back", () => {
-  it.scopedLive("is answered the same when it comes again at once, with its own id, and is not handled", () =>
+describe("A request that was refused with a time to retry", () => {
+  it.scopedLive("is refused again without being handled if it is repeated at once, with its own request id", () =>
     Effect.gen(function* () {
       const { handled, post } = yield* refusing(5)
       const first = yield* post({ ...keyHeader("spk_all"), "x-request-id": "first" })
@@ -77,7 +77,7 @@ describe("A request that was refused with a time to come back", () => {
     })
   )
 
-  it.scopedLive("has its own id in the answer, however short the first one's was", () =>
+  it.scopedLive("has its own request id in the answer, of any length", () =>
     Effect.gen(function* () {
       const { handled, post } = yield* refusing(5)
       yield* post({ ...keyHeader("spk_all"), "x-request-id": "5" })
@@ -131,7 +131,7 @@ describe("A request that was refused with a time to come back", () => {
     })
   )
 
-  it.scopedLive("costs nobody else: not another key, another address, nor who sends no credential", () =>
+  it.scopedLive("does not affect others: another key, another address, or requests without a credential", () =>
     Effect.gen(function* () {
       const { handled, post } = yield* refusing(5)
       yield* post(keyHeader("spk_all"))
@@ -143,7 +143,7 @@ describe("A request that was refused with a time to come back", () => {
     })
   )
 
-  it.scopedLive("is handled each time if it was told no time, or if requests are traced", () =>
+  it.scopedLive("is handled each time if the refusal had no time, or if requests are traced", () =>
     Effect.gen(function* () {
       const untimed = yield* refusing(undefined)
       const traced = yield* refusing(5, { told: true })

@@ -36,7 +36,7 @@ it.effect("One visitor's token opens a few sockets, and no more", () =>
   })
 )
 
-it.effect("A visitor with many conversations gives way to others, of the same tenant, too", () =>
+it.effect("A visitor with many sockets is evicted for other visitors, also of the same tenant", () =>
   Effect.gen(function* () {
     const { closed, open } = opened(10, 3)
     for (let place = 0; place < 10; place++)
@@ -49,7 +49,7 @@ it.effect("A visitor with many conversations gives way to others, of the same te
   })
 )
 
-it.effect("A tenant whose visitors take all places gives way to another tenant", () =>
+it.effect("A tenant whose visitors have all sockets is evicted for another tenant", () =>
   Effect.gen(function* () {
     const { closed, open } = opened(10, 3)
     for (let place = 0; place < 10; place++)
@@ -63,7 +63,7 @@ it.effect("A tenant whose visitors take all places gives way to another tenant",
   })
 )
 
-it.effect("A place is free again when the socket has gone, or has not been had", () =>
+it.effect("A place is free again when its socket has closed, or was never opened", () =>
   Effect.gen(function* () {
     const placeFor = makeSocketPlaces(1, 1)
     const owner = visitor("ten_1", "192.0.2.1", "cnv_1")
