@@ -48,7 +48,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("answers 400 INVALID_SIGNATURE to what the secret did not sign, or signed over 300 s ago", () =>
+  it.effect("answers 400 INVALID_SIGNATURE to a wrong signature, or one older than 300 s", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -83,7 +83,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("answers 503 NOT_CONFIGURED without BILLING_WEBHOOK_SECRET, whatever was signed", () =>
+  it.effect("answers 503 NOT_CONFIGURED to any request without BILLING_WEBHOOK_SECRET", () =>
     served(
       Effect.gen(function* () {
         for (const signature of ["", signatureOf("{}", "x")]) {
@@ -95,7 +95,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("takes bodies of up to 4 MiB", () =>
+  it.effect("accepts bodies of up to 4 MiB", () =>
     served(
       Effect.gen(function* () {
         const padded = (bytes: number) =>
@@ -107,7 +107,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("acknowledges what means nothing here: unknown types, thin events, forms it cannot use", () =>
+  it.effect("acknowledges events without a meaning here: unknown types, thin events, unusable forms", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -150,7 +150,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
   )
 
   it.effect(
-    "changes nothing for a tenant or a plan that it does not know, and takes the event once it does",
+    "changes nothing for an unknown tenant or plan, and applies the event once it is known",
     () =>
       served(
         Effect.gen(function* () {
@@ -176,7 +176,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
       )
   )
 
-  it.effect("follows a subscription: made, paid, late, mended, changed, deleted", () =>
+  it.effect("follows a subscription: created, paid, past due, paid again, changed, deleted", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -260,7 +260,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("lets the later of the operator and the provider win; an older event changes nothing", () =>
+  it.effect("applies the later change of the operator and the provider; an older event changes nothing", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -284,7 +284,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("says of a subscription that it was never told of how its payment stands, and no more", () =>
+  it.effect("sets only the payment status for a subscription without an event of its own", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -297,7 +297,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("adds the credits of a paid checkout once, and none for one that is not paid or sells none", () =>
+  it.effect("adds the credits of a paid checkout once, and none for one that is unpaid or without credits", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -330,7 +330,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("keeps a refund with the tenant of its payment, whichever is told first", () =>
+  it.effect("applies a refund to the tenant of its payment, in any order of events", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -347,7 +347,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("applies one event once, however often and at the same time it comes", () =>
+  it.effect("applies an event once, also for concurrent and repeated deliveries", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -377,7 +377,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("stores text that the database cannot hold without what it cannot hold", () =>
+  it.effect("removes characters that the database cannot store", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -389,7 +389,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
   )
 
   it.effect(
-    "answers 503 when it could not be applied, claims nothing, and applies it when it comes again",
+    "answers 503 when an event could not be applied, does not store it, and applies a repeat",
     () =>
       served(
         Effect.gen(function* () {

@@ -11,7 +11,7 @@ import { expectData, expectError, TestServer } from "../TestServer.ts"
 const names = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit-policy"]
 
 layer(PublicServer, { excludeTestServices: true })("a rate limit", (it) => {
-  it.effect("is told on every answer, and refuses with 429 before the body and before anything is done", () =>
+  it.effect("is in the headers of every answer, and refuses with 429 before the body is read or anything is done", () =>
     Effect.gen(function* () {
       const { call } = yield* TestServer
       const { asked } = yield* Script
@@ -44,7 +44,7 @@ layer(PublicServer, { excludeTestServices: true })("a rate limit", (it) => {
     })
   )
 
-  it.effect("counts only what the key may do, and tells nothing to keys that have none", () =>
+  it.effect("counts only permitted requests, and sends no headers to keys without a limit", () =>
     Effect.gen(function* () {
       const { call } = yield* TestServer
       const ask = (secret: string, path: string) =>
@@ -84,7 +84,7 @@ const asked = Effect.fn(function* (limiter: RateLimiter["Type"], defaultLimit = 
 
 const unreachable = RateLimiter.of({ take: () => new RateLimiterError({ message: "It is gone." }) })
 
-test.effect("lets requests through when they cannot be counted", () =>
+test.effect("allows requests when they cannot be counted", () =>
   Effect.gen(function* () {
     const limits = yield* asked(unreachable)
     expect(yield* limits.take(liveKey(), "::1")).toBe(null)
@@ -92,7 +92,7 @@ test.effect("lets requests through when they cannot be counted", () =>
 )
 
 test.effect(
-  "costs a flood of refused requests no look at the counts, and holds for each caller of a page",
+  "reads no counter for repeated refused requests, and applies to each caller of a page separately",
   () =>
     Effect.gen(function* () {
       const seen: Array<string> = []

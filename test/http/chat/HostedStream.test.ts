@@ -81,7 +81,7 @@ const session = Effect.gen(function* () {
 
 eachEngineLive("The hosted stream", (it, engine) => {
   it.layer(WidgetServer(disk))((it) => {
-    it.effect("takes a form: message, identities as text, the other fields as JSON text", () =>
+    it.effect("accepts a form: message and identities as text, the other fields as JSON text", () =>
       Effect.gen(function* () {
         yield* start
         const answer = yield* send([], {
@@ -169,7 +169,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
     )
 
     it.effect(
-      "tries settings that are not saved, of who may change the agent alone, and marks the trace",
+      "tries unsaved settings only for members who may change the agent, and marks the trace",
       () =>
         Effect.gen(function* () {
           const sql = yield* start
@@ -220,7 +220,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
         })
     )
 
-    it.effect("takes a turn of the team's back and answers in its place, and no other's", () =>
+    it.effect("replaces a turn of the team, and no other's", () =>
       Effect.gen(function* () {
         const sql = yield* start
         const { call } = yield* TestServer
@@ -272,7 +272,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
       })
     )
 
-    it.effect("stops a turn for the team, and only one of the agent's", () =>
+    it.effect("stops only turns of the agent for the team", () =>
       Effect.gen(function* () {
         yield* start
         const { call } = yield* TestServer
@@ -287,7 +287,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
       })
     )
 
-    it.effect("attachments reach the model, are stored with the message, and come back byte for byte", () =>
+    it.effect("attachments reach the model, are stored with the message, and are returned byte for byte", () =>
       Effect.gen(function* () {
         const sql = yield* start
         const sessionId = yield* session
@@ -353,7 +353,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
     )
 
     it.effect(
-      "a type that is not allowed, or does not agree with the declared one, is UNSUPPORTED_TYPE",
+      "a type that is not allowed, or differs from the declared one, is UNSUPPORTED_TYPE",
       () =>
         Effect.gen(function* () {
           yield* start
@@ -418,7 +418,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
     )
 
     it.effect(
-      "ten files are taken, more are VALIDATION_ERROR, and nothing of a refused request is kept",
+      "ten files are accepted, more are VALIDATION_ERROR, and nothing of a refused request is stored",
       () =>
         Effect.gen(function* () {
           yield* start
@@ -443,7 +443,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
         })
     )
 
-    it.effect("a form that ends too early or is none at all is VALIDATION_ERROR", () =>
+    it.effect("a form that is incomplete or invalid is VALIDATION_ERROR", () =>
       Effect.gen(function* () {
         yield* start
         const before = kept()
@@ -476,7 +476,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
       })
     )
 
-    it.effect("a client that leaves in the middle of a file leaves nothing behind", () =>
+    it.effect("a client that disconnects during an upload leaves no data behind", () =>
       Effect.gen(function* () {
         yield* start
         const before = kept()
@@ -552,7 +552,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
     )
 
     if (engine === "embedded") {
-      it.effect("ten PDFs of 25 MB at once are not held in memory", () =>
+      it.effect("ten concurrent PDFs of 25 MB are not held in memory", () =>
         Effect.gen(function* () {
           yield* start
           const { url } = yield* TestServer

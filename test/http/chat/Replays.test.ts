@@ -80,7 +80,7 @@ const asked = Effect.gen(function* () {
 
 eachEngineLive("POST /api/agents/:id/replays", (it) => {
   it.scoped(
-    "tells what was said and what is said now, to the team and to the agent's own key, and audits both",
+    "returns the stored and the new reply to the team and to the agent's key, and audits both",
     () =>
       Effect.gen(function* () {
         const { runId, scope } = yield* asked
@@ -110,7 +110,7 @@ eachEngineLive("POST /api/agents/:id/replays", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("is 404 for what is somebody else's, and 400 for what is no list of runs", () =>
+  it.scoped("is 404 for another tenant's runs, and 400 for an invalid list of runs", () =>
     Effect.gen(function* () {
       const { runId, scope } = yield* asked
       const other = yield* Fixtures.agent()

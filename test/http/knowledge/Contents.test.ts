@@ -172,7 +172,7 @@ eachEngineLive("A source as content", (it) => {
   )
 
   it.scoped(
-    "excludes a passage from search until it is taken back, also over a sync, and writes down who did",
+    "excludes a passage from search until it is restored, also after a sync, and audits it",
     () =>
       onFreshData(
         Effect.gen(function* () {
@@ -221,7 +221,7 @@ eachEngineLive("A source as content", (it) => {
       )
   )
 
-  it.scoped("counts the turns that cite a passage and names the newest, also where a sync made it anew", () =>
+  it.scoped("counts the turns that cite a passage and lists the newest, also after a sync has recreated it", () =>
     onFreshData(
       Effect.gen(function* () {
         const { documents, id, path, scope } = yield* shop

@@ -35,7 +35,7 @@ layer(PublicServer, { excludeTestServices: true })("The crawl report and the dry
     })
   )
 
-  it.effect("POST /v1/sources/dry-run takes what a URL or SITEMAP source takes, and at most 1,000 URLs", () =>
+  it.effect("POST /v1/sources/dry-run accepts the config of a URL or SITEMAP source, and at most 1,000 URLs", () =>
     Effect.gen(function* () {
       const config = { url: "https://example.test/", includePatterns: ["*/docs/*"] }
       const urls = ["https://example.test/docs/a"]

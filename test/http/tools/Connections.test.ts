@@ -34,7 +34,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a client that was registered by hand is used at its own authorization server alone", () =>
+  it.scoped("a client that was registered by hand is used only at its own authorization server", () =>
     Effect.gen(function* () {
       const made = yield* world()
       const patched = yield* call("PATCH", made.path, {
@@ -56,7 +56,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a machine needs no person, and asks again when its token ends", () =>
+  it.scoped("a machine client needs no person, and requests a new token when its token expires", () =>
     Effect.gen(function* () {
       const made = yield* world()
       const auth = {
@@ -83,7 +83,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a token that ends is renewed, also in the middle of a turn, and the new one is hidden too", () =>
+  it.scoped("an expired token is renewed, also during a turn, and the new one is redacted too", () =>
     Effect.gen(function* () {
       const made = yield* world()
       made.behaviour.tokenSeconds = 3
@@ -131,7 +131,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a refresh outlives the turn that asked for it", () =>
+  it.scoped("a refresh outlives the turn that requested it", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -144,7 +144,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a refresh is stored although its process stops meanwhile", () =>
+  it.scoped("a refresh is stored even if its process stops meanwhile", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -157,7 +157,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a refresh is stored although the database refuses it at first", () =>
+  it.scoped("a refresh is stored even if the database refuses it at first", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -174,7 +174,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a refused refresh asks for a person; a server that is down does not", () =>
+  it.scoped("a refused refresh requires a person; an unavailable server does not", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -214,7 +214,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("the server before is not shown the secret of the client of another one", () =>
+  it.scoped("the previous server does not get the secret of another server's client", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -231,7 +231,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("disconnecting that is rolled back revokes nothing, and the tool goes on", () =>
+  it.scoped("a disconnect that is rolled back revokes nothing, and the tool still works", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)

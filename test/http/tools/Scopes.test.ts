@@ -72,7 +72,7 @@ live("Scopes that an MCP server demands in addition", (it) => {
     })
   )
 
-  it.scoped("that already stop the list of tools stop the tool, not the turn", () =>
+  it.scoped("that already the list of tools requires disable the tool, not the turn", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -83,7 +83,7 @@ live("Scopes that an MCP server demands in addition", (it) => {
     })
   )
 
-  it.scoped("are requested once by a machine, for all calls and processes, and stay", () =>
+  it.scoped("are requested once by a machine client, for all calls and processes, and stored", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
@@ -106,7 +106,7 @@ live("Scopes that an MCP server demands in addition", (it) => {
     })
   )
 
-  it.scoped("that a machine is not granted are requested once, and the tool's other calls still work", () =>
+  it.scoped("that a machine client is not granted are requested once, and the tool's other calls still work", () =>
     Effect.gen(function* () {
       const made = yield* world()
       made.behaviour.scopes = "mcp:tools"
@@ -138,7 +138,7 @@ live("Scopes that an MCP server demands in addition", (it) => {
     })
   )
 
-  it.scoped("are not requested by a machine whose scopes are fixed", () =>
+  it.scoped("are not requested by a machine client with fixed scopes", () =>
     Effect.gen(function* () {
       const made = yield* world()
       const auth = { ...byMachine(made.issuer), scopes: ["mcp:tools"] }
@@ -150,7 +150,7 @@ live("Scopes that an MCP server demands in addition", (it) => {
     })
   )
 
-  it.scoped("never end: each call stops, and the number of requests is bounded", () =>
+  it.scoped("without end fail each call, and the number of requests is limited", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
