@@ -119,7 +119,7 @@ describe.skipIf(skipped)("On a PostgreSQL server", () => {
   })
 
   layer(Server, { excludeTestServices: true })("A session", (it) => {
-    it.effect("of the old password does not begin while another one is chosen", () =>
+    it.effect("of the old password cannot be opened while a new one is chosen", () =>
       Effect.gen(function* () {
         yield* reset
         yield* signedIn("ada@example.com")

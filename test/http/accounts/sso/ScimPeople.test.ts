@@ -22,7 +22,7 @@ import { auditActions, returnFromProvider, beginSignOn, sessionUser } from "./Si
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
 layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (it) => {
-  it.effect("asks for the tenant's token, which is shown once, replaced and revoked", () =>
+  it.effect("requires the tenant's token, which is shown once, replaced and revoked", () =>
     Effect.gen(function* () {
       const { ask, cookie, secret } = yield* provisionedTenant()
       expect((yield* ask("GET", "/Users")).status).toBe(200)
@@ -82,7 +82,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("makes people as Entra ID does: looked for, made, found by name and external id, changed", () =>
+  it.effect("supports Entra ID: users are searched for, created, found by name and external id, and changed", () =>
     Effect.gen(function* () {
       const { ask, cookie } = yield* provisionedTenant()
       const search = `/Users?filter=${encodeURIComponent('userName eq "Ada@acme.example"')}`
@@ -128,7 +128,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("makes people as Okta does, replaces them, and switches them off and on", () =>
+  it.effect("supports Okta: users are created, replaced, deactivated and activated", () =>
     Effect.gen(function* () {
       const { ask } = yield* provisionedTenant()
       const made = yield* ask("POST", "/Users", oktaUser("ada@acme.example"))
@@ -145,7 +145,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("puts out whoever is switched off, at once and everywhere, until they are switched on", () =>
+  it.effect("ends every access of a deactivated user at once, until they are activated", () =>
     Effect.gen(function* () {
       const { ask, cookie: owner } = yield* provisionedTenant()
       const email = "bob@acme.example"
@@ -178,7 +178,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.scoped("keeps whoever is switched off from single sign-on too", () =>
+  it.scoped("refuses single sign-on to a deactivated user too", () =>
     Effect.gen(function* () {
       const provider = yield* fakeProvider
       const { ask } = yield* provisionedTenant({}, provider.issuer)
@@ -197,7 +197,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("refuses in SCIM's shape what cannot be, and changes nothing", () =>
+  it.effect("refuses invalid requests in SCIM's shape, and changes nothing", () =>
     Effect.gen(function* () {
       const { ask } = yield* provisionedTenant()
       const owner = (yield* ask("GET", "/Users")).body.Resources[0]
@@ -252,7 +252,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("ends what the person gave to others, and the invitation they hold", () =>
+  it.effect("voids the invitations that the user created, and their own", () =>
     Effect.gen(function* () {
       const { ask, cookie: owner } = yield* provisionedTenant()
       const email = "bob@acme.example"
@@ -288,7 +288,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("takes no account of another tenant, whose address lies in the confirmed domain", () =>
+  it.effect("does not take over an account of another tenant with an address in the confirmed domain", () =>
     Effect.gen(function* () {
       const { ask } = yield* provisionedTenant()
       const other = yield* signedIn("eve@acme.example")
@@ -312,7 +312,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("lets the operator bring back an owner whom the provider has switched off", () =>
+  it.effect("lets the operator reactivate an owner whom the provider has deactivated", () =>
     Effect.gen(function* () {
       const { ask, cookie, tenantId } = yield* provisionedTenant()
       const body = { email: "cy@acme.example", role: "owner", password }
@@ -328,7 +328,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("bounds what is sent and how often, in SCIM's shape", () =>
+  it.effect("limits the size and the rate of requests, in SCIM's shape", () =>
     Effect.gen(function* () {
       const { ask, tenantId } = yield* provisionedTenant()
       const large = yield* ask("POST", "/Users", {
@@ -356,7 +356,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("reads over any number of attributes that are not kept", () =>
+  it.effect("skips any number of attributes that are not stored", () =>
     Effect.gen(function* () {
       const { ask } = yield* provisionedTenant()
       const wide = Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [index, 1]))
