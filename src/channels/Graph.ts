@@ -60,7 +60,7 @@ const reasonOf = (code: number, subcode: unknown): string | null => {
 }
 
 /**
- * Converts an answer outside 2xx. An answer of a gateway instead of the provider does not tell whether the message was
+ * Converts an answer outside 2xx. An answer of a gateway instead of the provider does not show whether the message was
  * sent.
  */
 export const toChannelError: ToChannelError = (status, headers, body, now) => {

@@ -80,7 +80,7 @@ export interface PersonChanges {
   readonly active?: boolean
 }
 
-/** The attributes of a person that are kept, by their names in lower case. */
+/** Readers of the attributes of a person that are stored, by their names in lower case. */
 const personAttributes = new Map<string, (value: Value) => Read<PersonChanges>>([
   [
     "username",

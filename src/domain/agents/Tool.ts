@@ -47,8 +47,8 @@ const isAddress = (text: string): boolean => {
 }
 
 /**
- * Absolute, without credentials. Placeholders may stand in its path and query only, so that a value cannot change the
- * host.
+ * An absolute URL without credentials. Placeholders are allowed only in its path and query, so that a value cannot change
+ * the host.
  */
 const Address = Text.pipe(
   Schema.maxLength(2_048),
@@ -148,7 +148,7 @@ export const ToolDefinition = Schema.Struct({
 })
 export type ToolDefinition = typeof ToolDefinition.Type
 
-/** A tool in answers. It says whether there is a secret, never the secret. */
+/** A tool in answers. It shows whether there is a secret, never the secret. */
 export const Tool = Schema.Struct({
   id: ToolId,
   agentId: AgentId,

@@ -192,7 +192,7 @@ layer(Server, { excludeTestServices: true })("The audit trail", (it) => {
       })
   )
 
-  it.effect("is available to the tenant, and its subscription to the operator", () =>
+  it.effect("is available to the tenant, and the subscription to the operator", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie, tenantId } = yield* signedIn("ada@example.com")
