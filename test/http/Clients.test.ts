@@ -70,7 +70,7 @@ describe.each(Object.entries(majors))("A stream read by %s", (_, load) => {
     expect(text.join("")).toBe("Let me look. Hello there")
   })
 
-  it("whose client asked for heartbeats has the same message", async () => {
+  it("with requested heartbeats gives the same message", async () => {
     const bytes = await body(Stream.fromIterable(parts))
     const beat = 'data: {"type":"data-heartbeat","data":{},"transient":true}\n\n'
     const beating = bytes.replaceAll(/(?<=\n\n)(?=data: \{)/gu, beat)

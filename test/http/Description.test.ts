@@ -38,7 +38,7 @@ describe("the full description", () => {
   const document = JSON.parse(text)
 
   unit(
-    "is OpenAPI 3.1: operations have ids of their own, path parameters, and answers with descriptions",
+    "is OpenAPI 3.1: operations have unique ids, path parameters, and answers with descriptions",
     () => {
       expect(document.openapi).toBe("3.1.0")
       expect(document.info).toMatchObject({ title: "Spoke", version: "1" })
@@ -69,7 +69,7 @@ describe("the full description", () => {
     }
   )
 
-  unit("says what each parameter of a header and each cursor is for", () => {
+  unit("describes each header parameter and each cursor", () => {
     for (const { operation } of operations)
       for (const { description, in: place, name } of operation.parameters)
         if (place === "header" || name === "cursor")
@@ -100,7 +100,7 @@ describe("the full description", () => {
     })
   )
 
-  unit("has examples that fit their own schemas", () => {
+  unit("has examples that match their schemas", () => {
     const ids = operations.map(({ operation }) => operation.operationId)
     expect(Object.keys(examples).filter((id) => !ids.includes(id))).toEqual([])
     for (const { operation } of operations) {

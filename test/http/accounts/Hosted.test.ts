@@ -30,7 +30,7 @@ const newAgent = (cookie: string) =>
   )
 
 layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
-  it.effect("lead from nothing to a working key and back, over HTTP alone", () =>
+  it.effect("create and remove everything for a working key, only over HTTP", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie, tenantId } = yield* signedIn(email)

@@ -10,7 +10,7 @@ import { keepsAll as none } from "../../../src/domain/accounts/Retention.ts"
 
 const answer = { retention: none, installation: none }
 
-layer(Server, { excludeTestServices: true })("The limits of what a tenant keeps", (it) => {
+layer(Server, { excludeTestServices: true })("The retention limits of a tenant", (it) => {
   it.effect("keep data for ever by default, can be changed one by one, and are audited", () =>
     Effect.gen(function* () {
       yield* reset

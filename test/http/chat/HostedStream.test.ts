@@ -119,7 +119,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
     )
 
     it.effect(
-      "lets the team try a version that is not published, as JSON or as a form, and nobody else",
+      "lets only the team try an unpublished version, as JSON or as a form",
       () =>
         Effect.gen(function* () {
           const sql = yield* start

@@ -50,7 +50,7 @@ const audited = (cookie: string) =>
       ])
   )
 
-eachEngineLive("What is stored about an end user", (it) => {
+eachEngineLive("The data of an end user", (it) => {
   it.effect("is found, exported and erased by admins, and the audit trail has both actions", () =>
     served(
       Effect.gen(function* () {

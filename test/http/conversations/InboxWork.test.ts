@@ -162,7 +162,7 @@ eachEngineLive("The inbox of a team", (it) => {
   )
 
   it.scoped(
-    "lists by last activity, page by page, and the team's own tests only where they are asked for",
+    "lists by last activity, page by page, and the team's tests only on request",
     () =>
       Effect.gen(function* () {
         const { chat, conversationId, scope } = yield* talked

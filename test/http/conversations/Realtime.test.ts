@@ -109,7 +109,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("says when the state changes, and shows a run's events as the end user may see them", () =>
+  it.scoped("signals changes of the state, and sends a run's events as the end user may see them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const feed = yield* RealtimeFeed
@@ -144,7 +144,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("takes the token as a subprotocol, and answers with it", () =>
+  it.scoped("accepts the token as a subprotocol, and answers with it", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const token = yield* tokenFor(id)
@@ -156,7 +156,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("accepts and closes with 4401 whoever has no valid token", () =>
+  it.scoped("accepts a client without a valid token, and closes with 4401", () =>
     Effect.gen(function* () {
       const { id, tenantId: owner } = yield* Realtime.conversation
       const box = yield* SecretBox

@@ -42,7 +42,7 @@ const setting = ({ wait = 10_000, room = 1_000 } = {}) => {
 }
 
 describe("A load shedder", () => {
-  it("begins every request while the process keeps up, however many are unanswered: 128 at once, 128 after each answer of the database", () => {
+  it("begins every request while the process keeps up, with any number unanswered: 128 at once, 128 after each answer of the database", () => {
     const { arrive, shedder, entered, look } = setting()
     const answered = () => {
       shedder.databaseAsked()
@@ -80,7 +80,7 @@ describe("A load shedder", () => {
     expect(shedder.waiting).toBe(0)
   })
 
-  it("begins the first request of an owner at once, whatever another owner has in progress and waiting, for sixteen owners", () => {
+  it("begins the first request of an owner at once, for sixteen owners, regardless of other owners' requests", () => {
     const { arrive, shedder, entered, look } = setting()
     arrive(500, "many")
     look(400, 1)
@@ -229,7 +229,7 @@ describe("A load shedder", () => {
     for (const name of two) expect(entered.indexOf(name)).toBeLessThanOrEqual(22)
   })
 
-  it("gives the last waiting places to those with fewer requests, and refuses the newest of whoever has most", () => {
+  it("gives the last waiting places to owners with fewer requests, and refuses the newest request of the owner with the most", () => {
     const { arrive, shedder, look, refused } = setting({ room: 10, wait: 60_000 })
     arrive(16, "busy")
     arrive(1, "other")

@@ -95,7 +95,7 @@ describe("Bodies of requests", () => {
     }).pipe(Effect.provide(publicServer()))
   )
 
-  it.live("are not read on when there is no memory for them", () =>
+  it.live("are no longer read when there is no memory for them", () =>
     Effect.promise(async () => {
       const bodies = new RequestBodies({ ...limits, maxBufferedBytes: 64 * KiB })
       let read = (): number => 0

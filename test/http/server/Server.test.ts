@@ -110,7 +110,7 @@ describe("the listener", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("closes the connection of a handshake that it has answered, whatever the client still sends", () =>
+  it.live("closes the connection of an answered handshake, even if the client sends more", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { url } = yield* serving(scope, "10 seconds")

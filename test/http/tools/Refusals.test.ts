@@ -107,7 +107,7 @@ live("A sign-in for a tool", (it) => {
     })
   )
 
-  it.scoped("gives nothing to a server that the token is not for", () =>
+  it.scoped("sends nothing to a server that the token is not for", () =>
     Effect.gen(function* () {
       const made = yield* world()
       made.behaviour.audience = "https://other.example/mcp"

@@ -292,7 +292,7 @@ eachEngineLive("A file of agents", (it, engine) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("reads a source again whose content or address has changed, and no other", () =>
+  it.effect("reads only sources again whose content or address has changed", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations

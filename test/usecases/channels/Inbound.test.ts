@@ -291,7 +291,7 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("written when the quota is spent is stored, not answered, and asks for a human", () =>
+  it.scoped("that arrives when the quota is used up is stored, not answered, and requests a human", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent({ turns: 1 }))
       const before = yield* counterValue("spoke_handoffs_total", "service")
@@ -360,7 +360,7 @@ eachEngineLive("A conversation of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("counts a mail once against the limit of its sender, however often its job is tried", () =>
+  it.scoped("counts a mail once against the limit of its sender, also for repeated attempts of its job", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent(), account, "email")
       const inbound = yield* Inbound

@@ -122,7 +122,7 @@ eachEngineLive("A passage that a turn's model was shown", (it, engine) => {
   )
 
   it.scoped(
-    "is sent as text until it is stored, then by its hash alone, and as text for another tenant",
+    "is sent to the database as text until it is stored, then only as its hash; for another tenant as text again",
     () =>
       Effect.gen(function* () {
         const key = yield* agent

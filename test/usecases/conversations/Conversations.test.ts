@@ -568,7 +568,7 @@ const run = (steps: ReadonlyArray<Step>) =>
     }
   })
 
-eachEngineLive("Whatever is said, imported and put in order meanwhile", (it) => {
+eachEngineLive("During imports, ordering and turns", (it) => {
   it.effect(
     "pages follow the order of the conversation, without lost or repeated messages",
     () =>

@@ -139,7 +139,7 @@ const leftInInbox = Effect.gen(function* () {
   return rows.map(({ id }) => id)
 })
 
-eachEngineLive("what is stored about a person", (it) => {
+eachEngineLive("the data of an end user", (it) => {
   it.effect("is erased everywhere with the end user, and nobody else's is", () =>
     Effect.gen(function* () {
       yield* reset

@@ -476,7 +476,7 @@ eachEngineLive("Webhook events", (it) => {
   )
 
   it.effect(
-    "an endpoint that is gone is disabled at once, with an entry in the audit trail and a mail to its owners",
+    "an endpoint that answers 410 is disabled at once, with an audit entry and a mail to the owners",
     () =>
       onFreshData(
         Effect.gen(function* () {
@@ -565,7 +565,7 @@ eachEngineLive("Webhook events", (it) => {
   )
 
   it.effect(
-    "what the previous address answers does not disable an endpoint, and its event goes to the new one",
+    "an answer of the previous address does not disable an endpoint, and its event is sent to the new one",
     () =>
       onFreshData(
         Effect.gen(function* () {

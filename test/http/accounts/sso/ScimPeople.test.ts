@@ -364,7 +364,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("gives pages of a hundred at most, and nothing of another tenant", () =>
+  it.effect("returns pages of at most a hundred, and nothing of another tenant", () =>
     Effect.gen(function* () {
       const { ask } = yield* provisionedTenant()
       const { tenantId } = yield* signedIn("stranger@other.example")

@@ -338,7 +338,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
   )
 })
 
-test("Values of headers are encoded as the protocol's examples are", () => {
+test("Values of headers are encoded as in the examples of the protocol", () => {
   expect(
     ["us-west1", "", "a b", "Hello, 世界", " padded ", "line1\nline2", "=?base64?literal?="].map(
       McpHeaders.encoded
