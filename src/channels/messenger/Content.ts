@@ -1,6 +1,6 @@
 /** Content of a Messenger message. */
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, optionalMember, textOf, identifierOf } from "../Fields.ts"
+import { coordinatesOf, type Fields, fieldsOf, optionalMember, textOf, identifierOf } from "../Fields.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
 const kinds: ReadonlyMap<string, InboundMedia["kind"]> = new Map([
@@ -20,10 +20,8 @@ interface Attached {
 
 const location = (payload: Fields): Attached => {
   const { lat, long } = fieldsOf(payload["coordinates"])
-  return {
-    media: [],
-    text: Number.isFinite(lat) && Number.isFinite(long) ? `Location: (${String(lat)}, ${String(long)})` : ""
-  }
+  const coordinates = coordinatesOf(lat, long)
+  return { media: [], text: coordinates === "" ? "" : `Location: ${coordinates}` }
 }
 
 /** A shared link or product, with a title and an address; both are optional. */

@@ -1,15 +1,13 @@
 /** Messenger's webhooks: entries with the events of a Page, including threads that another app owns. */
 import * as DateTime from "effect/DateTime"
 import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, optionalMember, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
+import { type Fields, maxAccountIdCharacters, maxAliasCharacters, fieldsOf, optionalMember, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrivalOrIgnored, ignored, type Normalizer, combine, statusesOrIgnored } from "../Normalized.ts"
 import { contentOf } from "./Content.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
 const channel = "messenger"
-const maxAccountCharacters = 128
-const maxAliasCharacters = 256
 
 interface Event {
   readonly accountId: string
@@ -110,7 +108,7 @@ const normalizeEvent = (event: Event): Normalized => {
 }
 
 const eventsOf = (entry: Fields, now: DateTime.Utc): ReadonlyArray<Normalized> => {
-  const accountId = identifierOf(entry["id"], maxAccountCharacters)
+  const accountId = identifierOf(entry["id"], maxAccountIdCharacters)
   const of = (items: unknown, standby: boolean) =>
     itemsOf(items).map((item) =>
       accountId === undefined ? ignored : normalizeEvent({ accountId, fields: fieldsOf(item), standby, now })

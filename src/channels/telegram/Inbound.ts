@@ -5,7 +5,7 @@
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { Arrival, ContactAlias, InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, optionalMember, timestampOf, textOf, identifierOf } from "../Fields.ts"
+import { coordinatesOf, type Fields, fieldsOf, optionalMember, timestampOf, textOf, identifierOf } from "../Fields.ts"
 import { arrivalOrIgnored, ignored } from "../Normalized.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
@@ -91,8 +91,8 @@ const textOfAttached = (message: Fields): string => {
   const name = [identifierOf(first, 500), identifierOf(last, 500), identifierOf(phone, 40)].filter(
     (part) => part !== undefined
   )
-  if (Number.isFinite(latitude) && Number.isFinite(longitude))
-    return `Location: (${String(latitude)}, ${String(longitude)})`
+  const coordinates = coordinatesOf(latitude, longitude)
+  if (coordinates !== "") return `Location: ${coordinates}`
   return name.length === 0 ? "" : `Contact: ${name.join(", ")}`
 }
 

@@ -1,16 +1,13 @@
 /** WhatsApp's webhooks: entries with changes, which contain messages, echoes, new ids and statuses. All are processed. */
 import type * as DateTime from "effect/DateTime"
 import type { Arrival } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, optionalMember, timestampOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, maxAccountIdCharacters, optionalMember, timestampOf, identifierOf } from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrivalOrIgnored, ignored, type Normalizer, combine, statusesOrIgnored } from "../Normalized.ts"
 import { aliasesOf, type Contacts, contactsOf, joinedAliases, changedAliasesOf, senderOf } from "./Contact.ts"
 import { contentOf, sentContentOf } from "./Content.ts"
 import { statusOf } from "./Statuses.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
-
-/** Maximum length of an account id. */
-const maxAccountCharacters = 128
 
 interface Change {
   readonly accountId: string
@@ -118,7 +115,7 @@ const normalizers = {
 const normalizeChange = (businessId: string | undefined, change: Fields, now: DateTime.Utc): Normalized => {
   const value = fieldsOf(change["value"])
   const accountId =
-    identifierOf(fieldsOf(value["metadata"])["phone_number_id"], maxAccountCharacters) ??
+    identifierOf(fieldsOf(value["metadata"])["phone_number_id"], maxAccountIdCharacters) ??
     // An id changes for the whole business, so the event may name none of its numbers.
     (itemsOf(value["user_id_update"]).length > 0 ? businessId : undefined)
   const items = Object.entries(normalizers).flatMap(([name, normalizeItem]) =>
@@ -135,7 +132,7 @@ export const normalize: Normalizer = (body, now) =>
   combine(
     itemsOf(fieldsOf(body)["entry"]).flatMap((item) => {
       const entry = fieldsOf(item)
-      const businessId = identifierOf(entry["id"], maxAccountCharacters)
+      const businessId = identifierOf(entry["id"], maxAccountIdCharacters)
       return itemsOf(entry["changes"]).map((change) => normalizeChange(businessId, fieldsOf(change), now))
     })
   )
