@@ -54,8 +54,10 @@ const noRecipientSubcode = 2018001
 const reasonOf = (code: number, subcode: unknown): string | null => {
   if (windowClosedCodes.has(code) || subcode === windowClosedSubcode)
     return "The provider's window for replies is closed"
-  if (noRecipientCodes.has(code) || subcode === noRecipientSubcode) return "The provider cannot reach the recipient"
-  if (noAccessCodes.has(code) || (code >= 200 && code < 300)) return "The provider refused the channel's access"
+  if (noRecipientCodes.has(code) || subcode === noRecipientSubcode)
+    return "The provider cannot reach the recipient"
+  if (noAccessCodes.has(code) || (code >= 200 && code < 300))
+    return "The provider refused the channel's access"
   return null
 }
 

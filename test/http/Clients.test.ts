@@ -59,7 +59,9 @@ describe.each(Object.entries(majors))("A stream read by %s", (_, load) => {
 
   it("has the model's reasoning in separate parts, and the same text", async () => {
     const thinking = parts.flatMap((part): ReadonlyArray<TurnPart> =>
-      part._tag === "TextDelta" ? [reasoningDelta("Hm, "), reasoningDelta("so."), part, reasoningDelta("And?")] : [part]
+      part._tag === "TextDelta"
+        ? [reasoningDelta("Hm, "), reasoningDelta("so."), part, reasoningDelta("And?")]
+        : [part]
     )
     const message = await read(load, await body(Stream.fromIterable(thinking)))
     expect(message.errors).toEqual([])

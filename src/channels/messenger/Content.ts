@@ -29,7 +29,10 @@ const shared = (attachment: Fields, payload: Fields): Attached => {
   const title = identifierOf(attachment["title"], 4_096) ?? identifierOf(payload["title"], 4_096)
   const url = identifierOf(attachment["url"], 8_192) ?? identifierOf(payload["url"], 8_192)
   const text = [title, url].filter((part) => part !== undefined).join(" ")
-  return { media: [{ kind: "other", ...optionalMember("url", url), ...optionalMember("fileName", title) }], text }
+  return {
+    media: [{ kind: "other", ...optionalMember("url", url), ...optionalMember("fileName", title) }],
+    text
+  }
 }
 
 const attachedOf = (item: unknown): Attached => {

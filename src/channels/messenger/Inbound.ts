@@ -1,7 +1,16 @@
 /** Messenger's webhooks: entries with the events of a Page, including threads that another app owns. */
 import * as DateTime from "effect/DateTime"
 import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/channels/Channel.ts"
-import { type Fields, maxAccountIdCharacters, maxAliasCharacters, fieldsOf, optionalMember, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
+import {
+  type Fields,
+  maxAccountIdCharacters,
+  maxAliasCharacters,
+  fieldsOf,
+  optionalMember,
+  timestampOf,
+  outboxIdOf,
+  identifierOf
+} from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrivalOrIgnored, ignored, type Normalizer, combine, statusesOrIgnored } from "../Normalized.ts"
 import { contentOf } from "./Content.ts"
@@ -103,7 +112,8 @@ const normalizeEvent = (event: Event): Normalized => {
   if (Object.hasOwn(fields, "postback")) return arrivalOrIgnored(postback(event))
   if (Object.hasOwn(fields, "delivery"))
     return statusesOrIgnored(statusesOf(event, "delivered", fieldsOf(fields["delivery"])))
-  if (Object.hasOwn(fields, "read")) return statusesOrIgnored(statusesOf(event, "read", fieldsOf(fields["read"])))
+  if (Object.hasOwn(fields, "read"))
+    return statusesOrIgnored(statusesOf(event, "read", fieldsOf(fields["read"])))
   return ignored
 }
 

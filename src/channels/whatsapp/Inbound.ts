@@ -1,7 +1,14 @@
 /** WhatsApp's webhooks: entries with changes, which contain messages, echoes, new ids and statuses. All are processed. */
 import type * as DateTime from "effect/DateTime"
 import type { Arrival } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, maxAccountIdCharacters, optionalMember, timestampOf, identifierOf } from "../Fields.ts"
+import {
+  type Fields,
+  fieldsOf,
+  maxAccountIdCharacters,
+  optionalMember,
+  timestampOf,
+  identifierOf
+} from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrivalOrIgnored, ignored, type Normalizer, combine, statusesOrIgnored } from "../Normalized.ts"
 import { aliasesOf, type Contacts, contactsOf, joinedAliases, changedAliasesOf, senderOf } from "./Contact.ts"
@@ -39,7 +46,8 @@ const message = (change: Change, fields: Fields): Arrival | undefined => {
   // An answer to a group message would be sent only to its author.
   const inGroup = identifierOf(fields["group_id"]) !== undefined
   if (messageId === undefined || sender === undefined || content === undefined || inGroup) return undefined
-  const contact = sender.contact === undefined || storedContacts.has(sender.contact) ? undefined : sender.contact
+  const contact =
+    sender.contact === undefined || storedContacts.has(sender.contact) ? undefined : sender.contact
   if (contact !== undefined) storedContacts.add(contact)
   return {
     event: {
@@ -123,7 +131,13 @@ const normalizeChange = (businessId: string | undefined, change: Fields, now: Da
   )
   // Other kinds of changes, and errors of the account, are acknowledged and ignored.
   if (accountId === undefined || items.length === 0) return { ...ignored, ignored: Math.max(1, items.length) }
-  const all: Change = { accountId, value, contacts: contactsOf(value["contacts"]), storedContacts: new Set(), now }
+  const all: Change = {
+    accountId,
+    value,
+    contacts: contactsOf(value["contacts"]),
+    storedContacts: new Set(),
+    now
+  }
   return combine(items.map(({ item, normalizeItem }) => normalizeItem(all, item)))
 }
 

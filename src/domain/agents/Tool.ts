@@ -19,7 +19,10 @@ export const maxTools = 64
 
 /** A function name that providers accept. */
 export const ToolName = Schema.String.pipe(
-  Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, withMessage("Expected a letter, then letters, digits, _ or -"))
+  Schema.pattern(
+    /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
+    withMessage("Expected a letter, then letters, digits, _ or -")
+  )
 )
 
 const maxPointerCharacters = 500
@@ -196,7 +199,8 @@ const bindingProblem = ({ http, bindings }: ToolDefinition): string | undefined 
   for (const { to } of bindings) {
     if (to.startsWith("path:") && !names.has(to.slice(5)))
       return "A path binding names no placeholder of the URL"
-    if (to.startsWith("body:") && !methodsWithBody.has(http.method)) return "A body binding needs POST, PUT or PATCH"
+    if (to.startsWith("body:") && !methodsWithBody.has(http.method))
+      return "A body binding needs POST, PUT or PATCH"
   }
   return undefined
 }

@@ -63,25 +63,23 @@ layer(PublicServer, { excludeTestServices: true })("an API key", (it) => {
     })
   )
 
-  it.effect(
-    "with a list of origins needs an Origin that is exactly one of them, with either header",
-    () =>
-      Effect.gen(function* () {
-        for (const key of [{ "x-api-key": "spk_origin" }, { authorization: "Bearer spk_origin" }]) {
-          for (const origin of [
-            "https://c.test",
-            "https://a.test/",
-            "https://A.test",
-            "http://a.test",
-            "null"
-          ]) {
-            const answer = yield* chat({ ...key, origin })
-            expectError(answer, 403, "FORBIDDEN")
-            expect(answer.json.error.message).toContain("origin")
-            expect(answer.headers.get("access-control-allow-origin")).toBe("*")
-          }
+  it.effect("with a list of origins needs an Origin that is exactly one of them, with either header", () =>
+    Effect.gen(function* () {
+      for (const key of [{ "x-api-key": "spk_origin" }, { authorization: "Bearer spk_origin" }]) {
+        for (const origin of [
+          "https://c.test",
+          "https://a.test/",
+          "https://A.test",
+          "http://a.test",
+          "null"
+        ]) {
+          const answer = yield* chat({ ...key, origin })
+          expectError(answer, 403, "FORBIDDEN")
+          expect(answer.json.error.message).toContain("origin")
+          expect(answer.headers.get("access-control-allow-origin")).toBe("*")
         }
-      })
+      }
+    })
   )
 
   it.effect("without the permission of the route is 403, and with an alias of it is accepted", () =>

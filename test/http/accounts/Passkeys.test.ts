@@ -110,7 +110,9 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
       expect((yield* call("DELETE", `${path}/${first.id}`, { cookie })).status).toBe(404)
       expect((yield* entered(passkey)).status).toBe(401)
       expect((yield* entered(second.passkey)).status).toBe(200)
-      expect(yield* auditActions(cookie)).toEqual(expect.arrayContaining(["passkey.create", "passkey.delete"]))
+      expect(yield* auditActions(cookie)).toEqual(
+        expect.arrayContaining(["passkey.create", "passkey.delete"])
+      )
     })
   )
 

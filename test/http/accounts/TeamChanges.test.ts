@@ -160,18 +160,20 @@ layer(Server, { excludeTestServices: true })("A password that somebody else chos
     })
   )
 
-  it.effect("stays valid as long as its chooser could give the role, and one's own password always does", () =>
-    Effect.gen(function* () {
-      const { ada, al } = yield* team
-      const eve = yield* given(al.cookie, "eve@example.com", "viewer")
-      expect((yield* setRole(ada, eve.path, "admin")).data.user.invited).toBe(false)
-      const olga = yield* given(ada, "olga@example.com", "agent")
-      yield* setRole(ada, olga.path, "owner")
-      yield* redeem(yield* inviteAgain(ada, eve.path))
-      yield* call("DELETE", al.path, { cookie: ada })
-      expect((yield* signIn("eve@example.com", stolen)).status).toBe(200)
-      expect((yield* signIn("olga@example.com")).status).toBe(200)
-    })
+  it.effect(
+    "stays valid as long as its chooser could give the role, and one's own password always does",
+    () =>
+      Effect.gen(function* () {
+        const { ada, al } = yield* team
+        const eve = yield* given(al.cookie, "eve@example.com", "viewer")
+        expect((yield* setRole(ada, eve.path, "admin")).data.user.invited).toBe(false)
+        const olga = yield* given(ada, "olga@example.com", "agent")
+        yield* setRole(ada, olga.path, "owner")
+        yield* redeem(yield* inviteAgain(ada, eve.path))
+        yield* call("DELETE", al.path, { cookie: ada })
+        expect((yield* signIn("eve@example.com", stolen)).status).toBe(200)
+        expect((yield* signIn("olga@example.com")).status).toBe(200)
+      })
   )
 })
 

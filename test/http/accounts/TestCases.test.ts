@@ -228,16 +228,22 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
     })
   )
 
-  it.effect("of a failed or downrated turn expect none of its citations, and have the comment or the human answer as note", () =>
-    Effect.gen(function* () {
-      const rated = yield* begun
-      yield* turn(rated.id, rated.tenantId, { citations: cited, rating: -1, comment: "Wrong shop." })
-      const opinion = yield* rated.ask("POST", `${rated.cases}/from-run`, { body: { runId: "run_1" } })
-      expect(opinion.data.case).toMatchObject({ expectSources: [], origin: "feedback", note: "Wrong shop." })
-      const answered = yield* begun
-      yield* turn(answered.id, answered.tenantId, { status: "failed", human: "Within 14 days." })
-      const human = yield* answered.ask("POST", `${answered.cases}/from-run`, { body: { runId: "run_1" } })
-      expect(human.data.case).toMatchObject({ expectSources: [], origin: "human", note: "Within 14 days." })
-    })
+  it.effect(
+    "of a failed or downrated turn expect none of its citations, and have the comment or the human answer as note",
+    () =>
+      Effect.gen(function* () {
+        const rated = yield* begun
+        yield* turn(rated.id, rated.tenantId, { citations: cited, rating: -1, comment: "Wrong shop." })
+        const opinion = yield* rated.ask("POST", `${rated.cases}/from-run`, { body: { runId: "run_1" } })
+        expect(opinion.data.case).toMatchObject({
+          expectSources: [],
+          origin: "feedback",
+          note: "Wrong shop."
+        })
+        const answered = yield* begun
+        yield* turn(answered.id, answered.tenantId, { status: "failed", human: "Within 14 days." })
+        const human = yield* answered.ask("POST", `${answered.cases}/from-run`, { body: { runId: "run_1" } })
+        expect(human.data.case).toMatchObject({ expectSources: [], origin: "human", note: "Within 14 days." })
+      })
   )
 })

@@ -123,30 +123,32 @@ eachEngineLive("Channel configurations", (it) => {
     )
   )
 
-  it.effect("pass an account's conversations on to the tenant's next channel, never to another tenant's", () =>
-    withServer(
-      Effect.gen(function* () {
-        const { cookie, channels } = yield* start
-        const other = yield* signedIn("bob@example.com")
-        const agent = yield* call("POST", "/api/agents", { cookie: other.cookie, body: { name: "Other" } })
-        const theirs = `/api/agents/${agent.data.agent.id}/channels`
-        const first = yield* call("POST", channels, { cookie, body: whatsapp })
-        const id: string = first.data.channel.id
-        const now = Effect.map(
-          Effect.flatMap(tenantOf(id), (scope) =>
-            Effect.flatMap(ChannelStore, (store) => store.find(scope, ChannelId.make(id)))
-          ),
-          Option.match({ onNone: () => null, onSome: (row) => row.id })
-        )
-        expect(yield* now).toBe(id)
-        yield* call("PATCH", `/api/channels/${id}`, { cookie, body: { active: false } })
-        const stolen = yield* call("POST", theirs, { cookie: other.cookie, body: whatsapp })
-        expect([stolen.status, yield* now]).toEqual([201, id])
-        yield* call("DELETE", `/api/channels/${stolen.data.channel.id}`, { cookie: other.cookie })
-        const next = yield* call("POST", channels, { cookie, body: whatsapp })
-        expect(yield* now).toBe(next.data.channel.id)
-      })
-    )
+  it.effect(
+    "pass an account's conversations on to the tenant's next channel, never to another tenant's",
+    () =>
+      withServer(
+        Effect.gen(function* () {
+          const { cookie, channels } = yield* start
+          const other = yield* signedIn("bob@example.com")
+          const agent = yield* call("POST", "/api/agents", { cookie: other.cookie, body: { name: "Other" } })
+          const theirs = `/api/agents/${agent.data.agent.id}/channels`
+          const first = yield* call("POST", channels, { cookie, body: whatsapp })
+          const id: string = first.data.channel.id
+          const now = Effect.map(
+            Effect.flatMap(tenantOf(id), (scope) =>
+              Effect.flatMap(ChannelStore, (store) => store.find(scope, ChannelId.make(id)))
+            ),
+            Option.match({ onNone: () => null, onSome: (row) => row.id })
+          )
+          expect(yield* now).toBe(id)
+          yield* call("PATCH", `/api/channels/${id}`, { cookie, body: { active: false } })
+          const stolen = yield* call("POST", theirs, { cookie: other.cookie, body: whatsapp })
+          expect([stolen.status, yield* now]).toEqual([201, id])
+          yield* call("DELETE", `/api/channels/${stolen.data.channel.id}`, { cookie: other.cookie })
+          const next = yield* call("POST", channels, { cookie, body: whatsapp })
+          expect(yield* now).toBe(next.data.channel.id)
+        })
+      )
   )
 
   it.effect("that are activated at the same time succeed once", () =>

@@ -135,7 +135,10 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/chat/stream/:runId",
   it.effect("is one error part for a turn that failed, and not found for any other agent", () =>
     Effect.gen(function* () {
       const { start } = yield* Script
-      const failed = Stream.concat(Stream.make(textDelta("Half")), Stream.fail(new TurnFailed({ message: "no" })))
+      const failed = Stream.concat(
+        Stream.make(textDelta("Half")),
+        Stream.fail(new TurnFailed({ message: "no" }))
+      )
       yield* Ref.set(start, () => Effect.succeed(turn(failed)))
       const { text } = yield* call("GET", "/v1/chat/stream/run_1", "spk_all")
       const chunks = yield* Effect.promise(() => chunksOf(text))

@@ -113,27 +113,29 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("messages are listed in pages, oldest first, and a cursor is valid only for its conversation", () =>
-      Effect.gen(function* () {
-        yield* seedDatabase
-        const [one, two] = [yield* init(), yield* init()]
-        yield* say(one.sessionId, "First")
-        yield* say(one.sessionId, "Second")
-        yield* say(two.sessionId, "Other")
-        const seen: Array<string> = []
-        let cursor: string | null = ""
-        while (cursor !== null) {
-          const more: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`
-          const page = expectData(yield* get(`/api/sdk/messages?limit=3&${query(one.sessionId)}${more}`))
-          seen.push(...page.messages.map(({ content }: Json) => content))
-          if (page.nextCursor !== null) {
-            const elsewhere = `/api/sdk/messages?${query(two.sessionId)}&cursor=${encodeURIComponent(page.nextCursor)}`
-            expectError(yield* get(elsewhere), 400, "VALIDATION_ERROR")
+    it.effect(
+      "messages are listed in pages, oldest first, and a cursor is valid only for its conversation",
+      () =>
+        Effect.gen(function* () {
+          yield* seedDatabase
+          const [one, two] = [yield* init(), yield* init()]
+          yield* say(one.sessionId, "First")
+          yield* say(one.sessionId, "Second")
+          yield* say(two.sessionId, "Other")
+          const seen: Array<string> = []
+          let cursor: string | null = ""
+          while (cursor !== null) {
+            const more: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`
+            const page = expectData(yield* get(`/api/sdk/messages?limit=3&${query(one.sessionId)}${more}`))
+            seen.push(...page.messages.map(({ content }: Json) => content))
+            if (page.nextCursor !== null) {
+              const elsewhere = `/api/sdk/messages?${query(two.sessionId)}&cursor=${encodeURIComponent(page.nextCursor)}`
+              expectError(yield* get(elsewhere), 400, "VALIDATION_ERROR")
+            }
+            cursor = page.nextCursor
           }
-          cursor = page.nextCursor
-        }
-        expect(seen).toEqual(["First", "Hello", "Second", "Hello"])
-      })
+          expect(seen).toEqual(["First", "Hello", "Second", "Hello"])
+        })
     )
 
     it.effect("two tabs of a session never create two conversations", () =>
@@ -581,20 +583,18 @@ eachEngineLive("The widget", (it) => {
 
 eachEngineLive("Who may use the widget's routes", (it) => {
   it.layer(WidgetServer())((it) => {
-    it.effect(
-      "an agent key with chat is accepted on any plan; org keys and others are 403",
-      () =>
-        Effect.gen(function* () {
-          yield* seedDatabase
-          expectData(yield* post("/api/sdk/init", {}, "spk_chat"))
-          for (const path of ["/api/sdk/init", "/api/v1/chat/stream"]) {
-            expectError(yield* post(path, { message: "Hi" }, "spk_org"), 403, "FORBIDDEN")
-            expectError(yield* post(path, { message: "Hi" }, "spk_retrieve"), 403, "FORBIDDEN")
-            expectError(yield* post(path, { message: "Hi" }, "spk_nobody"), 401, "UNAUTHORIZED")
-            const { call } = yield* TestServer
-            expectError(yield* call("POST", path, { body: { message: "Hi" } }), 401, "UNAUTHORIZED")
-          }
-        })
+    it.effect("an agent key with chat is accepted on any plan; org keys and others are 403", () =>
+      Effect.gen(function* () {
+        yield* seedDatabase
+        expectData(yield* post("/api/sdk/init", {}, "spk_chat"))
+        for (const path of ["/api/sdk/init", "/api/v1/chat/stream"]) {
+          expectError(yield* post(path, { message: "Hi" }, "spk_org"), 403, "FORBIDDEN")
+          expectError(yield* post(path, { message: "Hi" }, "spk_retrieve"), 403, "FORBIDDEN")
+          expectError(yield* post(path, { message: "Hi" }, "spk_nobody"), 401, "UNAUTHORIZED")
+          const { call } = yield* TestServer
+          expectError(yield* call("POST", path, { body: { message: "Hi" } }), 401, "UNAUTHORIZED")
+        }
+      })
     )
 
     it.effect("a key with allowed origins works only from these, and a preflight is answered", () =>
@@ -661,25 +661,23 @@ eachEngineLive("Who may use the widget's routes", (it) => {
         })
     )
 
-    it.effect(
-      "the removed routes answer 410 to every request; other methods are 405",
-      () =>
-        Effect.gen(function* () {
-          const { call } = yield* TestServer
-          for (const path of ["/api/v1/chat", "/api/v1/retrieve"]) {
-            const bodies: ReadonlyArray<Options> = [
-              {},
-              { body: { message: "Hi" } },
-              { body: "{broken", headers: { "content-type": "application/json" } },
-              { body: new Uint8Array(3_000_000), headers: keyHeader("spk_nobody") },
-              { body: new FormData(), headers: keyHeader("spk_chat") }
-            ]
-            for (const options of bodies) expectError(yield* call("POST", path, options), 410, "GONE")
-            for (const method of ["GET", "PUT", "DELETE", "PATCH"]) {
-              expectError(yield* call(method, path), 405, "METHOD_NOT_ALLOWED")
-            }
+    it.effect("the removed routes answer 410 to every request; other methods are 405", () =>
+      Effect.gen(function* () {
+        const { call } = yield* TestServer
+        for (const path of ["/api/v1/chat", "/api/v1/retrieve"]) {
+          const bodies: ReadonlyArray<Options> = [
+            {},
+            { body: { message: "Hi" } },
+            { body: "{broken", headers: { "content-type": "application/json" } },
+            { body: new Uint8Array(3_000_000), headers: keyHeader("spk_nobody") },
+            { body: new FormData(), headers: keyHeader("spk_chat") }
+          ]
+          for (const options of bodies) expectError(yield* call("POST", path, options), 410, "GONE")
+          for (const method of ["GET", "PUT", "DELETE", "PATCH"]) {
+            expectError(yield* call(method, path), 405, "METHOD_NOT_ALLOWED")
           }
-        })
+        }
+      })
     )
   })
 })

@@ -125,21 +125,23 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("shows a message as unread that arrives after everything was read, even if it was written before", () =>
-    Effect.gen(function* () {
-      const { chat, conversationId, scope } = yield* talked
-      yield* call("POST", "/api/inbox/read")
-      expect(yield* listed("?unread=true")).toEqual([])
-      yield* chat.complete(scope, request({ message: "Sent from the train", conversationId }))
-      yield* (yield* Handoff).request(scope, conversationId, { by: "person", reason: "Asked." })
-      const sql = yield* SqlClient.SqlClient
-      yield* sql`update messages set created_at = now() - interval '2 hours' where content = 'Sent from the train'`
-      expect(yield* listed()).toMatchObject([{ id: conversationId, unread: true }])
-      expect(yield* listed("?unread=true")).toMatchObject([{ id: conversationId }])
-      expect(yield* unread).toBe(1)
-      yield* call("POST", "/api/inbox/read")
-      expect(yield* unread).toBe(0)
-    }).pipe(onFreshData)
+  it.scoped(
+    "shows a message as unread that arrives after everything was read, even if it was written before",
+    () =>
+      Effect.gen(function* () {
+        const { chat, conversationId, scope } = yield* talked
+        yield* call("POST", "/api/inbox/read")
+        expect(yield* listed("?unread=true")).toEqual([])
+        yield* chat.complete(scope, request({ message: "Sent from the train", conversationId }))
+        yield* (yield* Handoff).request(scope, conversationId, { by: "person", reason: "Asked." })
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update messages set created_at = now() - interval '2 hours' where content = 'Sent from the train'`
+        expect(yield* listed()).toMatchObject([{ id: conversationId, unread: true }])
+        expect(yield* listed("?unread=true")).toMatchObject([{ id: conversationId }])
+        expect(yield* unread).toBe(1)
+        yield* call("POST", "/api/inbox/read")
+        expect(yield* unread).toBe(0)
+      }).pipe(onFreshData)
   )
 
   it.scoped("counts the member's unread conversations: answered by humans, and not assigned to others", () =>
@@ -161,27 +163,25 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped(
-    "lists by last activity, page by page, and the team's tests only on request",
-    () =>
-      Effect.gen(function* () {
-        const { chat, conversationId, scope } = yield* talked
-        const others = yield* Effect.forEach(["b", "c", "d"], (who) =>
-          Effect.map(
-            chat.complete(scope, request({ message: `From ${who}`, externalEndUserId: who })),
-            (turn) => turn.conversationId
-          )
+  it.scoped("lists by last activity, page by page, and the team's tests only on request", () =>
+    Effect.gen(function* () {
+      const { chat, conversationId, scope } = yield* talked
+      const others = yield* Effect.forEach(["b", "c", "d"], (who) =>
+        Effect.map(
+          chat.complete(scope, request({ message: `From ${who}`, externalEndUserId: who })),
+          (turn) => turn.conversationId
         )
-        yield* chat.complete(scope, request({ message: "Me again", conversationId }))
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`update conversations set channel = 'test' where id = ${others[0]}`
-        const ids = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) => id)
-        expect(ids(yield* listed())).toEqual([conversationId, others[2], others[1]])
-        const first = yield* call("GET", "/api/inbox?limit=2")
-        const cursor = encodeURIComponent(first.json.data.nextCursor)
-        expect(ids(yield* listed(`?limit=2&cursor=${cursor}`))).toEqual([others[1]])
-        expect(ids(yield* listed("?channel=test"))).toEqual([others[0]])
-      }).pipe(onFreshData)
+      )
+      yield* chat.complete(scope, request({ message: "Me again", conversationId }))
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update conversations set channel = 'test' where id = ${others[0]}`
+      const ids = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) => id)
+      expect(ids(yield* listed())).toEqual([conversationId, others[2], others[1]])
+      const first = yield* call("GET", "/api/inbox?limit=2")
+      const cursor = encodeURIComponent(first.json.data.nextCursor)
+      expect(ids(yield* listed(`?limit=2&cursor=${cursor}`))).toEqual([others[1]])
+      expect(ids(yield* listed("?channel=test"))).toEqual([others[0]])
+    }).pipe(onFreshData)
   )
 
   it.scoped("shows takeovers, releases, assignments and closings in the thread, each after its message", () =>
@@ -236,48 +236,52 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("assigns conversations to members who may answer, filters by assignee, and unassigns a removed member's", () =>
-    Effect.gen(function* () {
-      const { conversationId, path, scope } = yield* talked
-      yield* member(scope, "mbr_viewer", "viewer")
-      for (const [userId, code] of [
-        ["mbr_viewer", "VALIDATION_ERROR"],
-        ["mbr_none", "NOT_FOUND"]
-      ]) {
-        expect((yield* call("PUT", `${path}/assignee`, { userId })).json.error.code).toBe(code)
-      }
-      expect(yield* listed("?assignee=none")).toHaveLength(1)
-      yield* call("PUT", `${path}/assignee`, { userId: "mbr_1" })
-      expect(yield* listed("?assignee=none")).toEqual([])
-      expect(yield* listed("?assignee=me")).toMatchObject([{ id: conversationId }])
-      expect(yield* listed("?assignee=mbr_2")).toEqual([])
-      const sql = yield* SqlClient.SqlClient
-      yield* sql`delete from users where id = 'mbr_1'`
-      expect(yield* listed("?assignee=none")).toMatchObject([{ id: conversationId, assignee: null }])
-      expect((yield* recent(path)).entries).toMatchObject([{ by: { id: "mbr_1", email: null } }])
-    }).pipe(onFreshData)
+  it.scoped(
+    "assigns conversations to members who may answer, filters by assignee, and unassigns a removed member's",
+    () =>
+      Effect.gen(function* () {
+        const { conversationId, path, scope } = yield* talked
+        yield* member(scope, "mbr_viewer", "viewer")
+        for (const [userId, code] of [
+          ["mbr_viewer", "VALIDATION_ERROR"],
+          ["mbr_none", "NOT_FOUND"]
+        ]) {
+          expect((yield* call("PUT", `${path}/assignee`, { userId })).json.error.code).toBe(code)
+        }
+        expect(yield* listed("?assignee=none")).toHaveLength(1)
+        yield* call("PUT", `${path}/assignee`, { userId: "mbr_1" })
+        expect(yield* listed("?assignee=none")).toEqual([])
+        expect(yield* listed("?assignee=me")).toMatchObject([{ id: conversationId }])
+        expect(yield* listed("?assignee=mbr_2")).toEqual([])
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`delete from users where id = 'mbr_1'`
+        expect(yield* listed("?assignee=none")).toMatchObject([{ id: conversationId, assignee: null }])
+        expect((yield* recent(path)).entries).toMatchObject([{ by: { id: "mbr_1", email: null } }])
+      }).pipe(onFreshData)
   )
 
-  it.scoped("labels conversations, shows it in the thread, filters by label, and removes a deleted label", () =>
-    Effect.gen(function* () {
-      const { path, scope } = yield* talked
-      const make = (name: string) => call("POST", "/api/inbox/labels", { name, tone: "good" })
-      const { id } = (yield* make("Refund")).json.data.label
-      expect((yield* make("refund")).status).toBe(409)
-      expect((yield* make(" ")).status).toBe(400)
-      expect((yield* call("PUT", `${path}/labels`, { labelIds: [id, "lbl_none"] })).status).toBe(404)
-      expect(yield* listed()).toMatchObject([{ labelIds: [] }])
-      yield* call("PUT", `${path}/labels`, { labelIds: [id] })
-      expect(yield* listed(`?label=${id}`)).toMatchObject([{ labelIds: [id] }])
-      expect((yield* recent(path)).entries).toMatchObject([{ kind: "labelled", content: "Refund" }])
-      const other = yield* Fixtures.agent()
-      yield* as(other)
-      expect((yield* call("DELETE", `/api/inbox/labels/${id}`)).status).toBe(404)
-      expect((yield* call("PUT", `${path}/labels`, { labelIds: [] })).status).toBe(404)
-      yield* as(scope)
-      expect((yield* call("DELETE", `/api/inbox/labels/${id}`)).status).toBe(200)
-      expect(yield* listed()).toMatchObject([{ labelIds: [] }])
-    }).pipe(onFreshData)
+  it.scoped(
+    "labels conversations, shows it in the thread, filters by label, and removes a deleted label",
+    () =>
+      Effect.gen(function* () {
+        const { path, scope } = yield* talked
+        const make = (name: string) => call("POST", "/api/inbox/labels", { name, tone: "good" })
+        const { id } = (yield* make("Refund")).json.data.label
+        expect((yield* make("refund")).status).toBe(409)
+        expect((yield* make(" ")).status).toBe(400)
+        expect((yield* call("PUT", `${path}/labels`, { labelIds: [id, "lbl_none"] })).status).toBe(404)
+        expect(yield* listed()).toMatchObject([{ labelIds: [] }])
+        yield* call("PUT", `${path}/labels`, { labelIds: [id] })
+        expect(yield* listed(`?label=${id}`)).toMatchObject([{ labelIds: [id] }])
+        expect((yield* recent(path)).entries).toMatchObject([{ kind: "labelled", content: "Refund" }])
+        const other = yield* Fixtures.agent()
+        yield* as(other)
+        expect((yield* call("DELETE", `/api/inbox/labels/${id}`)).status).toBe(404)
+        expect((yield* call("PUT", `${path}/labels`, { labelIds: [] })).status).toBe(404)
+        yield* as(scope)
+        expect((yield* call("DELETE", `/api/inbox/labels/${id}`)).status).toBe(200)
+        expect(yield* listed()).toMatchObject([{ labelIds: [] }])
+      }).pipe(onFreshData)
   )
 
   it.scoped("hides notes from customers and models, and lets only their author remove them", () =>

@@ -279,51 +279,49 @@ eachEngineLive("A group of failed questions", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped(
-    "has counts, kinds, people, searched sources and examples",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* agent
-        yield* notFound
-        for (const [message, person] of [
-          ["Where can I download my invoice?", "ada"],
-          ["where can I download my invoice", "bob"],
-          ["How can I download an invoice?", "ada"]
-        ] as const)
-          yield* ask(scope, message, person)
-        yield* broken
-        yield* Effect.ignore(ask(scope, "Do you ship to Norway?", "eve"))
-        yield* answered
-        yield* ask(scope, "What does the parking garage cost?", "eve")
-        const page = yield* data("/api/insights")
-        expect(page).toMatchObject({ turns: 4, isCut: false, withoutVector: 0, nextCursor: null })
-        const [invoices, ships, ...others] = page.groups
-        expect(others).toEqual([])
-        expect(invoices).toMatchObject({
-          count: 3,
-          people: 2,
-          kinds: { ...none, unanswered: 3 },
-          trend: { earlier: 0, later: 3 },
-          sources: [{ id: "src_1", name: "Handbook", times: 3 }]
-        })
-        expect(invoices.title).toMatch(/invoice/u)
-        expect(invoices.examples.map(({ question }: { question: string }) => question)).toEqual([
-          "How can I download an invoice?",
-          "where can I download my invoice",
-          "Where can I download my invoice?"
-        ])
-        expect(ships).toMatchObject({
-          count: 1,
-          kinds: { ...none, failed: 1 },
-          title: "Do you ship to Norway?"
-        })
-        expect(ships.examples[0]).toMatchObject({ kind: "failed", agentId: scope.agentId })
-        expect(yield* data("/api/insights")).toEqual({
-          ...page,
-          from: expect.any(String),
-          to: expect.any(String)
-        })
-      }).pipe(onFreshData)
+  it.scoped("has counts, kinds, people, searched sources and examples", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      yield* notFound
+      for (const [message, person] of [
+        ["Where can I download my invoice?", "ada"],
+        ["where can I download my invoice", "bob"],
+        ["How can I download an invoice?", "ada"]
+      ] as const)
+        yield* ask(scope, message, person)
+      yield* broken
+      yield* Effect.ignore(ask(scope, "Do you ship to Norway?", "eve"))
+      yield* answered
+      yield* ask(scope, "What does the parking garage cost?", "eve")
+      const page = yield* data("/api/insights")
+      expect(page).toMatchObject({ turns: 4, isCut: false, withoutVector: 0, nextCursor: null })
+      const [invoices, ships, ...others] = page.groups
+      expect(others).toEqual([])
+      expect(invoices).toMatchObject({
+        count: 3,
+        people: 2,
+        kinds: { ...none, unanswered: 3 },
+        trend: { earlier: 0, later: 3 },
+        sources: [{ id: "src_1", name: "Handbook", times: 3 }]
+      })
+      expect(invoices.title).toMatch(/invoice/u)
+      expect(invoices.examples.map(({ question }: { question: string }) => question)).toEqual([
+        "How can I download an invoice?",
+        "where can I download my invoice",
+        "Where can I download my invoice?"
+      ])
+      expect(ships).toMatchObject({
+        count: 1,
+        kinds: { ...none, failed: 1 },
+        title: "Do you ship to Norway?"
+      })
+      expect(ships.examples[0]).toMatchObject({ kind: "failed", agentId: scope.agentId })
+      expect(yield* data("/api/insights")).toEqual({
+        ...page,
+        from: expect.any(String),
+        to: expect.any(String)
+      })
+    }).pipe(onFreshData)
   )
 
   it.scoped(
@@ -423,68 +421,66 @@ eachEngineLive("A group of failed questions", (it) => {
 })
 
 eachEngineLive("The measures", (it) => {
-  it.scoped(
-    "count every turn once, by day, agent and channel, and a repeated question is not resolved",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* agent
-        yield* answered
-        const liked = yield* ask(scope, "What is fact one?", "ada")
-        yield* ask(scope, "What is fact two?", "bob")
-        yield* ask(scope, "  what is  FACT two?", "bob")
-        const disliked = yield* ask(scope, "What is fact three?", "eve")
-        yield* rate(liked, 1)
-        yield* rate(disliked, -1)
-        yield* notFound
-        yield* ask(scope, "What is fact nine?", "eve")
-        yield* broken
-        yield* Effect.ignore(ask(scope, "What is fact ten?", "eve"))
-        const report = yield* data("/api/measures")
-        expect(report).toMatchObject({
-          by: "day",
-          isCut: false,
-          total: {
-            turns: 6,
-            people: 3,
-            answered: 4,
-            refused: 1,
-            handedOver: 0,
-            stopped: 0,
-            failed: 1,
-            repeated: 1,
-            rated: { up: 1, down: 1 },
-            satisfaction: 0.5,
-            resolutionRate: 2 / 6
-          }
-        })
-        expect(report.total.timeToFirstText.p95).toBeGreaterThanOrEqual(report.total.timeToFirstText.median)
-        expect(report.total.timeToSettle.median).toBeGreaterThanOrEqual(0)
-        expect(report.total.tokens.input).toBe(55)
-        const turnsOf = (rows: ReadonlyArray<{ readonly turns: number }>) =>
-          rows.reduce((sum, { turns }) => sum + turns, 0)
-        expect(turnsOf(report.rows)).toBe(6)
-        const byAgent = yield* data(`/api/measures?by=agent&agentId=${scope.agentId}`)
-        expect(byAgent.rows).toMatchObject([{ key: scope.agentId, name: "Test agent", turns: 6 }])
-        const byChannel = yield* data("/api/measures?by=channel")
-        expect(byChannel.rows).toMatchObject([{ key: "api", name: null, turns: 6 }])
-        yield* answered
-        yield* ask(scope, "Wo ist der Turm?", "ada")
-        yield* ask(scope, "4711", "ada")
-        const byLanguage = yield* data("/api/measures?by=language")
-        expect(
-          byLanguage.rows.map(({ key, turns }: { readonly key: string; readonly turns: number }) => [
-            key,
-            turns
-          ])
-        ).toEqual([
-          ["de", 1],
-          ["en", 6],
-          ["unknown", 1]
+  it.scoped("count every turn once, by day, agent and channel, and a repeated question is not resolved", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      yield* answered
+      const liked = yield* ask(scope, "What is fact one?", "ada")
+      yield* ask(scope, "What is fact two?", "bob")
+      yield* ask(scope, "  what is  FACT two?", "bob")
+      const disliked = yield* ask(scope, "What is fact three?", "eve")
+      yield* rate(liked, 1)
+      yield* rate(disliked, -1)
+      yield* notFound
+      yield* ask(scope, "What is fact nine?", "eve")
+      yield* broken
+      yield* Effect.ignore(ask(scope, "What is fact ten?", "eve"))
+      const report = yield* data("/api/measures")
+      expect(report).toMatchObject({
+        by: "day",
+        isCut: false,
+        total: {
+          turns: 6,
+          people: 3,
+          answered: 4,
+          refused: 1,
+          handedOver: 0,
+          stopped: 0,
+          failed: 1,
+          repeated: 1,
+          rated: { up: 1, down: 1 },
+          satisfaction: 0.5,
+          resolutionRate: 2 / 6
+        }
+      })
+      expect(report.total.timeToFirstText.p95).toBeGreaterThanOrEqual(report.total.timeToFirstText.median)
+      expect(report.total.timeToSettle.median).toBeGreaterThanOrEqual(0)
+      expect(report.total.tokens.input).toBe(55)
+      const turnsOf = (rows: ReadonlyArray<{ readonly turns: number }>) =>
+        rows.reduce((sum, { turns }) => sum + turns, 0)
+      expect(turnsOf(report.rows)).toBe(6)
+      const byAgent = yield* data(`/api/measures?by=agent&agentId=${scope.agentId}`)
+      expect(byAgent.rows).toMatchObject([{ key: scope.agentId, name: "Test agent", turns: 6 }])
+      const byChannel = yield* data("/api/measures?by=channel")
+      expect(byChannel.rows).toMatchObject([{ key: "api", name: null, turns: 6 }])
+      yield* answered
+      yield* ask(scope, "Wo ist der Turm?", "ada")
+      yield* ask(scope, "4711", "ada")
+      const byLanguage = yield* data("/api/measures?by=language")
+      expect(
+        byLanguage.rows.map(({ key, turns }: { readonly key: string; readonly turns: number }) => [
+          key,
+          turns
         ])
-        const byVersion = yield* data(`/api/measures?by=version&agentId=${scope.agentId}`)
-        expect(byVersion.rows).toMatchObject([{ key: "1", name: null, turns: 8, answered: 6 }])
-        TestServer.expectError(yield* get("/api/measures?by=version"), 400, "VALIDATION_ERROR")
-      }).pipe(onFreshData)
+      ).toEqual([
+        ["de", 1],
+        ["en", 6],
+        ["unknown", 1]
+      ])
+      const byVersion = yield* data(`/api/measures?by=version&agentId=${scope.agentId}`)
+      expect(byVersion.rows).toMatchObject([{ key: "1", name: null, turns: 8, answered: 6 }])
+      TestServer.expectError(yield* get("/api/measures?by=version"), 400, "VALIDATION_ERROR")
+    }).pipe(onFreshData)
   )
 
   it.scoped("sum the cost of the turns, as the usage does", () =>

@@ -255,31 +255,29 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped(
-    "signals to each side at intervals that the other is typing, and not to the typing side",
-    () =>
-      Effect.gen(function* () {
-        yield* reset
-        const sql = yield* SqlClient.SqlClient
-        const feed = yield* RealtimeFeed
-        const { id, tenantId } = yield* Realtime.conversation
-        yield* sql`insert into users (id, tenant_id, email, role) values ('mbr_1', ${tenantId}, 'a@b.test', 'agent')`
-        const hash = Buffer.from("a session")
-        yield* sql`
+  it.scoped("signals to each side at intervals that the other is typing, and not to the typing side", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const feed = yield* RealtimeFeed
+      const { id, tenantId } = yield* Realtime.conversation
+      yield* sql`insert into users (id, tenant_id, email, role) values ('mbr_1', ${tenantId}, 'a@b.test', 'agent')`
+      const hash = Buffer.from("a session")
+      yield* sql`
         insert into user_sessions (token_hash, user_id, tenant_id, expires_at) values (${hash}, 'mbr_1', ${tenantId}, now() + interval '1 day')`
-        const customer = yield* follower(id)
-        const team = yield* follower(id, undefined, { session: hash.toString("base64url") })
-        for (const by of ["team", "customer", "team", "customer"] as const) yield* feed.signalTyping(id, by)
-        yield* Realtime.addMessage(id, "The end")
-        const writers = (frames: Frames) => ofType(frames, "typing").flatMap(({ by }) => by ?? [])
-        for (const [client, other] of [
-          [customer, "team"],
-          [team, "customer"]
-        ] as const) {
-          yield* client.until((frames) => contents(frames).length === 1)
-          expect(writers(client.frames)).toEqual([other])
-        }
-      })
+      const customer = yield* follower(id)
+      const team = yield* follower(id, undefined, { session: hash.toString("base64url") })
+      for (const by of ["team", "customer", "team", "customer"] as const) yield* feed.signalTyping(id, by)
+      yield* Realtime.addMessage(id, "The end")
+      const writers = (frames: Frames) => ofType(frames, "typing").flatMap(({ by }) => by ?? [])
+      for (const [client, other] of [
+        [customer, "team"],
+        [team, "customer"]
+      ] as const) {
+        yield* client.until((frames) => contents(frames).length === 1)
+        expect(writers(client.frames)).toEqual([other])
+      }
+    })
   )
 
   it.scoped("refuses requests without an upgrade, and other methods, in the envelope", () =>
@@ -347,7 +345,8 @@ layer(served(), live)("The realtime socket", (it) => {
             let said = 0
             const speak = (count: number, silent: boolean) =>
               Effect.gen(function* () {
-                for (let place = 0; place < count; place++) yield* Realtime.addMessage(id, `${said++}`, silent)
+                for (let place = 0; place < count; place++)
+                  yield* Realtime.addMessage(id, `${said++}`, silent)
               })
             for (const [apart, together, silent] of batches) {
               // Some messages before the socket opens, some while it opens; then the connection breaks at a random point.
@@ -469,7 +468,10 @@ describe("The connection", () => {
         for (let place = 0; place < 300; place++) yield* Realtime.addMessage(id, text, true)
         yield* Realtime.addMessage(id, "the last of all", true)
         const port = Realtime.portOf(yield* Effect.context<HttpServer.HttpServer>())
-        const { socket } = yield* Realtime.connectUnresponsive(port, `?token=${yield* tokenFor(id)}&lastMessageId=${first}`)
+        const { socket } = yield* Realtime.connectUnresponsive(
+          port,
+          `?token=${yield* tokenFor(id)}&lastMessageId=${first}`
+        )
         socket.pause()
         // Another follower gets all of it meanwhile: the slow one delays no other.
         const quick = yield* follower(id, first)
@@ -510,7 +512,10 @@ describe("The connection", () => {
         yield* Effect.gen(function* () {
           const { id } = yield* Realtime.conversation
           const client = yield* follower(id)
-          const { ended } = yield* Realtime.connectUnresponsive(Realtime.portOf(context), `?token=${yield* tokenFor(id)}`)
+          const { ended } = yield* Realtime.connectUnresponsive(
+            Realtime.portOf(context),
+            `?token=${yield* tokenFor(id)}`
+          )
           const begun = Date.now()
           yield* Scope.close(scope, Exit.void).pipe(Effect.timeout("10 seconds"))
           expect(Date.now() - begun).toBeLessThan(5_000)

@@ -55,19 +55,21 @@ layer(Server, { excludeTestServices: true })("A POST with an Idempotency-Key", (
     })
   )
 
-  it.effect("is executed once for concurrent requests; the others are refused until the result is known", () =>
-    Effect.gen(function* () {
-      yield* reset
-      const { names, send } = yield* program("ada@example.com")
-      const answers = yield* Effect.forEach(
-        Array.from({ length: 8 }),
-        () => send("POST", "/agents", "race", { name: "Helper" }),
-        { concurrency: 8 }
-      )
-      expect(answers.filter(({ status }) => status !== 201 && status !== 409)).toEqual([])
-      expect(answers.some(({ status }) => status === 201)).toBe(true)
-      expect(yield* names).toEqual(["Helper"])
-    })
+  it.effect(
+    "is executed once for concurrent requests; the others are refused until the result is known",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const { names, send } = yield* program("ada@example.com")
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 8 }),
+          () => send("POST", "/agents", "race", { name: "Helper" }),
+          { concurrency: 8 }
+        )
+        expect(answers.filter(({ status }) => status !== 201 && status !== 409)).toEqual([])
+        expect(answers.some(({ status }) => status === 201)).toBe(true)
+        expect(yield* names).toEqual(["Helper"])
+      })
   )
 
   it.effect("is refused with another body, and can be reused after a refusal that changed nothing", () =>

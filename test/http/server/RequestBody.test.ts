@@ -182,21 +182,19 @@ describe("Bodies of requests", () => {
     }).pipe(Effect.provide(publicServer({ graceMillis: 1_000, minBytesPerSecond: 8_000 })))
   )
 
-  it.live(
-    "that continue after the answer are discarded for a while, then the connection is closed",
-    () =>
-      Effect.gen(function* () {
-        const port = yield* portOf
-        yield* Effect.promise(async () => {
-          const client = await connect(port)
-          client.socket.on("error", () => {})
-          client.send(head("/v1/chat", "", 1_000_000_000))
-          const endless = setInterval(() => client.send(Buffer.alloc(1_000)), 5)
-          const heard = await client.closed
-          clearInterval(endless)
-          expect(statusOf(heard)).toBe(401)
-        })
-      }).pipe(Effect.provide(publicServer({ lingerMillis: 500 })))
+  it.live("that continue after the answer are discarded for a while, then the connection is closed", () =>
+    Effect.gen(function* () {
+      const port = yield* portOf
+      yield* Effect.promise(async () => {
+        const client = await connect(port)
+        client.socket.on("error", () => {})
+        client.send(head("/v1/chat", "", 1_000_000_000))
+        const endless = setInterval(() => client.send(Buffer.alloc(1_000)), 5)
+        const heard = await client.closed
+        clearInterval(endless)
+        expect(statusOf(heard)).toBe(401)
+      })
+    }).pipe(Effect.provide(publicServer({ lingerMillis: 500 })))
   )
 })
 

@@ -54,7 +54,10 @@ describe("A web handler that is closed", () => {
 
   it.scopedLive("keeps the content of a finished stream, and fails an unfinished one", () =>
     Effect.gen(function* () {
-      const streams = [Stream.make(textDelta("All of it")), Stream.concat(Stream.make(textDelta("A part")), Stream.never)]
+      const streams = [
+        Stream.make(textDelta("All of it")),
+        Stream.concat(Stream.make(textDelta("A part")), Stream.never)
+      ]
       const next = yield* Ref.make(0)
       const interrupted = yield* Deferred.make<void>()
       const { ask, bodies } = yield* opened(

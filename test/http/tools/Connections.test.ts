@@ -9,7 +9,17 @@ import { ToolStore } from "../../../src/store/agents/Tools.ts"
 import { ToolTokens } from "../../../src/usecases/agents/ToolTokens.ts"
 import { TestDatabase } from "../../TestDatabase.ts"
 import { call } from "../accounts/AccountsServer.ts"
-import { beginConnection, client, connect, toolAnswer, toolsInTurn, connectionRequired, shownConnection, callTool, world } from "./ConnectionWorld.ts"
+import {
+  beginConnection,
+  client,
+  connect,
+  toolAnswer,
+  toolsInTurn,
+  connectionRequired,
+  shownConnection,
+  callTool,
+  world
+} from "./ConnectionWorld.ts"
 import { authorizationServer, registeredClient, machineClient } from "./ToolServers.ts"
 import { process, redirectUri, server } from "./ToolsWorld.ts"
 
@@ -42,7 +52,9 @@ live("Connections of tools", (it) => {
         body: { auth: client(made.issuer) }
       })
       expect(patched.data.tool.auth).toMatchObject({ clientId: registeredClient.clientId, hasSecret: true })
-      expect(new URL(yield* beginConnection(made)).searchParams.get("client_id")).toBe(registeredClient.clientId)
+      expect(new URL(yield* beginConnection(made)).searchParams.get("client_id")).toBe(
+        registeredClient.clientId
+      )
       yield* connect(made)
       expect(yield* callTool(made)).toBe(toolAnswer)
       const other = yield* authorizationServer(redirectUri)

@@ -6,7 +6,15 @@ import * as Layer from "effect/Layer"
 import { listen, signInAt } from "../accounts/sso/Providers.ts"
 import { call, operate, password, cookieOf, signedIn } from "../accounts/AccountsServer.ts"
 import { TestDatabase } from "../../TestDatabase.ts"
-import { returnFromServer, beginConnection, connect, connectionRequired, shownConnection, callTool, world } from "./ConnectionWorld.ts"
+import {
+  returnFromServer,
+  beginConnection,
+  connect,
+  connectionRequired,
+  shownConnection,
+  callTool,
+  world
+} from "./ConnectionWorld.ts"
 import { redirectUri, server } from "./ToolsWorld.ts"
 
 const live = layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })
@@ -31,7 +39,9 @@ live("A sign-in for a tool", (it) => {
         expect(yield* returnFromServer(searchParams, cookie)).toBe(agents)
       }
       expect(yield* returnFromServer(searchParams, "")).toBe("/app/agents?connection=signed-out")
-      expect(yield* returnFromServer(searchParams, "spoke_session=none")).toBe("/app/agents?connection=signed-out")
+      expect(yield* returnFromServer(searchParams, "spoke_session=none")).toBe(
+        "/app/agents?connection=signed-out"
+      )
       const wrong = new URLSearchParams(searchParams)
       wrong.set("state", "another")
       expect(yield* returnFromServer(wrong, made.cookie)).toBe(agents)

@@ -4,7 +4,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { TestDatabase } from "../../TestDatabase.ts"
 import { call } from "../accounts/AccountsServer.ts"
-import { beginConnection, connect, toolAnswer, toolsInTurn, connectionRequired, shownConnection, callTool, world } from "./ConnectionWorld.ts"
+import {
+  beginConnection,
+  connect,
+  toolAnswer,
+  toolsInTurn,
+  connectionRequired,
+  shownConnection,
+  callTool,
+  world
+} from "./ConnectionWorld.ts"
 import { machineClient } from "./ToolServers.ts"
 import { process, server } from "./ToolsWorld.ts"
 
@@ -39,7 +48,10 @@ live("Scopes that an MCP server demands in addition", (it) => {
       })
       expect(made.mcp.tokens.length - before).toBe(1)
       expect(made.tokenRequests).toEqual(["/token"])
-      expect(yield* shownConnection(made)).toMatchObject({ state: "insufficient", missingScopes: ["mcp:write"] })
+      expect(yield* shownConnection(made)).toMatchObject({
+        state: "insufficient",
+        missingScopes: ["mcp:write"]
+      })
       made.mcp.behaviour.requiredScopes = () => []
       expect(yield* callTool(made)).toBe(toolAnswer)
       expect(yield* shownConnection(made)).toMatchObject({ state: "insufficient" })
@@ -90,9 +102,12 @@ live("Scopes that an MCP server demands in addition", (it) => {
       expect(yield* callTool(made)).toBe(toolAnswer)
       made.mcp.behaviour.requiredScopes = toWrite
       made.behaviour.delay = 200
-      const all = yield* Effect.all([callTool(made), callTool(made), Effect.provide(callTool(made), process())], {
-        concurrency: "unbounded"
-      })
+      const all = yield* Effect.all(
+        [callTool(made), callTool(made), Effect.provide(callTool(made), process())],
+        {
+          concurrency: "unbounded"
+        }
+      )
       expect(all).toEqual([toolAnswer, toolAnswer, toolAnswer])
       expect(made.tokenRequests.length).toBe(2)
       expect(made.scopesOf(made.mcp.tokens.at(-1) ?? "")).toEqual(["mcp:tools", "mcp:write"])
@@ -106,36 +121,38 @@ live("Scopes that an MCP server demands in addition", (it) => {
     })
   )
 
-  it.scoped("that a machine client is not granted are requested once, and the tool's other calls still work", () =>
-    Effect.gen(function* () {
-      const made = yield* world()
-      made.behaviour.scopes = "mcp:tools"
-      yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
-      expect(yield* callTool(made)).toBe(toolAnswer)
-      made.mcp.behaviour.requiredScopes = toWrite
-      expect(yield* callTool(made)).toEqual(lacking)
-      const asked = made.tokenRequests.length
-      expect(asked).toBe(2)
-      for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
-      expect(made.tokenRequests.length).toBe(asked)
-      made.behaviour.error = "invalid_scope"
-      made.mcp.behaviour.requiredScopes = (method) => (method === "tools/call" ? ["mcp:other"] : [])
-      for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
-      expect(made.tokenRequests.length).toBe(asked + 1)
-      made.behaviour.error = null
-      expect(yield* shownConnection(made)).toMatchObject({
-        state: "insufficient",
-        missingScopes: ["mcp:write", "mcp:other"]
+  it.scoped(
+    "that a machine client is not granted are requested once, and the tool's other calls still work",
+    () =>
+      Effect.gen(function* () {
+        const made = yield* world()
+        made.behaviour.scopes = "mcp:tools"
+        yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
+        expect(yield* callTool(made)).toBe(toolAnswer)
+        made.mcp.behaviour.requiredScopes = toWrite
+        expect(yield* callTool(made)).toEqual(lacking)
+        const asked = made.tokenRequests.length
+        expect(asked).toBe(2)
+        for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
+        expect(made.tokenRequests.length).toBe(asked)
+        made.behaviour.error = "invalid_scope"
+        made.mcp.behaviour.requiredScopes = (method) => (method === "tools/call" ? ["mcp:other"] : [])
+        for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
+        expect(made.tokenRequests.length).toBe(asked + 1)
+        made.behaviour.error = null
+        expect(yield* shownConnection(made)).toMatchObject({
+          state: "insufficient",
+          missingScopes: ["mcp:write", "mcp:other"]
+        })
+        made.mcp.behaviour.requiredScopes = () => []
+        expect(yield* callTool(made)).toBe(toolAnswer)
+        // Granted there meanwhile, and connected again by hand.
+        made.behaviour.scopes = "mcp:tools mcp:write"
+        made.mcp.behaviour.requiredScopes = toWrite
+        expect((yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(200)
+        expect(yield* callTool(made)).toBe(toolAnswer)
+        expect(yield* shownConnection(made)).toMatchObject({ state: "connected", missingScopes: [] })
       })
-      made.mcp.behaviour.requiredScopes = () => []
-      expect(yield* callTool(made)).toBe(toolAnswer)
-      // Granted there meanwhile, and connected again by hand.
-      made.behaviour.scopes = "mcp:tools mcp:write"
-      made.mcp.behaviour.requiredScopes = toWrite
-      expect((yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(200)
-      expect(yield* callTool(made)).toBe(toolAnswer)
-      expect(yield* shownConnection(made)).toMatchObject({ state: "connected", missingScopes: [] })
-    })
   )
 
   it.scoped("are not requested by a machine client with fixed scopes", () =>

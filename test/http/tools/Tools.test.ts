@@ -108,25 +108,23 @@ layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
     })
   )
 
-  it.effect(
-    "lose nothing in concurrent changes, and refuse a change of an older version",
-    () =>
-      Effect.gen(function* () {
-        const { cookie, tools } = yield* start
-        const made = yield* call("POST", tools, { cookie, body: order })
-        const path = `/api/tools/${made.data.tool.id}`
-        yield* Effect.all(
-          [{ description: "Finds orders." }, { timeout: 5 }, { bindings: [] }].map((body) =>
-            call("PATCH", path, { cookie, body })
-          ),
-          { concurrency: 3 }
-        )
-        const list = yield* call("GET", tools, { cookie })
-        expect(list.data.tools).toMatchObject([
-          { description: "Finds orders.", timeout: 5, bindings: [], version: 4 }
-        ])
-        yield* expectVersioned(path, "tool", cookie, (place) => ({ description: `Description ${place}` }))
-      })
+  it.effect("lose nothing in concurrent changes, and refuse a change of an older version", () =>
+    Effect.gen(function* () {
+      const { cookie, tools } = yield* start
+      const made = yield* call("POST", tools, { cookie, body: order })
+      const path = `/api/tools/${made.data.tool.id}`
+      yield* Effect.all(
+        [{ description: "Finds orders." }, { timeout: 5 }, { bindings: [] }].map((body) =>
+          call("PATCH", path, { cookie, body })
+        ),
+        { concurrency: 3 }
+      )
+      const list = yield* call("GET", tools, { cookie })
+      expect(list.data.tools).toMatchObject([
+        { description: "Finds orders.", timeout: 5, bindings: [], version: 4 }
+      ])
+      yield* expectVersioned(path, "tool", cookie, (place) => ({ description: `Description ${place}` }))
+    })
   )
 
   it.effect("a field that is set to null gets its default, and the target is replaced", () =>

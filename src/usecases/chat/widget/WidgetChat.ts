@@ -106,7 +106,9 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
           ...message,
           // A model that hands over without text gets the same sentence, so the author is irrelevant.
           notice:
-            message.role === "assistant" && Notices.isHandoffNotice(message.content) ? ("handoff" as const) : null,
+            message.role === "assistant" && Notices.isHandoffNotice(message.content)
+              ? ("handoff" as const)
+              : null,
           media: attachments.map(mediaOf)
         })),
         next

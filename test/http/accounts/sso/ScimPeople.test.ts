@@ -82,50 +82,52 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("supports Entra ID: users are searched for, created, found by name and external id, and changed", () =>
-    Effect.gen(function* () {
-      const { ask, cookie } = yield* provisionedTenant()
-      const search = `/Users?filter=${encodeURIComponent('userName eq "Ada@acme.example"')}`
-      expect((yield* ask("GET", search)).body).toMatchObject({ totalResults: 0, Resources: [] })
-      const made = yield* ask("POST", "/Users", entraUser("Ada@acme.example"))
-      expect(made.status).toBe(201)
-      expect(made.body).toMatchObject({
-        schemas: [userSchema],
-        userName: "ada@acme.example",
-        externalId: "ext-Ada@acme.example",
-        active: true,
-        roles: [{ value: "viewer" }],
-        meta: { resourceType: "User", location: `https://app.example/scim/v2/Users/${made.body.id}` }
-      })
-      expect((yield* ask("GET", search)).body.Resources).toMatchObject([{ id: made.body.id }])
-      const byExternal = `/Users?filter=${encodeURIComponent('externalId eq "ext-Ada@acme.example"')}`
-      expect((yield* ask("GET", byExternal)).body.totalResults).toBe(1)
-      const found = Effect.fn(function* (filter: string) {
-        return (yield* ask("GET", `/Users?filter=${encodeURIComponent(filter)}`)).body.totalResults
-      })
-      expect([
-        yield* found('urn:ietf:params:scim:schemas:core:2.0:User:userName Eq "ada@acme.example"'),
-        yield* found('emails[type eq "work"].value eq "ada@acme.example"'),
-        yield* found('userName eq "ada@acme.example" and active eq true'),
-        yield* found('userName eq "ada@acme.example" and active eq false'),
-        yield* found('userName eq "\\u0061da@acme.example"'),
-        yield* found(`id eq "${made.body.id}' or true --"`)
-      ]).toEqual([1, 1, 1, 0, 1, 0])
-      const again = yield* ask("POST", "/Users", entraUser("ada@acme.example"))
-      expect([again.status, again.body.scimType]).toEqual([409, "uniqueness"])
-      const changed = yield* ask(
-        "PATCH",
-        `/Users/${made.body.id}`,
-        patch(
-          { op: "Replace", path: 'emails[type eq "work"].value', value: "other@acme.example" },
-          { op: "Replace", path: "name.familyName", value: "M" },
-          { op: "Add", path: "externalId", value: "another" }
+  it.effect(
+    "supports Entra ID: users are searched for, created, found by name and external id, and changed",
+    () =>
+      Effect.gen(function* () {
+        const { ask, cookie } = yield* provisionedTenant()
+        const search = `/Users?filter=${encodeURIComponent('userName eq "Ada@acme.example"')}`
+        expect((yield* ask("GET", search)).body).toMatchObject({ totalResults: 0, Resources: [] })
+        const made = yield* ask("POST", "/Users", entraUser("Ada@acme.example"))
+        expect(made.status).toBe(201)
+        expect(made.body).toMatchObject({
+          schemas: [userSchema],
+          userName: "ada@acme.example",
+          externalId: "ext-Ada@acme.example",
+          active: true,
+          roles: [{ value: "viewer" }],
+          meta: { resourceType: "User", location: `https://app.example/scim/v2/Users/${made.body.id}` }
+        })
+        expect((yield* ask("GET", search)).body.Resources).toMatchObject([{ id: made.body.id }])
+        const byExternal = `/Users?filter=${encodeURIComponent('externalId eq "ext-Ada@acme.example"')}`
+        expect((yield* ask("GET", byExternal)).body.totalResults).toBe(1)
+        const found = Effect.fn(function* (filter: string) {
+          return (yield* ask("GET", `/Users?filter=${encodeURIComponent(filter)}`)).body.totalResults
+        })
+        expect([
+          yield* found('urn:ietf:params:scim:schemas:core:2.0:User:userName Eq "ada@acme.example"'),
+          yield* found('emails[type eq "work"].value eq "ada@acme.example"'),
+          yield* found('userName eq "ada@acme.example" and active eq true'),
+          yield* found('userName eq "ada@acme.example" and active eq false'),
+          yield* found('userName eq "\\u0061da@acme.example"'),
+          yield* found(`id eq "${made.body.id}' or true --"`)
+        ]).toEqual([1, 1, 1, 0, 1, 0])
+        const again = yield* ask("POST", "/Users", entraUser("ada@acme.example"))
+        expect([again.status, again.body.scimType]).toEqual([409, "uniqueness"])
+        const changed = yield* ask(
+          "PATCH",
+          `/Users/${made.body.id}`,
+          patch(
+            { op: "Replace", path: 'emails[type eq "work"].value', value: "other@acme.example" },
+            { op: "Replace", path: "name.familyName", value: "M" },
+            { op: "Add", path: "externalId", value: "another" }
+          )
         )
-      )
-      expect([changed.status, changed.body.externalId]).toEqual([200, "another"])
-      expect((yield* ask("GET", `/Users/${made.body.id}`)).body).toEqual(changed.body)
-      expect(yield* auditActions(cookie)).toEqual(expect.arrayContaining(["user.create", "user.update"]))
-    })
+        expect([changed.status, changed.body.externalId]).toEqual([200, "another"])
+        expect((yield* ask("GET", `/Users/${made.body.id}`)).body).toEqual(changed.body)
+        expect(yield* auditActions(cookie)).toEqual(expect.arrayContaining(["user.create", "user.update"]))
+      })
   )
 
   it.effect("supports Okta: users are created, replaced, deactivated and activated", () =>

@@ -6,7 +6,16 @@ import * as Layer from "effect/Layer"
 import { reset, TestDatabase } from "../../../TestDatabase.ts"
 import { accountsServer, call, operate, signedIn } from "../AccountsServer.ts"
 import { clientId, clientSecret, fakeProvider, type Person, realProvider } from "./Providers.ts"
-import { auditActions, returnFromProvider, beginSignOn, connectedTenant, redirectUri, settings, signIn, sessionUser } from "./SignOnWorld.ts"
+import {
+  auditActions,
+  returnFromProvider,
+  beginSignOn,
+  connectedTenant,
+  redirectUri,
+  settings,
+  signIn,
+  sessionUser
+} from "./SignOnWorld.ts"
 
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
@@ -117,7 +126,9 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
       expect(yield* sessionUser(second.session)).toBe(401)
       people.set("e1", ada([]))
       expect((yield* signIn("e1")).location).toBe("/app?sso=role")
-      expect((yield* auditActions(cookie)).filter((action: string) => action === "user.update")).toHaveLength(2)
+      expect((yield* auditActions(cookie)).filter((action: string) => action === "user.update")).toHaveLength(
+        2
+      )
     })
   )
 
@@ -304,24 +315,22 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
     })
   )
 
-  it.scoped(
-    "is not requested if its metadata names another issuer, or a page that is not a web page",
-    () =>
-      Effect.gen(function* () {
-        for (const change of [
-          { issuer: "https://accounts.example" },
-          { authorization_endpoint: "javascript:alert(1)" },
-          { jwks_uri: undefined }
-        ]) {
-          const provider = yield* fakeProvider
-          yield* connectedTenant(provider.issuer)
-          provider.answers.discovery = (document) => ({ ...document, ...change })
-          const { error, status } = yield* call("POST", "/api/auth/sso", {
-            body: { email: "ada@acme.example" }
-          })
-          expect([change, status, error.code]).toEqual([change, 503, "SERVICE_UNAVAILABLE"])
-        }
-      })
+  it.scoped("is not requested if its metadata names another issuer, or a page that is not a web page", () =>
+    Effect.gen(function* () {
+      for (const change of [
+        { issuer: "https://accounts.example" },
+        { authorization_endpoint: "javascript:alert(1)" },
+        { jwks_uri: undefined }
+      ]) {
+        const provider = yield* fakeProvider
+        yield* connectedTenant(provider.issuer)
+        provider.answers.discovery = (document) => ({ ...document, ...change })
+        const { error, status } = yield* call("POST", "/api/auth/sso", {
+          body: { email: "ada@acme.example" }
+        })
+        expect([change, status, error.code]).toEqual([change, 503, "SERVICE_UNAVAILABLE"])
+      }
+    })
   )
 })
 

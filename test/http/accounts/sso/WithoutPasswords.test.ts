@@ -99,24 +99,28 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
     })
   )
 
-  it.scoped("can be undone by the operator only for an owner of the tenant, who then chooses a password", () =>
-    Effect.gen(function* () {
-      const { tenantId } = yield* withoutPasswords
-      const recover = (email: string) =>
-        operate("POST", `/api/operator/tenants/${tenantId}/recovery`, { body: { email } })
-      expect((yield* recover("bob@acme.example")).status).toBe(404)
-      expect((yield* recover("nobody@acme.example")).status).toBe(404)
-      const recovered = yield* recover("owner@acme.example")
-      expect(recovered.status).toBe(201)
-      const chosen = yield* call("POST", "/api/auth/password", {
-        body: { token: recovered.data.invitation.token, password: "a password after all" }
+  it.scoped(
+    "can be undone by the operator only for an owner of the tenant, who then chooses a password",
+    () =>
+      Effect.gen(function* () {
+        const { tenantId } = yield* withoutPasswords
+        const recover = (email: string) =>
+          operate("POST", `/api/operator/tenants/${tenantId}/recovery`, { body: { email } })
+        expect((yield* recover("bob@acme.example")).status).toBe(404)
+        expect((yield* recover("nobody@acme.example")).status).toBe(404)
+        const recovered = yield* recover("owner@acme.example")
+        expect(recovered.status).toBe(201)
+        const chosen = yield* call("POST", "/api/auth/password", {
+          body: { token: recovered.data.invitation.token, password: "a password after all" }
+        })
+        expect(chosen.status).toBe(200)
+        const secondLogin = yield* call("POST", "/api/auth/login", {
+          body: { email: "owner@acme.example", password: "a password after all" }
+        })
+        const { data } = yield* call("GET", "/api/audit", { cookie: cookieOf(secondLogin) })
+        expect(data.entries.map(({ action }: { readonly action: string }) => action)).toContain(
+          "user.recover"
+        )
       })
-      expect(chosen.status).toBe(200)
-      const secondLogin = yield* call("POST", "/api/auth/login", {
-        body: { email: "owner@acme.example", password: "a password after all" }
-      })
-      const { data } = yield* call("GET", "/api/audit", { cookie: cookieOf(secondLogin) })
-      expect(data.entries.map(({ action }: { readonly action: string }) => action)).toContain("user.recover")
-    })
   )
 })
