@@ -243,7 +243,7 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "app/cli/doctor/Database.ts": ["clockOf"],
   "app/cli/doctor/Files.ts": ["spaceOf"],
   "app/cli/doctor/Services.ts": ["redisOf"],
-  "domain/agents/evaluation/Judge.ts": ["containsFact", "isRefusal"],
+  "domain/agents/evaluation/Judge.ts": ["containsFact", "isRefusal", "matchesDocument"],
   "store/channels/InboundEvents.ts": ["encodeEvent"],
   "capabilities/VectorSearch/PgvectorRecall.ts": ["recallMetric"],
   "channels/BuiltIn.ts": ["layerWithGraph"],
