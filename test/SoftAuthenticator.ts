@@ -84,7 +84,9 @@ export const softAuthenticator = (origin: string) => {
     const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
     const { x = "", y = "" } = publicKey.export({ format: "jwk" })
     const rawId =
-      deviations.credentialId === undefined ? randomBytes(32) : Buffer.from(deviations.credentialId, "base64url")
+      deviations.credentialId === undefined
+        ? randomBytes(32)
+        : Buffer.from(deviations.credentialId, "base64url")
     const cose = cbor([
       [1, 2],
       [3, -7],
@@ -121,7 +123,11 @@ export const softAuthenticator = (origin: string) => {
   }
 
   /** Answers a challenge to sign in with a passkey. */
-  const get = (options: { readonly challenge: string }, passkey: StoredPasskey, deviations: Deviations = {}) => {
+  const get = (
+    options: { readonly challenge: string },
+    passkey: StoredPasskey,
+    deviations: Deviations = {}
+  ) => {
     passkey.counter += 1
     const data = authenticatorData(passkey.rpId, passkey.counter, 0, Buffer.alloc(0), deviations)
     const client = clientData("webauthn.get", options.challenge, deviations)

@@ -61,9 +61,9 @@ export const TestDatabase: Layer.Layer<Database> = sharedLayer(
 )
 
 /** The address of the worker's PostgreSQL server, which is started on first use. */
-export const serverUrl = Effect.promise(() => oncePerWorker("server", () => startServer(inject("servers")))).pipe(
-  Effect.map(Redacted.make)
-)
+export const serverUrl = Effect.promise(() =>
+  oncePerWorker("server", () => startServer(inject("servers")))
+).pipe(Effect.map(Redacted.make))
 
 /** The worker's PostgreSQL server. */
 export const TestServer: Layer.Layer<Database> = sharedLayer(

@@ -41,9 +41,13 @@ const seeingAllTenants =
   }
 
 /** `database`, in which statements made by a test see the rows of every tenant. */
-export const withTestStatements = <E, R>(database: Layer.Layer<Database, E, R>): Layer.Layer<Database, E, R> =>
+export const withTestStatements = <E, R>(
+  database: Layer.Layer<Database, E, R>
+): Layer.Layer<Database, E, R> =>
   Layer.map(database, (context) => {
     const client = Context.get(context, PgClient.PgClient)
-    const testClient = Object.assign(seeingAllTenants(client), client, { unsafe: seeingAllTenants(client.unsafe) }) as typeof client
+    const testClient = Object.assign(seeingAllTenants(client), client, {
+      unsafe: seeingAllTenants(client.unsafe)
+    }) as typeof client
     return Context.make(PgClient.PgClient, testClient).pipe(Context.add(SqlClient.SqlClient, testClient))
   })

@@ -13,6 +13,10 @@ export type Fields = Readonly<Record<string, unknown>>
 
 /** Maximum length of an id. Longer ones do not occur, and would not fit into an index. */
 const maxIdCharacters = 512
+/** Maximum length of the id of an account. */
+export const maxAccountIdCharacters = 128
+/** Maximum length of an alias of a contact. */
+export const maxAliasCharacters = 256
 
 /** The range of plausible timestamps. */
 const [earliest, latest] = [DateTime.unsafeMake("2004-01-01"), DateTime.unsafeMake("2200-01-01")]
@@ -55,6 +59,10 @@ export const optionalMember = <const K extends string, A>(
   name: K,
   value: A | undefined
 ): { readonly [P in K]?: A } | Record<never, never> => (value === undefined ? {} : { [name]: value })
+
+/** A position as `(latitude, longitude)`; empty if one of them is not a number. */
+export const coordinatesOf = (latitude: unknown, longitude: unknown): string =>
+  Number.isFinite(latitude) && Number.isFinite(longitude) ? `(${String(latitude)}, ${String(longitude)})` : ""
 
 /** The kind of a file of this MIME type. */
 export const mediaKindOf = (mimeType = ""): InboundMedia["kind"] => {

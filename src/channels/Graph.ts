@@ -54,13 +54,15 @@ const noRecipientSubcode = 2018001
 const reasonOf = (code: number, subcode: unknown): string | null => {
   if (windowClosedCodes.has(code) || subcode === windowClosedSubcode)
     return "The provider's window for replies is closed"
-  if (noRecipientCodes.has(code) || subcode === noRecipientSubcode) return "The provider cannot reach the recipient"
-  if (noAccessCodes.has(code) || (code >= 200 && code < 300)) return "The provider refused the channel's access"
+  if (noRecipientCodes.has(code) || subcode === noRecipientSubcode)
+    return "The provider cannot reach the recipient"
+  if (noAccessCodes.has(code) || (code >= 200 && code < 300))
+    return "The provider refused the channel's access"
   return null
 }
 
 /**
- * Converts an answer outside 2xx. An answer of a gateway instead of the provider does not tell whether the message was
+ * Converts an answer outside 2xx. An answer of a gateway instead of the provider does not show whether the message was
  * sent.
  */
 export const toChannelError: ToChannelError = (status, headers, body, now) => {

@@ -22,7 +22,7 @@ import type {
   HostChannel
 } from "../domain/channels/HostChannel.ts"
 import { ExternalId } from "../domain/channels/ChannelConfiguration.ts"
-import { fieldsOf, optionalMember, timestampOf, textOf, identifierOf } from "./Fields.ts"
+import { fieldsOf, maxAliasCharacters, optionalMember, timestampOf, textOf, identifierOf } from "./Fields.ts"
 import { markdownFormatter } from "./Markdown.ts"
 import { emptyDelivery, combine, statusesOrIgnored, arrivalOrIgnored, ignored } from "./Normalized.ts"
 import { invalidSignature, noContactAddress } from "./Refusals.ts"
@@ -31,7 +31,6 @@ import { itemsOf } from "../domain/JsonValue.ts"
 
 const callTimeout = Duration.seconds(20)
 const maxAnswerBytes = MiB
-const maxSenderLength = 256
 
 const unknownOutcome = (message: string) => new ChannelError({ reason: "Unknown", message, retryable: true })
 
@@ -108,7 +107,7 @@ const normalize = (channel: string, accountId: string, result: unknown, now: Dat
   const { messages, statuses } = fieldsOf(result)
   const arrivals = itemsOf(messages).map((item) => {
     const { files, from, id, name, text, timestamp } = fieldsOf(item)
-    const [messageId, sender] = [identifierOf(id), identifierOf(from, maxSenderLength)]
+    const [messageId, sender] = [identifierOf(id), identifierOf(from, maxAliasCharacters)]
     const media = itemsOf(files).flatMap((file) => {
       const { mimeType, name: fileName, url } = fieldsOf(file)
       const address = identifierOf(url, 2_048)

@@ -56,7 +56,8 @@ const convertInline = (line: string, marks: Marks): string => {
     .replace(strongEmphasis, `${strongPlaceholder}${marks.emphasis}$1${marks.emphasis}${strongPlaceholder}`)
     .replace(
       strong,
-      (_: string, stars?: string, lines?: string) => `${strongPlaceholder}${stars ?? lines ?? ""}${strongPlaceholder}`
+      (_: string, stars?: string, lines?: string) =>
+        `${strongPlaceholder}${stars ?? lines ?? ""}${strongPlaceholder}`
     )
     .replace(/(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=\S)\*(?![\w*])/g, `${marks.emphasis}$1${marks.emphasis}`)
     .replaceAll(strongPlaceholder, marks.strong)

@@ -63,7 +63,14 @@ export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
     const graph = yield* Graph
     const files = yield* GraphFiles
 
-    const adapterOf = ({ account, channel, name, normalize, accountPath, title }: MetaProvider): ChannelAdapter => {
+    const adapterOf = ({
+      account,
+      channel,
+      name,
+      normalize,
+      accountPath,
+      title
+    }: MetaProvider): ChannelAdapter => {
       const post = (to: ChannelRecipient, body: JsonObject) =>
         graph.post(`${to.externalId}/messages`, to.accessToken, body)
       return {

@@ -25,10 +25,18 @@ const maxAnswerBytes = MiB
 type AnswerHeaders = Readonly<Record<string, string | undefined>>
 
 /** Converts an answer outside 2xx; `now` is in milliseconds since 1970. */
-export type ToChannelError = (status: number, headers: AnswerHeaders, body: string, now: number) => ChannelError
+export type ToChannelError = (
+  status: number,
+  headers: AnswerHeaders,
+  body: string,
+  now: number
+) => ChannelError
 
 /** The pause that the provider requests with `retry-after`, as a field of a {@link ChannelError}. */
-export const retryAfterOf = (headers: AnswerHeaders, now: number): { readonly retryAfter?: Duration.Duration } =>
+export const retryAfterOf = (
+  headers: AnswerHeaders,
+  now: number
+): { readonly retryAfter?: Duration.Duration } =>
   Option.match(retryAfter(headers, now), {
     onNone: () => ({}),
     onSome: (pause) => ({ retryAfter: pause })
@@ -67,7 +75,11 @@ export const unreadableAnswer = () =>
 
 const readAnswer = (response: HttpClientResponse.HttpClientResponse, toChannelError: ToChannelError) =>
   Effect.gen(function* () {
-    const bytes = yield* collect(Stream.mapError(response.stream, transportError), maxAnswerBytes, unreadableAnswer)
+    const bytes = yield* collect(
+      Stream.mapError(response.stream, transportError),
+      maxAnswerBytes,
+      unreadableAnswer
+    )
     const body = new TextDecoder().decode(bytes)
     if (response.status < 200 || response.status >= 300) {
       return yield* toChannelError(response.status, response.headers, body, yield* Clock.currentTimeMillis)

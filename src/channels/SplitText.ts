@@ -3,7 +3,7 @@
  */
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
-/** Number of UTF-16 units behind the limit that are searched for the end of the grapheme that crosses it. */
+/** Number of UTF-16 units after the limit that are searched for the end of the grapheme that crosses it. */
 const maxGraphemeUnits = 256
 
 /** In order of preference. A part may end at the end of a match. */

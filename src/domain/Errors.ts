@@ -25,7 +25,7 @@ export class PlanRestricted extends Schema.TaggedError<PlanRestricted>()(
   fields,
   status(403)
 ) {}
-/** What is wrong with a field. `path` leads to it from the outermost field inwards. */
+/** What is wrong with a field. `path` starts at the outermost field. */
 export interface Issue {
   readonly path: ReadonlyArray<string | number>
   readonly message: string
@@ -98,7 +98,7 @@ export class RuntimeTimeout extends Schema.TaggedError<RuntimeTimeout>()(
   fields,
   status(504)
 ) {}
-/** A dashboard-domain shim that moved to the public API domain. */
+/** The route moved to the public API. */
 export class Gone extends Schema.TaggedError<Gone>()("GONE", fields, status(410)) {}
 /** The selected model cannot read this kind of attachment. */
 export class UnsupportedAttachmentType extends Schema.TaggedError<UnsupportedAttachmentType>()(
@@ -120,7 +120,7 @@ export class InternalError extends Schema.TaggedError<InternalError>()(
   fields,
   status(500)
 ) {}
-/** The messages endpoint, while legacy rows are given their pagination keys. */
+/** Messages cannot be paged yet, because older rows do not have their pagination keys yet. */
 export class PaginationNotReady extends Schema.TaggedError<PaginationNotReady>()(
   "PAGINATION_NOT_READY",
   fields,

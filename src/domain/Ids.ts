@@ -1,6 +1,6 @@
 /**
  * Identifiers are TypeIDs: a prefix for the kind, `_`, and a UUIDv7 in 26 characters of Crockford base 32. They sort by
- * creation time, which keeps indexes compact and cursors simple.
+ * creation time, so indexes are compact and cursors simple.
  */
 import * as Clock from "effect/Clock"
 import type * as DateTime from "effect/DateTime"

@@ -31,4 +31,6 @@ export const mapJson = (value: JsonValue, mapping: JsonMapping): JsonValue => {
 }
 
 export const mapJsonObject = (object: JsonObject, mapping: JsonMapping): JsonObject =>
-  Object.fromEntries(Object.entries(object).map(([name, member]) => [mapping.name(name), mapJson(member, mapping)]))
+  Object.fromEntries(
+    Object.entries(object).map(([name, member]) => [mapping.name(name), mapJson(member, mapping)])
+  )

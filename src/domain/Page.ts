@@ -35,7 +35,11 @@ export interface Page<A> {
 }
 
 /** The first `limit` rows of `found`. If there are more, `next` is the position of the last of them. */
-export const pageBy = <A, Position>(found: ReadonlyArray<A>, limit: number, positionOf: (row: A) => Position) => {
+export const pageBy = <A, Position>(
+  found: ReadonlyArray<A>,
+  limit: number,
+  positionOf: (row: A) => Position
+) => {
   const rows = found.slice(0, limit)
   const last = found.length > limit ? rows.at(-1) : undefined
   return { rows, next: last === undefined ? null : positionOf(last) }

@@ -37,10 +37,7 @@ export const sentencesOf = (text: string): ReadonlyArray<Span> => {
   }
   for (const match of text.matchAll(sentenceEnds)) {
     const end = match.index + match[0].length
-    if (
-      match[0] === "." &&
-      abbreviation.test(text.slice(Math.max(start, match.index - 12), match.index))
-    )
+    if (match[0] === "." && abbreviation.test(text.slice(Math.max(start, match.index - 12), match.index)))
       continue
     add(end)
   }

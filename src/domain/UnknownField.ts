@@ -41,16 +41,16 @@ const closest = (name: string, known: Iterable<string>): string | undefined => {
   return best
 }
 
-/** Replaces characters that must not stand in a header. */
+/** Replaces characters that a header must not contain. */
 const printable = (name: string): string => name.replaceAll(/[^\w$.-]/g, "?")
 
-/** `; did you mean topK?`, or an empty text where no known name is close. */
+/** `; did you mean topK?`, or an empty text if no known name is similar. */
 export const hint = (name: string, known: Iterable<string>): string => {
   const meant = closest(name, known)
   return meant === undefined ? "" : `; did you mean ${printable(meant)}?`
 }
 
-/** `unknown field top_k; did you mean topK?`, in ASCII of at most 200 characters; `path` leads to the object that has it. */
+/** `unknown field top_k; did you mean topK?`, in ASCII of at most 200 characters; `path` is that of its object. */
 export const unknownField = (
   path: ReadonlyArray<string | number>,
   name: string,

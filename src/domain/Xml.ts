@@ -27,7 +27,10 @@ export interface XmlVisitor {
 const nameOf = (tag: string): string => /^\/?(?:[\w.-]{1,40}:)?([\w.-]{1,60})/.exec(tag)?.[1] ?? ""
 
 /** The end of the comment or CDATA section that begins at `open`, and the text of the latter; undefined for a tag. */
-const commentOrCdata = (xml: string, open: number): { readonly end: number; readonly text: string } | undefined => {
+const commentOrCdata = (
+  xml: string,
+  open: number
+): { readonly end: number; readonly text: string } | undefined => {
   const mark = xml.startsWith("<!--", open) ? "-->" : xml.startsWith("<![CDATA[", open) ? "]]>" : undefined
   if (mark === undefined) return undefined
   const end = xml.indexOf(mark, open)

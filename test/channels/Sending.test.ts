@@ -2,7 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
-import { refusal } from "../../src/channels/Graph.ts"
+import { toChannelError } from "../../src/channels/Graph.ts"
 import { messenger } from "../../src/channels/messenger/Send.ts"
 import { whatsapp } from "../../src/channels/whatsapp/Send.ts"
 import { markdownFormatter } from "../../src/channels/Markdown.ts"
@@ -176,7 +176,7 @@ describe("A reply", () => {
 
 describe("An answer of the provider", () => {
   const told = (status: number, error: unknown, headers = {}) =>
-    refusal(status, headers, JSON.stringify({ error }), 0)
+    toChannelError(status, headers, JSON.stringify({ error }), 0)
 
   it("counts as taken only with an id", () => {
     expect(whatsapp.messageId({ messages: [{ id: "wamid.1" }] })).toMatchObject({ value: "wamid.1" })
@@ -198,7 +198,7 @@ describe("An answer of the provider", () => {
   })
 
   it("leaves open what became of the message when it is a gateway's", () => {
-    expect(refusal(502, {}, "<html>Bad Gateway</html>", 0)).toMatchObject({
+    expect(toChannelError(502, {}, "<html>Bad Gateway</html>", 0)).toMatchObject({
       reason: "Unknown",
       retryable: true
     })

@@ -15,7 +15,12 @@ export interface Text {
 }
 
 /** The body of a delivery with one WhatsApp text to the account `pn_1`. */
-export const whatsappText = ({ from, id, text, timestamp = String(Math.floor(Date.now() / 1_000)) }: Text) => {
+export const whatsappText = ({
+  from,
+  id,
+  text,
+  timestamp = String(Math.floor(Date.now() / 1_000))
+}: Text) => {
   const message = { from, id, timestamp, type: "text", text: { body: text } }
   const value = { metadata: { phone_number_id: "pn_1" }, messages: [message] }
   return JSON.stringify({ entry: [{ id: "waba", changes: [{ field: "messages", value }] }] })
@@ -27,4 +32,8 @@ export const deliver = (
   secret: string,
   body: string
 ): Promise<Response> =>
-  fetch(`${server.url}/api/webhooks/${channel}`, { method: "POST", headers: signatureHeader(secret, body), body })
+  fetch(`${server.url}/api/webhooks/${channel}`, {
+    method: "POST",
+    headers: signatureHeader(secret, body),
+    body
+  })

@@ -15,7 +15,15 @@ import { oncePerWorker } from "../TestDatabase.ts"
 import { fleetVariables, freshDatabase, startFleet } from "./Fleet.ts"
 import { owner, pages } from "./FirstStart.ts"
 import * as Prepared from "./Prepared.ts"
-import { waitForJob, removeFolder, requester, root, type Spoke, startFresh, temporaryFolder } from "./Spoke.ts"
+import {
+  waitForJob,
+  removeFolder,
+  requester,
+  root,
+  type Spoke,
+  startFresh,
+  temporaryFolder
+} from "./Spoke.ts"
 
 /** The database and the Redis of a folder. */
 interface Services {

@@ -23,7 +23,8 @@ export const removeFolder = (folder: string): void =>
   Fs.rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
 
 /** Environment variables of the machine that would change what is tested. */
-const serviceVariables = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_)/
+const serviceVariables =
+  /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_)/
 
 export const environment = (variables: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !serviceVariables.test(name))),

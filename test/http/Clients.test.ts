@@ -57,9 +57,11 @@ describe.each(Object.entries(majors))("A stream read by %s", (_, load) => {
     expect(ofType(message, "data-done")).toMatchObject([{ data: { result: { reply: "Hello there" } } }])
   })
 
-  it("has what the model thinks in parts of its own, beside the same text", async () => {
+  it("has the model's reasoning in separate parts, and the same text", async () => {
     const thinking = parts.flatMap((part): ReadonlyArray<TurnPart> =>
-      part._tag === "TextDelta" ? [reasoningDelta("Hm, "), reasoningDelta("so."), part, reasoningDelta("And?")] : [part]
+      part._tag === "TextDelta"
+        ? [reasoningDelta("Hm, "), reasoningDelta("so."), part, reasoningDelta("And?")]
+        : [part]
     )
     const message = await read(load, await body(Stream.fromIterable(thinking)))
     expect(message.errors).toEqual([])
@@ -70,7 +72,7 @@ describe.each(Object.entries(majors))("A stream read by %s", (_, load) => {
     expect(text.join("")).toBe("Let me look. Hello there")
   })
 
-  it("whose client asked for heartbeats has the same message", async () => {
+  it("with requested heartbeats gives the same message", async () => {
     const bytes = await body(Stream.fromIterable(parts))
     const beat = 'data: {"type":"data-heartbeat","data":{},"transient":true}\n\n'
     const beating = bytes.replaceAll(/(?<=\n\n)(?=data: \{)/gu, beat)

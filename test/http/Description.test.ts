@@ -37,39 +37,40 @@ describe("the full description", () => {
   const text = JSON.stringify(publicDescription())
   const document = JSON.parse(text)
 
-  unit(
-    "is OpenAPI 3.1: operations have ids of their own, path parameters, and answers with descriptions",
-    () => {
-      expect(document.openapi).toBe("3.1.0")
-      expect(document.info).toMatchObject({ title: "Spoke", version: "1" })
-      expect(operations).toHaveLength(routes.length)
-      const ids = operations.map(({ operation }) => operation.operationId)
-      expect(new Set(ids).size).toBe(ids.length)
-      for (const { operation, path } of operations) {
-        const named = operation.parameters.filter((each: { in: string }) => each.in === "path")
-        expect(named.map((each: { name: string }) => `{${each.name}}`)).toEqual(path.match(/\{\w+\}/g) ?? [])
-        expect(named.every((each: { required: boolean }) => each.required)).toBe(true)
-        expect(operation.summary).toEqual(expect.any(String))
-        expect(operation["x-permission"]).toEqual(expect.any(String))
-        expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(["400", "401", "403", "500"]))
-        for (const response of Object.values<{ description: string; headers: object }>(operation.responses)) {
-          expect(response.description).toEqual(expect.any(String))
-          expect(Object.keys(response.headers)).toContain("x-request-id")
-        }
+  unit("is OpenAPI 3.1: operations have unique ids, path parameters, and answers with descriptions", () => {
+    expect(document.openapi).toBe("3.1.0")
+    expect(document.info).toMatchObject({ title: "Spoke", version: "1" })
+    expect(operations).toHaveLength(routes.length)
+    const ids = operations.map(({ operation }) => operation.operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const { operation, path } of operations) {
+      const named = operation.parameters.filter((each: { in: string }) => each.in === "path")
+      expect(named.map((each: { name: string }) => `{${each.name}}`)).toEqual(path.match(/\{\w+\}/g) ?? [])
+      expect(named.every((each: { required: boolean }) => each.required)).toBe(true)
+      expect(operation.summary).toEqual(expect.any(String))
+      expect(operation["x-permission"]).toEqual(expect.any(String))
+      expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(["400", "401", "403", "500"]))
+      for (const response of Object.values<{ description: string; headers: object }>(operation.responses)) {
+        expect(response.description).toEqual(expect.any(String))
+        expect(Object.keys(response.headers)).toContain("x-request-id")
       }
-      const referred = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name)
-      expect(new Set(referred)).toEqual(new Set(Object.keys(document.components.schemas)))
-      expect(text).not.toContain('"$id":"')
-      expect(document.components.schemas.DateTimeUtc).toMatchObject({ type: "string", format: "date-time" })
-      expect(schemaProblems({ $ref: "#/components/schemas/DateTimeUtc" }, "2026-01-01T00:00:00Z")).toHaveLength(1)
-      expect(schemaProblems({ $ref: "#/components/schemas/DateTimeUtc" }, "2026-01-01T00:00:00.000Z")).toEqual([])
-      const create = document.paths["/v1/sources"].post
-      expect(create.parameters.map(({ name }: { name: string }) => name)).toContain("idempotency-key")
-      expect(document.security).toEqual([{ apiKey: [] }, { bearer: [] }])
     }
-  )
+    const referred = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name)
+    expect(new Set(referred)).toEqual(new Set(Object.keys(document.components.schemas)))
+    expect(text).not.toContain('"$id":"')
+    expect(document.components.schemas.DateTimeUtc).toMatchObject({ type: "string", format: "date-time" })
+    expect(schemaProblems({ $ref: "#/components/schemas/DateTimeUtc" }, "2026-01-01T00:00:00Z")).toHaveLength(
+      1
+    )
+    expect(schemaProblems({ $ref: "#/components/schemas/DateTimeUtc" }, "2026-01-01T00:00:00.000Z")).toEqual(
+      []
+    )
+    const create = document.paths["/v1/sources"].post
+    expect(create.parameters.map(({ name }: { name: string }) => name)).toContain("idempotency-key")
+    expect(document.security).toEqual([{ apiKey: [] }, { bearer: [] }])
+  })
 
-  unit("says what each parameter of a header and each cursor is for", () => {
+  unit("describes each header parameter and each cursor", () => {
     for (const { operation } of operations)
       for (const { description, in: place, name } of operation.parameters)
         if (place === "header" || name === "cursor")
@@ -100,7 +101,7 @@ describe("the full description", () => {
     })
   )
 
-  unit("has examples that fit their own schemas", () => {
+  unit("has examples that match their schemas", () => {
     const ids = operations.map(({ operation }) => operation.operationId)
     expect(Object.keys(examples).filter((id) => !ids.includes(id))).toEqual([])
     for (const { operation } of operations) {

@@ -66,7 +66,7 @@ layer(PublicServer, { excludeTestServices: true })("a client derived from the de
       })
     ).pipe(Effect.provide(FetchHttpClient.layer))
 
-  it.effect("gets plain values out of the envelope", () =>
+  it.effect("gets the data without the envelope", () =>
     Effect.gen(function* () {
       const { chat, sources } = yield* client("spk_all")
       expect(
@@ -85,7 +85,7 @@ layer(PublicServer, { excludeTestServices: true })("a client derived from the de
     })
   )
 
-  it.effect("gets the documented errors as themselves", () =>
+  it.effect("gets the documented errors as typed errors", () =>
     Effect.gen(function* () {
       const { chat, sources } = yield* client("spk_all")
       const missing = yield* Effect.flip(sources.get({ path: { id: SourceId.make("src_9") } }))

@@ -78,7 +78,10 @@ const familyProblems = (family: Family): ReadonlyArray<string> => {
     ...problemIf(samples.length === 0, "no sample"),
     ...problemIf(type === "counter" && !name.endsWith("_total"), "a counter has to end in _total"),
     ...problemIf(type !== "counter" && /_(?:total|count|sum|bucket)$/u.test(name), "the name of a counter"),
-    ...problemIf(type === "histogram" && !/_(?:seconds|bytes|recall)$/u.test(name), "a histogram without a unit"),
+    ...problemIf(
+      type === "histogram" && !/_(?:seconds|bytes|recall)$/u.test(name),
+      "a histogram without a unit"
+    ),
     ...problemIf(wrongUnits.test(name), "a unit other than seconds and bytes"),
     ...problemIf(
       samples.some((one) => !suffixes.some((end) => one.name === name + end)),

@@ -16,7 +16,7 @@ const warning = (method: string, path: string, body?: unknown) =>
   })
 
 layer(PublicServer.layer, { excludeTestServices: true })("A field that /v1 does not know", (it) => {
-  it.effect("is served and hinted, with the field that was probably meant", () =>
+  it.effect("is ignored with a warning that names the field that was probably meant", () =>
     Effect.gen(function* () {
       expect(yield* warning("POST", "/v1/retrieve", { query: "Hats", top_k: 3 })).toEqual([
         200,
@@ -33,7 +33,7 @@ layer(PublicServer.layer, { excludeTestServices: true })("A field that /v1 does 
     })
   )
 
-  it.effect("is hinted inside of objects, and nothing where any field may stand", () =>
+  it.effect("is reported inside objects, but not in objects with arbitrary fields", () =>
     Effect.gen(function* () {
       expect(
         yield* warning("POST", "/v1/retrieve", { query: "Hats", filter: { sourceId: ["src_1"] } })
@@ -45,7 +45,7 @@ layer(PublicServer.layer, { excludeTestServices: true })("A field that /v1 does 
     })
   )
 
-  it.effect("is hinted in a query too", () =>
+  it.effect("is reported in a query too", () =>
     Effect.gen(function* () {
       expect(yield* warning("GET", "/v1/sources?limt=5&limit=6")).toEqual([
         200,
@@ -55,7 +55,7 @@ layer(PublicServer.layer, { excludeTestServices: true })("A field that /v1 does 
     })
   )
 
-  it.effect("is told of beside a refusal and a rate limit", () =>
+  it.effect("is reported together with a refusal and a rate limit", () =>
     Effect.gen(function* () {
       expect(yield* warning("POST", "/v1/chat", { mesage: "Hi" })).toEqual([
         400,
@@ -73,7 +73,7 @@ layer(PublicServer.layer, { excludeTestServices: true })("A field that /v1 does 
     })
   )
 
-  it.effect("makes a header of bounded length in plain characters, however many and strange they are", () =>
+  it.effect("makes a header of limited length in ASCII for any number of strange names", () =>
     Effect.gen(function* () {
       const many = Object.fromEntries(
         Array.from({ length: 20_000 }, (_, place) => [
@@ -93,7 +93,7 @@ layer(PublicServer.layer, { excludeTestServices: true })("A field that /v1 does 
 })
 
 describe("The field that was probably meant", () => {
-  it("is one of few letters' difference, and none where nothing is close", () => {
+  it("differs in a few letters, and is omitted if no field is similar", () => {
     const known = ["topK", "minScore", "filter", "query"]
     expect(unknownField([], "min-score", known)).toBe("unknown field min-score; did you mean minScore?")
     expect(unknownField([], "filters", known)).toBe("unknown field filters; did you mean filter?")

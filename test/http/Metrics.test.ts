@@ -5,7 +5,7 @@ import * as MetricBoundaries from "effect/MetricBoundaries"
 import { currentTrace, DurationHistogram } from "../../src/concurrency/DurationHistogram.ts"
 import { exposition, formatFor } from "../../src/http/system/MetricsFormat.ts"
 
-it.effect("metrics are told in Prometheus' text format, those of one name together, labels quoted", () =>
+it.effect("metrics are in Prometheus' text format, grouped by name, with quoted labels", () =>
   Effect.gen(function* () {
     const asked = Metric.counter("test_asked_total", { description: "Questions" })
     yield* Metric.increment(Metric.tagged(asked, "from", 'a "friend"\n'))
@@ -36,7 +36,7 @@ it.effect("metrics are told in Prometheus' text format, those of one name togeth
 )
 
 it.effect(
-  "OpenMetrics has the last traced observation of each bucket, names counters without their ending, and ends",
+  "OpenMetrics has the last traced observation of each bucket, counters without suffix, and an end mark",
   () =>
     Effect.gen(function* () {
       yield* Metric.increment(Metric.counter("test_told_total", { description: "Answers" }))
@@ -68,7 +68,7 @@ it.effect("an observation is linked to its trace if that is sampled, and to none
   })
 )
 
-it("Prometheus gets OpenMetrics, and who asks for nothing in particular gets text", () => {
+it("Prometheus gets OpenMetrics, and clients without a preference get text", () => {
   const prometheus =
     "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
   expect([prometheus, "*/*", "text/plain", undefined].map(formatFor)).toEqual([

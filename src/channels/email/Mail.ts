@@ -77,7 +77,7 @@ const textOf = ({ html, text }: Email) => {
 const fileOf = ({ content, filename, mimeType }: Attachment): ReadonlyArray<MailFile> =>
   typeof content === "string" ? [{ name: filename, mimeType, data: content }] : []
 
-/** The bytes of the mail, and what the service says about its sender. */
+/** The bytes of the mail, and the receiving service's results for its sender. */
 const deliveredMail = (request: ChannelRequest) => {
   const type = request.header("content-type") ?? ""
   if (/^message\/rfc822\s*(?:;|$)/i.test(type))

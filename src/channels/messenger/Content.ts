@@ -1,6 +1,6 @@
 /** Content of a Messenger message. */
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, optionalMember, textOf, identifierOf } from "../Fields.ts"
+import { coordinatesOf, type Fields, fieldsOf, optionalMember, textOf, identifierOf } from "../Fields.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
 const kinds: ReadonlyMap<string, InboundMedia["kind"]> = new Map([
@@ -20,10 +20,8 @@ interface Attached {
 
 const location = (payload: Fields): Attached => {
   const { lat, long } = fieldsOf(payload["coordinates"])
-  return {
-    media: [],
-    text: Number.isFinite(lat) && Number.isFinite(long) ? `Location: (${String(lat)}, ${String(long)})` : ""
-  }
+  const coordinates = coordinatesOf(lat, long)
+  return { media: [], text: coordinates === "" ? "" : `Location: ${coordinates}` }
 }
 
 /** A shared link or product, with a title and an address; both are optional. */
@@ -31,7 +29,10 @@ const shared = (attachment: Fields, payload: Fields): Attached => {
   const title = identifierOf(attachment["title"], 4_096) ?? identifierOf(payload["title"], 4_096)
   const url = identifierOf(attachment["url"], 8_192) ?? identifierOf(payload["url"], 8_192)
   const text = [title, url].filter((part) => part !== undefined).join(" ")
-  return { media: [{ kind: "other", ...optionalMember("url", url), ...optionalMember("fileName", title) }], text }
+  return {
+    media: [{ kind: "other", ...optionalMember("url", url), ...optionalMember("fileName", title) }],
+    text
+  }
 }
 
 const attachedOf = (item: unknown): Attached => {

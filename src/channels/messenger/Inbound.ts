@@ -1,15 +1,22 @@
 /** Messenger's webhooks: entries with the events of a Page, including threads that another app owns. */
 import * as DateTime from "effect/DateTime"
 import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, optionalMember, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
+import {
+  type Fields,
+  maxAccountIdCharacters,
+  maxAliasCharacters,
+  fieldsOf,
+  optionalMember,
+  timestampOf,
+  outboxIdOf,
+  identifierOf
+} from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrivalOrIgnored, ignored, type Normalizer, combine, statusesOrIgnored } from "../Normalized.ts"
 import { contentOf } from "./Content.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
 const channel = "messenger"
-const maxAccountCharacters = 128
-const maxAliasCharacters = 256
 
 interface Event {
   readonly accountId: string
@@ -105,12 +112,13 @@ const normalizeEvent = (event: Event): Normalized => {
   if (Object.hasOwn(fields, "postback")) return arrivalOrIgnored(postback(event))
   if (Object.hasOwn(fields, "delivery"))
     return statusesOrIgnored(statusesOf(event, "delivered", fieldsOf(fields["delivery"])))
-  if (Object.hasOwn(fields, "read")) return statusesOrIgnored(statusesOf(event, "read", fieldsOf(fields["read"])))
+  if (Object.hasOwn(fields, "read"))
+    return statusesOrIgnored(statusesOf(event, "read", fieldsOf(fields["read"])))
   return ignored
 }
 
 const eventsOf = (entry: Fields, now: DateTime.Utc): ReadonlyArray<Normalized> => {
-  const accountId = identifierOf(entry["id"], maxAccountCharacters)
+  const accountId = identifierOf(entry["id"], maxAccountIdCharacters)
   const of = (items: unknown, standby: boolean) =>
     itemsOf(items).map((item) =>
       accountId === undefined ? ignored : normalizeEvent({ accountId, fields: fieldsOf(item), standby, now })

@@ -50,7 +50,9 @@ export const messenger: MetaChannel = {
   maxCaptionLength: 0,
   upload: (as) => ({
     path: "message_attachments",
-    fields: { message: JSON.stringify({ attachment: { type: typeNames[as], payload: { is_reusable: true } } }) },
+    fields: {
+      message: JSON.stringify({ attachment: { type: typeNames[as], payload: { is_reusable: true } } })
+    },
     fileField: "filedata"
   }),
   uploadedFileId: (answer) => Option.map(decodeUpload(answer), ({ attachment_id: id }) => String(id)),

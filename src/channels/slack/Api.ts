@@ -28,7 +28,12 @@ const accessCodes = new Set([
 ])
 const rateLimitCodes = new Set(["ratelimited", "rate_limited"])
 /** After these errors the message may have been accepted. */
-const unknownOutcomeCodes = new Set(["fatal_error", "internal_error", "request_timeout", "service_unavailable"])
+const unknownOutcomeCodes = new Set([
+  "fatal_error",
+  "internal_error",
+  "request_timeout",
+  "service_unavailable"
+])
 
 const errorCode = /^[a-z0-9_]{1,60}$/
 

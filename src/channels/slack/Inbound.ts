@@ -5,7 +5,15 @@
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, mediaKindOf, optionalMember, timestampOf, textOf, identifierOf } from "../Fields.ts"
+import {
+  type Fields,
+  fieldsOf,
+  mediaKindOf,
+  optionalMember,
+  timestampOf,
+  textOf,
+  identifierOf
+} from "../Fields.ts"
 import { arrivalOrIgnored, ignored } from "../Normalized.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
@@ -77,7 +85,12 @@ export const normalize = (given: unknown, now: DateTime.Utc, access: ChannelAcce
   const bot = profile["botUserId"] ?? ""
   const eventId = identifierOf(body["event_id"], 100)
   const thread = threadOf(event)
-  if (eventId === undefined || thread === undefined || !isForInstallation(body, profile) || !isForApp(event, bot))
+  if (
+    eventId === undefined ||
+    thread === undefined ||
+    !isForInstallation(body, profile) ||
+    !isForApp(event, bot)
+  )
     return ignored
   const media = mediaOf(event)
   const text = readableText(textOf(event["text"]), bot)

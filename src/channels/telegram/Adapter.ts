@@ -32,10 +32,12 @@ const isEqual = (given: string, expected: string) =>
     createHmac("sha256", "compared").update(expected).digest()
   )
 
-const entityTypes = { strong: "bold", emphasis: "italic", code: "code", fence: "pre" } as const satisfies Record<
-  MarkedSpan["kind"],
-  string
->
+const entityTypes = {
+  strong: "bold",
+  emphasis: "italic",
+  code: "code",
+  fence: "pre"
+} as const satisfies Record<MarkedSpan["kind"], string>
 
 const withEntities = (body: string) => {
   const { spans, text } = parseMarkedText(body)

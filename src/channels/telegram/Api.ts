@@ -11,7 +11,14 @@ import * as Redacted from "effect/Redacted"
 import { ChannelError, channelRefusal } from "../../capabilities/ChannelAdapters.ts"
 import * as Json from "../../domain/Json.ts"
 import type { JsonObject } from "../../domain/Text.ts"
-import { download, requestJson, type NewFile, type ToChannelError, retryAfterOf, multipartBody } from "../ProviderRequest.ts"
+import {
+  download,
+  requestJson,
+  type NewFile,
+  type ToChannelError,
+  retryAfterOf,
+  multipartBody
+} from "../ProviderRequest.ts"
 import { fieldsOf } from "../Fields.ts"
 
 const callTimeout = Duration.seconds(10)

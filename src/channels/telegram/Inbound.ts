@@ -5,7 +5,15 @@
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { Arrival, ContactAlias, InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, optionalMember, timestampOf, textOf, identifierOf } from "../Fields.ts"
+import {
+  coordinatesOf,
+  type Fields,
+  fieldsOf,
+  optionalMember,
+  timestampOf,
+  textOf,
+  identifierOf
+} from "../Fields.ts"
 import { arrivalOrIgnored, ignored } from "../Normalized.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
@@ -91,8 +99,8 @@ const textOfAttached = (message: Fields): string => {
   const name = [identifierOf(first, 500), identifierOf(last, 500), identifierOf(phone, 40)].filter(
     (part) => part !== undefined
   )
-  if (Number.isFinite(latitude) && Number.isFinite(longitude))
-    return `Location: (${String(latitude)}, ${String(longitude)})`
+  const coordinates = coordinatesOf(latitude, longitude)
+  if (coordinates !== "") return `Location: ${coordinates}`
   return name.length === 0 ? "" : `Contact: ${name.join(", ")}`
 }
 
@@ -134,7 +142,8 @@ export const normalize = (body: unknown, now: DateTime.Utc, access: ChannelAcces
   const { externalId: accountId, profile } = access
   const update = fieldsOf(body)
   const message = fieldsOf(update["message"])
-  if (message["migrate_to_chat_id"] !== undefined) return arrivalOrIgnored(chatMigration(accountId, message, now))
+  if (message["migrate_to_chat_id"] !== undefined)
+    return arrivalOrIgnored(chatMigration(accountId, message, now))
   const updateId = identifierOf(update["update_id"], 30)
   const chat = chatIdOf(message)
   const content = contentOf(message)

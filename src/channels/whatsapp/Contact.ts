@@ -3,12 +3,11 @@
  * and phone numbers are never confused.
  */
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, identifierOf } from "../Fields.ts"
+import { type Fields, fieldsOf, identifierOf, maxAliasCharacters } from "../Fields.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
 type Aliases = readonly [ContactAlias, ...ReadonlyArray<ContactAlias>]
 
-const maxAliasCharacters = 256
 const scopedId = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/
 const parentId = /^[A-Z]{2}\.ENT\./
 

@@ -1,6 +1,6 @@
 /** Content of a WhatsApp message. Locations, contacts and orders become text that a model can read. */
 import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, optionalMember, textOf, identifierOf } from "../Fields.ts"
+import { coordinatesOf, type Fields, fieldsOf, optionalMember, textOf, identifierOf } from "../Fields.ts"
 import { phoneOf } from "./Contact.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
 
@@ -48,11 +48,7 @@ const location = (message: Fields) => {
     identifierOf(address, 1_000),
     identifierOf(url, 2_048)
   ])
-  const point =
-    Number.isFinite(latitude) && Number.isFinite(longitude)
-      ? `(${String(latitude)}, ${String(longitude)})`
-      : ""
-  const text = joinedParts([place, point], " ")
+  const text = joinedParts([place, coordinatesOf(latitude, longitude)], " ")
   return text === "" ? undefined : textContent("text", `Location: ${text}`)
 }
 

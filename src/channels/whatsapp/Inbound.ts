@@ -1,16 +1,20 @@
 /** WhatsApp's webhooks: entries with changes, which contain messages, echoes, new ids and statuses. All are processed. */
 import type * as DateTime from "effect/DateTime"
 import type { Arrival } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, optionalMember, timestampOf, identifierOf } from "../Fields.ts"
+import {
+  type Fields,
+  fieldsOf,
+  maxAccountIdCharacters,
+  optionalMember,
+  timestampOf,
+  identifierOf
+} from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrivalOrIgnored, ignored, type Normalizer, combine, statusesOrIgnored } from "../Normalized.ts"
 import { aliasesOf, type Contacts, contactsOf, joinedAliases, changedAliasesOf, senderOf } from "./Contact.ts"
 import { contentOf, sentContentOf } from "./Content.ts"
 import { statusOf } from "./Statuses.ts"
 import { itemsOf } from "../../domain/JsonValue.ts"
-
-/** Maximum length of an account id. */
-const maxAccountCharacters = 128
 
 interface Change {
   readonly accountId: string
@@ -42,7 +46,8 @@ const message = (change: Change, fields: Fields): Arrival | undefined => {
   // An answer to a group message would be sent only to its author.
   const inGroup = identifierOf(fields["group_id"]) !== undefined
   if (messageId === undefined || sender === undefined || content === undefined || inGroup) return undefined
-  const contact = sender.contact === undefined || storedContacts.has(sender.contact) ? undefined : sender.contact
+  const contact =
+    sender.contact === undefined || storedContacts.has(sender.contact) ? undefined : sender.contact
   if (contact !== undefined) storedContacts.add(contact)
   return {
     event: {
@@ -118,7 +123,7 @@ const normalizers = {
 const normalizeChange = (businessId: string | undefined, change: Fields, now: DateTime.Utc): Normalized => {
   const value = fieldsOf(change["value"])
   const accountId =
-    identifierOf(fieldsOf(value["metadata"])["phone_number_id"], maxAccountCharacters) ??
+    identifierOf(fieldsOf(value["metadata"])["phone_number_id"], maxAccountIdCharacters) ??
     // An id changes for the whole business, so the event may name none of its numbers.
     (itemsOf(value["user_id_update"]).length > 0 ? businessId : undefined)
   const items = Object.entries(normalizers).flatMap(([name, normalizeItem]) =>
@@ -126,7 +131,13 @@ const normalizeChange = (businessId: string | undefined, change: Fields, now: Da
   )
   // Other kinds of changes, and errors of the account, are acknowledged and ignored.
   if (accountId === undefined || items.length === 0) return { ...ignored, ignored: Math.max(1, items.length) }
-  const all: Change = { accountId, value, contacts: contactsOf(value["contacts"]), storedContacts: new Set(), now }
+  const all: Change = {
+    accountId,
+    value,
+    contacts: contactsOf(value["contacts"]),
+    storedContacts: new Set(),
+    now
+  }
   return combine(items.map(({ item, normalizeItem }) => normalizeItem(all, item)))
 }
 
@@ -135,7 +146,7 @@ export const normalize: Normalizer = (body, now) =>
   combine(
     itemsOf(fieldsOf(body)["entry"]).flatMap((item) => {
       const entry = fieldsOf(item)
-      const businessId = identifierOf(entry["id"], maxAccountCharacters)
+      const businessId = identifierOf(entry["id"], maxAccountIdCharacters)
       return itemsOf(entry["changes"]).map((change) => normalizeChange(businessId, fieldsOf(change), now))
     })
   )

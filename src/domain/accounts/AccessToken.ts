@@ -59,7 +59,9 @@ export const permits = (held: ReadonlyArray<Scope>, { resource, verb }: Required
     if (scope === "*") return true
     const [heldResource = "", heldVerb] = scope.split(":")
     return (
-      (heldResource === "*" || heldResource === resource || included[heldResource]?.includes(resource) === true) &&
+      (heldResource === "*" ||
+        heldResource === resource ||
+        included[heldResource]?.includes(resource) === true) &&
       (heldVerb === "*" || heldVerb === verb || (heldVerb === "write" && verb === "read"))
     )
   })

@@ -13,13 +13,13 @@ export const AuditEntry = Schema.Struct({
   id: Schema.String,
   at: Schema.DateTimeUtc,
   actor: Actor,
-  /** The name of the actor today: an e-mail address, or the name of a key or token. Null: it has none, or is gone. */
+  /** The name of the actor today: an e-mail address, or the name of a key or token. Null if it has none or was deleted. */
   actorName: Schema.NullOr(Schema.String),
   /** The action, as `noun.verb`: `agent_run.read`. */
   action: Schema.String,
   /** Id of the object of the action. */
   target: Schema.String,
-  /** The name of the object today. Null: it has none, or is gone. */
+  /** The name of the object today. Null if it has none or was deleted. */
   targetName: Schema.NullOr(Schema.String),
   requestId: Schema.String
 })

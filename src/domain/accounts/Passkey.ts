@@ -9,7 +9,7 @@ export type PasskeyId = typeof PasskeyId.Type
 export const Passkey = Schema.Struct({
   id: PasskeyId,
   name: Schema.String,
-  /** Whether the authenticator keeps it in more than one place, so that it is not lost with one device. */
+  /** Whether the authenticator has a backup of it, so that it is not lost with one device. */
   backedUp: Schema.Boolean,
   createdAt: Schema.DateTimeUtc,
   usedAt: Schema.NullOr(Schema.DateTimeUtc)

@@ -80,7 +80,7 @@ export interface PersonChanges {
   readonly active?: boolean
 }
 
-/** The attributes of a person that are kept, by their names in lower case. */
+/** Readers of the attributes of a person that are stored, by their names in lower case. */
 const personAttributes = new Map<string, (value: Value) => Read<PersonChanges>>([
   [
     "username",
@@ -125,7 +125,11 @@ const readOperation = (one: JsonValue): Read<Operation> => {
   if (op === undefined) return invalid("invalidSyntax", "Expected op as add, replace or remove.")
   if (path !== null && typeof path !== "string") return invalid("invalidPath", "Expected path as a text.")
   if (path === null && op === "remove") return invalid("noTarget", "Expected the path of what is removed.")
-  return Either.right({ op, path: path === null ? null : attributeNameIn(path), value: attribute(one, "value") })
+  return Either.right({
+    op,
+    path: path === null ? null : attributeNameIn(path),
+    value: attribute(one, "value")
+  })
 }
 
 const readOperations = (body: JsonValue): Read<ReadonlyArray<Operation>> => {
@@ -140,7 +144,9 @@ const attributesOf = ({ path, value }: Operation): ReadonlyArray<readonly [strin
   if (path !== null && path !== "") return [[path, value]]
   return isBody(value)
     ? Object.entries(value).flatMap(([name, each]) =>
-        attributeNameIn(name) === "" && isBody(each) ? Object.entries(each) : [[attributeNameIn(name), each] as const]
+        attributeNameIn(name) === "" && isBody(each)
+          ? Object.entries(each)
+          : [[attributeNameIn(name), each] as const]
       )
     : []
 }
@@ -225,7 +231,9 @@ const groupChanges = (
   all: ReadonlyArray<readonly [Operation["op"], string, Value]>
 ): Read<ReadonlyArray<GroupChanges>> =>
   Either.all(
-    all.filter(([, name]) => groupAttributes.test(name)).map(([op, name, value]) => groupChange(op, name, value))
+    all
+      .filter(([, name]) => groupAttributes.test(name))
+      .map(([op, name, value]) => groupChange(op, name, value))
   )
 
 const mergedChanges = (all: ReadonlyArray<GroupChanges>): GroupChanges => ({

@@ -24,8 +24,8 @@ const RetrievalSettings = Schema.Struct({
 type RetrievalSettings = typeof RetrievalSettings.Type
 
 /**
- * What to do without a matching source: `strict` says that there is none; `general` may use general knowledge and says
- * so.
+ * The reply without a matching source: `strict` states that there is none; `general` may use general knowledge and states
+ * that.
  */
 export const GroundingMode = Schema.Literal("strict", "general")
 /**
@@ -34,7 +34,7 @@ export const GroundingMode = Schema.Literal("strict", "general")
  */
 export const UnsupportedPolicy = Schema.Literal("annotate", "withhold", "handoff")
 
-/** How strictly the agent keeps to its sources. */
+/** How strictly replies follow the sources. */
 const GroundingSettings = Schema.Struct({
   mode: GroundingMode,
   unsupported: UnsupportedPolicy,
@@ -189,7 +189,7 @@ export class Subscription extends Schema.Class<Subscription>("Subscription")({
   entitlements: Entitlements
 }) {}
 
-/** Turns that were bought beside the plan and not refunded, and how many of them are used. */
+/** Turns that were bought in addition to the plan and not refunded, and how many of them are used. */
 export const Credits = Schema.Struct({
   granted: Count,
   used: Count

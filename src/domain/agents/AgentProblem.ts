@@ -16,7 +16,7 @@ export const AgentProblem = Schema.Struct({
   target: Schema.NullOr(Schema.String),
   /** The channel and its account, as `whatsapp:106540352242922`, or the name of the tool; null for the model. */
   name: Schema.NullOr(Schema.String),
-  /** Since when every call has failed, as far as the last turns tell. */
+  /** Since when every call has failed, as far as the last turns show. */
   since: Schema.DateTimeUtc,
   /** The provider's reason, or the code of the failure; null if it is not known. */
   reason: Schema.NullOr(Schema.String)

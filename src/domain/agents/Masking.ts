@@ -15,7 +15,10 @@ const reservedNames: ReadonlySet<string> = new Set([...MaskedKind.literals, lite
 const isUnique = (values: ReadonlyArray<string>) => new Set(values).size === values.length
 
 const PatternName = Schema.String.pipe(
-  Schema.pattern(/^[a-z](?:[a-z-]{0,30}[a-z])?$/, withMessage("Expected lower-case letters, with - between them")),
+  Schema.pattern(
+    /^[a-z](?:[a-z-]{0,30}[a-z])?$/,
+    withMessage("Expected lower-case letters, with - between them")
+  ),
   Schema.filter((name) => !name.includes("--") || "Expected lower-case letters, with - between them"),
   Schema.filter((name) => !reservedNames.has(name) || "Expected another name: this one is reserved")
 )

@@ -20,7 +20,7 @@ const maxExpectations = 100
 const list = Schema.Array(trimmed(maxExpectationLength)).pipe(Schema.maxItems(maxExpectations))
 const emptyList = Schema.optionalWith(list, { exact: true, default: () => [] })
 const note = trimmed(maxExpectationLength)
-/** Null, as in answers, stands for a missing field. */
+/** A field that may be missing or null, as in answers. */
 const omissible = <A, I>(schema: Schema.Schema<A, I>) =>
   Schema.optionalWith(schema, { exact: true, nullable: true })
 const question = trimmed(32_000)

@@ -19,7 +19,10 @@ export const maxTools = 64
 
 /** A function name that providers accept. */
 export const ToolName = Schema.String.pipe(
-  Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, withMessage("Expected a letter, then letters, digits, _ or -"))
+  Schema.pattern(
+    /^[A-Za-z][A-Za-z0-9_-]{0,63}$/,
+    withMessage("Expected a letter, then letters, digits, _ or -")
+  )
 )
 
 const maxPointerCharacters = 500
@@ -47,8 +50,8 @@ const isAddress = (text: string): boolean => {
 }
 
 /**
- * Absolute, without credentials. Placeholders may stand in its path and query only, so that a value cannot change the
- * host.
+ * An absolute URL without credentials. Placeholders are allowed only in its path and query, so that a value cannot change
+ * the host.
  */
 const Address = Text.pipe(
   Schema.maxLength(2_048),
@@ -148,7 +151,7 @@ export const ToolDefinition = Schema.Struct({
 })
 export type ToolDefinition = typeof ToolDefinition.Type
 
-/** A tool in answers. It says whether there is a secret, never the secret. */
+/** A tool in answers. It shows whether there is a secret, never the secret. */
 export const Tool = Schema.Struct({
   id: ToolId,
   agentId: AgentId,
@@ -196,7 +199,8 @@ const bindingProblem = ({ http, bindings }: ToolDefinition): string | undefined 
   for (const { to } of bindings) {
     if (to.startsWith("path:") && !names.has(to.slice(5)))
       return "A path binding names no placeholder of the URL"
-    if (to.startsWith("body:") && !methodsWithBody.has(http.method)) return "A body binding needs POST, PUT or PATCH"
+    if (to.startsWith("body:") && !methodsWithBody.has(http.method))
+      return "A body binding needs POST, PUT or PATCH"
   }
   return undefined
 }

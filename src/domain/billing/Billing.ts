@@ -102,7 +102,9 @@ const unpaidStatuses = new Set(["past_due", "unpaid", "incomplete"])
 const statusOf = ({ ended, status }: SubscriptionFact, since: ReadonlyArray<EventOf<"Invoice">>): string => {
   if (ended) return "canceled"
   const afterPayments = unpaidStatuses.has(status) && since.some(({ fact }) => fact.paid) ? "active" : status
-  return entitledStatuses.has(afterPayments) && newest(since)?.fact.paid === false ? "past_due" : afterPayments
+  return entitledStatuses.has(afterPayments) && newest(since)?.fact.paid === false
+    ? "past_due"
+    : afterPayments
 }
 
 const byObject = (events: ReadonlyArray<BillingEvent>) => {

@@ -114,8 +114,8 @@ export interface DeliveryStatus {
 }
 
 /**
- * The answer to a delivery. Messages and echoes are counted: `enqueued` are new, `dedupedCount` came before, also
- * within the same delivery.
+ * The answer to a delivery. It counts messages and echoes: `enqueued` are new, `dedupedCount` are repeats, also within the
+ * same delivery.
  */
 export const DeliveryResult = Schema.Struct({
   received: Schema.Boolean,

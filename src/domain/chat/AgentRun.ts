@@ -71,7 +71,7 @@ export const redactedForEndUser = ({ payload: _, ...event }: RunEvent): RunEvent
   label: endUserLabels[event.type]
 })
 
-/** A passage that the model was shown, as it was at that time, even if the source has changed or is gone. */
+/** A passage that the model was shown, unchanged even if the source was changed or deleted since. */
 export const RunPassage = Schema.Struct({
   /** The number by which the reply cites it. */
   index: Schema.Int,

@@ -212,7 +212,5 @@ export const resolved = (schema: JsonObject): Read<JsonObject> =>
 
 /** The JSON Schema that a reply has to fit, of type `object`, up to 32 KiB. */
 export const ResponseSchema = JsonObject.pipe(
-  Schema.filter((schema) =>
-    Either.match(resolved(schema), { onLeft: (issue) => issue, onRight: () => true })
-  )
+  Schema.filter((schema) => Either.match(resolved(schema), { onLeft: (issue) => issue, onRight: () => true }))
 )

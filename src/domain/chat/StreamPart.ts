@@ -10,7 +10,7 @@ interface SourceMetadata {
   readonly spoke: { readonly index: number }
 }
 
-/** An AI SDK UI-message part. Only `data-done` says that the turn is settled. Nothing follows an `error`. */
+/** An AI SDK UI-message part. Only `data-done` means that the turn is settled. Nothing follows an `error`. */
 export type StreamPart =
   | { readonly type: "start" }
   | { readonly type: "start-step" }

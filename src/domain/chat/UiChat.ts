@@ -99,7 +99,8 @@ const fieldIssue = (field: string, problem: string) => ({ path: [field], message
 const consistent = (body: typeof ChatBody.Type) => {
   const { conversationId, id, messageId, messages, trigger } = body
   if (body.message === undefined && messages === undefined) return fieldIssue("message", "is missing")
-  if (body.message !== undefined && messages !== undefined) return fieldIssue("messages", "Send message or messages")
+  if (body.message !== undefined && messages !== undefined)
+    return fieldIssue("messages", "Send message or messages")
   if (id !== undefined && conversationId !== undefined) return fieldIssue("id", "Send id or conversationId")
   if (trigger === "regenerate-message") {
     return id === undefined

@@ -90,7 +90,7 @@ export const EntryKind = Schema.Literal(
 )
 export type EntryKind = typeof EntryKind.Type
 
-/** An entry of a thread beside its messages, which only the team sees. */
+/** An entry of a thread that is not a message. Only the team sees it. */
 export const Entry = Schema.Struct({
   id: EntryId,
   kind: EntryKind,
@@ -140,7 +140,7 @@ const OtherConversation = Schema.Struct({
 export const Person = Schema.Struct({
   id: EndUserId,
   externalId: Schema.NullOr(Schema.String),
-  /** Names of the person at messaging providers. */
+  /** Aliases of the person at messaging providers. */
   contacts: Schema.Array(
     Schema.Struct({ channel: Schema.String, kind: Schema.String, value: Schema.String })
   ),

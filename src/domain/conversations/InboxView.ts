@@ -21,7 +21,7 @@ export const ConversationPreview = Schema.Struct({
 })
 export type ConversationPreview = typeof ConversationPreview.Type
 
-/** Delivery of a message that went out through a channel; `reason` says why it was not delivered. */
+/** Delivery of a message that was sent through a channel; `reason` is why it was not delivered. */
 const MessageDelivery = Schema.Struct({
   status: Schema.Literal("pending", "sent", "delivered", "read", "failed", "cancelled"),
   reason: Schema.NullOr(Schema.String)
@@ -37,7 +37,7 @@ export const MessageFeedback = Schema.Struct({
 /** A message with its delivery. */
 export const PostedMessage = Schema.Struct({
   ...AuthoredMessage.fields,
-  /** Delivery of the part that is furthest behind; null if the message is not sent through a channel. */
+  /** Delivery of the part with the earliest status; null if the message is not sent through a channel. */
   delivery: Schema.NullOr(MessageDelivery),
   /** Null if the customer has given none. */
   feedback: Schema.NullOr(MessageFeedback)

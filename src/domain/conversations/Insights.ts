@@ -102,7 +102,7 @@ export type Measures = typeof Measures.Type
 
 /**
  * `key` is a day in UTC (YYYY-MM-DD), an agent's id, a channel, a version of the requested agent, or a language (ISO
- * 639-1, `unknown` where words do not tell). `name` is the agent's.
+ * 639-1, `unknown` if it could not be detected). `name` is the agent's.
  */
 export const MeasuresRow = Schema.Struct({
   key: Schema.String,

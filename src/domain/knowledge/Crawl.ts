@@ -65,7 +65,7 @@ export const DryRunLine = Schema.Struct({
 })
 export type DryRunLine = typeof DryRunLine.Type
 
-/** `complete` is false when the limit of pages or time was reached first; `error` says why nothing could be read. */
+/** `complete` is false when the limit of pages or time was reached first; `error` is why nothing could be read. */
 export const DryRun = Schema.Struct({
   urls: Schema.Array(DryRunLine),
   complete: Schema.Boolean,

@@ -482,7 +482,9 @@ describe("Extractive", () => {
       expect(extract(question.join(" "), passages)).toBe(text)
       const marks = text.match(/\[\d+\](?=\s)/g) ?? []
       expect(new Set(marks).size).toBeLessThanOrEqual(3)
-      expect(text.startsWith(extractiveNoticesFor(question.join(" ")).nothingFound) || marks.length > 0).toBe(true)
+      expect(text.startsWith(extractiveNoticesFor(question.join(" ")).nothingFound) || marks.length > 0).toBe(
+        true
+      )
       for (const mark of marks) expect(Number(mark.slice(1, -1))).toBeLessThanOrEqual(passages.length)
     }
   )

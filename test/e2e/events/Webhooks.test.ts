@@ -220,7 +220,10 @@ describe("Webhooks of a tenant", () => {
       SPOKE_TOKEN: String(token.body.data.secret),
       SPOKE_DATA_DIR: dataDir
     }
-    const listener = startCommand(["listen", "--event", "handoff.taken", "--forward-to", `${address}/local`], variables)
+    const listener = startCommand(
+      ["listen", "--event", "handoff.taken", "--forward-to", `${address}/local`],
+      variables
+    )
     try {
       const signing = await until(
         async () => /whsec_\S+/.exec(listener.output.stderr)?.[0],

@@ -84,7 +84,10 @@ export const withoutUsageRows = (contents: Contents): Contents => {
 export const serve = (variables: Variables, more: Variables = {}) =>
   start(variables["SPOKE_DATA_DIR"] ?? "", { ...variables, ...more })
 
-export const whileServing = async <A>(variables: Variables, use: (spoke: Spoke) => Promise<A>): Promise<A> => {
+export const whileServing = async <A>(
+  variables: Variables,
+  use: (spoke: Spoke) => Promise<A>
+): Promise<A> => {
   const spoke = await serve(variables)
   try {
     return await use(spoke)

@@ -133,8 +133,8 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
     )
     await some(turns[0])
     const { ours, theirs } = await isRight(moving, to.variables, turns)
-    const longest = (all: ReadonlyArray<{ readonly took: number }>) =>
-      Math.round(Math.max(...all.map(({ took }) => took)))
+    const longest = (all: ReadonlyArray<{ readonly millis: number }>) =>
+      Math.round(Math.max(...all.map(({ millis }) => millis)))
     await annotate(
       `paused ${Math.round(moved.pausedMillis)} ms; longest turn of the tenant ${longest(ours)} ms, of the other ${longest(theirs)} ms`
     )

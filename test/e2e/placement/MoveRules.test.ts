@@ -131,11 +131,14 @@ describe.skipIf(skipped)("A tenant that moves", () => {
     )
 
   const command = (...flags: ReadonlyArray<string>) =>
-    runSuccessfully(["tenant", "move", owner.tenantId, "--to", destination.spoke.url, "--max-pause", "10", ...flags], {
-      SPOKE_URL: origin.spoke.url,
-      SPOKE_OPERATOR_TOKEN: "operator",
-      SPOKE_TO_OPERATOR_TOKEN: "operator"
-    })
+    runSuccessfully(
+      ["tenant", "move", owner.tenantId, "--to", destination.spoke.url, "--max-pause", "10", ...flags],
+      {
+        SPOKE_URL: origin.spoke.url,
+        SPOKE_OPERATOR_TOKEN: "operator",
+        SPOKE_TO_OPERATOR_TOKEN: "operator"
+      }
+    )
 
   const turn = (spoke: Spoke, message: string) => ask(spoke, "POST", "/v1/chat", { key, body: { message } })
 

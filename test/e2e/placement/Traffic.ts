@@ -106,7 +106,11 @@ export const startTraffic = ({ everyMillis, key, name, retries, url }: Options):
 }
 
 /** Acknowledged turns that are not stored exactly once (`lost`), and turns that are stored twice (`doubled`). */
-export const lostOrDoubled = async (variables: Variables, tenantId: string, asked: ReadonlyArray<SentTurn>) => {
+export const lostOrDoubled = async (
+  variables: Variables,
+  tenantId: string,
+  asked: ReadonlyArray<SentTurn>
+) => {
   const rows = await query(
     variables,
     `select m.content as text, count(*)::int as messages,

@@ -85,13 +85,15 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
   for (const { isOptional, name, type } of schema === undefined ? [] : propertiesOf(schema.ast)) {
     const brand = files[`${route} :${String(name)}`] ?? brandOf(type)
     const looksLikeId = place === "path" || /(^id|Ids?)$/.test(String(name))
-    if (brand === undefined ? !looksLikeId : chosenByCallers.has(brand) || !/Ids?$|^[a-z]+$/.test(brand)) continue
+    if (brand === undefined ? !looksLikeId : chosenByCallers.has(brand) || !/Ids?$|^[a-z]+$/.test(brand))
+      continue
     if (route.includes("/api/operator/")) continue
     if (brand === undefined) {
       if (foreignIds.has(String(name)) || numberParameter.test(`:${String(name)}`)) continue
       throw new Error(`${route}: the kind of the id ${String(name)} in the ${place} is not known.`)
     }
-    if (!isKind(brand)) throw new Error(`${route}: RouteWorld.ts has no ${brand} for ${String(name)} in the ${place}.`)
+    if (!isKind(brand))
+      throw new Error(`${route}: RouteWorld.ts has no ${brand} for ${String(name)} in the ${place}.`)
     fields.set(String(name), { place, name: String(name), kind: brand, required: !isOptional })
   }
   return [...fields.values()]
@@ -272,7 +274,12 @@ export const ownRequest = (route: Route, by: Credential, world: World): RouteReq
   )
 
 /** Requests of `mine`, each with one id of `victim`, and one with all of them. */
-export const foreignRequests = (route: Route, by: Credential, mine: World, victim: World): ReadonlyArray<RouteRequest> => {
+export const foreignRequests = (
+  route: Route,
+  by: Credential,
+  mine: World,
+  victim: World
+): ReadonlyArray<RouteRequest> => {
   const isRefused = ({ kind, place }: Field) => {
     if (by === "key" && kind === "AgentId" && place !== "path") return false
     // An end user belongs to the tenant, so each of its agents may begin a conversation with them.

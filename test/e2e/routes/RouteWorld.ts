@@ -144,7 +144,9 @@ const passkeyOf = async (spoke: Spoke, cookie: string, mark: string): Promise<st
   const [flow = ""] = begun.headers.get("set-cookie")?.match(/spoke_passkey=[^;]+/) ?? []
   const { credential } = softAuthenticator(spoke.url).create(begun.data.options)
   const body = { name: mark, credential }
-  const made = await expectSuccess(ask(spoke, "POST", path, { cookie: `${cookie}; ${flow}`, headers: csrf, body }))
+  const made = await expectSuccess(
+    ask(spoke, "POST", path, { cookie: `${cookie}; ${flow}`, headers: csrf, body })
+  )
   return made.data.passkey.id
 }
 

@@ -329,7 +329,9 @@ describe.skipIf(skipped)("Every declared route", () => {
       ] as const) {
         const { authorization } = await make({ name: "Lesser", scopes })
         for (const route of refused) {
-          const received = await ask(spoke, route.method, unknownResourcePath(route), { headers: { authorization } })
+          const received = await ask(spoke, route.method, unknownResourcePath(route), {
+            headers: { authorization }
+          })
           expect([keyOf(route), received.status, codeOf(received)]).toEqual([keyOf(route), 403, "FORBIDDEN"])
         }
       }

@@ -62,7 +62,13 @@ const clientOf = async (spoke: Spoke, world: World): Promise<Client> => {
     (text) => text.includes(world.mark)
   )
   const { ConversationId: conversationId } = world.ids
-  return { key: world.key, conversationId, question, found, seen: await readAsClient(spoke, world.key, world.ids) }
+  return {
+    key: world.key,
+    conversationId,
+    question,
+    found,
+    seen: await readAsClient(spoke, world.key, world.ids)
+  }
 }
 
 const originalsOf = (dataDir: string): Record<string, string> => {

@@ -40,7 +40,9 @@ export interface Release {
 }
 
 /** The variables with which a server uses a store. */
-export type StoreLocation = Readonly<Record<"SPOKE_DATA_DIR" | "SPOKE_SECRET" | "SPOKE_OPERATOR_TOKEN", string>> & {
+export type StoreLocation = Readonly<
+  Record<"SPOKE_DATA_DIR" | "SPOKE_SECRET" | "SPOKE_OPERATOR_TOKEN", string>
+> & {
   readonly DATABASE_URL?: string
 }
 

@@ -153,7 +153,9 @@ describe("The database of a released version", () => {
           const before = await withDatabase(place, contents())
           await withDatabase(place, migrate(trial))
           expect((await withDatabase(place, contents(before))).rows).toEqual(before.rows)
-          expect(await withDatabase(place, applied)).toEqual([{ index: true, constrained: true, filled: true }])
+          expect(await withDatabase(place, applied)).toEqual([
+            { index: true, constrained: true, filled: true }
+          ])
         },
         120_000
       )

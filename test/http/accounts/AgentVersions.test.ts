@@ -49,7 +49,7 @@ layer(Server, { excludeTestServices: true })("Versions of an agent", (it) => {
     })
   )
 
-  it.effect("show their settings, and what differs from the version before", () =>
+  it.effect("show their settings, and the differences from the version before", () =>
     Effect.gen(function* () {
       const { ask } = yield* begun
       yield* ask("PATCH", "", {
@@ -87,7 +87,7 @@ layer(Server, { excludeTestServices: true })("Versions of an agent", (it) => {
     })
   )
 
-  it.effect("go back in one step: the version that is published is what the agent is", () =>
+  it.effect("can be restored in one step: the agent has the settings of the published version", () =>
     Effect.gen(function* () {
       const { ask } = yield* begun
       yield* ask("PATCH", "", patch("Second.", { name: "Renamed", tools: null, retrieval: { topK: 9 } }))
@@ -114,7 +114,7 @@ layer(Server, { excludeTestServices: true })("Versions of an agent", (it) => {
     })
   )
 
-  it.effect("that are drafts change nothing but the newest version's number, until they are published", () =>
+  it.effect("that are drafts change only the newest version's number until they are published", () =>
     Effect.gen(function* () {
       const { ask } = yield* begun
       const drafted = yield* ask("PATCH", "", patch("Draft.", { publish: false }))
@@ -131,7 +131,7 @@ layer(Server, { excludeTestServices: true })("Versions of an agent", (it) => {
     })
   )
 
-  it.effect("tell the second of two tabs that the first has saved, and change nothing then", () =>
+  it.effect("refuse the change of a second tab after the first has saved", () =>
     Effect.gen(function* () {
       const { ask } = yield* begun
       const read = yield* ask("GET", "")
@@ -151,7 +151,7 @@ layer(Server, { excludeTestServices: true })("Versions of an agent", (it) => {
     })
   )
 
-  it.effect("tell whoever changes what was published that another version has been published since", () =>
+  it.effect("refuse a change of the published version if another one has been published since", () =>
     Effect.gen(function* () {
       const { ask } = yield* begun
       yield* ask("PATCH", "", patch("Second."))
@@ -169,7 +169,7 @@ layer(Server, { excludeTestServices: true })("Versions of an agent", (it) => {
     })
   )
 
-  it.effect("are many after many changes at once: one each, none lost", () =>
+  it.effect("are created for each of many concurrent changes, and none is lost", () =>
     Effect.gen(function* () {
       const { ask } = yield* begun
       yield* Effect.all(
@@ -186,7 +186,7 @@ layer(Server, { excludeTestServices: true })("Versions of an agent", (it) => {
     })
   )
 
-  it.effect("that there are not, and agents of others, are 404 and nothing changes", () =>
+  it.effect("that do not exist, and agents of other tenants, are 404 and nothing changes", () =>
     Effect.gen(function* () {
       const { ask, path } = yield* begun
       const { cookie } = yield* signedIn("eve@example.com")
@@ -283,7 +283,7 @@ layer(Server, { excludeTestServices: true })("Versions of an agent", (it) => {
     })
   )
 
-  it.effect("go with their agent", () =>
+  it.effect("are deleted with their agent", () =>
     Effect.gen(function* () {
       const { ask } = yield* begun
       const sql = yield* SqlClient.SqlClient

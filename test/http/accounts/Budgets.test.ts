@@ -10,7 +10,7 @@ const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 const root = "/api/budgets"
 
 layer(Server, { excludeTestServices: true })("Budgets", (it) => {
-  it.effect("are set, changed and removed by admins, read by everybody, and stand in the usage", () =>
+  it.effect("are set, changed and removed by admins, read by every member, and listed in the usage", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -65,7 +65,7 @@ layer(Server, { excludeTestServices: true })("Budgets", (it) => {
     })
   )
 
-  it.effect("are refused where they make no sense, and for agents and keys of others", () =>
+  it.effect("are refused if they are invalid, or for agents and keys of other tenants", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")

@@ -39,7 +39,7 @@ const deeds = (cookie: string) =>
   )
 
 layer(Server, { excludeTestServices: true })("Experiments over HTTP", (it) => {
-  it.effect("are started, told how far they are, read page by page, cancelled and deleted", () =>
+  it.effect("are started, report their progress, are read page by page, cancelled and deleted", () =>
     Effect.gen(function* () {
       const { agent, ask, cookie } = yield* begun
       const started = yield* ask("POST", `${agent}/experiments`, { body: { baselineVersion: 1 } })
@@ -111,7 +111,7 @@ layer(Server, { excludeTestServices: true })("Experiments over HTTP", (it) => {
     })
   )
 
-  it.effect("are refused where they contradict themselves, and nobody else's", () =>
+  it.effect("are refused if they contradict themselves, and are not found by other tenants", () =>
     Effect.gen(function* () {
       const { agent, ask } = yield* begun
       for (const body of [

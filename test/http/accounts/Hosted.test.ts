@@ -30,7 +30,7 @@ const newAgent = (cookie: string) =>
   )
 
 layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
-  it.effect("lead from nothing to a working key and back, over HTTP alone", () =>
+  it.effect("create and remove everything for a working key, only over HTTP", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie, tenantId } = yield* signedIn(email)
@@ -130,7 +130,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
     })
   )
 
-  it.effect("take a deleted agent's keys at once", () =>
+  it.effect("delete an agent's keys with it at once", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn(email)
@@ -145,7 +145,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
     })
   )
 
-  it.effect("make keys of the whole organisation", () =>
+  it.effect("create keys for the whole organisation", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn(email)
@@ -161,7 +161,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
   )
 
   it.effect(
-    "list agents page by page, newest first, by cursors that are good for one tenant's list alone",
+    "list agents page by page, newest first, with cursors that are valid only for one tenant's list",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -181,7 +181,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
       })
   )
 
-  it.effect("know agents and keys of their own tenant alone: all others are 404", () =>
+  it.effect("find only agents and keys of their own tenant: all others are 404", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn(email)
@@ -242,7 +242,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
     })
   )
 
-  it.effect("check the site, then the session, then the role, then the body", () =>
+  it.effect("check the origin, then the session, then the role, then the body", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn(email)
@@ -257,7 +257,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
     })
   )
 
-  it.effect("change state only for the app's own origin, or for none with x-spoke-csrf", () =>
+  it.effect("change state only for the app's own origin, or without one with x-spoke-csrf", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn(email)
@@ -282,7 +282,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
     })
   )
 
-  it.effect("answer 400 to a bad body, naming the field and repeating nothing of it", () =>
+  it.effect("answer 400 to an invalid body, with the field and without its content", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn(email)
@@ -333,7 +333,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
 })
 
 layer(Server(), { excludeTestServices: true })("Signing in", (it) => {
-  it.effect("answers with the user and a cookie that scripts and other sites do not get", () =>
+  it.effect("answers with the user, and a cookie that scripts and other sites cannot read", () =>
     Effect.gen(function* () {
       yield* reset
       const { tenantId } = yield* signedIn(email)
@@ -355,7 +355,7 @@ layer(Server(), { excludeTestServices: true })("Signing in", (it) => {
     })
   )
 
-  it.effect("ends with signing out: the cookie is removed and its session is gone", () =>
+  it.effect("ends with a sign-out: the cookie is removed and its session is deleted", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn(email)

@@ -28,7 +28,7 @@ layer(PublicServer, { excludeTestServices: true })("an API key", (it) => {
     })
   )
 
-  it.effect("that is missing or unknown is 401, whatever the body", () =>
+  it.effect("that is missing or unknown is 401 for any body", () =>
     Effect.gen(function* () {
       const given: ReadonlyArray<Readonly<Record<string, string>>> = [
         {},
@@ -63,28 +63,26 @@ layer(PublicServer, { excludeTestServices: true })("an API key", (it) => {
     })
   )
 
-  it.effect(
-    "with a list of origins needs an Origin that is one of them, letter by letter, with either header",
-    () =>
-      Effect.gen(function* () {
-        for (const key of [{ "x-api-key": "spk_origin" }, { authorization: "Bearer spk_origin" }]) {
-          for (const origin of [
-            "https://c.test",
-            "https://a.test/",
-            "https://A.test",
-            "http://a.test",
-            "null"
-          ]) {
-            const answer = yield* chat({ ...key, origin })
-            expectError(answer, 403, "FORBIDDEN")
-            expect(answer.json.error.message).toContain("origin")
-            expect(answer.headers.get("access-control-allow-origin")).toBe("*")
-          }
+  it.effect("with a list of origins needs an Origin that is exactly one of them, with either header", () =>
+    Effect.gen(function* () {
+      for (const key of [{ "x-api-key": "spk_origin" }, { authorization: "Bearer spk_origin" }]) {
+        for (const origin of [
+          "https://c.test",
+          "https://a.test/",
+          "https://A.test",
+          "http://a.test",
+          "null"
+        ]) {
+          const answer = yield* chat({ ...key, origin })
+          expectError(answer, 403, "FORBIDDEN")
+          expect(answer.json.error.message).toContain("origin")
+          expect(answer.headers.get("access-control-allow-origin")).toBe("*")
         }
-      })
+      }
+    })
   )
 
-  it.effect("without the permission of the route is 403, and with an alias of it is let in", () =>
+  it.effect("without the permission of the route is 403, and with an alias of it is accepted", () =>
     Effect.gen(function* () {
       expectError(yield* retrieve({ "x-api-key": "spk_chat" }), 403, "FORBIDDEN")
       expectData(yield* retrieve({ "x-api-key": "spk_retrieve" }))
@@ -92,7 +90,7 @@ layer(PublicServer, { excludeTestServices: true })("an API key", (it) => {
     })
   )
 
-  it.effect("of an agent whose agent context is missing all the same is 500", () =>
+  it.effect("of an agent without an agent id is 500", () =>
     Effect.gen(function* () {
       expectError(yield* chat({ "x-api-key": "spk_lost" }), 500, "INTERNAL_ERROR")
     })
@@ -116,11 +114,11 @@ describe("the declarations", () => {
     expect(permissions.every(([, permission]) => permission !== undefined)).toBe(true)
   })
 
-  test("of all surfaces say who may call each route", () => {
+  test("of all APIs state who may call each route", () => {
     expect(Routes.table(Api).length).toBeGreaterThan(permissions.length)
   })
 
-  test("are refused when a route does not say who may call it", () => {
+  test("are refused if a route does not state who may call it", () => {
     const route = HttpApiEndpoint.get("get", "/v1/forgotten")
     const group = HttpApiGroup.make("forgotten").add(route)
     const table = (made: HttpApiGroup.HttpApiGroup.Any) => () => Routes.table(HttpApi.make("x").add(made))

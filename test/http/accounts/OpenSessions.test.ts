@@ -45,7 +45,7 @@ const team = Effect.gen(function* () {
 
 layer(Server, { excludeTestServices: true })("Open sessions", (it) => {
   it.effect(
-    "are listed with device, address, method and use, the last used first, and never with their token",
+    "are listed with device, address, method and last use, the last used first, and never with their token",
     () =>
       Effect.gen(function* () {
         const { first } = yield* team
@@ -63,7 +63,7 @@ layer(Server, { excludeTestServices: true })("Open sessions", (it) => {
       })
   )
 
-  it.effect("end one by one or all but the one that asks, at once", () =>
+  it.effect("can be ended one by one, or all but the current one at once", () =>
     Effect.gen(function* () {
       const { first, second } = yield* team
       const third = yield* login("bob@example.com")
@@ -76,7 +76,7 @@ layer(Server, { excludeTestServices: true })("Open sessions", (it) => {
     })
   )
 
-  it.effect("of members are an owner's to see and to end, and nobody else's", () =>
+  it.effect("of members can be listed and ended only by owners", () =>
     Effect.gen(function* () {
       const { first, memberId, owner, second } = yield* team
       const { cookie: stranger } = yield* signedIn("stranger@example.com")

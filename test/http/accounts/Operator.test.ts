@@ -17,7 +17,7 @@ const pathsOf = (answer: Answer): ReadonlyArray<string> =>
   answer.error.details.issues.map(({ path }: { readonly path: ReadonlyArray<string> }) => path.join("."))
 
 layer(Server(), { excludeTestServices: true })("Operator routes", (it) => {
-  it.effect("make a tenant with its owner: 201, ids, the e-mail address trimmed and in lower case", () =>
+  it.effect("create a tenant with its owner: 201, ids, the e-mail address trimmed and in lower case", () =>
     Effect.gen(function* () {
       yield* reset
       const made = yield* operate("POST", "/api/operator/tenants", { body: shop })
@@ -36,7 +36,7 @@ layer(Server(), { excludeTestServices: true })("Operator routes", (it) => {
     })
   )
 
-  it.effect("list tenants page by page, and take no cursor that is not theirs", () =>
+  it.effect("list tenants page by page, and accept only their own cursors", () =>
     Effect.gen(function* () {
       yield* reset
       for (const name of ["a", "b", "c"]) {
@@ -60,7 +60,7 @@ layer(Server(), { excludeTestServices: true })("Operator routes", (it) => {
     })
   )
 
-  it.effect("show the queues and their jobs, without payloads, and have failed ones run again", () =>
+  it.effect("show the queues and their jobs without payloads, and rerun failed jobs", () =>
     Effect.gen(function* () {
       yield* reset
       const queue = yield* JobQueue
@@ -137,7 +137,7 @@ layer(Server(), { excludeTestServices: true })("Operator routes", (it) => {
     })
   )
 
-  it.effect("answer 401 to a missing or wrong token, before they look at the body", () =>
+  it.effect("answer 401 to a missing or wrong token, before they read the body", () =>
     Effect.gen(function* () {
       for (const authorization of [
         "",
@@ -156,7 +156,7 @@ layer(Server(), { excludeTestServices: true })("Operator routes", (it) => {
     })
   )
 
-  it.effect("answer 400 to a bad body, naming the field and repeating nothing of it", () =>
+  it.effect("answer 400 to an invalid body, with the field and without its content", () =>
     Effect.gen(function* () {
       yield* reset
       const bad: ReadonlyArray<readonly [body: unknown, path: string]> = [

@@ -110,12 +110,14 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
       expect((yield* call("DELETE", `${path}/${first.id}`, { cookie })).status).toBe(404)
       expect((yield* entered(passkey)).status).toBe(401)
       expect((yield* entered(second.passkey)).status).toBe(200)
-      expect(yield* auditActions(cookie)).toEqual(expect.arrayContaining(["passkey.create", "passkey.delete"]))
+      expect(yield* auditActions(cookie)).toEqual(
+        expect.arrayContaining(["passkey.create", "passkey.delete"])
+      )
     })
   )
 
   it.effect(
-    "take each challenge once, in the browser and the session that asked for it, and not for the other purpose",
+    "accept each challenge once, in the browser and session that requested it, and only for its purpose",
     () =>
       Effect.gen(function* () {
         const { cookie } = yield* fresh
@@ -192,7 +194,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
     })
   )
 
-  it.effect("that do not count are signed in with again and again", () =>
+  it.effect("without a counter can be used repeatedly", () =>
     Effect.gen(function* () {
       const { cookie } = yield* fresh
       const { passkey } = yield* added(cookie)
@@ -201,7 +203,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
   )
 
   it.effect(
-    "say the same of what is unknown as of what is wrong, and are refused after ten failures of a network",
+    "give the same answer for an unknown and a wrong passkey, and are refused after ten failures of a network",
     () =>
       Effect.gen(function* () {
         const { cookie } = yield* fresh
@@ -237,7 +239,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
   )
 
   it.effect(
-    "go with the person, with another password, and with the end of a password that somebody else chose",
+    "are deleted with the user, with a new password, and with the end of a password that somebody else chose",
     () =>
       Effect.gen(function* () {
         const { cookie, tenantId } = yield* fresh
@@ -275,7 +277,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
       })
   )
 
-  it.effect("let nobody in who was switched off by the provider", () =>
+  it.effect("do not admit a user whom the provider has deactivated", () =>
     Effect.gen(function* () {
       const { cookie, tenantId } = yield* fresh
       const body = { email: "bob@acme.example", role: "admin", password }
@@ -294,7 +296,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
     })
   )
 
-  it.effect("work where passwords are switched off, and their sessions stay", () =>
+  it.effect("work while passwords are disabled, and their sessions stay", () =>
     Effect.gen(function* () {
       const { cookie, tenantId } = yield* connectedTenant("https://accounts.example")
       const { passkey } = yield* added(cookie)
@@ -319,7 +321,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
     })
   )
 
-  it.effect("are one's own: nobody adds, sees or removes another's, and twenty are enough", () =>
+  it.effect("belong to one user: nobody adds, sees or removes another's, and twenty is the maximum", () =>
     Effect.gen(function* () {
       const { cookie } = yield* fresh
       const other = yield* signedIn("eve@other.example")
@@ -349,7 +351,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
 layer(accountsServer({ appUrl: "http://127.0.0.1:3000" }).pipe(Layer.provideMerge(TestDatabase)), {
   excludeTestServices: true
 })("Passkeys of a dashboard without a name", (it) => {
-  it.effect("are said to be unavailable", () =>
+  it.effect("are reported as unavailable", () =>
     Effect.gen(function* () {
       yield* reset
       const headers = { origin: "", "x-spoke-csrf": "1" }

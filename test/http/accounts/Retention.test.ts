@@ -10,8 +10,8 @@ import { keepsAll as none } from "../../../src/domain/accounts/Retention.ts"
 
 const answer = { retention: none, installation: none }
 
-layer(Server, { excludeTestServices: true })("The limits of what a tenant keeps", (it) => {
-  it.effect("keep for ever at first, change one by one, and leave an entry in the audit trail", () =>
+layer(Server, { excludeTestServices: true })("The retention limits of a tenant", (it) => {
+  it.effect("keep data for ever by default, can be changed one by one, and are audited", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -27,7 +27,7 @@ layer(Server, { excludeTestServices: true })("The limits of what a tenant keeps"
     })
   )
 
-  it.effect("are refused and stay as they are when a number of days is none", () =>
+  it.effect("are refused and unchanged if a number of days is invalid", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -42,7 +42,7 @@ layer(Server, { excludeTestServices: true })("The limits of what a tenant keeps"
     })
   )
 
-  it.effect("are an owner's to change, an admin's to read, and another tenant's not at all", () =>
+  it.effect("can be changed by owners, read by admins, and not accessed by other tenants", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")

@@ -91,8 +91,8 @@ const slow = layerScrypt({ log2N: 14, r: 8, p: 1 })
 
 const Slow = accountsServer({ credentials: counted(slow) }).pipe(Layer.provideMerge(TestDatabase))
 
-layer(Slow, live)("Sign-ins by the hundred from one address", (it) => {
-  it.effect("neither refuse nor hold up whoever signs in from another", () =>
+layer(Slow, live)("Hundreds of sign-ins from one address", (it) => {
+  it.effect("neither refuse nor delay a sign-in from another address", () =>
     Effect.gen(function* () {
       yield* reset
       yield* signedIn(email)
@@ -122,7 +122,7 @@ layer(Slow, live)("Sign-ins by the hundred from one address", (it) => {
     })
   )
 
-  it.effect("leave the line when they hang up", () =>
+  it.effect("leave the queue when their clients disconnect", () =>
     Effect.gen(function* () {
       yield* reset
       yield* signedIn(email)
@@ -166,8 +166,8 @@ const told = (path: string, body: unknown) =>
     }
   })
 
-layer(Counted, live)("Whether an account exists", (it) => {
-  it.effect("is told by no sign-in: status, body, headers and work are the same", () =>
+layer(Counted, live)("The existence of an account", (it) => {
+  it.effect("is not revealed by a sign-in: status, body, headers and work are the same", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn(email)
@@ -195,7 +195,7 @@ layer(Counted, live)("Whether an account exists", (it) => {
   )
 
   it.effect(
-    "is told by no invitation's token: those that are none, used, over or void are alike, and cost no hash",
+    "is not revealed by an invitation's token: unknown, used, expired and void ones get the same answer without a hash",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -217,7 +217,7 @@ layer(Counted, live)("Whether an account exists", (it) => {
       })
   )
 
-  it.effect("costs nothing to guess at beyond the tenth guess, also side by side", () =>
+  it.effect("is protected by a limit of ten guesses, also for concurrent ones, which cost no hash", () =>
     Effect.gen(function* () {
       yield* reset
       yield* signedIn(email)
@@ -240,7 +240,7 @@ layer(Proxied, live)("A throttle", (it) => {
   const via = (address: string, secret: string, connection = home) =>
     from(connection, email, secret, { "x-forwarded-for": address })
 
-  it.effect("keeps nobody out who comes from another address, however many fail", () =>
+  it.effect("does not lock out sign-ins from other addresses after any number of failures", () =>
     Effect.gen(function* () {
       yield* reset
       yield* signedIn(email)
@@ -250,7 +250,7 @@ layer(Proxied, live)("A throttle", (it) => {
     })
   )
 
-  it.effect("counts a network of IPv6 as one address, and no header of whoever is no trusted proxy", () =>
+  it.effect("counts an IPv6 network as one address, and ignores headers of untrusted proxies", () =>
     Effect.gen(function* () {
       yield* reset
       yield* signedIn(email)

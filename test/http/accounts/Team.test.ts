@@ -54,7 +54,7 @@ layer(Server, { excludeTestServices: true })("The team", (it) => {
     })
   )
 
-  it.effect("makes the older invitation void, and ends sessions when a password is chosen anew", () =>
+  it.effect("voids the older invitation, and ends sessions when a new password is chosen", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -74,7 +74,7 @@ layer(Server, { excludeTestServices: true })("The team", (it) => {
     })
   )
 
-  it.effect("keeps its last owner, and lets owners alone change owners", () =>
+  it.effect("keeps its last owner, and lets only owners change owners", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -104,7 +104,7 @@ layer(Server, { excludeTestServices: true })("The team", (it) => {
     })
   )
 
-  it.effect("signs out whoever is demoted or removed, at once", () =>
+  it.effect("signs out demoted and removed members at once", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -135,7 +135,7 @@ layer(Server, { excludeTestServices: true })("The team", (it) => {
 
 layer(Server, { excludeTestServices: true })("The audit trail", (it) => {
   it.effect(
-    "tells who changed agents, keys, users and subscriptions, by ids, newest first, page by page",
+    "lists who changed agents, keys, users and subscriptions, by ids, newest first, page by page",
     () =>
       Effect.gen(function* () {
         yield* reset
@@ -192,7 +192,7 @@ layer(Server, { excludeTestServices: true })("The audit trail", (it) => {
       })
   )
 
-  it.effect("stands beside the tenant's subscription, which the operator reads back", () =>
+  it.effect("is available to the tenant, and the subscription to the operator", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie, tenantId } = yield* signedIn("ada@example.com")

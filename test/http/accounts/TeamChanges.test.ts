@@ -82,7 +82,7 @@ layer(Server, { excludeTestServices: true })("An invitation", (it) => {
     })
   )
 
-  it.effect("is void once whoever made it is removed", () =>
+  it.effect("is void once its creator is removed", () =>
     Effect.gen(function* () {
       const { ada, al } = yield* team
       const { path, token } = yield* invited(al.cookie, "eve@example.com", "agent")
@@ -96,7 +96,7 @@ layer(Server, { excludeTestServices: true })("An invitation", (it) => {
     })
   )
 
-  it.effect("is void once whoever made it may no longer make it, also when they may again", () =>
+  it.effect("is void once its creator may no longer create it, also when they may again later", () =>
     Effect.gen(function* () {
       const { ada, al } = yield* team
       const { path, token } = yield* invited(al.cookie, "eve@example.com", "agent")
@@ -115,7 +115,7 @@ layer(Server, { excludeTestServices: true })("An invitation", (it) => {
     })
   )
 
-  it.effect("is good while nothing of the kind has happened: others may come, go and change", () =>
+  it.effect("stays valid after unrelated changes of other members", () =>
     Effect.gen(function* () {
       const { ada, al, bo } = yield* team
       const { path, token } = yield* invited(al.cookie, "eve@example.com", "agent")
@@ -135,7 +135,7 @@ layer(Server, { excludeTestServices: true })("A password that somebody else chos
       return { path: `/api/users/${data.user.id}`, cookie: cookieOf(yield* signIn(email)) }
     })
 
-  it.effect("is void once its user rises above whoever chose it, and so are the sessions", () =>
+  it.effect("is void with its sessions once its user's role is above that of its chooser", () =>
     Effect.gen(function* () {
       const { ada, al } = yield* team
       const eve = yield* given(al.cookie, "eve@example.com", "agent")
@@ -147,7 +147,7 @@ layer(Server, { excludeTestServices: true })("A password that somebody else chos
     })
   )
 
-  it.effect("is void once whoever chose it is removed or demoted", () =>
+  it.effect("is void once its chooser is removed or demoted", () =>
     Effect.gen(function* () {
       const { ada, al, bo } = yield* team
       const eve = yield* given(al.cookie, "eve@example.com", "viewer")
@@ -160,23 +160,25 @@ layer(Server, { excludeTestServices: true })("A password that somebody else chos
     })
   )
 
-  it.effect("stays good as long as its chooser could give the role, and one's own stays for ever", () =>
-    Effect.gen(function* () {
-      const { ada, al } = yield* team
-      const eve = yield* given(al.cookie, "eve@example.com", "viewer")
-      expect((yield* setRole(ada, eve.path, "admin")).data.user.invited).toBe(false)
-      const olga = yield* given(ada, "olga@example.com", "agent")
-      yield* setRole(ada, olga.path, "owner")
-      yield* redeem(yield* inviteAgain(ada, eve.path))
-      yield* call("DELETE", al.path, { cookie: ada })
-      expect((yield* signIn("eve@example.com", stolen)).status).toBe(200)
-      expect((yield* signIn("olga@example.com")).status).toBe(200)
-    })
+  it.effect(
+    "stays valid as long as its chooser could give the role, and one's own password always does",
+    () =>
+      Effect.gen(function* () {
+        const { ada, al } = yield* team
+        const eve = yield* given(al.cookie, "eve@example.com", "viewer")
+        expect((yield* setRole(ada, eve.path, "admin")).data.user.invited).toBe(false)
+        const olga = yield* given(ada, "olga@example.com", "agent")
+        yield* setRole(ada, olga.path, "owner")
+        yield* redeem(yield* inviteAgain(ada, eve.path))
+        yield* call("DELETE", al.path, { cookie: ada })
+        expect((yield* signIn("eve@example.com", stolen)).status).toBe(200)
+        expect((yield* signIn("olga@example.com")).status).toBe(200)
+      })
   )
 })
 
 layer(Server, { excludeTestServices: true })("A change of the team", (it) => {
-  it.effect("never takes the last owner away, however many owners go at once", () =>
+  it.effect("never removes the last owner, also for concurrent removals", () =>
     Effect.gen(function* () {
       const { ada } = yield* team
       const me = (yield* call("GET", "/api/auth/session", { cookie: ada })).data.user.id
@@ -195,7 +197,7 @@ layer(Server, { excludeTestServices: true })("A change of the team", (it) => {
     })
   )
 
-  it.effect("takes no owner away without whom no other could sign in", () =>
+  it.effect("removes no owner if no other owner could sign in", () =>
     Effect.gen(function* () {
       const { ada } = yield* team
       const me = `/api/users/${(yield* call("GET", "/api/auth/session", { cookie: ada })).data.user.id}`
@@ -216,7 +218,7 @@ layer(Server, { excludeTestServices: true })("A change of the team", (it) => {
   )
 
   it.effect(
-    "leaves the password that an owner gave to another one, if nobody else could sign in as owner",
+    "keeps the password that an owner chose for another one if nobody else could sign in as owner",
     () =>
       Effect.gen(function* () {
         const { ada } = yield* team
@@ -234,7 +236,7 @@ layer(Server, { excludeTestServices: true })("A change of the team", (it) => {
 })
 
 layer(Server, { excludeTestServices: true })("A session", (it) => {
-  it.effect("is a new one with each sign-in: a planted one is never made good", () =>
+  it.effect("is new at each sign-in: a session id set by others never becomes valid", () =>
     Effect.gen(function* () {
       yield* team
       const planted = "spoke_session=planted-by-somebody-else"

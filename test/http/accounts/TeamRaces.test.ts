@@ -55,7 +55,7 @@ const lockTeam = "select 1 from tenants for no key update"
 
 describe.skipIf(skipped)("On a PostgreSQL server", () => {
   layer(Server, { excludeTestServices: true })("A change of the team", (it) => {
-    it.effect("is refused to whoever lost the role for it while their request waited", () =>
+    it.effect("is refused if the caller lost the role for it while the request waited", () =>
       Effect.gen(function* () {
         yield* reset
         const { cookie: ada } = yield* signedIn("ada@example.com")
@@ -92,7 +92,7 @@ describe.skipIf(skipped)("On a PostgreSQL server", () => {
   })
 
   layer(Server, { excludeTestServices: true })("An invitation", (it) => {
-    it.effect("is asked for again while it is accepted: a change that came first wins", () =>
+    it.effect("is void if a change of the people came first while it was being accepted", () =>
       Effect.gen(function* () {
         yield* reset
         const { cookie: ada } = yield* signedIn("ada@example.com")
@@ -119,7 +119,7 @@ describe.skipIf(skipped)("On a PostgreSQL server", () => {
   })
 
   layer(Server, { excludeTestServices: true })("A session", (it) => {
-    it.effect("of the old password does not begin while another one is chosen", () =>
+    it.effect("of the old password cannot be opened while a new one is chosen", () =>
       Effect.gen(function* () {
         yield* reset
         yield* signedIn("ada@example.com")

@@ -79,7 +79,7 @@ const cited = [
 ]
 
 layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
-  it.effect("are written, listed page by page, replaced and deleted, and the trail says so", () =>
+  it.effect("are created, listed page by page, replaced and deleted, and this is audited", () =>
     Effect.gen(function* () {
       const { ask, cases, cookie, id } = yield* begun
       const first = yield* ask("POST", cases, {
@@ -142,7 +142,7 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
     })
   )
 
-  it.effect("are refused where they say nothing, contradict themselves or belong to another tenant", () =>
+  it.effect("are refused if they are empty, contradict themselves or belong to another tenant", () =>
     Effect.gen(function* () {
       const { ask, cases } = yield* begun
       const refused = [
@@ -176,7 +176,7 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
     })
   )
 
-  it.effect("come from files, all of a file or nothing, and leave as the lines that spoke eval reads", () =>
+  it.effect("are imported from a file completely or not at all, and exported as lines for spoke eval", () =>
     Effect.gen(function* () {
       const { ask, cases } = yield* begun
       const csv =
@@ -228,16 +228,22 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
     })
   )
 
-  it.effect("of a turn that went wrong expect nothing that it cited, and keep what was said of it", () =>
-    Effect.gen(function* () {
-      const rated = yield* begun
-      yield* turn(rated.id, rated.tenantId, { citations: cited, rating: -1, comment: "Wrong shop." })
-      const opinion = yield* rated.ask("POST", `${rated.cases}/from-run`, { body: { runId: "run_1" } })
-      expect(opinion.data.case).toMatchObject({ expectSources: [], origin: "feedback", note: "Wrong shop." })
-      const answered = yield* begun
-      yield* turn(answered.id, answered.tenantId, { status: "failed", human: "Within 14 days." })
-      const human = yield* answered.ask("POST", `${answered.cases}/from-run`, { body: { runId: "run_1" } })
-      expect(human.data.case).toMatchObject({ expectSources: [], origin: "human", note: "Within 14 days." })
-    })
+  it.effect(
+    "of a failed or downrated turn expect none of its citations, and have the comment or the human answer as note",
+    () =>
+      Effect.gen(function* () {
+        const rated = yield* begun
+        yield* turn(rated.id, rated.tenantId, { citations: cited, rating: -1, comment: "Wrong shop." })
+        const opinion = yield* rated.ask("POST", `${rated.cases}/from-run`, { body: { runId: "run_1" } })
+        expect(opinion.data.case).toMatchObject({
+          expectSources: [],
+          origin: "feedback",
+          note: "Wrong shop."
+        })
+        const answered = yield* begun
+        yield* turn(answered.id, answered.tenantId, { status: "failed", human: "Within 14 days." })
+        const human = yield* answered.ask("POST", `${answered.cases}/from-run`, { body: { runId: "run_1" } })
+        expect(human.data.case).toMatchObject({ expectSources: [], origin: "human", note: "Within 14 days." })
+      })
   )
 })

@@ -48,7 +48,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("answers 400 INVALID_SIGNATURE to what the secret did not sign, or signed over 300 s ago", () =>
+  it.effect("answers 400 INVALID_SIGNATURE to a wrong signature, or one older than 300 s", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -83,7 +83,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("answers 503 NOT_CONFIGURED without BILLING_WEBHOOK_SECRET, whatever was signed", () =>
+  it.effect("answers 503 NOT_CONFIGURED to any request without BILLING_WEBHOOK_SECRET", () =>
     served(
       Effect.gen(function* () {
         for (const signature of ["", signatureOf("{}", "x")]) {
@@ -95,7 +95,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("takes bodies of up to 4 MiB", () =>
+  it.effect("accepts bodies of up to 4 MiB", () =>
     served(
       Effect.gen(function* () {
         const padded = (bytes: number) =>
@@ -107,7 +107,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("acknowledges what means nothing here: unknown types, thin events, forms it cannot use", () =>
+  it.effect("acknowledges events without a meaning here: unknown types, thin events, unusable forms", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -149,34 +149,32 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect(
-    "changes nothing for a tenant or a plan that it does not know, and takes the event once it does",
-    () =>
-      served(
-        Effect.gen(function* () {
-          const tenantId = yield* makeTenant()
-          expectTaken(
-            yield* send(event("customer.subscription.created", 10, subscription({ tenantId: "ten_x" })))
+  it.effect("changes nothing for an unknown tenant or plan, and applies the event once it is known", () =>
+    served(
+      Effect.gen(function* () {
+        const tenantId = yield* makeTenant()
+        expectTaken(
+          yield* send(event("customer.subscription.created", 10, subscription({ tenantId: "ten_x" })))
+        )
+        expectTaken(
+          yield* send(event("customer.subscription.created", 10, subscription({ tenantId, plan: "gold" })))
+        )
+        expectTaken(
+          yield* send(
+            event("customer.subscription.created", 10, subscription({ tenantId, plan: "__proto__" }))
           )
-          expectTaken(
-            yield* send(event("customer.subscription.created", 10, subscription({ tenantId, plan: "gold" })))
-          )
-          expectTaken(
-            yield* send(
-              event("customer.subscription.created", 10, subscription({ tenantId, plan: "__proto__" }))
-            )
-          )
-          expectTaken(yield* send(event("checkout.session.completed", 10, checkout("ten_x", "5"))))
-          expect(yield* storedEventIds).toEqual([])
-          expect(yield* subscriptionOf(tenantId)).toMatchObject({
-            subscription: untouched,
-            credits: { granted: 0, used: 0 }
-          })
+        )
+        expectTaken(yield* send(event("checkout.session.completed", 10, checkout("ten_x", "5"))))
+        expect(yield* storedEventIds).toEqual([])
+        expect(yield* subscriptionOf(tenantId)).toMatchObject({
+          subscription: untouched,
+          credits: { granted: 0, used: 0 }
         })
-      )
+      })
+    )
   )
 
-  it.effect("follows a subscription: made, paid, late, mended, changed, deleted", () =>
+  it.effect("follows a subscription: created, paid, past due, paid again, changed, deleted", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -255,12 +253,15 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
         yield* send(event("customer.subscription.created", 10, subscription(older)))
         yield* send(event("customer.subscription.created", 20, subscription(newer)))
         yield* send(event("customer.subscription.deleted", 30, subscription(older)))
-        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject({ plan: "pro", period: periodOf(may) })
+        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject({
+          plan: "pro",
+          period: periodOf(may)
+        })
       })
     )
   )
 
-  it.effect("lets the later of the operator and the provider win; an older event changes nothing", () =>
+  it.effect("applies the later change of the operator and the provider; an older event changes nothing", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -284,53 +285,58 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("says of a subscription that it was never told of how its payment stands, and no more", () =>
+  it.effect("sets only the payment status for a subscription without an event of its own", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
         const about = { id: "in_9", subscription: "sub_9", subscription_details: { metadata: { tenantId } } }
         yield* send(event("invoice.payment_failed", 10, about))
-        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject({ ...untouched, status: "past_due" })
+        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject({
+          ...untouched,
+          status: "past_due"
+        })
         yield* send(event("invoice.paid", 20, about))
         expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject(untouched)
       })
     )
   )
 
-  it.effect("adds the credits of a paid checkout once, and none for one that is not paid or sells none", () =>
-    served(
-      Effect.gen(function* () {
-        const tenantId = yield* makeTenant()
-        const credits = Effect.map(subscriptionOf(tenantId), (found) => found.credits)
-        const unpaid = checkout(tenantId, "500", { payment_status: "unpaid" })
-        yield* send(event("checkout.session.completed", 10, unpaid))
-        for (const nothing of ["0", "-5", "1.5", "many", "", "1e12", undefined]) {
-          yield* send(event("checkout.session.completed", 10, checkout(tenantId, nothing, { id: "cs_0" })))
-        }
-        yield* send(
-          event("checkout.session.completed", 10, checkout(tenantId, undefined, { mode: "subscription" }))
-        )
-        expect(yield* credits).toEqual({ granted: 0, used: 0 })
-        expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject(untouched)
-        // The payment arrives later, and is told of twice under different events.
-        const paid = checkout(tenantId, "500")
-        yield* send(event("checkout.session.async_payment_succeeded", 20, paid))
-        yield* send(event("checkout.session.completed", 21, paid))
-        expect(yield* credits).toEqual({ granted: 500, used: 0 })
-        const again = checkout(tenantId, "100", { id: "cs_2", payment_intent: "pi_2" })
-        yield* send(event("checkout.session.completed", 30, again))
-        expect(yield* credits).toEqual({ granted: 600, used: 0 })
-        // A tenth is paid back, then the rest; told of late and twice.
-        yield* send(event("charge.refunded", 50, charge(1_000, 1_000)))
-        yield* send(event("charge.refunded", 40, charge(1_000, 100)))
-        expect(yield* credits).toEqual({ granted: 100, used: 0 })
-        yield* send(event("charge.refunded", 60, charge(1_000, 100, "pi_2")))
-        expect(yield* credits).toEqual({ granted: 90, used: 0 })
-      })
-    )
+  it.effect(
+    "adds the credits of a paid checkout once, and none for one that is unpaid or without credits",
+    () =>
+      served(
+        Effect.gen(function* () {
+          const tenantId = yield* makeTenant()
+          const credits = Effect.map(subscriptionOf(tenantId), (found) => found.credits)
+          const unpaid = checkout(tenantId, "500", { payment_status: "unpaid" })
+          yield* send(event("checkout.session.completed", 10, unpaid))
+          for (const nothing of ["0", "-5", "1.5", "many", "", "1e12", undefined]) {
+            yield* send(event("checkout.session.completed", 10, checkout(tenantId, nothing, { id: "cs_0" })))
+          }
+          yield* send(
+            event("checkout.session.completed", 10, checkout(tenantId, undefined, { mode: "subscription" }))
+          )
+          expect(yield* credits).toEqual({ granted: 0, used: 0 })
+          expect((yield* subscriptionOf(tenantId)).subscription).toMatchObject(untouched)
+          // The payment arrives later, and is told of twice under different events.
+          const paid = checkout(tenantId, "500")
+          yield* send(event("checkout.session.async_payment_succeeded", 20, paid))
+          yield* send(event("checkout.session.completed", 21, paid))
+          expect(yield* credits).toEqual({ granted: 500, used: 0 })
+          const again = checkout(tenantId, "100", { id: "cs_2", payment_intent: "pi_2" })
+          yield* send(event("checkout.session.completed", 30, again))
+          expect(yield* credits).toEqual({ granted: 600, used: 0 })
+          // A tenth is paid back, then the rest; told of late and twice.
+          yield* send(event("charge.refunded", 50, charge(1_000, 1_000)))
+          yield* send(event("charge.refunded", 40, charge(1_000, 100)))
+          expect(yield* credits).toEqual({ granted: 100, used: 0 })
+          yield* send(event("charge.refunded", 60, charge(1_000, 100, "pi_2")))
+          expect(yield* credits).toEqual({ granted: 90, used: 0 })
+        })
+      )
   )
 
-  it.effect("keeps a refund with the tenant of its payment, whichever is told first", () =>
+  it.effect("applies a refund to the tenant of its payment, in any order of events", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -347,7 +353,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("applies one event once, however often and at the same time it comes", () =>
+  it.effect("applies an event once, also for concurrent and repeated deliveries", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -377,7 +383,7 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect("stores text that the database cannot hold without what it cannot hold", () =>
+  it.effect("removes characters that the database cannot store", () =>
     served(
       Effect.gen(function* () {
         const tenantId = yield* makeTenant()
@@ -388,24 +394,22 @@ eachEngineLive("POST /api/webhooks/billing", (it) => {
     )
   )
 
-  it.effect(
-    "answers 503 when it could not be applied, claims nothing, and applies it when it comes again",
-    () =>
-      served(
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const tenantId = yield* makeTenant()
-          const sold = event("customer.subscription.created", 10, subscription({ tenantId }), "evt_again")
-          // The effect fails after the claim.
-          const failed = yield* sql`alter table subscriptions rename column plan to gone`.pipe(
-            Effect.zipRight(send(sold)),
-            Effect.ensuring(Effect.orDie(sql`alter table subscriptions rename column gone to plan`))
-          )
-          expect([failed.status, failed.error.code]).toEqual([503, "SERVICE_UNAVAILABLE"])
-          expect(yield* storedEventIds).toEqual([])
-          expectTaken(yield* send(sold))
-          expect((yield* subscriptionOf(tenantId)).subscription.plan).toBe("pro")
-        })
-      )
+  it.effect("answers 503 when an event could not be applied, does not store it, and applies a repeat", () =>
+    served(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const tenantId = yield* makeTenant()
+        const sold = event("customer.subscription.created", 10, subscription({ tenantId }), "evt_again")
+        // The effect fails after the claim.
+        const failed = yield* sql`alter table subscriptions rename column plan to gone`.pipe(
+          Effect.zipRight(send(sold)),
+          Effect.ensuring(Effect.orDie(sql`alter table subscriptions rename column gone to plan`))
+        )
+        expect([failed.status, failed.error.code]).toEqual([503, "SERVICE_UNAVAILABLE"])
+        expect(yield* storedEventIds).toEqual([])
+        expectTaken(yield* send(sold))
+        expect((yield* subscriptionOf(tenantId)).subscription.plan).toBe("pro")
+      })
+    )
   )
 })

@@ -11,40 +11,43 @@ import { expectData, expectError, TestServer } from "../TestServer.ts"
 const names = ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset", "ratelimit-policy"]
 
 layer(PublicServer, { excludeTestServices: true })("a rate limit", (it) => {
-  it.effect("is told on every answer, and refuses with 429 before the body and before anything is done", () =>
-    Effect.gen(function* () {
-      const { call } = yield* TestServer
-      const { asked } = yield* Script
-      const retrieve = (body: unknown) => call("POST", "/v1/retrieve", { headers: keyHeader("spk_limited"), body })
-      const told = ({ headers }: { readonly headers: Headers }) => [
-        headers.get("ratelimit-limit"),
-        headers.get("ratelimit-remaining"),
-        headers.get("ratelimit-policy")
-      ]
-      const first = yield* retrieve({ query: "Hi" })
-      expectData(first)
-      expect(told(first)).toEqual(["3", "2", "3;w=3600"])
-      expect(Number(first.headers.get("ratelimit-reset"))).toBeGreaterThan(3_500)
-      const invalid = yield* retrieve({ query: 5 })
-      expectError(invalid, 400, "VALIDATION_ERROR")
-      expect(told(invalid)).toEqual(["3", "1", "3;w=3600"])
-      const other = yield* call("GET", "/v1/usage", { headers: keyHeader("spk_limited") })
-      expect(told(other)).toEqual(["3", "0", "3;w=3600"])
-      const before = yield* Ref.get(asked)
-      for (const body of [{ query: "Hi" }, { query: 5 }, "{"]) {
-        const refused = yield* retrieve(body)
-        expectError(refused, 429, "RATE_LIMITED")
-        expect(told(refused)).toEqual(["3", "0", "3;w=3600"])
-        const wait = refused.json.error.details.retryAfterSeconds
-        expect(refused.headers.get("retry-after")).toBe(String(wait))
-        expect(refused.headers.get("ratelimit-reset")).toBe(String(wait))
-        expect(refused.json.error.details.limit).toEqual({ requests: 3, window: 3_600 })
-      }
-      expect(yield* Ref.get(asked)).toEqual(before)
-    })
+  it.effect(
+    "is in the headers of every answer, and refuses with 429 before the body is read or anything is done",
+    () =>
+      Effect.gen(function* () {
+        const { call } = yield* TestServer
+        const { asked } = yield* Script
+        const retrieve = (body: unknown) =>
+          call("POST", "/v1/retrieve", { headers: keyHeader("spk_limited"), body })
+        const told = ({ headers }: { readonly headers: Headers }) => [
+          headers.get("ratelimit-limit"),
+          headers.get("ratelimit-remaining"),
+          headers.get("ratelimit-policy")
+        ]
+        const first = yield* retrieve({ query: "Hi" })
+        expectData(first)
+        expect(told(first)).toEqual(["3", "2", "3;w=3600"])
+        expect(Number(first.headers.get("ratelimit-reset"))).toBeGreaterThan(3_500)
+        const invalid = yield* retrieve({ query: 5 })
+        expectError(invalid, 400, "VALIDATION_ERROR")
+        expect(told(invalid)).toEqual(["3", "1", "3;w=3600"])
+        const other = yield* call("GET", "/v1/usage", { headers: keyHeader("spk_limited") })
+        expect(told(other)).toEqual(["3", "0", "3;w=3600"])
+        const before = yield* Ref.get(asked)
+        for (const body of [{ query: "Hi" }, { query: 5 }, "{"]) {
+          const refused = yield* retrieve(body)
+          expectError(refused, 429, "RATE_LIMITED")
+          expect(told(refused)).toEqual(["3", "0", "3;w=3600"])
+          const wait = refused.json.error.details.retryAfterSeconds
+          expect(refused.headers.get("retry-after")).toBe(String(wait))
+          expect(refused.headers.get("ratelimit-reset")).toBe(String(wait))
+          expect(refused.json.error.details.limit).toEqual({ requests: 3, window: 3_600 })
+        }
+        expect(yield* Ref.get(asked)).toEqual(before)
+      })
   )
 
-  it.effect("counts only what the key may do, and tells nothing to keys that have none", () =>
+  it.effect("counts only permitted requests, and sends no headers to keys without a limit", () =>
     Effect.gen(function* () {
       const { call } = yield* TestServer
       const ask = (secret: string, path: string) =>
@@ -84,7 +87,7 @@ const asked = Effect.fn(function* (limiter: RateLimiter["Type"], defaultLimit = 
 
 const unreachable = RateLimiter.of({ take: () => new RateLimiterError({ message: "It is gone." }) })
 
-test.effect("lets requests through when they cannot be counted", () =>
+test.effect("allows requests when they cannot be counted", () =>
   Effect.gen(function* () {
     const limits = yield* asked(unreachable)
     expect(yield* limits.take(liveKey(), "::1")).toBe(null)
@@ -92,7 +95,7 @@ test.effect("lets requests through when they cannot be counted", () =>
 )
 
 test.effect(
-  "costs a flood of refused requests no look at the counts, and holds for each caller of a page",
+  "reads no counter for repeated refused requests, and applies to each caller of a page separately",
   () =>
     Effect.gen(function* () {
       const seen: Array<string> = []

@@ -21,7 +21,7 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/usage", (it) => {
   )
 
   it.effect(
-    "admits members of the chat, retrieve, ingest and usage groups and *; a key with another alone is 403",
+    "is allowed with permissions for chat, retrieve, ingest, usage or *; a key with others only is 403",
     () =>
       Effect.gen(function* () {
         const refused = ["skill_fetch", "skills:read", "trace_read", "visitor_tokens"]

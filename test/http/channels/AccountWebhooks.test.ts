@@ -132,7 +132,7 @@ eachEngineLive("Webhooks of accounts", (it) => {
   for (const channel of ["telegram", "slack", "email"] as const) {
     const body = (id: number) => JSON.stringify(channels[channel].message(id))
 
-    it.effect(`${channel}: what is answered 200 is stored, once, however often it comes`, () =>
+    it.effect(`${channel}: a delivery answered with 200 is stored once, also if it is repeated`, () =>
       served(
         Effect.gen(function* () {
           yield* configured(channel)
@@ -149,7 +149,7 @@ eachEngineLive("Webhooks of accounts", (it) => {
       )
     )
 
-    it.effect(`${channel}: nothing changes without the right proof, or without the account`, () =>
+    it.effect(`${channel}: nothing changes without a valid signature or an existing account`, () =>
       served(
         Effect.gen(function* () {
           yield* configured(channel)
@@ -174,7 +174,7 @@ eachEngineLive("Webhooks of accounts", (it) => {
       )
     )
 
-    it.effect(`${channel}: what nobody sends is refused or skipped, never a failure of ours`, () =>
+    it.effect(`${channel}: invalid bodies are refused or skipped, and never cause an internal error`, () =>
       served(
         Effect.gen(function* () {
           yield* configured(channel)
@@ -203,7 +203,7 @@ eachEngineLive("Webhooks of accounts", (it) => {
     )
   }
 
-  it.effect("slack: a challenge is returned as the body, to whoever signs it", () =>
+  it.effect("slack: a signed challenge is returned as the body", () =>
     served(
       Effect.gen(function* () {
         yield* configured("slack")
@@ -216,7 +216,7 @@ eachEngineLive("Webhooks of accounts", (it) => {
     )
   )
 
-  it.effect("of a channel without accounts of its own, or of none at all, are 404", () =>
+  it.effect("of an unknown channel, or of one without account addresses, are 404", () =>
     served(
       Effect.gen(function* () {
         yield* configured("slack")

@@ -38,7 +38,7 @@ const toolFailed = (tool: string) =>
 const toolAnswered = (tool: string) => ["tool.completed", { tool, output: "yes" }] as const
 
 eachEngineLive("Problems of agents", (it) => {
-  it.effect("tell which channels fail, since when and why, until the provider takes a new token", () =>
+  it.effect("list failing channels with time and reason, until the provider accepts a new token", () =>
     withServer(
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -90,7 +90,7 @@ eachEngineLive("Problems of agents", (it) => {
     )
   )
 
-  it.effect("tell of a model and of tools that failed in the last turns, until one works again", () =>
+  it.effect("list a model and tools that failed in the last turns, until they work again", () =>
     withServer(
       Effect.gen(function* () {
         const { agentId, cookie } = yield* start

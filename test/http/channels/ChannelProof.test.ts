@@ -30,7 +30,7 @@ const active = Effect.flatMap(
 ).pipe(Effect.map((rows) => rows.map(({ id }) => id)))
 
 eachEngineLive("An account of a channel", (it) => {
-  it.effect("becomes active only with a token that its provider takes for it", () =>
+  it.effect("becomes active only with a token that its provider accepts for it", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -51,7 +51,7 @@ eachEngineLive("An account of a channel", (it) => {
     )
   )
 
-  it.effect("changes nothing while its provider cannot be asked", () =>
+  it.effect("changes nothing while its provider is unreachable", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -72,7 +72,7 @@ eachEngineLive("An account of a channel", (it) => {
     )
   )
 
-  it.effect("goes to the tenant whose token its provider takes, when it refuses the other's", () =>
+  it.effect("moves to the tenant whose token its provider accepts, if it refuses the other's", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -104,7 +104,7 @@ eachEngineLive("An account of a channel", (it) => {
     )
   )
 
-  it.effect("stays where it is while its provider cannot be asked about the token of whoever has it", () =>
+  it.effect("stays with its tenant while its provider cannot verify that tenant's token", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -127,7 +127,7 @@ eachEngineLive("An account of a channel", (it) => {
 })
 
 eachEngineLive("A Telegram bot", (it) => {
-  it.effect("is known by its token, pointed at this service, and claimed by who has its new token", () =>
+  it.effect("is identified by its token, registered at this service, and claimed with its new token", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start
@@ -188,56 +188,58 @@ eachEngineLive("A mailbox", (it) => {
     ...fields
   })
 
-  it.effect("is a login at its server, told what it needs, and claimed by who has the new password", () =>
-    withServer(
-      Effect.gen(function* () {
-        const { channels, cookie } = yield* start
-        const refused = yield* call("POST", channels, { cookie, body: mailbox() })
-        expect([refused.status, refused.error.details.issues[0].path]).toEqual([400, ["accessToken"]])
-        mailboxes.set("support@example.com@smtp.example.com", "first-password-canary")
-        const invalid = [
-          [{ settings: { address: "support@example.com" } }, ["settings", "server"]],
-          [{ settings: { ...mailbox().settings, color: "blue" } }, ["settings", "color"]],
-          [{ settings: { ...mailbox().settings, senders: "friends" } }, ["settings", "senders"]],
-          [{ secrets: {} }, ["secrets", "signingSecret"]]
-        ] as const
-        for (const [fields, path] of invalid) {
-          const answer = yield* call("POST", channels, { cookie, body: mailbox(fields) })
-          expect([answer.status, answer.error.details.issues[0].path]).toEqual([400, path])
-        }
-        const made = yield* call("POST", channels, { cookie, body: mailbox() })
-        expect(made.status).toBe(201)
-        const { externalId, id, settings, webhookUrl } = made.data.channel
-        expect(settings).toEqual(mailbox().settings)
-        expect(webhookUrl).toBe(`https://spoke.example.com/api/webhooks/email/${externalId}`)
-        const sql = yield* SqlClient.SqlClient
-        expect(JSON.stringify(yield* sql`select * from channels`)).not.toContain("canary")
+  it.effect(
+    "is a login at its mail server, reports missing settings, and is claimed with the new password",
+    () =>
+      withServer(
+        Effect.gen(function* () {
+          const { channels, cookie } = yield* start
+          const refused = yield* call("POST", channels, { cookie, body: mailbox() })
+          expect([refused.status, refused.error.details.issues[0].path]).toEqual([400, ["accessToken"]])
+          mailboxes.set("support@example.com@smtp.example.com", "first-password-canary")
+          const invalid = [
+            [{ settings: { address: "support@example.com" } }, ["settings", "server"]],
+            [{ settings: { ...mailbox().settings, color: "blue" } }, ["settings", "color"]],
+            [{ settings: { ...mailbox().settings, senders: "friends" } }, ["settings", "senders"]],
+            [{ secrets: {} }, ["secrets", "signingSecret"]]
+          ] as const
+          for (const [fields, path] of invalid) {
+            const answer = yield* call("POST", channels, { cookie, body: mailbox(fields) })
+            expect([answer.status, answer.error.details.issues[0].path]).toEqual([400, path])
+          }
+          const made = yield* call("POST", channels, { cookie, body: mailbox() })
+          expect(made.status).toBe(201)
+          const { externalId, id, settings, webhookUrl } = made.data.channel
+          expect(settings).toEqual(mailbox().settings)
+          expect(webhookUrl).toBe(`https://spoke.example.com/api/webhooks/email/${externalId}`)
+          const sql = yield* SqlClient.SqlClient
+          expect(JSON.stringify(yield* sql`select * from channels`)).not.toContain("canary")
 
-        // Who has a server of their own has another account, whatever address they give.
-        const other = yield* another
-        mailboxes.set("support@example.com@smtp.evil.example", "any")
-        const server = { address: "support@example.com", server: "smtps://smtp.evil.example" }
-        const foreign = yield* call("POST", other.channels, {
-          cookie: other.cookie,
-          body: mailbox({ accessToken: "any", settings: server })
+          // Who has a server of their own has another account, whatever address they give.
+          const other = yield* another
+          mailboxes.set("support@example.com@smtp.evil.example", "any")
+          const server = { address: "support@example.com", server: "smtps://smtp.evil.example" }
+          const foreign = yield* call("POST", other.channels, {
+            cookie: other.cookie,
+            body: mailbox({ accessToken: "any", settings: server })
+          })
+          expect(foreign.data.channel.externalId).not.toBe(externalId)
+          expect(yield* active).toHaveLength(2)
+
+          // The owner of the mailbox has changed its password, and belongs to the other tenant.
+          const owner = mailbox({ accessToken: "second-password-canary" })
+          const early = yield* call("POST", other.channels, { cookie: other.cookie, body: owner })
+          expect(early.status).toBe(400)
+          mailboxes.set("support@example.com@smtp.example.com", "second-password-canary")
+          const claimed = yield* call("POST", other.channels, { cookie: other.cookie, body: owner })
+          expect([claimed.status, claimed.data.channel.externalId]).toEqual([201, externalId])
+          expect(yield* active).not.toContain(id)
+          expect(yield* actions(cookie)).toContain("channel.lose")
         })
-        expect(foreign.data.channel.externalId).not.toBe(externalId)
-        expect(yield* active).toHaveLength(2)
-
-        // The owner of the mailbox has changed its password, and belongs to the other tenant.
-        const owner = mailbox({ accessToken: "second-password-canary" })
-        const early = yield* call("POST", other.channels, { cookie: other.cookie, body: owner })
-        expect(early.status).toBe(400)
-        mailboxes.set("support@example.com@smtp.example.com", "second-password-canary")
-        const claimed = yield* call("POST", other.channels, { cookie: other.cookie, body: owner })
-        expect([claimed.status, claimed.data.channel.externalId]).toEqual([201, externalId])
-        expect(yield* active).not.toContain(id)
-        expect(yield* actions(cookie)).toContain("channel.lose")
-      })
-    )
+      )
   )
 
-  it.effect("changes the settings that are named, and takes away the empty ones", () =>
+  it.effect("changes the given settings, and removes empty ones", () =>
     withServer(
       Effect.gen(function* () {
         const { channels, cookie } = yield* start

@@ -19,7 +19,7 @@ const tenantOf = (id: string) =>
 
 eachEngineLive("Channel configurations", (it) => {
   it.effect(
-    "are listed page by page, oldest first, by cursors that are good for one agent's list alone",
+    "are listed page by page, oldest first, with cursors that are valid only for one agent's list",
     () =>
       withServer(
         Effect.gen(function* () {
@@ -41,7 +41,7 @@ eachEngineLive("Channel configurations", (it) => {
       )
   )
 
-  it.effect("are made, listed, changed and removed; the token is sealed and never returned", () =>
+  it.effect("are created, listed, changed and removed; the token is sealed and never returned", () =>
     withServer(
       Effect.gen(function* () {
         const { cookie, channels, agentId } = yield* start
@@ -86,7 +86,7 @@ eachEngineLive("Channel configurations", (it) => {
     )
   )
 
-  it.effect("are at most one active one an account, whoever's it is: a second is 409", () =>
+  it.effect("allow one active channel per account over all tenants: a second one is 409", () =>
     withServer(
       Effect.gen(function* () {
         const { cookie, channels } = yield* start
@@ -123,33 +123,35 @@ eachEngineLive("Channel configurations", (it) => {
     )
   )
 
-  it.effect("hand an account's conversations on to the tenant's next one, never to another tenant's", () =>
-    withServer(
-      Effect.gen(function* () {
-        const { cookie, channels } = yield* start
-        const other = yield* signedIn("bob@example.com")
-        const agent = yield* call("POST", "/api/agents", { cookie: other.cookie, body: { name: "Other" } })
-        const theirs = `/api/agents/${agent.data.agent.id}/channels`
-        const first = yield* call("POST", channels, { cookie, body: whatsapp })
-        const id: string = first.data.channel.id
-        const now = Effect.map(
-          Effect.flatMap(tenantOf(id), (scope) =>
-            Effect.flatMap(ChannelStore, (store) => store.find(scope, ChannelId.make(id)))
-          ),
-          Option.match({ onNone: () => null, onSome: (row) => row.id })
-        )
-        expect(yield* now).toBe(id)
-        yield* call("PATCH", `/api/channels/${id}`, { cookie, body: { active: false } })
-        const stolen = yield* call("POST", theirs, { cookie: other.cookie, body: whatsapp })
-        expect([stolen.status, yield* now]).toEqual([201, id])
-        yield* call("DELETE", `/api/channels/${stolen.data.channel.id}`, { cookie: other.cookie })
-        const next = yield* call("POST", channels, { cookie, body: whatsapp })
-        expect(yield* now).toBe(next.data.channel.id)
-      })
-    )
+  it.effect(
+    "pass an account's conversations on to the tenant's next channel, never to another tenant's",
+    () =>
+      withServer(
+        Effect.gen(function* () {
+          const { cookie, channels } = yield* start
+          const other = yield* signedIn("bob@example.com")
+          const agent = yield* call("POST", "/api/agents", { cookie: other.cookie, body: { name: "Other" } })
+          const theirs = `/api/agents/${agent.data.agent.id}/channels`
+          const first = yield* call("POST", channels, { cookie, body: whatsapp })
+          const id: string = first.data.channel.id
+          const now = Effect.map(
+            Effect.flatMap(tenantOf(id), (scope) =>
+              Effect.flatMap(ChannelStore, (store) => store.find(scope, ChannelId.make(id)))
+            ),
+            Option.match({ onNone: () => null, onSome: (row) => row.id })
+          )
+          expect(yield* now).toBe(id)
+          yield* call("PATCH", `/api/channels/${id}`, { cookie, body: { active: false } })
+          const stolen = yield* call("POST", theirs, { cookie: other.cookie, body: whatsapp })
+          expect([stolen.status, yield* now]).toEqual([201, id])
+          yield* call("DELETE", `/api/channels/${stolen.data.channel.id}`, { cookie: other.cookie })
+          const next = yield* call("POST", channels, { cookie, body: whatsapp })
+          expect(yield* now).toBe(next.data.channel.id)
+        })
+      )
   )
 
-  it.effect("that are made active at the same time have one winner", () =>
+  it.effect("that are activated at the same time succeed once", () =>
     withServer(
       Effect.gen(function* () {
         const { cookie, channels } = yield* start
@@ -197,7 +199,7 @@ eachEngineLive("Channel configurations", (it) => {
     )
   )
 
-  it.effect("refuse what cannot be one, without repeating it", () =>
+  it.effect("refuse invalid input without repeating it", () =>
     withServer(
       Effect.gen(function* () {
         const { cookie, channels } = yield* start

@@ -33,7 +33,7 @@ const told = (event: string, fields: Readonly<Record<string, unknown>> = {}) => 
 })
 
 eachEngineLive("POST /api/webhooks/email", (it) => {
-  it.effect("updates the log of each event's mail, and takes what it does not know", () =>
+  it.effect("updates the log of each event's mail, and accepts unknown events", () =>
     served(
       Effect.gen(function* () {
         yield* mail("a", null, "mid-1")
@@ -60,7 +60,7 @@ eachEngineLive("POST /api/webhooks/email", (it) => {
   )
 
   it.effect(
-    "answers 400 VALIDATION_ERROR to anything but an array of objects with an event, and writes nothing",
+    "answers 400 VALIDATION_ERROR unless it gets an array of objects with an event, and writes nothing",
     () =>
       served(
         Effect.gen(function* () {

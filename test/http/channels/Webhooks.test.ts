@@ -86,7 +86,7 @@ for (const raw of [true, false])
         )
       )
 
-      it.effect(`${channel}: a challenge whose token or mode is not the right one is 403`, () =>
+      it.effect(`${channel}: a challenge with a wrong token or mode is 403`, () =>
         served(
           Effect.gen(function* () {
             const { "hub.verify_token": _, ...tokenless } = right
@@ -114,7 +114,7 @@ for (const raw of [true, false])
         )
       )
 
-      it.effect(`${channel}: a right subscription without a challenge is 400`, () =>
+      it.effect(`${channel}: a valid subscription without a challenge is 400`, () =>
         served(
           Effect.gen(function* () {
             const { "hub.challenge": _, ...rest } = right
@@ -139,7 +139,7 @@ for (const raw of [true, false])
         )
       )
 
-      it.effect(`${channel}: a body whose signature is missing or wrong is 401 and leaves nothing`, () =>
+      it.effect(`${channel}: a body whose signature is missing or wrong is 401, and nothing is stored`, () =>
         served(
           Effect.gen(function* () {
             const body = JSON.stringify(whatsapp(["wamid.1"]))
@@ -166,19 +166,17 @@ for (const raw of [true, false])
         )
       )
 
-      it.effect(
-        `${channel}: a signed body that is no JSON is 400, one that says nothing is acknowledged`,
-        () =>
-          served(
-            Effect.gen(function* () {
-              for (const body of ["{", "", "\u0000", new Uint8Array([0xff, 0xfe]), "[".repeat(10_000)]) {
-                expectFailure(yield* deliver(channel, body), 400, "VALIDATION_ERROR")
-              }
-              for (const body of [{}, [], null, 7, { entry: [] }, { object: "page", entry: [{}] }]) {
-                expect(dataOf(yield* deliver(channel, body))).toEqual(result(0))
-              }
-            })
-          )
+      it.effect(`${channel}: a signed body that is not JSON is 400, one without events is acknowledged`, () =>
+        served(
+          Effect.gen(function* () {
+            for (const body of ["{", "", "\u0000", new Uint8Array([0xff, 0xfe]), "[".repeat(10_000)]) {
+              expectFailure(yield* deliver(channel, body), 400, "VALIDATION_ERROR")
+            }
+            for (const body of [{}, [], null, 7, { entry: [] }, { object: "page", entry: [{}] }]) {
+              expect(dataOf(yield* deliver(channel, body))).toEqual(result(0))
+            }
+          })
+        )
       )
 
       it.effect(`${channel}: a body over 4 MiB is 413, one of 4 MiB is read`, () =>
@@ -193,27 +191,25 @@ for (const raw of [true, false])
       )
     }
 
-    it.effect(
-      "queue each message once, in order, by its contact, with the event and what it was made from",
-      () =>
-        served(
-          Effect.gen(function* () {
-            expect(dataOf(yield* deliver("whatsapp", whatsapp(["a", "b", "c"])))).toEqual(result(3))
-            const { inbox, jobs, keys } = yield* stored
-            expect(inbox.map(({ messageId }) => messageId)).toEqual(["a", "b", "c"])
-            expect(jobs).toEqual(
-              inbox.map(({ id }) => ({ inboxId: id, serialKey: "whatsapp:pn_1:491700000001" }))
-            )
-            expect(keys).toEqual(["inbound:whatsapp:a", "inbound:whatsapp:b", "inbound:whatsapp:c"])
-            const sql = yield* SqlClient.SqlClient
-            const [row] = yield* sql<{ event: { text: string }; raw: { message: { id: string } } }>`
+    it.effect("queue each message once, in order, by contact, with the event and the provider's item", () =>
+      served(
+        Effect.gen(function* () {
+          expect(dataOf(yield* deliver("whatsapp", whatsapp(["a", "b", "c"])))).toEqual(result(3))
+          const { inbox, jobs, keys } = yield* stored
+          expect(inbox.map(({ messageId }) => messageId)).toEqual(["a", "b", "c"])
+          expect(jobs).toEqual(
+            inbox.map(({ id }) => ({ inboxId: id, serialKey: "whatsapp:pn_1:491700000001" }))
+          )
+          expect(keys).toEqual(["inbound:whatsapp:a", "inbound:whatsapp:b", "inbound:whatsapp:c"])
+          const sql = yield* SqlClient.SqlClient
+          const [row] = yield* sql<{ event: { text: string }; raw: { message: { id: string } } }>`
           select event, raw from channel_inbox where message_id = 'b'`
-            expect([row?.event.text, row?.raw.message.id]).toEqual(["text of b", "b"])
-          })
-        )
+          expect([row?.event.text, row?.raw.message.id]).toEqual(["text of b", "b"])
+        })
+      )
     )
 
-    it.effect("count repeats, those inside one POST too, and queue them once", () =>
+    it.effect("count repeats, also within one POST, and queue them once", () =>
       served(
         Effect.gen(function* () {
           expect(dataOf(yield* deliver("whatsapp", whatsapp(["a", "b", "a", "a"])))).toEqual(result(2, 2))
@@ -271,7 +267,7 @@ for (const raw of [true, false])
       )
     )
 
-    it.effect("queue a message once of twenty concurrent POSTs, and their counters sum right", () =>
+    it.effect("queue a message once for twenty concurrent POSTs, with correct counters", () =>
       served(
         Effect.gen(function* () {
           const answers = yield* Effect.all(
@@ -310,7 +306,7 @@ for (const raw of [true, false])
       })
     )
 
-    it.effect("answer 503 when a status cannot be noted, and then no message is marked as seen", () =>
+    it.effect("answer 503 when a status cannot be stored, and then no message is marked as seen", () =>
       served(
         Effect.gen(function* () {
           const body = whatsapp(["a"])
@@ -366,7 +362,7 @@ for (const raw of [true, false])
       )
     )
 
-    it.effect("neither count nor store the echo of our own reply; any other echo is queued", () =>
+    it.effect("neither count nor store the echo of our own reply, and queue any other echo", () =>
       served(
         Effect.gen(function* () {
           const echo = (mid: string, metadata?: string) => ({
@@ -384,7 +380,7 @@ for (const raw of [true, false])
       )
     )
 
-    it.effect("queue a new name of a contact once, and do not count it", () =>
+    it.effect("queue a new alias of a contact once, and do not count it", () =>
       served(
         Effect.gen(function* () {
           const value = {
@@ -402,7 +398,7 @@ for (const raw of [true, false])
       )
     )
 
-    it.effect("store text with NUL and lone surrogates, which a store cannot hold, without them", () =>
+    it.effect("remove NUL and lone surrogates from stored text", () =>
       served(
         Effect.gen(function* () {
           const body = JSON.stringify(whatsapp(["a"])).replace(
@@ -419,53 +415,49 @@ for (const raw of [true, false])
       )
     )
 
-    it.effect(
-      "have deliveries that come meanwhile share one transaction; one that cannot be stored fails alone",
-      () =>
-        Effect.gen(function* () {
-          const open = yield* Deferred.make<void>()
-          const sizes: Array<number> = []
-          const slow = Layer.effect(
-            InboundEvents,
-            Effect.map(InboundEvents, (inbox) =>
-              InboundEvents.make({
-                ...inbox,
-                accept: (arrivals) =>
-                  Effect.gen(function* () {
-                    sizes.push(arrivals.length)
-                    if (sizes.length === 1) yield* Deferred.await(open)
-                    // As the database refuses a value that it cannot take.
-                    const refused = arrivals.some(
-                      ({ event }) => event._tag === "Message" && event.messageId === "poison"
-                    )
-                    if (refused) return yield* new InboundEventRefused({ cause: "poison" })
-                    return yield* inbox.accept(arrivals)
-                  })
-              })
-            )
-          ).pipe(Layer.provide(InboundEvents.Default), Layer.provideMerge(layerTable))
-          yield* served(
-            Effect.gen(function* () {
-              const send = (id: string) => Effect.fork(deliver("whatsapp", whatsapp([id])))
-              const first = yield* send("first")
-              yield* Effect.repeat(Effect.sleep("5 millis"), { until: () => sizes.length === 1 })
-              const others = yield* Effect.forEach(["b", "poison", "c", "b"], send)
-              // All of them have reached the server, whose first transaction is still open.
-              yield* Effect.sleep("300 millis")
-              yield* Deferred.succeed(open, undefined)
-              const answers = yield* Effect.forEach([first, ...others], (fiber) =>
-                Effect.flatten(fiber.await)
-              )
-              expect(answers.map(({ status }) => status)).toEqual([200, 200, 503, 200, 200])
-              expect(sizes.slice(0, 2)).toEqual([1, 4])
-              expect((yield* stored).inbox.map(({ messageId }) => messageId).toSorted()).toEqual([
-                "b",
-                "c",
-                "first"
-              ])
-            }),
-            { inbox: slow }
-          ).pipe(Effect.provide(layerTable))
-        })
+    it.effect("store concurrent deliveries in one transaction; one that cannot be stored fails alone", () =>
+      Effect.gen(function* () {
+        const open = yield* Deferred.make<void>()
+        const sizes: Array<number> = []
+        const slow = Layer.effect(
+          InboundEvents,
+          Effect.map(InboundEvents, (inbox) =>
+            InboundEvents.make({
+              ...inbox,
+              accept: (arrivals) =>
+                Effect.gen(function* () {
+                  sizes.push(arrivals.length)
+                  if (sizes.length === 1) yield* Deferred.await(open)
+                  // As the database refuses a value that it cannot take.
+                  const refused = arrivals.some(
+                    ({ event }) => event._tag === "Message" && event.messageId === "poison"
+                  )
+                  if (refused) return yield* new InboundEventRefused({ cause: "poison" })
+                  return yield* inbox.accept(arrivals)
+                })
+            })
+          )
+        ).pipe(Layer.provide(InboundEvents.Default), Layer.provideMerge(layerTable))
+        yield* served(
+          Effect.gen(function* () {
+            const send = (id: string) => Effect.fork(deliver("whatsapp", whatsapp([id])))
+            const first = yield* send("first")
+            yield* Effect.repeat(Effect.sleep("5 millis"), { until: () => sizes.length === 1 })
+            const others = yield* Effect.forEach(["b", "poison", "c", "b"], send)
+            // All of them have reached the server, whose first transaction is still open.
+            yield* Effect.sleep("300 millis")
+            yield* Deferred.succeed(open, undefined)
+            const answers = yield* Effect.forEach([first, ...others], (fiber) => Effect.flatten(fiber.await))
+            expect(answers.map(({ status }) => status)).toEqual([200, 200, 503, 200, 200])
+            expect(sizes.slice(0, 2)).toEqual([1, 4])
+            expect((yield* stored).inbox.map(({ messageId }) => messageId).toSorted()).toEqual([
+              "b",
+              "c",
+              "first"
+            ])
+          }),
+          { inbox: slow }
+        ).pipe(Effect.provide(layerTable))
+      })
     )
   })

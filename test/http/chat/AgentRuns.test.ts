@@ -37,7 +37,7 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/agent-runs/:runId", 
     })
   )
 
-  it.effect("refuses a limit or a cursor that is no positive integer, and a limit above 100", () =>
+  it.effect("refuses a limit or a cursor that is not a positive integer, and a limit above 100", () =>
     Effect.gen(function* () {
       for (const query of [
         "limit=0",
@@ -58,7 +58,7 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/agent-runs/:runId", 
     })
   )
 
-  it.effect("is for keys with trace_read, and knows the runs of the key's agent alone", () =>
+  it.effect("is for keys with trace_read, and finds only runs of the key's agent", () =>
     Effect.gen(function* () {
       expectError(yield* call("GET", "/v1/agent-runs/run_1", "spk_chat"), 403, "FORBIDDEN")
       expectError(yield* call("GET", "/v1/agent-runs/run_1", "spk_other"), 404, "NOT_FOUND")
@@ -115,7 +115,7 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/chat/stream/:runId",
     })
   )
 
-  it.effect("continues after what the client has counted, whatever that was", () =>
+  it.effect("continues after the frames that the client has counted", () =>
     Effect.gen(function* () {
       const { text } = yield* streamed
       const whole = yield* Effect.promise(() => chunksOf(text))
@@ -135,7 +135,10 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/chat/stream/:runId",
   it.effect("is one error part for a turn that failed, and not found for any other agent", () =>
     Effect.gen(function* () {
       const { start } = yield* Script
-      const failed = Stream.concat(Stream.make(textDelta("Half")), Stream.fail(new TurnFailed({ message: "no" })))
+      const failed = Stream.concat(
+        Stream.make(textDelta("Half")),
+        Stream.fail(new TurnFailed({ message: "no" }))
+      )
       yield* Ref.set(start, () => Effect.succeed(turn(failed)))
       const { text } = yield* call("GET", "/v1/chat/stream/run_1", "spk_all")
       const chunks = yield* Effect.promise(() => chunksOf(text))
@@ -151,7 +154,7 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/chat/stream/:runId",
   const textOf = (chunks: ReadonlyArray<Read>) => chunks.map(({ delta }) => delta ?? "").join("")
 
   it.effect.prop(
-    "loses and repeats nothing, however the text was cut into frames",
+    "loses and repeats nothing, for any division of the text into frames",
     [FastCheck.array(FastCheck.string({ minLength: 1, unit: "grapheme" })), FastCheck.nat({ max: 60 })],
     ([deltas, frames]) =>
       Effect.gen(function* () {

@@ -37,7 +37,7 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) 
     })
   )
 
-  it.effect("names no run and no end user where the turn has none", () =>
+  it.effect("names no run and no end user if the turn has none", () =>
     Effect.gen(function* () {
       yield* streamOf(yield* Script, Stream.fromIterable(parts), { runId: null, endUserId: null })
       const { headers } = yield* post("spk_all")
@@ -164,7 +164,7 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) 
     })
   )
 
-  it.effect("answers what is refused before the turn begins as a JSON error, not a stream", () =>
+  it.effect("answers a request that is refused before the turn begins with a JSON error, not a stream", () =>
     Effect.gen(function* () {
       const { start } = yield* Script
       yield* Ref.set(start, () => Effect.fail(new ConversationNotActive({ message: "It is closed." })))
@@ -180,7 +180,7 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) 
     })
   )
 
-  it.effect("ends a turn that failed under way with one error part and [DONE], never data-done", () =>
+  it.effect("ends a turn that fails while running with one error part and [DONE], never data-done", () =>
     Effect.gen(function* () {
       const script = yield* Script
       const begun = Stream.fromIterable(parts.slice(0, 4))
@@ -211,7 +211,7 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/chat/stream", (it) 
     })
   )
 
-  it.effect("lets go of the turn when the client leaves, and the turn goes on", () =>
+  it.effect("releases the turn when the client disconnects, and the turn continues", () =>
     Effect.gen(function* () {
       const script = yield* Script
       const { url } = yield* TestServer

@@ -10,7 +10,7 @@ const deltasOf = (frames: string) =>
     .filter((frame) => frame.startsWith("data: {"))
     .map((frame) => JSON.parse(frame.slice("data: ".length)).choices[0]?.delta)
 
-it("A stream of completions has what the model thinks beside the content, in the order in which it came", () => {
+it("A stream of completions has the model's reasoning next to the content, in the original order", () => {
   const chunks = new ChunkWriter({ id: "chatcmpl-1", created: 0, model: "agt_1" }, null, false)
   const parts: ReadonlyArray<TurnPart> = [
     reasoningDelta("Hm, "),

@@ -81,7 +81,7 @@ const session = Effect.gen(function* () {
 
 eachEngineLive("The hosted stream", (it, engine) => {
   it.layer(WidgetServer(disk))((it) => {
-    it.effect("takes a form: message, identities as text, the other fields as JSON text", () =>
+    it.effect("accepts a form: message and identities as text, the other fields as JSON text", () =>
       Effect.gen(function* () {
         yield* start
         const answer = yield* send([], {
@@ -118,13 +118,11 @@ eachEngineLive("The hosted stream", (it, engine) => {
       })
     )
 
-    it.effect(
-      "lets the team try a version that is not published, as JSON or as a form, and nobody else",
-      () =>
-        Effect.gen(function* () {
-          const sql = yield* start
-          const { call } = yield* TestServer
-          yield* sql`
+    it.effect("lets only the team try an unpublished version, as JSON or as a form", () =>
+      Effect.gen(function* () {
+        const sql = yield* start
+        const { call } = yield* TestServer
+        yield* sql`
           insert into agent_versions (tenant_id, agent_id, version, settings) values ('ten_1', 'agt_1', 2, ${JSON.stringify(
             {
               name: "Helper",
@@ -144,83 +142,77 @@ eachEngineLive("The hosted stream", (it, engine) => {
               streamReasoning: false
             }
           )}::jsonb)`
-          const headers = { cookie: "spoke_session=owner", origin: appUrl }
-          const asked = Effect.flatMap(Script, ({ requests }) =>
-            Effect.map(Ref.get(requests), (all) => JSON.stringify(all.at(-1)?.prompt))
-          )
-          const turn = { agentId: "agt_1", message: "Hi" }
-          const trial = yield* call("POST", path, { headers, body: { ...turn, version: 2 } })
-          expect(trial.status).toBe(200)
-          expect(yield* asked).toContain("version two")
-          const formed = form([], { ...turn, version: "2" })
-          expect((yield* call("POST", path, { headers, body: formed })).status).toBe(200)
-          expect(yield* asked).toContain("version two")
-          expect(yield* sql`select agent_version as version from agent_runs`).toEqual([
-            { version: 2 },
-            { version: 2 }
-          ])
-          expect((yield* call("POST", path, { headers, body: turn })).status).toBe(200)
-          expect(yield* asked).not.toContain("version two")
-          expectError(yield* call("POST", path, { headers, body: { ...turn, version: 3 } }), 404, "NOT_FOUND")
-          const page = { headers: keyHeader("spk_chat"), body: { message: "Hi", version: 2 } }
-          expectError(yield* call("POST", path, page), 400, "VALIDATION_ERROR")
-          expect(yield* sql`select count(*)::int as runs from agent_runs`).toEqual([{ runs: 3 }])
-        })
+        const headers = { cookie: "spoke_session=owner", origin: appUrl }
+        const asked = Effect.flatMap(Script, ({ requests }) =>
+          Effect.map(Ref.get(requests), (all) => JSON.stringify(all.at(-1)?.prompt))
+        )
+        const turn = { agentId: "agt_1", message: "Hi" }
+        const trial = yield* call("POST", path, { headers, body: { ...turn, version: 2 } })
+        expect(trial.status).toBe(200)
+        expect(yield* asked).toContain("version two")
+        const formed = form([], { ...turn, version: "2" })
+        expect((yield* call("POST", path, { headers, body: formed })).status).toBe(200)
+        expect(yield* asked).toContain("version two")
+        expect(yield* sql`select agent_version as version from agent_runs`).toEqual([
+          { version: 2 },
+          { version: 2 }
+        ])
+        expect((yield* call("POST", path, { headers, body: turn })).status).toBe(200)
+        expect(yield* asked).not.toContain("version two")
+        expectError(yield* call("POST", path, { headers, body: { ...turn, version: 3 } }), 404, "NOT_FOUND")
+        const page = { headers: keyHeader("spk_chat"), body: { message: "Hi", version: 2 } }
+        expectError(yield* call("POST", path, page), 400, "VALIDATION_ERROR")
+        expect(yield* sql`select count(*)::int as runs from agent_runs`).toEqual([{ runs: 3 }])
+      })
     )
 
-    it.effect(
-      "tries settings that are not saved, of who may change the agent alone, and marks the trace",
-      () =>
-        Effect.gen(function* () {
-          const sql = yield* start
-          const { call } = yield* TestServer
-          const asked = Effect.flatMap(Script, ({ requests }) =>
-            Effect.map(Ref.get(requests), (all) => JSON.stringify(all.at(-1)?.prompt))
-          )
-          const headers = { cookie: "spoke_session=owner", origin: appUrl }
-          const draft = {
-            instructions: "Speak like the draft.",
-            retrieval: { topK: 2 },
-            grounding: { mode: "general" }
-          }
-          const body = { agentId: "agt_1", message: "Hi", draft }
-          expect((yield* call("POST", path, { headers, body })).status).toBe(200)
-          expect(yield* asked).toContain("Speak like the draft.")
-          const formed = form([], { agentId: "agt_1", message: "Hi", draft: JSON.stringify(draft) })
-          expect((yield* call("POST", path, { headers, body: formed })).status).toBe(200)
-          expect(
-            yield* sql`select payload, agent_version as version from agent_run_events e
+    it.effect("tries unsaved settings only for members who may change the agent, and marks the trace", () =>
+      Effect.gen(function* () {
+        const sql = yield* start
+        const { call } = yield* TestServer
+        const asked = Effect.flatMap(Script, ({ requests }) =>
+          Effect.map(Ref.get(requests), (all) => JSON.stringify(all.at(-1)?.prompt))
+        )
+        const headers = { cookie: "spoke_session=owner", origin: appUrl }
+        const draft = {
+          instructions: "Speak like the draft.",
+          retrieval: { topK: 2 },
+          grounding: { mode: "general" }
+        }
+        const body = { agentId: "agt_1", message: "Hi", draft }
+        expect((yield* call("POST", path, { headers, body })).status).toBe(200)
+        expect(yield* asked).toContain("Speak like the draft.")
+        const formed = form([], { agentId: "agt_1", message: "Hi", draft: JSON.stringify(draft) })
+        expect((yield* call("POST", path, { headers, body: formed })).status).toBe(200)
+        expect(
+          yield* sql`select payload, agent_version as version from agent_run_events e
             join agent_runs r on r.id = e.run_id where e.sequence = 1`
-          ).toEqual([
-            { payload: { draft }, version: 1 },
-            { payload: { draft }, version: 1 }
-          ])
-          expect(yield* sql`select count(*)::int as versions from agent_versions`).toEqual([{ versions: 0 }])
-          expect(
-            (yield* call("POST", path, { headers, body: { agentId: "agt_1", message: "Hi" } })).status
-          ).toBe(200)
-          expect(yield* asked).not.toContain("Speak like the draft.")
+        ).toEqual([
+          { payload: { draft }, version: 1 },
+          { payload: { draft }, version: 1 }
+        ])
+        expect(yield* sql`select count(*)::int as versions from agent_versions`).toEqual([{ versions: 0 }])
+        expect(
+          (yield* call("POST", path, { headers, body: { agentId: "agt_1", message: "Hi" } })).status
+        ).toBe(200)
+        expect(yield* asked).not.toContain("Speak like the draft.")
 
-          const agent = { ...headers, cookie: "spoke_session=agent" }
-          expectError(yield* call("POST", path, { headers: agent, body }), 403, "FORBIDDEN")
-          const page = { headers: keyHeader("spk_chat"), body: { message: "Hi", draft } }
-          expectError(yield* call("POST", path, page), 400, "VALIDATION_ERROR")
-          for (const wrong of [
-            { retrieval: { topK: 0 } },
-            { tools: ["nobody_has_it"] },
-            { instructions: 1 }
-          ]) {
-            expectError(
-              yield* call("POST", path, { headers, body: { ...body, draft: wrong } }),
-              400,
-              "VALIDATION_ERROR"
-            )
-          }
-          expect(yield* sql`select count(*)::int as runs from agent_runs`).toEqual([{ runs: 3 }])
-        })
+        const agent = { ...headers, cookie: "spoke_session=agent" }
+        expectError(yield* call("POST", path, { headers: agent, body }), 403, "FORBIDDEN")
+        const page = { headers: keyHeader("spk_chat"), body: { message: "Hi", draft } }
+        expectError(yield* call("POST", path, page), 400, "VALIDATION_ERROR")
+        for (const wrong of [{ retrieval: { topK: 0 } }, { tools: ["nobody_has_it"] }, { instructions: 1 }]) {
+          expectError(
+            yield* call("POST", path, { headers, body: { ...body, draft: wrong } }),
+            400,
+            "VALIDATION_ERROR"
+          )
+        }
+        expect(yield* sql`select count(*)::int as runs from agent_runs`).toEqual([{ runs: 3 }])
+      })
     )
 
-    it.effect("takes a turn of the team's back and answers in its place, and no other's", () =>
+    it.effect("replaces a turn of the team, and no other's", () =>
       Effect.gen(function* () {
         const sql = yield* start
         const { call } = yield* TestServer
@@ -252,7 +244,10 @@ eachEngineLive("The hosted stream", (it, engine) => {
           400,
           "VALIDATION_ERROR"
         )
-        const visitor = yield* call("POST", path, { headers: keyHeader("spk_chat"), body: { message: "Hello" } })
+        const visitor = yield* call("POST", path, {
+          headers: keyHeader("spk_chat"),
+          body: { message: "Hello" }
+        })
         expectError(yield* say({ message: "x", replaces: runOf(visitor) }), 404, "NOT_FOUND")
         expectError(
           yield* call("POST", path, {
@@ -272,7 +267,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
       })
     )
 
-    it.effect("stops a turn for the team, and only one of the agent's", () =>
+    it.effect("stops only turns of the agent for the team", () =>
       Effect.gen(function* () {
         yield* start
         const { call } = yield* TestServer
@@ -287,53 +282,56 @@ eachEngineLive("The hosted stream", (it, engine) => {
       })
     )
 
-    it.effect("attachments reach the model, are stored with the message, and come back byte for byte", () =>
-      Effect.gen(function* () {
-        const sql = yield* start
-        const sessionId = yield* session
-        const picture = { bytes: png(300), type: "image/png", name: 'käse "1".png' }
-        const paper = { bytes: pdf(70_000), type: "application/pdf", name: "paper.pdf" }
-        const answer = yield* send([picture, paper], { message: "What is this?", sessionId })
-        expect(answer.status).toBe(200)
-        const parts = yield* shown
-        expect(parts.map((part) => part.type)).toEqual(["text", "file", "file"])
-        expect(parts.slice(1)).toMatchObject([
-          { mediaType: "image/png", fileName: 'käse "1".png' },
-          { mediaType: "application/pdf", fileName: "paper.pdf" }
-        ])
-        const { call } = yield* TestServer
-        const query = `sessionId=${sessionId}`
-        const read = (address: string, key = "spk_chat") => call("GET", address, { headers: keyHeader(key) })
-        const { messages } = expectData(yield* read(`/api/sdk/messages?${query}`))
-        expect(messages[0].media).toMatchObject([
-          { type: "image", name: 'käse "1".png', mimeType: "image/png" },
-          { type: "file", name: "paper.pdf", mimeType: "application/pdf" }
-        ])
-        expect(messages[1].media).toEqual([])
-        const { url } = yield* TestServer
-        for (const [place, sent] of [picture, paper].entries()) {
-          const address = `${messages[0].media[place].url}?${query}`
-          const file = yield* Effect.promise(() => fetch(url + address, { headers: keyHeader("spk_chat") }))
-          const bytes = yield* Effect.promise(() => file.arrayBuffer())
-          expect(Buffer.compare(Buffer.from(bytes), Buffer.from(sent.bytes))).toBe(0)
-          expect(file.headers.get("content-type")).toBe(sent.type)
-          expect(file.headers.get("content-security-policy")).toBe("default-src 'none'; sandbox")
-          expect(file.headers.get("x-content-type-options")).toBe("nosniff")
-          expectError(yield* read(address, "spk_other"), 404, "NOT_FOUND")
-          expectError(
-            yield* read(`${messages[0].media[place].url}?sessionId=${yield* session}`),
-            404,
-            "NOT_FOUND"
-          )
-        }
-        // They stay as long as the conversation does, whatever sweeps.
-        yield* (yield* Artifacts).sweep
-        expect(kept()).toBe(2)
-        yield* sql`delete from conversations`
-        yield* sql`delete from artifact_claims`
-        yield* (yield* Artifacts).sweep
-        expect(kept()).toBe(0)
-      })
+    it.effect(
+      "attachments reach the model, are stored with the message, and are returned byte for byte",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* start
+          const sessionId = yield* session
+          const picture = { bytes: png(300), type: "image/png", name: 'käse "1".png' }
+          const paper = { bytes: pdf(70_000), type: "application/pdf", name: "paper.pdf" }
+          const answer = yield* send([picture, paper], { message: "What is this?", sessionId })
+          expect(answer.status).toBe(200)
+          const parts = yield* shown
+          expect(parts.map((part) => part.type)).toEqual(["text", "file", "file"])
+          expect(parts.slice(1)).toMatchObject([
+            { mediaType: "image/png", fileName: 'käse "1".png' },
+            { mediaType: "application/pdf", fileName: "paper.pdf" }
+          ])
+          const { call } = yield* TestServer
+          const query = `sessionId=${sessionId}`
+          const read = (address: string, key = "spk_chat") =>
+            call("GET", address, { headers: keyHeader(key) })
+          const { messages } = expectData(yield* read(`/api/sdk/messages?${query}`))
+          expect(messages[0].media).toMatchObject([
+            { type: "image", name: 'käse "1".png', mimeType: "image/png" },
+            { type: "file", name: "paper.pdf", mimeType: "application/pdf" }
+          ])
+          expect(messages[1].media).toEqual([])
+          const { url } = yield* TestServer
+          for (const [place, sent] of [picture, paper].entries()) {
+            const address = `${messages[0].media[place].url}?${query}`
+            const file = yield* Effect.promise(() => fetch(url + address, { headers: keyHeader("spk_chat") }))
+            const bytes = yield* Effect.promise(() => file.arrayBuffer())
+            expect(Buffer.compare(Buffer.from(bytes), Buffer.from(sent.bytes))).toBe(0)
+            expect(file.headers.get("content-type")).toBe(sent.type)
+            expect(file.headers.get("content-security-policy")).toBe("default-src 'none'; sandbox")
+            expect(file.headers.get("x-content-type-options")).toBe("nosniff")
+            expectError(yield* read(address, "spk_other"), 404, "NOT_FOUND")
+            expectError(
+              yield* read(`${messages[0].media[place].url}?sessionId=${yield* session}`),
+              404,
+              "NOT_FOUND"
+            )
+          }
+          // They stay as long as the conversation does, whatever sweeps.
+          yield* (yield* Artifacts).sweep
+          expect(kept()).toBe(2)
+          yield* sql`delete from conversations`
+          yield* sql`delete from artifact_claims`
+          yield* (yield* Artifacts).sweep
+          expect(kept()).toBe(0)
+        })
     )
 
     it.effect("attachments of a message to a human are stored and not shown to the model", () =>
@@ -352,25 +350,23 @@ eachEngineLive("The hosted stream", (it, engine) => {
       })
     )
 
-    it.effect(
-      "a type that is not allowed, or does not agree with the declared one, is UNSUPPORTED_TYPE",
-      () =>
-        Effect.gen(function* () {
-          yield* start
-          const wrong: ReadonlyArray<Upload> = [
-            { bytes: Buffer.from("hello, world, this is text"), type: "text/plain" },
-            { bytes: Buffer.from("hello, world, this is text"), type: "image/png" },
-            { bytes: png(), type: "application/pdf" },
-            { bytes: pdf(), type: "image/png" },
-            { bytes: png(), type: "application/octet-stream" },
-            { bytes: new Uint8Array(0), type: "image/png" },
-            { bytes: Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'/>"), type: "image/svg+xml" }
-          ]
-          const before = kept()
-          for (const file of wrong) expectError(yield* send([file]), 400, "UNSUPPORTED_TYPE")
-          expectError(yield* send([{ bytes: png(), type: "image/png" }, ...wrong]), 400, "UNSUPPORTED_TYPE")
-          expect(kept()).toBe(before)
-        })
+    it.effect("a type that is not allowed, or differs from the declared one, is UNSUPPORTED_TYPE", () =>
+      Effect.gen(function* () {
+        yield* start
+        const wrong: ReadonlyArray<Upload> = [
+          { bytes: Buffer.from("hello, world, this is text"), type: "text/plain" },
+          { bytes: Buffer.from("hello, world, this is text"), type: "image/png" },
+          { bytes: png(), type: "application/pdf" },
+          { bytes: pdf(), type: "image/png" },
+          { bytes: png(), type: "application/octet-stream" },
+          { bytes: new Uint8Array(0), type: "image/png" },
+          { bytes: Buffer.from("<svg xmlns='http://www.w3.org/2000/svg'/>"), type: "image/svg+xml" }
+        ]
+        const before = kept()
+        for (const file of wrong) expectError(yield* send([file]), 400, "UNSUPPORTED_TYPE")
+        expectError(yield* send([{ bytes: png(), type: "image/png" }, ...wrong]), 400, "UNSUPPORTED_TYPE")
+        expect(kept()).toBe(before)
+      })
     )
 
     it.effect("an attachment that the agent's model cannot read is UNSUPPORTED_ATTACHMENT_TYPE", () =>
@@ -418,7 +414,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
     )
 
     it.effect(
-      "ten files are taken, more are VALIDATION_ERROR, and nothing of a refused request is kept",
+      "ten files are accepted, more are VALIDATION_ERROR, and nothing of a refused request is stored",
       () =>
         Effect.gen(function* () {
           yield* start
@@ -443,7 +439,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
         })
     )
 
-    it.effect("a form that ends too early or is none at all is VALIDATION_ERROR", () =>
+    it.effect("a form that is incomplete or invalid is VALIDATION_ERROR", () =>
       Effect.gen(function* () {
         yield* start
         const before = kept()
@@ -476,7 +472,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
       })
     )
 
-    it.effect("a client that leaves in the middle of a file leaves nothing behind", () =>
+    it.effect("a client that disconnects during an upload leaves no data behind", () =>
       Effect.gen(function* () {
         yield* start
         const before = kept()
@@ -552,7 +548,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
     )
 
     if (engine === "embedded") {
-      it.effect("ten PDFs of 25 MB at once are not held in memory", () =>
+      it.effect("ten concurrent PDFs of 25 MB are not held in memory", () =>
         Effect.gen(function* () {
           yield* start
           const { url } = yield* TestServer

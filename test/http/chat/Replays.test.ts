@@ -79,38 +79,36 @@ const asked = Effect.gen(function* () {
 })
 
 eachEngineLive("POST /api/agents/:id/replays", (it) => {
-  it.scoped(
-    "tells what was said and what is said now, to the team and to the agent's own key, and audits both",
-    () =>
-      Effect.gen(function* () {
-        const { runId, scope } = yield* asked
-        const { reply } = yield* Script
-        yield* asUser(scope)
-        const { runs } = TestServer.expectData(yield* replay(scope.agentId, { runIds: [runId, runId] }))
-        const outcome = {
-          reply: "Fact number 1. [1]",
-          citations: [expect.objectContaining({ index: 1, sourceId: "src_1", text: "Fact number 1." })],
-          failure: null,
-          inputTokens: 11,
-          outputTokens: 1
-        }
-        expect(runs).toEqual([{ runId, outcome: "same", reason: null, before: outcome, after: outcome }])
-        yield* asKey(scope)
-        yield* Ref.set(reply, says("Nothing."))
-        const changed = TestServer.expectData(yield* replay(scope.agentId, { runIds: [runId] }))
-        expect(changed.runs).toMatchObject([
-          { outcome: "changed", after: { reply: "Nothing.", citations: [] } }
-        ])
-        const sql = yield* SqlClient.SqlClient
-        const entries = yield* sql`select action, target, actor_id as actor from audit_entries order by id`
-        expect(entries).toEqual([
-          { action: "agent_run.replay", target: runId, actor: "mbr_1" },
-          { action: "agent_run.replay", target: runId, actor: "key_1" }
-        ])
-      }).pipe(onFreshData)
+  it.scoped("returns the stored and the new reply to the team and to the agent's key, and audits both", () =>
+    Effect.gen(function* () {
+      const { runId, scope } = yield* asked
+      const { reply } = yield* Script
+      yield* asUser(scope)
+      const { runs } = TestServer.expectData(yield* replay(scope.agentId, { runIds: [runId, runId] }))
+      const outcome = {
+        reply: "Fact number 1. [1]",
+        citations: [expect.objectContaining({ index: 1, sourceId: "src_1", text: "Fact number 1." })],
+        failure: null,
+        inputTokens: 11,
+        outputTokens: 1
+      }
+      expect(runs).toEqual([{ runId, outcome: "same", reason: null, before: outcome, after: outcome }])
+      yield* asKey(scope)
+      yield* Ref.set(reply, says("Nothing."))
+      const changed = TestServer.expectData(yield* replay(scope.agentId, { runIds: [runId] }))
+      expect(changed.runs).toMatchObject([
+        { outcome: "changed", after: { reply: "Nothing.", citations: [] } }
+      ])
+      const sql = yield* SqlClient.SqlClient
+      const entries = yield* sql`select action, target, actor_id as actor from audit_entries order by id`
+      expect(entries).toEqual([
+        { action: "agent_run.replay", target: runId, actor: "mbr_1" },
+        { action: "agent_run.replay", target: runId, actor: "key_1" }
+      ])
+    }).pipe(onFreshData)
   )
 
-  it.scoped("is 404 for what is somebody else's, and 400 for what is no list of runs", () =>
+  it.scoped("is 404 for another tenant's runs, and 400 for an invalid list of runs", () =>
     Effect.gen(function* () {
       const { runId, scope } = yield* asked
       const other = yield* Fixtures.agent()

@@ -15,7 +15,7 @@ import { chunksOf, citation, event, type Parts, result, textDelta, types } from 
 describe("the stream of a turn", () => {
   const text = (stream: Parts, full = true) => Stream.mkString(Stream.decodeText(Sse.body(stream, full)))
 
-  it.effect("says that it is alive at least every 15 seconds while nothing happens", () =>
+  it.effect("sends a heartbeat at least every 15 seconds while nothing happens", () =>
     Effect.gen(function* () {
       const seen = yield* Sse.body(Stream.never, true).pipe(
         Stream.decodeText(),
@@ -29,7 +29,7 @@ describe("the stream of a turn", () => {
     })
   )
 
-  it.effect("says no more once it has been told to its end, however long nobody reads it", () =>
+  it.effect("sends no heartbeat after its end, however late it is read", () =>
     Effect.gen(function* () {
       const pull = yield* Stream.toPull(Sse.body(Stream.make(textDelta("Hi")), true))
       const first = yield* pull
@@ -41,7 +41,7 @@ describe("the stream of a turn", () => {
   )
 
   it.effect(
-    "says so in a part that pages can see to whoever asks for it, and to the real client it is no part of a message",
+    "sends heartbeats as visible parts on request, which the real client does not add to the message",
     () =>
       Effect.gen(function* () {
         const asking = Sse.wantsHeartbeatParts({ "x-spoke-heartbeat": "data" })
@@ -77,7 +77,7 @@ describe("the stream of a turn", () => {
       })
   )
 
-  it.effect("joins deltas that wait together", () =>
+  it.effect("joins deltas that wait at the same time", () =>
     Effect.gen(function* () {
       const deltas = Array.from({ length: 500 }, (_, place) => textDelta(`${place} `))
       const all = yield* text(Stream.fromIterable([...deltas, { _tag: "Done", result } as const]))
@@ -106,7 +106,7 @@ describe("the stream of a turn", () => {
   )
 
   it.effect.prop(
-    "is what the real client takes, whatever the turn does",
+    "is accepted by the real client for any turn",
     [
       FastCheck.array(anyPart, { maxLength: 30 }),
       FastCheck.constantFrom("done", "fail", "stop"),

@@ -65,7 +65,7 @@ const stateIs = (conversationId: string, state: string) =>
 eachEngineLive("The widget", (it) => {
   it.layer(WidgetServer())((it) => {
     it.effect(
-      "init makes a session: agent, person, no conversation and no token until the first message",
+      "init creates a session with agent and end user, without conversation and token until the first message",
       () =>
         Effect.gen(function* () {
           const sql = yield* seedDatabase
@@ -92,7 +92,7 @@ eachEngineLive("The widget", (it) => {
         })
     )
 
-    it.effect("a session's turns go on in its conversation, and the model knows what was said", () =>
+    it.effect("a session's turns continue its conversation, and the model gets the history", () =>
       Effect.gen(function* () {
         yield* seedDatabase
         const { sessionId } = yield* init()
@@ -113,27 +113,29 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("messages come in pages, oldest first, and a cursor continues its own conversation alone", () =>
-      Effect.gen(function* () {
-        yield* seedDatabase
-        const [one, two] = [yield* init(), yield* init()]
-        yield* say(one.sessionId, "First")
-        yield* say(one.sessionId, "Second")
-        yield* say(two.sessionId, "Other")
-        const seen: Array<string> = []
-        let cursor: string | null = ""
-        while (cursor !== null) {
-          const more: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`
-          const page = expectData(yield* get(`/api/sdk/messages?limit=3&${query(one.sessionId)}${more}`))
-          seen.push(...page.messages.map(({ content }: Json) => content))
-          if (page.nextCursor !== null) {
-            const elsewhere = `/api/sdk/messages?${query(two.sessionId)}&cursor=${encodeURIComponent(page.nextCursor)}`
-            expectError(yield* get(elsewhere), 400, "VALIDATION_ERROR")
+    it.effect(
+      "messages are listed in pages, oldest first, and a cursor is valid only for its conversation",
+      () =>
+        Effect.gen(function* () {
+          yield* seedDatabase
+          const [one, two] = [yield* init(), yield* init()]
+          yield* say(one.sessionId, "First")
+          yield* say(one.sessionId, "Second")
+          yield* say(two.sessionId, "Other")
+          const seen: Array<string> = []
+          let cursor: string | null = ""
+          while (cursor !== null) {
+            const more: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`
+            const page = expectData(yield* get(`/api/sdk/messages?limit=3&${query(one.sessionId)}${more}`))
+            seen.push(...page.messages.map(({ content }: Json) => content))
+            if (page.nextCursor !== null) {
+              const elsewhere = `/api/sdk/messages?${query(two.sessionId)}&cursor=${encodeURIComponent(page.nextCursor)}`
+              expectError(yield* get(elsewhere), 400, "VALIDATION_ERROR")
+            }
+            cursor = page.nextCursor
           }
-          cursor = page.nextCursor
-        }
-        expect(seen).toEqual(["First", "Hello", "Second", "Hello"])
-      })
+          expect(seen).toEqual(["First", "Hello", "Second", "Hello"])
+        })
     )
 
     it.effect("two tabs of a session never create two conversations", () =>
@@ -174,7 +176,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("while a human answers, messages are stored once and shown, and the model stays silent", () =>
+    it.effect("while a human answers, messages are stored once and shown, and the model is not called", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const { endUserId, sessionId } = yield* init()
@@ -209,7 +211,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("a turn without a trace of its own continues nothing: persist false stores no message", () =>
+    it.effect("a turn with persist false continues nothing and stores no message", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const { endUserId, sessionId } = yield* init()
@@ -284,7 +286,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("ended sessions are forgotten, with the anonymous people who never said anything", () =>
+    it.effect("ended sessions are deleted, with anonymous end users without messages", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const [silent, spoken, named, fresh] = [
@@ -305,7 +307,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("identify makes the anonymous person the caller's own, and the conversation moves along", () =>
+    it.effect("identify gives an anonymous end user the caller's id, with the conversation", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const known = yield* init({ externalEndUserId: " ada " })
@@ -329,7 +331,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("identify leaves one open conversation of a channel where both people had one", () =>
+    it.effect("identify leaves one open conversation of a channel if both end users had one", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const known = yield* init({ externalEndUserId: "ada" })
@@ -351,7 +353,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("many sessions that take the same name at the same time become one person", () =>
+    it.effect("many sessions that are identified with the same id concurrently become one end user", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const sessions = yield* Effect.all(Array.from({ length: 8 }, () => init()))
@@ -371,7 +373,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("feedback is kept for replies of the session's conversation, and the last word counts", () =>
+    it.effect("feedback is stored for replies of the session's conversation, and the last one counts", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const [{ sessionId }, other] = [yield* init(), yield* init()]
@@ -406,7 +408,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("a message that got no answer is answered when it is asked for again, once", () =>
+    it.effect("a message without an answer is answered once when it is retried", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const { reply } = yield* Script
@@ -455,7 +457,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("a turn is followed from its first part by whoever may chat with its agent", () =>
+    it.effect("a turn can be followed from its first part by anyone who may chat with its agent", () =>
       Effect.gen(function* () {
         yield* seedDatabase
         const sent = yield* chat({ message: "Hi" }, "spk_traced")
@@ -472,7 +474,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("what a dashboard user says is a test, and what a page's visitor says is not", () =>
+    it.effect("messages of dashboard users are tests, and messages of visitors are not", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const body = { agentId: "agt_1", message: "Does it work?" }
@@ -495,7 +497,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("handoff tells the person in the language of the page, whoever says the sentence", () =>
+    it.effect("handoff notifies the customer in the language of the page, from any side", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const { sessionId } = yield* init()
@@ -512,7 +514,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("handoff asks for a human once, also before the first message, and the person is told", () =>
+    it.effect("handoff requests a human once, also before the first message, and notifies the customer", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase
         const { sessionId } = yield* init()
@@ -532,7 +534,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("voice/start makes a session and says that there is no voice", () =>
+    it.effect("voice/start creates a session and reports that there is no voice", () =>
       Effect.gen(function* () {
         yield* seedDatabase
         const begun = expectData(yield* post("/api/sdk/voice/start", {}))
@@ -546,7 +548,7 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
-    it.effect("the token of a session's conversation opens its socket", () =>
+    it.effect("the token of a session opens the socket of its conversation", () =>
       Effect.gen(function* () {
         yield* seedDatabase
         const { sessionId } = yield* init()
@@ -581,23 +583,21 @@ eachEngineLive("The widget", (it) => {
 
 eachEngineLive("Who may use the widget's routes", (it) => {
   it.layer(WidgetServer())((it) => {
-    it.effect(
-      "an agent key with chat, whatever the plan says of the public API; org keys and others are 403",
-      () =>
-        Effect.gen(function* () {
-          yield* seedDatabase
-          expectData(yield* post("/api/sdk/init", {}, "spk_chat"))
-          for (const path of ["/api/sdk/init", "/api/v1/chat/stream"]) {
-            expectError(yield* post(path, { message: "Hi" }, "spk_org"), 403, "FORBIDDEN")
-            expectError(yield* post(path, { message: "Hi" }, "spk_retrieve"), 403, "FORBIDDEN")
-            expectError(yield* post(path, { message: "Hi" }, "spk_nobody"), 401, "UNAUTHORIZED")
-            const { call } = yield* TestServer
-            expectError(yield* call("POST", path, { body: { message: "Hi" } }), 401, "UNAUTHORIZED")
-          }
-        })
+    it.effect("an agent key with chat is accepted on any plan; org keys and others are 403", () =>
+      Effect.gen(function* () {
+        yield* seedDatabase
+        expectData(yield* post("/api/sdk/init", {}, "spk_chat"))
+        for (const path of ["/api/sdk/init", "/api/v1/chat/stream"]) {
+          expectError(yield* post(path, { message: "Hi" }, "spk_org"), 403, "FORBIDDEN")
+          expectError(yield* post(path, { message: "Hi" }, "spk_retrieve"), 403, "FORBIDDEN")
+          expectError(yield* post(path, { message: "Hi" }, "spk_nobody"), 401, "UNAUTHORIZED")
+          const { call } = yield* TestServer
+          expectError(yield* call("POST", path, { body: { message: "Hi" } }), 401, "UNAUTHORIZED")
+        }
+      })
     )
 
-    it.effect("a key with allowed origins works from these alone, and a preflight is answered", () =>
+    it.effect("a key with allowed origins works only from these, and a preflight is answered", () =>
       Effect.gen(function* () {
         yield* seedDatabase
         const from = (origin: string) =>
@@ -622,7 +622,7 @@ eachEngineLive("Who may use the widget's routes", (it) => {
       })
     )
 
-    it.effect("a dashboard session names the agent, needs the role and the page's own origin", () =>
+    it.effect("a dashboard session must name the agent, and needs the role and the page's own origin", () =>
       Effect.gen(function* () {
         yield* seedDatabase
         const body = { agentId: "agt_1" }
@@ -661,25 +661,23 @@ eachEngineLive("Who may use the widget's routes", (it) => {
         })
     )
 
-    it.effect(
-      "the shims say that they are gone, to everybody and whatever is sent; other methods are 405",
-      () =>
-        Effect.gen(function* () {
-          const { call } = yield* TestServer
-          for (const path of ["/api/v1/chat", "/api/v1/retrieve"]) {
-            const bodies: ReadonlyArray<Options> = [
-              {},
-              { body: { message: "Hi" } },
-              { body: "{broken", headers: { "content-type": "application/json" } },
-              { body: new Uint8Array(3_000_000), headers: keyHeader("spk_nobody") },
-              { body: new FormData(), headers: keyHeader("spk_chat") }
-            ]
-            for (const options of bodies) expectError(yield* call("POST", path, options), 410, "GONE")
-            for (const method of ["GET", "PUT", "DELETE", "PATCH"]) {
-              expectError(yield* call(method, path), 405, "METHOD_NOT_ALLOWED")
-            }
+    it.effect("the removed routes answer 410 to every request; other methods are 405", () =>
+      Effect.gen(function* () {
+        const { call } = yield* TestServer
+        for (const path of ["/api/v1/chat", "/api/v1/retrieve"]) {
+          const bodies: ReadonlyArray<Options> = [
+            {},
+            { body: { message: "Hi" } },
+            { body: "{broken", headers: { "content-type": "application/json" } },
+            { body: new Uint8Array(3_000_000), headers: keyHeader("spk_nobody") },
+            { body: new FormData(), headers: keyHeader("spk_chat") }
+          ]
+          for (const options of bodies) expectError(yield* call("POST", path, options), 410, "GONE")
+          for (const method of ["GET", "PUT", "DELETE", "PATCH"]) {
+            expectError(yield* call(method, path), 405, "METHOD_NOT_ALLOWED")
           }
-        })
+        }
+      })
     )
   })
 })

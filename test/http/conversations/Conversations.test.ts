@@ -136,7 +136,7 @@ const walk = (path: string, scope: AgentScope) =>
   })
 
 eachEngineLive("GET /v1/conversations", (it) => {
-  it.effect("lists API conversations of the key's agent, newest first, 20 a page unless told otherwise", () =>
+  it.effect("lists API conversations of the key's agent, newest first, 20 per page by default", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       yield* conversation(scope, 1, { channel: "widget" })
@@ -171,7 +171,7 @@ eachEngineLive("GET /v1/conversations", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect("refuses limits outside 1 to 100 and cursors of anything else", () =>
+  it.effect("refuses limits outside 1 to 100, and cursors of other lists", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       const other = yield* agent()
@@ -206,7 +206,7 @@ eachEngineLive("GET /v1/conversations", (it) => {
 })
 
 eachEngineLive("GET /v1/conversations/:id/messages", (it) => {
-  it.effect("pages from the first message to the last, 50 a page unless told otherwise, at most 1,000", () =>
+  it.effect("pages from the first message to the last, 50 per page by default, at most 1,000", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       const { id } = yield* conversation(scope, 2_101)
@@ -229,7 +229,7 @@ eachEngineLive("GET /v1/conversations/:id/messages", (it) => {
   )
 
   it.effect(
-    "refuses limits that are no positive safe integer, and cursors of another conversation or agent",
+    "refuses limits that are not positive safe integers, and cursors of another conversation or agent",
     () =>
       Effect.gen(function* () {
         const scope = yield* agent()
@@ -369,7 +369,7 @@ eachEngineLive("POST /api/operator/import/conversations", (it) => {
     )
   const operator = { authorization: "Bearer operator", "content-type": "application/x-ndjson" }
 
-  it.effect("is the operator's alone, reports line by line, and takes at most 16 MiB", () =>
+  it.effect("is for the operator only, reports line by line, and accepts at most 16 MiB", () =>
     Effect.gen(function* () {
       const scope = yield* agent()
       const line = JSON.stringify({

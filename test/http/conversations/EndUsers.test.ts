@@ -50,8 +50,8 @@ const audited = (cookie: string) =>
       ])
   )
 
-eachEngineLive("What is stored about an end user", (it) => {
-  it.effect("is found, exported and erased by an admin's routes, and the audit trail names both deeds", () =>
+eachEngineLive("The data of an end user", (it) => {
+  it.effect("is found, exported and erased by admins, and the audit trail has both actions", () =>
     served(
       Effect.gen(function* () {
         const { cookie, tenantId } = yield* signedIn("ada@example.com")
@@ -111,7 +111,7 @@ eachEngineLive("What is stored about an end user", (it) => {
     )
   )
 
-  it.effect("is for admins and owners of the tenant alone", () =>
+  it.effect("is only for admins and owners of the tenant", () =>
     served(
       Effect.gen(function* () {
         const { cookie, tenantId } = yield* signedIn("ada@example.com")
@@ -149,7 +149,7 @@ eachEngineLive("What is stored about an end user", (it) => {
     )
   )
 
-  it.effect("is not shown when the export cannot be audited", () =>
+  it.effect("is not exported when the export cannot be audited", () =>
     served(
       Effect.gen(function* () {
         const { cookie, tenantId } = yield* signedIn("ada@example.com")

@@ -101,7 +101,7 @@ const talked = Effect.gen(function* () {
 })
 
 eachEngineLive("The dashboard's inbox", (it) => {
-  it.scoped("tells how far a message has come through its channel, and why it was not delivered", () =>
+  it.scoped("shows the delivery status of a message in its channel, and why it was not delivered", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       const sql = yield* SqlClient.SqlClient
@@ -137,7 +137,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("hands out the files of the tenant's own conversations, as nothing that could run", () =>
+  it.scoped("returns files of the tenant's own conversations, in a form that no browser executes", () =>
     Effect.gen(function* () {
       const { path, scope } = yield* talked
       const sql = yield* SqlClient.SqlClient
@@ -157,7 +157,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("hands out files of every kind as nothing that could run, whatever they were called", () =>
+  it.scoped("returns files of every type and name in a form that no browser executes", () =>
     Effect.gen(function* () {
       const { path } = yield* talked
       const sql = yield* SqlClient.SqlClient
@@ -200,7 +200,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("shows with whom a conversation is and what was said last", () =>
+  it.scoped("shows the end user of a conversation and the last message", () =>
     Effect.gen(function* () {
       const { conversationId } = yield* talked
       const { json, status } = yield* call("GET", "/api/inbox?state=AI_ACTIVE&channel=api")
@@ -251,7 +251,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("shows what customers think of replies: at the message, and how many in the list", () =>
+  it.scoped("shows customers' ratings of replies: at the message, and their number in the list", () =>
     Effect.gen(function* () {
       const { path } = yield* talked
       const sql = yield* SqlClient.SqlClient
@@ -271,52 +271,50 @@ eachEngineLive("The dashboard's inbox", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped(
-    "shows of a turn that failed that it did, and why: at the message, in the list, of the agent",
-    () =>
-      Effect.gen(function* () {
-        const { conversationId, path, scope } = yield* talked
-        const chat = yield* ChatTurn
-        const { reply } = yield* Script
-        const lastRun = Effect.map(
-          call("GET", `/api/agents/${scope.agentId}/last-run`),
-          ({ json }) => json.data.run
-        )
-        expect(yield* lastRun).toMatchObject({ status: "complete", failure: null })
-        const refused = new ModelError({
-          reason: "Rejected",
-          message: "sk-secret",
-          problem: "key_refused",
-          retryable: false
-        })
-        yield* Ref.set(reply, () => Stream.fail(refused))
-        yield* Effect.flip(chat.complete(scope, request({ message: "Four?", conversationId })))
-        const failure = { code: "TURN_FAILED", provider: "key_refused" }
-        const seen = Effect.map(call("GET", `${path}/recent`), ({ json }) => json.data)
-        const list = Effect.map(call("GET", "/api/inbox"), ({ json }) => json.data.conversations[0])
-        const failed = (yield* seen).messages.at(-1)
-        expect(failed).toMatchObject({ content: "Four?", failure, runId: expect.stringMatching(/^run_/) })
-        expect((yield* seen).messages.slice(0, -1).map(({ failure }: typeof failed) => failure)).toEqual(
-          Array.from({ length: 6 }, () => null)
-        )
-        expect((yield* seen).conversation).toMatchObject({ failure })
-        expect(yield* list).toMatchObject({ preview: "Four?", failure })
-        expect(yield* lastRun).toMatchObject({ runId: failed.runId, status: "failed", failure })
-        const trace = yield* call("GET", `/api/agent-runs/${failed.runId}?limit=100`)
-        expect(trace.json.data.events.at(-1)).toMatchObject({ type: "run.failed", payload: failure })
-        expect(JSON.stringify([yield* seen, yield* list, trace.json])).not.toContain("sk-secret")
-        yield* Ref.set(reply, says("Hello"))
-        yield* chat.complete(scope, request({ message: "Five?", conversationId }))
-        expect(yield* list).toMatchObject({ failure: null })
-        expect(yield* lastRun).toMatchObject({ failure: null })
-        // It has no answer, whatever came later.
-        expect((yield* seen).messages.at(-3)).toMatchObject({ content: "Four?", failure })
-        yield* as(yield* Fixtures.agent())
-        TestServer.expectError(yield* call("GET", `/api/agents/${scope.agentId}/last-run`), 404, "NOT_FOUND")
-      }).pipe(onFreshData)
+  it.scoped("shows a failed turn with its reason: at the message, in the list, and for the agent", () =>
+    Effect.gen(function* () {
+      const { conversationId, path, scope } = yield* talked
+      const chat = yield* ChatTurn
+      const { reply } = yield* Script
+      const lastRun = Effect.map(
+        call("GET", `/api/agents/${scope.agentId}/last-run`),
+        ({ json }) => json.data.run
+      )
+      expect(yield* lastRun).toMatchObject({ status: "complete", failure: null })
+      const refused = new ModelError({
+        reason: "Rejected",
+        message: "sk-secret",
+        problem: "key_refused",
+        retryable: false
+      })
+      yield* Ref.set(reply, () => Stream.fail(refused))
+      yield* Effect.flip(chat.complete(scope, request({ message: "Four?", conversationId })))
+      const failure = { code: "TURN_FAILED", provider: "key_refused" }
+      const seen = Effect.map(call("GET", `${path}/recent`), ({ json }) => json.data)
+      const list = Effect.map(call("GET", "/api/inbox"), ({ json }) => json.data.conversations[0])
+      const failed = (yield* seen).messages.at(-1)
+      expect(failed).toMatchObject({ content: "Four?", failure, runId: expect.stringMatching(/^run_/) })
+      expect((yield* seen).messages.slice(0, -1).map(({ failure }: typeof failed) => failure)).toEqual(
+        Array.from({ length: 6 }, () => null)
+      )
+      expect((yield* seen).conversation).toMatchObject({ failure })
+      expect(yield* list).toMatchObject({ preview: "Four?", failure })
+      expect(yield* lastRun).toMatchObject({ runId: failed.runId, status: "failed", failure })
+      const trace = yield* call("GET", `/api/agent-runs/${failed.runId}?limit=100`)
+      expect(trace.json.data.events.at(-1)).toMatchObject({ type: "run.failed", payload: failure })
+      expect(JSON.stringify([yield* seen, yield* list, trace.json])).not.toContain("sk-secret")
+      yield* Ref.set(reply, says("Hello"))
+      yield* chat.complete(scope, request({ message: "Five?", conversationId }))
+      expect(yield* list).toMatchObject({ failure: null })
+      expect(yield* lastRun).toMatchObject({ failure: null })
+      // It has no answer, whatever came later.
+      expect((yield* seen).messages.at(-3)).toMatchObject({ content: "Four?", failure })
+      yield* as(yield* Fixtures.agent())
+      TestServer.expectError(yield* call("GET", `/api/agents/${scope.agentId}/last-run`), 404, "NOT_FOUND")
+    }).pipe(onFreshData)
   )
 
-  it.scoped("leaves out what the team said to try an agent, unless it is asked for", () =>
+  it.scoped("leaves out the team's test conversations unless they are requested", () =>
     Effect.gen(function* () {
       const { scope, path } = yield* talked
       const chat = yield* ChatTurn

@@ -107,7 +107,7 @@ const kinds = (entries: ReadonlyArray<{ readonly kind: string; readonly position
   entries.map(({ kind, position }) => `${kind} ${position}`)
 
 eachEngineLive("The inbox of a team", (it) => {
-  it.scoped("shows what the customer asked, and what of it each member has not read", () =>
+  it.scoped("shows the customer's question, and whether each member has read it", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       expect(yield* listed()).toMatchObject([{ question: "Is the workshop open?", unread: true }])
@@ -125,24 +125,26 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("shows a message as unread that arrives after all was read, but was written before", () =>
-    Effect.gen(function* () {
-      const { chat, conversationId, scope } = yield* talked
-      yield* call("POST", "/api/inbox/read")
-      expect(yield* listed("?unread=true")).toEqual([])
-      yield* chat.complete(scope, request({ message: "Sent from the train", conversationId }))
-      yield* (yield* Handoff).request(scope, conversationId, { by: "person", reason: "Asked." })
-      const sql = yield* SqlClient.SqlClient
-      yield* sql`update messages set created_at = now() - interval '2 hours' where content = 'Sent from the train'`
-      expect(yield* listed()).toMatchObject([{ id: conversationId, unread: true }])
-      expect(yield* listed("?unread=true")).toMatchObject([{ id: conversationId }])
-      expect(yield* unread).toBe(1)
-      yield* call("POST", "/api/inbox/read")
-      expect(yield* unread).toBe(0)
-    }).pipe(onFreshData)
+  it.scoped(
+    "shows a message as unread that arrives after everything was read, even if it was written before",
+    () =>
+      Effect.gen(function* () {
+        const { chat, conversationId, scope } = yield* talked
+        yield* call("POST", "/api/inbox/read")
+        expect(yield* listed("?unread=true")).toEqual([])
+        yield* chat.complete(scope, request({ message: "Sent from the train", conversationId }))
+        yield* (yield* Handoff).request(scope, conversationId, { by: "person", reason: "Asked." })
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update messages set created_at = now() - interval '2 hours' where content = 'Sent from the train'`
+        expect(yield* listed()).toMatchObject([{ id: conversationId, unread: true }])
+        expect(yield* listed("?unread=true")).toMatchObject([{ id: conversationId }])
+        expect(yield* unread).toBe(1)
+        yield* call("POST", "/api/inbox/read")
+        expect(yield* unread).toBe(0)
+      }).pipe(onFreshData)
   )
 
-  it.scoped("counts what waits for the member: unread, answered by people, and nobody else's", () =>
+  it.scoped("counts the member's unread conversations: answered by humans, and not assigned to others", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       expect(yield* unread).toBe(0)
@@ -161,30 +163,28 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped(
-    "lists by last activity, page by page, and the team's own tests only where they are asked for",
-    () =>
-      Effect.gen(function* () {
-        const { chat, conversationId, scope } = yield* talked
-        const others = yield* Effect.forEach(["b", "c", "d"], (who) =>
-          Effect.map(
-            chat.complete(scope, request({ message: `From ${who}`, externalEndUserId: who })),
-            (turn) => turn.conversationId
-          )
+  it.scoped("lists by last activity, page by page, and the team's tests only on request", () =>
+    Effect.gen(function* () {
+      const { chat, conversationId, scope } = yield* talked
+      const others = yield* Effect.forEach(["b", "c", "d"], (who) =>
+        Effect.map(
+          chat.complete(scope, request({ message: `From ${who}`, externalEndUserId: who })),
+          (turn) => turn.conversationId
         )
-        yield* chat.complete(scope, request({ message: "Me again", conversationId }))
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`update conversations set channel = 'test' where id = ${others[0]}`
-        const ids = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) => id)
-        expect(ids(yield* listed())).toEqual([conversationId, others[2], others[1]])
-        const first = yield* call("GET", "/api/inbox?limit=2")
-        const cursor = encodeURIComponent(first.json.data.nextCursor)
-        expect(ids(yield* listed(`?limit=2&cursor=${cursor}`))).toEqual([others[1]])
-        expect(ids(yield* listed("?channel=test"))).toEqual([others[0]])
-      }).pipe(onFreshData)
+      )
+      yield* chat.complete(scope, request({ message: "Me again", conversationId }))
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update conversations set channel = 'test' where id = ${others[0]}`
+      const ids = (rows: ReadonlyArray<{ readonly id: string }>) => rows.map(({ id }) => id)
+      expect(ids(yield* listed())).toEqual([conversationId, others[2], others[1]])
+      const first = yield* call("GET", "/api/inbox?limit=2")
+      const cursor = encodeURIComponent(first.json.data.nextCursor)
+      expect(ids(yield* listed(`?limit=2&cursor=${cursor}`))).toEqual([others[1]])
+      expect(ids(yield* listed("?channel=test"))).toEqual([others[0]])
+    }).pipe(onFreshData)
   )
 
-  it.scoped("tells in the thread who took over, gave back, assigned and closed, each after its message", () =>
+  it.scoped("shows takeovers, releases, assignments and closings in the thread, each after its message", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       yield* (yield* Handoff).request(scope, conversationId, {
@@ -236,51 +236,55 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("assigns to members who may answer, finds by whom, and lets a removed member's go", () =>
-    Effect.gen(function* () {
-      const { conversationId, path, scope } = yield* talked
-      yield* member(scope, "mbr_viewer", "viewer")
-      for (const [userId, code] of [
-        ["mbr_viewer", "VALIDATION_ERROR"],
-        ["mbr_none", "NOT_FOUND"]
-      ]) {
-        expect((yield* call("PUT", `${path}/assignee`, { userId })).json.error.code).toBe(code)
-      }
-      expect(yield* listed("?assignee=none")).toHaveLength(1)
-      yield* call("PUT", `${path}/assignee`, { userId: "mbr_1" })
-      expect(yield* listed("?assignee=none")).toEqual([])
-      expect(yield* listed("?assignee=me")).toMatchObject([{ id: conversationId }])
-      expect(yield* listed("?assignee=mbr_2")).toEqual([])
-      const sql = yield* SqlClient.SqlClient
-      yield* sql`delete from users where id = 'mbr_1'`
-      expect(yield* listed("?assignee=none")).toMatchObject([{ id: conversationId, assignee: null }])
-      expect((yield* recent(path)).entries).toMatchObject([{ by: { id: "mbr_1", email: null } }])
-    }).pipe(onFreshData)
+  it.scoped(
+    "assigns conversations to members who may answer, filters by assignee, and unassigns a removed member's",
+    () =>
+      Effect.gen(function* () {
+        const { conversationId, path, scope } = yield* talked
+        yield* member(scope, "mbr_viewer", "viewer")
+        for (const [userId, code] of [
+          ["mbr_viewer", "VALIDATION_ERROR"],
+          ["mbr_none", "NOT_FOUND"]
+        ]) {
+          expect((yield* call("PUT", `${path}/assignee`, { userId })).json.error.code).toBe(code)
+        }
+        expect(yield* listed("?assignee=none")).toHaveLength(1)
+        yield* call("PUT", `${path}/assignee`, { userId: "mbr_1" })
+        expect(yield* listed("?assignee=none")).toEqual([])
+        expect(yield* listed("?assignee=me")).toMatchObject([{ id: conversationId }])
+        expect(yield* listed("?assignee=mbr_2")).toEqual([])
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`delete from users where id = 'mbr_1'`
+        expect(yield* listed("?assignee=none")).toMatchObject([{ id: conversationId, assignee: null }])
+        expect((yield* recent(path)).entries).toMatchObject([{ by: { id: "mbr_1", email: null } }])
+      }).pipe(onFreshData)
   )
 
-  it.scoped("labels conversations, tells it, finds them by it, and forgets a label that is deleted", () =>
-    Effect.gen(function* () {
-      const { path, scope } = yield* talked
-      const make = (name: string) => call("POST", "/api/inbox/labels", { name, tone: "good" })
-      const { id } = (yield* make("Refund")).json.data.label
-      expect((yield* make("refund")).status).toBe(409)
-      expect((yield* make(" ")).status).toBe(400)
-      expect((yield* call("PUT", `${path}/labels`, { labelIds: [id, "lbl_none"] })).status).toBe(404)
-      expect(yield* listed()).toMatchObject([{ labelIds: [] }])
-      yield* call("PUT", `${path}/labels`, { labelIds: [id] })
-      expect(yield* listed(`?label=${id}`)).toMatchObject([{ labelIds: [id] }])
-      expect((yield* recent(path)).entries).toMatchObject([{ kind: "labelled", content: "Refund" }])
-      const other = yield* Fixtures.agent()
-      yield* as(other)
-      expect((yield* call("DELETE", `/api/inbox/labels/${id}`)).status).toBe(404)
-      expect((yield* call("PUT", `${path}/labels`, { labelIds: [] })).status).toBe(404)
-      yield* as(scope)
-      expect((yield* call("DELETE", `/api/inbox/labels/${id}`)).status).toBe(200)
-      expect(yield* listed()).toMatchObject([{ labelIds: [] }])
-    }).pipe(onFreshData)
+  it.scoped(
+    "labels conversations, shows it in the thread, filters by label, and removes a deleted label",
+    () =>
+      Effect.gen(function* () {
+        const { path, scope } = yield* talked
+        const make = (name: string) => call("POST", "/api/inbox/labels", { name, tone: "good" })
+        const { id } = (yield* make("Refund")).json.data.label
+        expect((yield* make("refund")).status).toBe(409)
+        expect((yield* make(" ")).status).toBe(400)
+        expect((yield* call("PUT", `${path}/labels`, { labelIds: [id, "lbl_none"] })).status).toBe(404)
+        expect(yield* listed()).toMatchObject([{ labelIds: [] }])
+        yield* call("PUT", `${path}/labels`, { labelIds: [id] })
+        expect(yield* listed(`?label=${id}`)).toMatchObject([{ labelIds: [id] }])
+        expect((yield* recent(path)).entries).toMatchObject([{ kind: "labelled", content: "Refund" }])
+        const other = yield* Fixtures.agent()
+        yield* as(other)
+        expect((yield* call("DELETE", `/api/inbox/labels/${id}`)).status).toBe(404)
+        expect((yield* call("PUT", `${path}/labels`, { labelIds: [] })).status).toBe(404)
+        yield* as(scope)
+        expect((yield* call("DELETE", `/api/inbox/labels/${id}`)).status).toBe(200)
+        expect(yield* listed()).toMatchObject([{ labelIds: [] }])
+      }).pipe(onFreshData)
   )
 
-  it.scoped("keeps notes from customers and models, and lets their writer alone remove them", () =>
+  it.scoped("hides notes from customers and models, and lets only their author remove them", () =>
     Effect.gen(function* () {
       const { chat, conversationId, path, scope } = yield* talked
       const made = yield* call("POST", `${path}/notes`, { content: "  Owes us forty euros. " })
@@ -304,7 +308,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("searches messages, notes and people by the beginnings of words, of this tenant alone", () =>
+  it.scoped("searches messages, notes and people of the tenant by the beginnings of words", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       yield* call("POST", `${path}/notes`, { content: "Prefers bicycles" })
@@ -327,7 +331,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("stores a message whatever its words are", () =>
+  it.scoped("stores a message with any words", () =>
     Effect.gen(function* () {
       const { chat, conversationId, scope } = yield* talked
       const long = "x".repeat(3_000)
@@ -344,7 +348,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("takes signs that the team writes in conversations of its own that go on", () =>
+  it.scoped("accepts typing signals of the team only in the tenant's own open conversations", () =>
     Effect.gen(function* () {
       const { path, scope } = yield* talked
       expect((yield* call("POST", `${path}/typing`)).status).toBe(200)
@@ -356,7 +360,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("keeps views and canned replies for the team", () =>
+  it.scoped("stores views and canned replies for the team", () =>
     Effect.gen(function* () {
       yield* talked
       const filter = { assignee: "me", state: "HUMAN_ACTIVE" }
@@ -379,7 +383,7 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("shows whom a conversation is with, and what else they asked", () =>
+  it.scoped("shows the end user of a conversation, and their other conversations", () =>
     Effect.gen(function* () {
       const { chat, path, scope } = yield* talked
       const again = request({ message: "Do you sell bells?", externalEndUserId: "grace@example.com" })

@@ -147,8 +147,8 @@ const namesGroups = (name: string) =>
 
 const named = (groups: ReadonlyArray<{ readonly name: string | null }>) => groups.map(({ name }) => name)
 
-eachEngineLive("What went wrong", (it) => {
-  it.scoped("is named by the model, once, where several turns are about one subject", () =>
+eachEngineLive("A group of failed questions", (it) => {
+  it.scoped("is named by the model, once, if several turns are about one subject", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       yield* notFound
@@ -173,7 +173,7 @@ eachEngineLive("What went wrong", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is named without telling the model what an agent masks", () =>
+  it.scoped("is named without showing the model what an agent masks", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const sql = yield* SqlClient.SqlClient
@@ -191,7 +191,7 @@ eachEngineLive("What went wrong", (it) => {
   )
 
   it.scoped(
-    "is named without telling the model a part of what an agent masks, at the end of a long question",
+    "is named without showing the model a part of a masked value, at the end of a long question",
     () =>
       Effect.gen(function* () {
         const scope = yield* agent
@@ -249,7 +249,7 @@ eachEngineLive("What went wrong", (it) => {
   )
 
   it.scoped(
-    "is grouped without telling the embedder a part of what an agent masks, where a question is cut",
+    "is made without showing the embedder a part of a masked value, where a question is truncated",
     () =>
       Effect.gen(function* () {
         const scope = yield* agent
@@ -264,7 +264,7 @@ eachEngineLive("What went wrong", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("is grouped without telling the embedder what an agent masks", () =>
+  it.scoped("is made without showing the embedder what an agent masks", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const sql = yield* SqlClient.SqlClient
@@ -279,55 +279,53 @@ eachEngineLive("What went wrong", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped(
-    "is one list of groups, with counts, kinds, people, what was searched in vain, and examples",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* agent
-        yield* notFound
-        for (const [message, person] of [
-          ["Where can I download my invoice?", "ada"],
-          ["where can I download my invoice", "bob"],
-          ["How can I download an invoice?", "ada"]
-        ] as const)
-          yield* ask(scope, message, person)
-        yield* broken
-        yield* Effect.ignore(ask(scope, "Do you ship to Norway?", "eve"))
-        yield* answered
-        yield* ask(scope, "What does the parking garage cost?", "eve")
-        const page = yield* data("/api/insights")
-        expect(page).toMatchObject({ turns: 4, isCut: false, withoutVector: 0, nextCursor: null })
-        const [invoices, ships, ...others] = page.groups
-        expect(others).toEqual([])
-        expect(invoices).toMatchObject({
-          count: 3,
-          people: 2,
-          kinds: { ...none, unanswered: 3 },
-          trend: { earlier: 0, later: 3 },
-          sources: [{ id: "src_1", name: "Handbook", times: 3 }]
-        })
-        expect(invoices.title).toMatch(/invoice/u)
-        expect(invoices.examples.map(({ question }: { question: string }) => question)).toEqual([
-          "How can I download an invoice?",
-          "where can I download my invoice",
-          "Where can I download my invoice?"
-        ])
-        expect(ships).toMatchObject({
-          count: 1,
-          kinds: { ...none, failed: 1 },
-          title: "Do you ship to Norway?"
-        })
-        expect(ships.examples[0]).toMatchObject({ kind: "failed", agentId: scope.agentId })
-        expect(yield* data("/api/insights")).toEqual({
-          ...page,
-          from: expect.any(String),
-          to: expect.any(String)
-        })
-      }).pipe(onFreshData)
+  it.scoped("has counts, kinds, people, searched sources and examples", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      yield* notFound
+      for (const [message, person] of [
+        ["Where can I download my invoice?", "ada"],
+        ["where can I download my invoice", "bob"],
+        ["How can I download an invoice?", "ada"]
+      ] as const)
+        yield* ask(scope, message, person)
+      yield* broken
+      yield* Effect.ignore(ask(scope, "Do you ship to Norway?", "eve"))
+      yield* answered
+      yield* ask(scope, "What does the parking garage cost?", "eve")
+      const page = yield* data("/api/insights")
+      expect(page).toMatchObject({ turns: 4, isCut: false, withoutVector: 0, nextCursor: null })
+      const [invoices, ships, ...others] = page.groups
+      expect(others).toEqual([])
+      expect(invoices).toMatchObject({
+        count: 3,
+        people: 2,
+        kinds: { ...none, unanswered: 3 },
+        trend: { earlier: 0, later: 3 },
+        sources: [{ id: "src_1", name: "Handbook", times: 3 }]
+      })
+      expect(invoices.title).toMatch(/invoice/u)
+      expect(invoices.examples.map(({ question }: { question: string }) => question)).toEqual([
+        "How can I download an invoice?",
+        "where can I download my invoice",
+        "Where can I download my invoice?"
+      ])
+      expect(ships).toMatchObject({
+        count: 1,
+        kinds: { ...none, failed: 1 },
+        title: "Do you ship to Norway?"
+      })
+      expect(ships.examples[0]).toMatchObject({ kind: "failed", agentId: scope.agentId })
+      expect(yield* data("/api/insights")).toEqual({
+        ...page,
+        from: expect.any(String),
+        to: expect.any(String)
+      })
+    }).pipe(onFreshData)
   )
 
   it.scoped(
-    "has what was rated down, handed over or not supported by the sources, and no longer what was rated up",
+    "contains turns that were rated down, handed over or not supported, and no turn that was rated up later",
     () =>
       Effect.gen(function* () {
         const scope = yield* agent
@@ -359,7 +357,7 @@ eachEngineLive("What went wrong", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("is read page by page, each group once, and a cursor is good for its own list alone", () =>
+  it.scoped("is listed once over all pages, and a cursor is valid only for its own list", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       yield* notFound
@@ -383,7 +381,7 @@ eachEngineLive("What went wrong", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is the tenant's own, of the time and the agent that are asked for", () =>
+  it.scoped("belongs to the tenant, the requested period and the requested agent", () =>
     Effect.gen(function* () {
       const other = yield* Fixtures.agent()
       const scope = yield* agent
@@ -405,7 +403,7 @@ eachEngineLive("What went wrong", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("keeps nothing of a turn that stores nothing, nor of a person who is erased", () =>
+  it.scoped("contains nothing of a turn that stores nothing, or of an erased end user", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const sql = yield* SqlClient.SqlClient
@@ -423,71 +421,69 @@ eachEngineLive("What went wrong", (it) => {
 })
 
 eachEngineLive("The measures", (it) => {
-  it.scoped(
-    "count every turn once, by day, agent and channel, and what was asked again is not resolved",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* agent
-        yield* answered
-        const liked = yield* ask(scope, "What is fact one?", "ada")
-        yield* ask(scope, "What is fact two?", "bob")
-        yield* ask(scope, "  what is  FACT two?", "bob")
-        const disliked = yield* ask(scope, "What is fact three?", "eve")
-        yield* rate(liked, 1)
-        yield* rate(disliked, -1)
-        yield* notFound
-        yield* ask(scope, "What is fact nine?", "eve")
-        yield* broken
-        yield* Effect.ignore(ask(scope, "What is fact ten?", "eve"))
-        const report = yield* data("/api/measures")
-        expect(report).toMatchObject({
-          by: "day",
-          isCut: false,
-          total: {
-            turns: 6,
-            people: 3,
-            answered: 4,
-            refused: 1,
-            handedOver: 0,
-            stopped: 0,
-            failed: 1,
-            repeated: 1,
-            rated: { up: 1, down: 1 },
-            satisfaction: 0.5,
-            resolutionRate: 2 / 6
-          }
-        })
-        expect(report.total.timeToFirstText.p95).toBeGreaterThanOrEqual(report.total.timeToFirstText.median)
-        expect(report.total.timeToSettle.median).toBeGreaterThanOrEqual(0)
-        expect(report.total.tokens.input).toBe(55)
-        const turnsOf = (rows: ReadonlyArray<{ readonly turns: number }>) =>
-          rows.reduce((sum, { turns }) => sum + turns, 0)
-        expect(turnsOf(report.rows)).toBe(6)
-        const byAgent = yield* data(`/api/measures?by=agent&agentId=${scope.agentId}`)
-        expect(byAgent.rows).toMatchObject([{ key: scope.agentId, name: "Test agent", turns: 6 }])
-        const byChannel = yield* data("/api/measures?by=channel")
-        expect(byChannel.rows).toMatchObject([{ key: "api", name: null, turns: 6 }])
-        yield* answered
-        yield* ask(scope, "Wo ist der Turm?", "ada")
-        yield* ask(scope, "4711", "ada")
-        const byLanguage = yield* data("/api/measures?by=language")
-        expect(
-          byLanguage.rows.map(({ key, turns }: { readonly key: string; readonly turns: number }) => [
-            key,
-            turns
-          ])
-        ).toEqual([
-          ["de", 1],
-          ["en", 6],
-          ["unknown", 1]
+  it.scoped("count every turn once, by day, agent and channel, and a repeated question is not resolved", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent
+      yield* answered
+      const liked = yield* ask(scope, "What is fact one?", "ada")
+      yield* ask(scope, "What is fact two?", "bob")
+      yield* ask(scope, "  what is  FACT two?", "bob")
+      const disliked = yield* ask(scope, "What is fact three?", "eve")
+      yield* rate(liked, 1)
+      yield* rate(disliked, -1)
+      yield* notFound
+      yield* ask(scope, "What is fact nine?", "eve")
+      yield* broken
+      yield* Effect.ignore(ask(scope, "What is fact ten?", "eve"))
+      const report = yield* data("/api/measures")
+      expect(report).toMatchObject({
+        by: "day",
+        isCut: false,
+        total: {
+          turns: 6,
+          people: 3,
+          answered: 4,
+          refused: 1,
+          handedOver: 0,
+          stopped: 0,
+          failed: 1,
+          repeated: 1,
+          rated: { up: 1, down: 1 },
+          satisfaction: 0.5,
+          resolutionRate: 2 / 6
+        }
+      })
+      expect(report.total.timeToFirstText.p95).toBeGreaterThanOrEqual(report.total.timeToFirstText.median)
+      expect(report.total.timeToSettle.median).toBeGreaterThanOrEqual(0)
+      expect(report.total.tokens.input).toBe(55)
+      const turnsOf = (rows: ReadonlyArray<{ readonly turns: number }>) =>
+        rows.reduce((sum, { turns }) => sum + turns, 0)
+      expect(turnsOf(report.rows)).toBe(6)
+      const byAgent = yield* data(`/api/measures?by=agent&agentId=${scope.agentId}`)
+      expect(byAgent.rows).toMatchObject([{ key: scope.agentId, name: "Test agent", turns: 6 }])
+      const byChannel = yield* data("/api/measures?by=channel")
+      expect(byChannel.rows).toMatchObject([{ key: "api", name: null, turns: 6 }])
+      yield* answered
+      yield* ask(scope, "Wo ist der Turm?", "ada")
+      yield* ask(scope, "4711", "ada")
+      const byLanguage = yield* data("/api/measures?by=language")
+      expect(
+        byLanguage.rows.map(({ key, turns }: { readonly key: string; readonly turns: number }) => [
+          key,
+          turns
         ])
-        const byVersion = yield* data(`/api/measures?by=version&agentId=${scope.agentId}`)
-        expect(byVersion.rows).toMatchObject([{ key: "1", name: null, turns: 8, answered: 6 }])
-        TestServer.expectError(yield* get("/api/measures?by=version"), 400, "VALIDATION_ERROR")
-      }).pipe(onFreshData)
+      ).toEqual([
+        ["de", 1],
+        ["en", 6],
+        ["unknown", 1]
+      ])
+      const byVersion = yield* data(`/api/measures?by=version&agentId=${scope.agentId}`)
+      expect(byVersion.rows).toMatchObject([{ key: "1", name: null, turns: 8, answered: 6 }])
+      TestServer.expectError(yield* get("/api/measures?by=version"), 400, "VALIDATION_ERROR")
+    }).pipe(onFreshData)
   )
 
-  it.scoped("add up the cost of the turns, as the usage does", () =>
+  it.scoped("sum the cost of the turns, as the usage does", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const sql = yield* SqlClient.SqlClient
@@ -552,7 +548,7 @@ eachEngineLive("The measures", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("have the versions in their order, and tell when there are more than a report includes", () =>
+  it.scoped("list the versions in order, and report if there are more than a report includes", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const sql = yield* SqlClient.SqlClient

@@ -65,7 +65,7 @@ const contents = (frames: Frames): ReadonlyArray<string> =>
   ofType(frames, "message.created").map(({ message }) => message.content)
 
 layer(served(), live)("The realtime socket", (it) => {
-  it.scoped("keeps no place of a conversation for a handshake that is refused", () =>
+  it.scoped("does not count a refused handshake against the limit of a conversation", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const token = yield* tokenFor(id)
@@ -109,7 +109,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("says when the state changes, and shows a run's events as the end user may see them", () =>
+  it.scoped("signals changes of the state, and sends a run's events as the end user may see them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const feed = yield* RealtimeFeed
@@ -144,7 +144,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("takes the token as a subprotocol, and answers with it", () =>
+  it.scoped("accepts the token as a subprotocol, and answers with it", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const token = yield* tokenFor(id)
@@ -156,7 +156,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("accepts and closes with 4401 whoever has no valid token", () =>
+  it.scoped("accepts a client without a valid token, and closes with 4401", () =>
     Effect.gen(function* () {
       const { id, tenantId: owner } = yield* Realtime.conversation
       const box = yield* SecretBox
@@ -209,7 +209,7 @@ layer(served(), live)("The realtime socket", (it) => {
     ["the session expires", "update user_sessions set expires_at = now()"],
     ["the user is removed", "delete from users"]
   ] as const) {
-    it.scoped(`tells nothing more and closes with 4401 once ${event}`, () =>
+    it.scoped(`sends nothing more and closes with 4401 once ${event}`, () =>
       Effect.gen(function* () {
         yield* reset
         const sql = yield* SqlClient.SqlClient
@@ -241,7 +241,7 @@ layer(served(), live)("The realtime socket", (it) => {
     )
   }
 
-  it.scoped("closes within seconds of a revocation, however many signals of typing come", () =>
+  it.scoped("closes within seconds of a revocation, with any number of typing signals", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
@@ -255,34 +255,32 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped(
-    "tells each side that the other writes, now and then, and nobody that they do so themselves",
-    () =>
-      Effect.gen(function* () {
-        yield* reset
-        const sql = yield* SqlClient.SqlClient
-        const feed = yield* RealtimeFeed
-        const { id, tenantId } = yield* Realtime.conversation
-        yield* sql`insert into users (id, tenant_id, email, role) values ('mbr_1', ${tenantId}, 'a@b.test', 'agent')`
-        const hash = Buffer.from("a session")
-        yield* sql`
+  it.scoped("signals to each side at intervals that the other is typing, and not to the typing side", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const feed = yield* RealtimeFeed
+      const { id, tenantId } = yield* Realtime.conversation
+      yield* sql`insert into users (id, tenant_id, email, role) values ('mbr_1', ${tenantId}, 'a@b.test', 'agent')`
+      const hash = Buffer.from("a session")
+      yield* sql`
         insert into user_sessions (token_hash, user_id, tenant_id, expires_at) values (${hash}, 'mbr_1', ${tenantId}, now() + interval '1 day')`
-        const customer = yield* follower(id)
-        const team = yield* follower(id, undefined, { session: hash.toString("base64url") })
-        for (const by of ["team", "customer", "team", "customer"] as const) yield* feed.signalTyping(id, by)
-        yield* Realtime.addMessage(id, "The end")
-        const writers = (frames: Frames) => ofType(frames, "typing").flatMap(({ by }) => by ?? [])
-        for (const [client, other] of [
-          [customer, "team"],
-          [team, "customer"]
-        ] as const) {
-          yield* client.until((frames) => contents(frames).length === 1)
-          expect(writers(client.frames)).toEqual([other])
-        }
-      })
+      const customer = yield* follower(id)
+      const team = yield* follower(id, undefined, { session: hash.toString("base64url") })
+      for (const by of ["team", "customer", "team", "customer"] as const) yield* feed.signalTyping(id, by)
+      yield* Realtime.addMessage(id, "The end")
+      const writers = (frames: Frames) => ofType(frames, "typing").flatMap(({ by }) => by ?? [])
+      for (const [client, other] of [
+        [customer, "team"],
+        [team, "customer"]
+      ] as const) {
+        yield* client.until((frames) => contents(frames).length === 1)
+        expect(writers(client.frames)).toEqual([other])
+      }
+    })
   )
 
-  it.scoped("refuses what is no upgrade, and other methods, in the envelope", () =>
+  it.scoped("refuses requests without an upgrade, and other methods, in the envelope", () =>
     Effect.gen(function* () {
       const url = `http://${yield* Realtime.address}`
       const ask = (method: string) =>
@@ -300,7 +298,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("tells the state and everything after lastMessageId, page after page, then goes on", () =>
+  it.scoped("sends the state and everything after lastMessageId in pages, then continues", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const first = yield* Realtime.addMessage(id, "0")
@@ -316,7 +314,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("repairs a lost signal within a few seconds", () =>
+  it.scoped("recovers from a lost signal within a few seconds", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const client = yield* follower(id)
@@ -325,7 +323,7 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
-  it.scoped("closes on a client that talks", () =>
+  it.scoped("closes when the client sends too much", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation
       const client = yield* follower(id)
@@ -335,7 +333,7 @@ layer(served(), live)("The realtime socket", (it) => {
   )
 
   it.scoped(
-    "misses nothing and repeats nothing, wherever the connection breaks",
+    "loses and repeats nothing when the connection breaks at any point",
     () =>
       Effect.gen(function* () {
         const runtime = yield* Effect.runtime<Layer.Layer.Success<ReturnType<typeof served>>>()
@@ -347,7 +345,8 @@ layer(served(), live)("The realtime socket", (it) => {
             let said = 0
             const speak = (count: number, silent: boolean) =>
               Effect.gen(function* () {
-                for (let place = 0; place < count; place++) yield* Realtime.addMessage(id, `${said++}`, silent)
+                for (let place = 0; place < count; place++)
+                  yield* Realtime.addMessage(id, `${said++}`, silent)
               })
             for (const [apart, together, silent] of batches) {
               // Some messages before the socket opens, some while it opens; then the connection breaks at a random point.
@@ -403,7 +402,7 @@ layer(served({ sockets: 1 }), live)("A server without a place left", (it) => {
 })
 
 layer(served({ sockets: 100, socketsPerConversation: 2 }), live)("A visitor with one token", (it) => {
-  it.scoped("opens a few sockets and no more, and keeps no place from others", () =>
+  it.scoped("opens a limited number of sockets, and does not block others", () =>
     Effect.gen(function* () {
       const [{ id }, other] = [yield* Realtime.conversation, yield* Realtime.conversation]
       const token = yield* tokenFor(id)
@@ -461,7 +460,7 @@ describe("The connection", () => {
   })
 
   layer(served(), live)("of a client that reads slowly", (it) => {
-    it.scoped("keeps nobody waiting, and gets everything once it reads on", () =>
+    it.scoped("does not block others, and gets everything once it continues to read", () =>
       Effect.gen(function* () {
         const { id } = yield* Realtime.conversation
         const first = yield* Realtime.addMessage(id, "first")
@@ -469,7 +468,10 @@ describe("The connection", () => {
         for (let place = 0; place < 300; place++) yield* Realtime.addMessage(id, text, true)
         yield* Realtime.addMessage(id, "the last of all", true)
         const port = Realtime.portOf(yield* Effect.context<HttpServer.HttpServer>())
-        const { socket } = yield* Realtime.connectUnresponsive(port, `?token=${yield* tokenFor(id)}&lastMessageId=${first}`)
+        const { socket } = yield* Realtime.connectUnresponsive(
+          port,
+          `?token=${yield* tokenFor(id)}&lastMessageId=${first}`
+        )
         socket.pause()
         // Another follower gets all of it meanwhile: the slow one delays no other.
         const quick = yield* follower(id, first)
@@ -487,7 +489,7 @@ describe("The connection", () => {
   })
 
   layer(served({ pingEvery: "100 millis" }), live)("of a client", (it) => {
-    it.scoped("is cut when it does not answer pings, and stays while it does", () =>
+    it.scoped("is closed when it does not answer pings, and stays open while it does", () =>
       Effect.gen(function* () {
         const { id } = yield* Realtime.conversation
         const token = yield* tokenFor(id)
@@ -503,14 +505,17 @@ describe("The connection", () => {
   })
 
   layer(TestDatabase, live)("of a server that stops", (it) => {
-    it.scoped("is closed with 1001, and a client that says nothing does not keep the server", () =>
+    it.scoped("is closed with 1001, and an unresponsive client does not block the server's stop", () =>
       Effect.gen(function* () {
         const scope = yield* Scope.make()
         const context = yield* Layer.buildWithScope(Realtime.layer(), scope)
         yield* Effect.gen(function* () {
           const { id } = yield* Realtime.conversation
           const client = yield* follower(id)
-          const { ended } = yield* Realtime.connectUnresponsive(Realtime.portOf(context), `?token=${yield* tokenFor(id)}`)
+          const { ended } = yield* Realtime.connectUnresponsive(
+            Realtime.portOf(context),
+            `?token=${yield* tokenFor(id)}`
+          )
           const begun = Date.now()
           yield* Scope.close(scope, Exit.void).pipe(Effect.timeout("10 seconds"))
           expect(Date.now() - begun).toBeLessThan(5_000)

@@ -35,7 +35,12 @@ const settings = Layer.succeed(TurnSettings, {
 
 const useCases = Layer.mergeAll(RealtimeAccess.Default, RealtimeFeed.Default).pipe(
   Layer.provideMerge(
-    Layer.mergeAll(DerivedKeys.layer(masterSecrets), settings, Memory.layerMemory, ConversationFeedStore.Default)
+    Layer.mergeAll(
+      DerivedKeys.layer(masterSecrets),
+      settings,
+      Memory.layerMemory,
+      ConversationFeedStore.Default
+    )
   )
 )
 

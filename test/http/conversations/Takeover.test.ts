@@ -86,7 +86,7 @@ const talked = Effect.gen(function* () {
 })
 
 eachEngineLive("The dashboard's takeover routes", (it) => {
-  it.scoped("lead a conversation through its states, and refuse what does not lead anywhere with 409", () =>
+  it.scoped("lead a conversation through its states, and refuse impossible transitions with 409", () =>
     Effect.gen(function* () {
       const { chat, conversationId, path, scope } = yield* talked
       expect(outcome(yield* call("POST", `${path}/release`))).toEqual([409, "CONFLICT"])
@@ -144,7 +144,7 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
     return made
   }
 
-  it.scoped("take a reply with files as a form, and keep them with the message", () =>
+  it.scoped("accept a reply with files as a form, and store them with the message", () =>
     Effect.gen(function* () {
       const { path } = yield* talked
       const picture = new File([png], "plan.png", { type: "image/png" })
@@ -166,7 +166,7 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("refuse files as the hosted stream does, and those that the channel does not carry", () =>
+  it.scoped("refuse files as the hosted stream does, and those that the channel does not support", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       const messages = `${path}/messages`
@@ -191,7 +191,7 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("find only the tenant's own conversations, and need something to say", () =>
+  it.scoped("find only the tenant's own conversations, and need a message", () =>
     Effect.gen(function* () {
       const { path } = yield* talked
       expect(outcome(yield* call("POST", `${path}/messages`, { content: "  " }))).toEqual([
@@ -206,7 +206,7 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
   )
 
   it.scoped(
-    "stop a reply that is being streamed: its client gets TURN_FAILED, and nothing of it is kept",
+    "stop a reply that is being streamed: its client gets TURN_FAILED, and nothing of it is stored",
     () =>
       Effect.gen(function* () {
         const { chat, conversationId, path, scope } = yield* talked
@@ -239,7 +239,7 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("show why a human was asked for, who is told so once", () =>
+  it.scoped("show why a human was requested, and notify the customer once", () =>
     Effect.gen(function* () {
       const { conversationId, path, scope } = yield* talked
       if (conversationId === undefined) return expect.unreachable()

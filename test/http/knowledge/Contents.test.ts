@@ -171,97 +171,97 @@ eachEngineLive("A source as content", (it) => {
       )
   )
 
+  it.scoped("excludes a passage from search until it is restored, also after a sync, and audits it", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const { documents, id, path, scope } = yield* shop
+        const sql = yield* SqlClient.SqlClient
+        const passages = Effect.gen(function* () {
+          const listed = (yield* call("GET", `${path}/documents`)).body.data.documents
+          return (yield* call("GET", `${path}/documents/${listed[0].id}`)).body.data
+        })
+        const reader: ReadScope = { ...scope, sourceScope: null }
+        const all = yield* found(reader, "backup")
+        expect(all.length).toBe(4)
+        const [, chain] = (yield* passages).passages
+        const excluded = yield* call("POST", `${path}/passages/${chain.id}/exclude`, {})
+        expect([excluded.status, excluded.body.data]).toEqual([200, { id: chain.id, excluded: true }])
+        const left = all.filter((text: string) => text !== chain.text)
+        expect(yield* found(reader, "backup")).toEqual(left)
+        expect((yield* passages).document.excluded).toBe(1)
+
+        yield* ingest(scope, id, [handbook, page("backup of nothing 100%", "Other")])
+        yield* embed(scope, id)
+        expect(yield* found(reader, "backup")).toEqual(left)
+        const after = (yield* passages).passages
+        expect(after.map(({ excluded: out }: { excluded: boolean }) => out)).toEqual([false, true, false])
+        expect(after[1].id).not.toBe(chain.id)
+        const old = yield* call("POST", `${path}/passages/${chain.id}/restore`, {})
+        expect(old.status).toBe(404)
+
+        const waiting = Effect.map(
+          sql`select id from queue_jobs where queue = 'embedding'`,
+          (jobs) => jobs.length
+        )
+        const before = yield* waiting
+        expect((yield* call("POST", `${path}/passages/${after[1].id}/restore`, {})).status).toBe(200)
+        expect(yield* waiting).toBe(before + 1)
+        expect(yield* found(reader, "backup")).toEqual(all)
+        const audited = yield* sql<{ readonly action: string; readonly target: string }>`
+          select action, target from audit_entries order by id`
+        expect(audited).toEqual([
+          { action: "passage.exclude", target: chain.id },
+          { action: "passage.restore", target: after[1].id }
+        ])
+
+        expect(documents.length).toBe(2)
+      })
+    )
+  )
+
   it.scoped(
-    "excludes a passage from search until it is taken back, also over a sync, and writes down who did",
+    "counts the turns that cite a passage and lists the newest, also after a sync has recreated it",
     () =>
       onFreshData(
         Effect.gen(function* () {
           const { documents, id, path, scope } = yield* shop
-          const sql = yield* SqlClient.SqlClient
-          const passages = Effect.gen(function* () {
-            const listed = (yield* call("GET", `${path}/documents`)).body.data.documents
-            return (yield* call("GET", `${path}/documents/${listed[0].id}`)).body.data
-          })
-          const reader: ReadScope = { ...scope, sourceScope: null }
-          const all = yield* found(reader, "backup")
-          expect(all.length).toBe(4)
-          const [, chain] = (yield* passages).passages
-          const excluded = yield* call("POST", `${path}/passages/${chain.id}/exclude`, {})
-          expect([excluded.status, excluded.body.data]).toEqual([200, { id: chain.id, excluded: true }])
-          const left = all.filter((text: string) => text !== chain.text)
-          expect(yield* found(reader, "backup")).toEqual(left)
-          expect((yield* passages).document.excluded).toBe(1)
-
-          yield* ingest(scope, id, [handbook, page("backup of nothing 100%", "Other")])
-          yield* embed(scope, id)
-          expect(yield* found(reader, "backup")).toEqual(left)
-          const after = (yield* passages).passages
-          expect(after.map(({ excluded: out }: { excluded: boolean }) => out)).toEqual([false, true, false])
-          expect(after[1].id).not.toBe(chain.id)
-          const old = yield* call("POST", `${path}/passages/${chain.id}/restore`, {})
-          expect(old.status).toBe(404)
-
-          const waiting = Effect.map(
-            sql`select id from queue_jobs where queue = 'embedding'`,
-            (jobs) => jobs.length
+          const read = Effect.map(
+            call("GET", `${path}/documents/${documents[0].id}`),
+            ({ body }) => body.data.passages
           )
-          const before = yield* waiting
-          expect((yield* call("POST", `${path}/passages/${after[1].id}/restore`, {})).status).toBe(200)
-          expect(yield* waiting).toBe(before + 1)
-          expect(yield* found(reader, "backup")).toEqual(all)
-          const audited = yield* sql<{ readonly action: string; readonly target: string }>`
-          select action, target from audit_entries order by id`
-          expect(audited).toEqual([
-            { action: "passage.exclude", target: chain.id },
-            { action: "passage.restore", target: after[1].id }
+          const [opening, chain] = yield* read
+          const place = { sourceId: id, documentId: documents[0].id }
+          const reader: ReadScope = { ...scope, sourceScope: null }
+          yield* citing(reader, "one", { ...place, chunkId: chain.id, heading: "x", text: "x" })
+          yield* citing(reader, "two", {
+            ...place,
+            chunkId: "chk_before",
+            heading: "Prices",
+            text: `${handbook.chunks[1]?.content}\n\n${handbook.chunks[2]?.content}`
+          })
+          yield* citing(reader, "three", {
+            ...place,
+            sourceId: "src_other",
+            chunkId: "x",
+            heading: "",
+            text: ""
+          })
+          expect((yield* read).map(({ citations }: { citations: number }) => citations)).toEqual([0, 2, 1])
+          const { body } = yield* call("GET", `${path}/passages/${chain.id}/citations`)
+          expect(
+            body.data.turns.map(({ conversationId, question, runId }: Record<string, unknown>) => [
+              runId,
+              conversationId,
+              question
+            ])
+          ).toEqual([
+            ["run_two", "cnv_two", "What is two?"],
+            ["run_one", "cnv_one", "What is one?"]
           ])
-
-          expect(documents.length).toBe(2)
+          expect((yield* call("GET", `${path}/passages/${opening.id}/citations`)).body.data.turns).toEqual([])
+          expect((yield* call("GET", `${path}/passages/chk_none/citations`)).status).toBe(404)
         })
       )
-  )
-
-  it.scoped("counts the turns that cite a passage and names the newest, also where a sync made it anew", () =>
-    onFreshData(
-      Effect.gen(function* () {
-        const { documents, id, path, scope } = yield* shop
-        const read = Effect.map(
-          call("GET", `${path}/documents/${documents[0].id}`),
-          ({ body }) => body.data.passages
-        )
-        const [opening, chain] = yield* read
-        const place = { sourceId: id, documentId: documents[0].id }
-        const reader: ReadScope = { ...scope, sourceScope: null }
-        yield* citing(reader, "one", { ...place, chunkId: chain.id, heading: "x", text: "x" })
-        yield* citing(reader, "two", {
-          ...place,
-          chunkId: "chk_before",
-          heading: "Prices",
-          text: `${handbook.chunks[1]?.content}\n\n${handbook.chunks[2]?.content}`
-        })
-        yield* citing(reader, "three", {
-          ...place,
-          sourceId: "src_other",
-          chunkId: "x",
-          heading: "",
-          text: ""
-        })
-        expect((yield* read).map(({ citations }: { citations: number }) => citations)).toEqual([0, 2, 1])
-        const { body } = yield* call("GET", `${path}/passages/${chain.id}/citations`)
-        expect(
-          body.data.turns.map(({ conversationId, question, runId }: Record<string, unknown>) => [
-            runId,
-            conversationId,
-            question
-          ])
-        ).toEqual([
-          ["run_two", "cnv_two", "What is two?"],
-          ["run_one", "cnv_one", "What is one?"]
-        ])
-        expect((yield* call("GET", `${path}/passages/${opening.id}/citations`)).body.data.turns).toEqual([])
-        expect((yield* call("GET", `${path}/passages/chk_none/citations`)).status).toBe(404)
-      })
-    )
   )
 
   it.scoped(

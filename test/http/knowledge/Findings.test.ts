@@ -128,8 +128,8 @@ const returns = {
   faq: "Good to know. Customers can return the goods within 14 days."
 }
 
-eachEngineLive("What is wrong with passages", (it) => {
-  it.scoped("is listed with both passages and the reason, goes with them, and can be dismissed", () =>
+eachEngineLive("A finding about passages", (it) => {
+  it.scoped("is listed with both passages and the reason, is deleted with them, and can be dismissed", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const list = `/api/agents/${scope.agentId}/findings`
@@ -190,7 +190,7 @@ eachEngineLive("What is wrong with passages", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is found between what was there and what comes later, each once, and by nobody else", () =>
+  it.scoped("is found once between earlier and later passages, and is not visible to others", () =>
     Effect.gen(function* () {
       const other = yield* agent
       const scope = yield* agent
@@ -215,7 +215,7 @@ eachEngineLive("What is wrong with passages", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is found later when there were too many findings, and each pair of passages once", () =>
+  it.scoped("is found later if there were too many findings, and each pair of passages once", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const list = `/api/agents/${scope.agentId}/findings`
@@ -250,7 +250,7 @@ eachEngineLive("What is wrong with passages", (it) => {
   )
 
   it.scoped.each(["excluded", "read anew", "removed with their source"] as const)(
-    "is found later when there were too many findings, and passages of them are %s",
+    "is found later if there were too many findings, and passages of them are %s",
     (how) =>
       Effect.gen(function* () {
         const scope = yield* agent
@@ -303,7 +303,7 @@ eachEngineLive("What is wrong with passages", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("is no form that is filled in for each of many things", () =>
+  it.scoped("is not made for a form that is filled in for each of many items", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       const form = (place: number) => [
@@ -318,7 +318,7 @@ eachEngineLive("What is wrong with passages", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("takes turns between tenants, a batch at a time, and goes on where it stopped", () =>
+  it.scoped("is searched for tenants in turn, in batches, and continues where it stopped", () =>
     Effect.gen(function* () {
       const big = yield* agent
       const many = Array.from({ length: 45 }, (_, place) => [
@@ -350,7 +350,7 @@ eachEngineLive("What is wrong with passages", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is found for others while the passages of one agent cannot be compared", () =>
+  it.scoped("is found for other agents while the passages of one agent cannot be compared", () =>
     Effect.gen(function* () {
       const broken = yield* agent
       yield* pages(broken, { poison: "The tower was built of red brick in 1910." })
@@ -370,7 +370,7 @@ eachEngineLive("What is wrong with passages", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is stale when it has not changed for long and its answers are rated down", () =>
+  it.scoped("reports a page that has not changed for long and whose answers are rated down", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       yield* pages(scope, { fresh: "The fresh page tells of tea.", loved: "The loved page tells of tea." })
@@ -395,7 +395,7 @@ eachEngineLive("What is wrong with passages", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("is weighed against what each source does in a month", () =>
+  it.scoped("comes with the value of each source in a month", () =>
     Effect.gen(function* () {
       const scope = yield* agent
       yield* pages(scope, { tea: "The page tells of tea." })

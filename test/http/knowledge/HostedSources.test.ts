@@ -146,7 +146,7 @@ layer(Server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
     })
   )
 
-  it.effect("takes one document, or one ZIP of documents, as a form with the agent's id", () =>
+  it.effect("accepts one document, or one ZIP of documents, as a form with the agent's id", () =>
     Effect.gen(function* () {
       const { cookie } = yield* start
       const one = yield* upload("/api/sources/upload", cookie, { agentId: "agt_mine" })
@@ -171,7 +171,7 @@ layer(Server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
     })
   )
 
-  it.effect("needs a session, its own site and a role, and shows nothing of another tenant", () =>
+  it.effect("needs a session, the dashboard's origin and a role, and shows nothing of another tenant", () =>
     Effect.gen(function* () {
       const { cookie, sql } = yield* start
       const created = yield* call("POST", "/api/sources", { cookie, body: page })

@@ -18,7 +18,7 @@ const lastAsked = Effect.flatMap(Script, ({ asked }) => Effect.map(Ref.get(asked
 const web = { type: "URL", name: "Handbook", config: { url: "https://example.test/" } }
 
 layer(PublicServer, { excludeTestServices: true })("/v1/sources", (it) => {
-  it.effect("lists with lastSyncedAt and lastError, 20 unless told", () =>
+  it.effect("lists with lastSyncedAt and lastError, 20 by default", () =>
     Effect.gen(function* () {
       const { sources } = expectData(yield* call("GET", "/v1/sources"))
       expect(sources[0]).toEqual({
@@ -105,7 +105,7 @@ layer(PublicServer, { excludeTestServices: true })("/v1/sources", (it) => {
     })
   )
 
-  it.effect("takes an Idempotency-Key of 1 to 255 visible ASCII characters, and no other", () =>
+  it.effect("accepts only an Idempotency-Key of 1 to 255 visible ASCII characters", () =>
     Effect.gen(function* () {
       for (const key of ["a", "!~", "x".repeat(255)]) {
         expectData(yield* call("POST", "/v1/sources", web, { "idempotency-key": key }), 201)
@@ -180,7 +180,7 @@ layer(PublicServer, { excludeTestServices: true })("/v1/sources", (it) => {
     })
   )
 
-  it.effect("deletes with { id, deleted: true }, and says why it cannot", () =>
+  it.effect("deletes with { id, deleted: true }, or returns why it cannot", () =>
     Effect.gen(function* () {
       expect(expectData(yield* call("DELETE", "/v1/sources/src_1"))).toEqual({ id: "src_1", deleted: true })
       expectError(yield* call("DELETE", "/v1/sources/src_9"), 404, "NOT_FOUND")
@@ -204,7 +204,7 @@ layer(PublicServer, { excludeTestServices: true })("/v1/sources", (it) => {
     })
   )
 
-  it.effect("tells a job's status", () =>
+  it.effect("returns a job's status", () =>
     Effect.gen(function* () {
       expect(expectData(yield* call("GET", "/v1/ingestion-jobs/job_1"))).toEqual({
         id: "job_1",
@@ -258,7 +258,7 @@ layer(PublicServer, { excludeTestServices: true })("POST /v1/sources/upload", (i
     })
   )
 
-  it.effect("refuses a file over 50 MiB, and a body far over it", () =>
+  it.effect("refuses a file over 50 MiB, and a much larger body", () =>
     Effect.gen(function* () {
       expectError(yield* upload(form(maxUploadBytes + 1)), 400, "FILE_TOO_LARGE")
       expectError(yield* upload(form(maxUploadBytes + 2 * MiB)), 413, "PAYLOAD_TOO_LARGE")

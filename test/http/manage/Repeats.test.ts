@@ -32,7 +32,7 @@ const program = (email: string) =>
   })
 
 layer(Server, { excludeTestServices: true })("A POST with an Idempotency-Key", (it) => {
-  it.effect("is done once: the second one gets the answer of the first, and says so", () =>
+  it.effect("is executed once: the second request gets the answer of the first, marked as a repeat", () =>
     Effect.gen(function* () {
       yield* reset
       const { names, send } = yield* program("ada@example.com")
@@ -55,22 +55,24 @@ layer(Server, { excludeTestServices: true })("A POST with an Idempotency-Key", (
     })
   )
 
-  it.effect("is done once of many at the same time; the others are told that they do not know yet", () =>
-    Effect.gen(function* () {
-      yield* reset
-      const { names, send } = yield* program("ada@example.com")
-      const answers = yield* Effect.forEach(
-        Array.from({ length: 8 }),
-        () => send("POST", "/agents", "race", { name: "Helper" }),
-        { concurrency: 8 }
-      )
-      expect(answers.filter(({ status }) => status !== 201 && status !== 409)).toEqual([])
-      expect(answers.some(({ status }) => status === 201)).toBe(true)
-      expect(yield* names).toEqual(["Helper"])
-    })
+  it.effect(
+    "is executed once for concurrent requests; the others are refused until the result is known",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const { names, send } = yield* program("ada@example.com")
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 8 }),
+          () => send("POST", "/agents", "race", { name: "Helper" }),
+          { concurrency: 8 }
+        )
+        expect(answers.filter(({ status }) => status !== 201 && status !== 409)).toEqual([])
+        expect(answers.some(({ status }) => status === 201)).toBe(true)
+        expect(yield* names).toEqual(["Helper"])
+      })
   )
 
-  it.effect("is refused with another body, and free again after a refusal that changed nothing", () =>
+  it.effect("is refused with another body, and can be reused after a refusal that changed nothing", () =>
     Effect.gen(function* () {
       yield* reset
       const { names, send } = yield* program("ada@example.com")
@@ -87,7 +89,7 @@ layer(Server, { excludeTestServices: true })("A POST with an Idempotency-Key", (
     })
   )
 
-  it.effect("belongs to its token, is kept sealed, and is forgotten after a day", () =>
+  it.effect("belongs to its token, is stored sealed, and is deleted after a day", () =>
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient

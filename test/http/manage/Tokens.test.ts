@@ -78,7 +78,7 @@ layer(Server, { excludeTestServices: true })("An access token", (it) => {
     })
   )
 
-  it.effect("is refused with a word on what is wrong with it, and nothing is made", () =>
+  it.effect("is refused with the reason, and nothing is created", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -103,7 +103,7 @@ layer(Server, { excludeTestServices: true })("An access token", (it) => {
     })
   )
 
-  it.effect("does what its scopes say and nothing else, and is named in the audit trail", () =>
+  it.effect("may do only what its scopes allow, and is named in the audit trail", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -134,7 +134,7 @@ layer(Server, { excludeTestServices: true })("An access token", (it) => {
     })
   )
 
-  it.effect("shrinks with the role of whoever made it, grows back with it, and ends with them", () =>
+  it.effect("is limited by the current role of its creator, and ends with them", () =>
     Effect.gen(function* () {
       yield* reset
       const owner = yield* signedIn("ada@example.com")
@@ -160,7 +160,7 @@ layer(Server, { excludeTestServices: true })("An access token", (it) => {
     })
   )
 
-  it.effect("ends with a password that is replaced, since whoever knew it may have made the token", () =>
+  it.effect("ends when the password is replaced, because anyone who knew it may have created the token", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -179,7 +179,7 @@ layer(Server, { excludeTestServices: true })("An access token", (it) => {
     })
   )
 
-  it.effect("is over when its time has come", () =>
+  it.effect("ends at its expiry", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -191,7 +191,7 @@ layer(Server, { excludeTestServices: true })("An access token", (it) => {
     })
   )
 
-  it.effect("notes when it was last used, at most once a minute", () =>
+  it.effect("stores when it was last used, at most once a minute", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
@@ -214,7 +214,7 @@ layer(Server, { excludeTestServices: true })("An access token", (it) => {
     })
   )
 
-  it.effect("is made, listed and revoked by sessions of admins alone", () =>
+  it.effect("is created, listed and revoked only by sessions of admins", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")

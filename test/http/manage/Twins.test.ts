@@ -44,7 +44,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "POST /api/conversations/:id/realtime": "It opens a socket for the page that shows a conversation."
 }
 
-it("every route of the dashboard that changes something has a twin, or a reason not to", () => {
+it("every changing route of the dashboard has a twin, or a reason why not", () => {
   const ofSessions = [...under(SessionAuth.key)].filter((key) => !key.startsWith("GET "))
   const manageDescription = under(ManageAuth.key)
   expect(ofSessions.length).toBeGreaterThan(30)
@@ -52,12 +52,12 @@ it("every route of the dashboard that changes something has a twin, or a reason 
   expect(missing.toSorted()).toEqual(Object.keys(exceptions).toSorted())
 })
 
-it("the chat of the dashboard and replays alone take a session or a key, and programs have a key for them", () => {
+it("only chat and replays accept a session or a key, and programs use a key for them", () => {
   const others = [...under(CallerAuth.key)].filter((key) => !/ \/api\/(?:sdk|v1)\//u.test(key))
   expect(others).toEqual(["POST /api/agents/:id/replays"])
 })
 
-it("a twin asks for the same role as the route of the dashboard, and states its scope", () => {
+it("a twin requires the same role as the route of the dashboard, and states its scope", () => {
   const twins = routes.filter(({ path }) => path.startsWith(prefix))
   expect(twins.length).toBeGreaterThan(40)
   for (const twin of twins) {
@@ -67,7 +67,7 @@ it("a twin asks for the same role as the route of the dashboard, and states its 
   }
 })
 
-it("no route outside the management interface takes an access token, and none inside takes anything else", () => {
+it("no route outside the management interface accepts an access token, and none inside accepts anything else", () => {
   const manageDescription = under(ManageAuth.key)
   const inside = routes.filter(({ path }) => path.startsWith("/api/manage/")).map(keyOf)
   expect(inside.toSorted()).toEqual([...manageDescription].toSorted())
@@ -76,7 +76,7 @@ it("no route outside the management interface takes an access token, and none in
   }
 })
 
-it("the description has every route with its scope, and refers to nothing that it does not have", () => {
+it("the description has every route with its scope, and no dangling references", () => {
   const described = manageDescription()
   const scopes = Object.entries(described.paths).flatMap(([path, item]) =>
     Object.entries(Object(item)).map(([method, operation]) => [
@@ -96,7 +96,7 @@ it("the description has every route with its scope, and refers to nothing that i
   expect(names.filter((name) => !Object.hasOwn(described.components.schemas, name ?? ""))).toEqual([])
 })
 
-it("every resource that a scope may name has routes that ask for it, and agents include their widgets", () => {
+it("every resource of a scope has routes that require it, and agents include their widgets", () => {
   // A refusal lists what a scope may name.
   const refusal = Either.match(Schema.decodeUnknownEither(Scope)("nothing"), {
     onLeft: ({ message }) => message,

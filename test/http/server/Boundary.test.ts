@@ -42,7 +42,7 @@ const raw = (url: string, chunks: Iterable<string | Uint8Array>) =>
   )
 
 layer(PublicServer, { excludeTestServices: true })("every response", (it) => {
-  it.effect("carries the client's request id in meta and header when it is well formed", () =>
+  it.effect("has the client's request id in meta and header if it is well formed", () =>
     Effect.gen(function* () {
       const answer = yield* chat({ message: "Hi" }, { "x-request-id": "Trace.1:a_b-c" })
       expectData(answer)
@@ -50,7 +50,7 @@ layer(PublicServer, { excludeTestServices: true })("every response", (it) => {
     })
   )
 
-  it.effect("carries a fresh request id when the client's is missing or malformed", () =>
+  it.effect("has a new request id if the client's is missing or malformed", () =>
     Effect.gen(function* () {
       const given = ["", "a b", "x".repeat(129), "ä", "a,b"]
       const answers = yield* Effect.forEach(given, (id) =>
@@ -126,7 +126,7 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
     })
   )
 
-  it.effect("tells paths apart that differ in case, whatever letters their parameters have", () =>
+  it.effect("distinguishes paths by case, with any letters in their parameters", () =>
     Effect.gen(function* () {
       const { call } = yield* TestServer
       const body = { message: "Hi", query: "fact" }
@@ -151,14 +151,14 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
     })
   )
 
-  it.effect("joins repeated slashes of a path, and none of a query", () =>
+  it.effect("joins repeated slashes of a path, but not of a query", () =>
     Effect.gen(function* () {
       const answer = yield* get("//test//echo/?text=https://a.test//b/c&other=//")
       expect(expectData(answer)).toEqual({ text: "https://a.test//b/c" })
     })
   )
 
-  it.effect("answers OPTIONS that is no preflight with the methods of the path", () =>
+  it.effect("answers OPTIONS without a preflight with the methods of the path", () =>
     Effect.gen(function* () {
       const answer = yield* send("OPTIONS", "/v1/sources/")
       expect([answer.status, answer.headers.get("allow")]).toEqual([204, "GET, HEAD, OPTIONS, POST"])
@@ -286,7 +286,7 @@ layer(PublicServer, { excludeTestServices: true })("a request body", (it) => {
     })
   )
 
-  it.effect("nested however deeply is refused, not a crash", () =>
+  it.effect("with any depth of nesting is refused, without a crash", () =>
     Effect.gen(function* () {
       for (const depth of [150, 10_000, 250_000]) {
         const array = `{"message":"Hi","context":{"a":${"[".repeat(depth)}${"]".repeat(depth)}}}`
@@ -297,7 +297,7 @@ layer(PublicServer, { excludeTestServices: true })("a request body", (it) => {
     })
   )
 
-  it.effect("that stops in the middle leaves the server well", () =>
+  it.effect("that ends early does not harm the server", () =>
     Effect.gen(function* () {
       const { url } = yield* TestServer
       const head =
@@ -317,7 +317,7 @@ layer(PublicServer, { excludeTestServices: true })("a request body", (it) => {
   )
 })
 
-layer(PublicServer, { excludeTestServices: true })("what breaks inside", (it) => {
+layer(PublicServer, { excludeTestServices: true })("an internal error", (it) => {
   it.effect("is 500 INTERNAL_ERROR without any internals", () =>
     Effect.gen(function* () {
       for (const path of ["/test/defect", "/test/documented-defect", "/test/unencodable"]) {
@@ -328,7 +328,7 @@ layer(PublicServer, { excludeTestServices: true })("what breaks inside", (it) =>
     })
   )
 
-  it.effect("of a database that is away is 503 with Retry-After, without a word of internals", () =>
+  it.effect("of an unavailable database is 503 with Retry-After, without any internals", () =>
     Effect.gen(function* () {
       const answer = yield* get("/test/outage")
       expectError(answer, 503, "SERVICE_UNAVAILABLE")
@@ -337,7 +337,7 @@ layer(PublicServer, { excludeTestServices: true })("what breaks inside", (it) =>
     })
   )
 
-  it.effect("while a response is encoded is our 500, never the client's 400", () =>
+  it.effect("in the encoding of a response is 500, not 400", () =>
     Effect.gen(function* () {
       const { call } = yield* TestServer
       const body = { query: "broken" }

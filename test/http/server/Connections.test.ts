@@ -49,7 +49,7 @@ describe("Connections", () => {
     ["that ask nothing", ""],
     ["whose headers never end", "GET /healthz HTTP/1.1\r\nhost: a\r\nx-slow: "]
   ] as const)
-    it.live(`of one address ${what} are half of all there may be, and the newest stay`, () =>
+    it.live(`of one address ${what} are limited to half of the maximum, and the newest stay`, () =>
       Effect.gen(function* () {
         const port = yield* portOf
         yield* Effect.promise(async () => {
@@ -66,7 +66,7 @@ describe("Connections", () => {
     )
 
   it.live(
-    "without a request make room, those of the address with the most of them, when there are too many",
+    "without a request are closed when there are too many, first those of the address with the most",
     () =>
       Effect.gen(function* () {
         const port = yield* portOf
@@ -87,7 +87,7 @@ describe("Connections", () => {
       }).pipe(Effect.provide(server()))
   )
 
-  it.live("with a request are left alone, and one that finds no room is told so", () =>
+  it.live("with a request are kept, and one beyond the limit is refused with an answer", () =>
     Effect.gen(function* () {
       const port = yield* portOf
       const { start } = yield* Script
@@ -122,7 +122,7 @@ describe("Connections", () => {
     }).pipe(Effect.provide(server({ maxConnections: 10 })))
   )
 
-  it.live("of a trusted proxy may be all there are", () => {
+  it.live("of a trusted proxy may reach the maximum", () => {
     const proxies = new BlockList()
     proxies.addAddress("127.0.0.2")
     return Effect.gen(function* () {

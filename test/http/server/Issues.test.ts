@@ -30,7 +30,7 @@ const told = (body: unknown) =>
   )
 
 it.effect(
-  "Details say what was expected in the words of JSON, one issue a field, and never what was sent",
+  "Details say what was expected in terms of JSON, one issue per field, and never what was sent",
   () =>
     Effect.gen(function* () {
       const canary = "canary"

@@ -42,7 +42,7 @@ const setting = ({ wait = 10_000, room = 1_000 } = {}) => {
 }
 
 describe("A load shedder", () => {
-  it("begins every request while the process keeps up, however many are unanswered: 128 at once, 128 after each answer of the database", () => {
+  it("begins every request while the process keeps up, with any number unanswered: 128 at once, 128 after each answer of the database", () => {
     const { arrive, shedder, entered, look } = setting()
     const answered = () => {
       shedder.probeStarted()
@@ -80,7 +80,7 @@ describe("A load shedder", () => {
     expect(shedder.waiting).toBe(0)
   })
 
-  it("begins the first request of an owner at once, whatever another owner has in progress and waiting, for sixteen owners", () => {
+  it("begins the first request of an owner at once, for sixteen owners, regardless of other owners' requests", () => {
     const { arrive, shedder, entered, look } = setting()
     arrive(500, "many")
     look(400, 1)
@@ -92,7 +92,7 @@ describe("A load shedder", () => {
     expect(shedder.waiting).toBe(waiting + 6)
   })
 
-  it("waits for the last connection of a crowd before it begins more than sixteen, a quarter of a second at most", () => {
+  it("waits for the last of many new connections before it begins more than sixteen requests, at most a quarter of a second", () => {
     const { arrive, shedder, entered, look } = setting()
     shedder.connectionArrived()
     arrive(50)
@@ -126,7 +126,7 @@ describe("A load shedder", () => {
     expect(shedder.needsChecks).toBe(false)
   })
 
-  it("sees a thread that is late before the next look, which is late as well", () => {
+  it("detects a late thread before the next measurement, which is late as well", () => {
     const { arrive, shedder, pass } = setting()
     arrive(16)
     pass(interval + 101)
@@ -134,7 +134,7 @@ describe("A load shedder", () => {
     expect(shedder.waiting).toBe(1)
   })
 
-  it("keeps sixteen in progress however late everything is", () => {
+  it("keeps sixteen in progress at any lateness", () => {
     const { arrive, entered, look, over } = setting()
     arrive(40)
     look(5_000)
@@ -178,7 +178,7 @@ describe("A load shedder", () => {
     expect(refused).toHaveLength(20)
   })
 
-  it("refuses at once what is sure to wait too long", () => {
+  it("refuses at once requests that would certainly wait too long", () => {
     const { arrive, shedder, look, refused } = setting({ wait: 10_000 })
     arrive(16)
     look(1_000)
@@ -201,7 +201,7 @@ describe("A load shedder", () => {
     expect(refused.length).toBeGreaterThan(50)
   })
 
-  it("forgets those that left while they waited", () => {
+  it("forgets requests whose clients disconnected while they waited", () => {
     const { arrive, shedder, entered, look, over } = setting()
     arrive(16)
     look(1_000)
@@ -229,7 +229,7 @@ describe("A load shedder", () => {
     for (const name of two) expect(entered.indexOf(name)).toBeLessThanOrEqual(22)
   })
 
-  it("gives the last waiting places to those with fewer requests, and refuses the newest of whoever has most", () => {
+  it("gives the last waiting places to owners with fewer requests, and refuses the newest request of the owner with the most", () => {
     const { arrive, shedder, look, refused } = setting({ room: 10, wait: 60_000 })
     arrive(16, "busy")
     arrive(1, "other")

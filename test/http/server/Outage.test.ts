@@ -18,11 +18,10 @@ describe("A defect of the database", () => {
     expect(isOutage(failed(new Error(message)))).toBe(true)
   )
 
-  it.each(["23505", "42601", "22P05", "40P01", "57014"])(
-    "is a bug, or somebody's to handle, when its code is %s",
-    (code) => expect(isOutage(coded(code))).toBe(false)
+  it.each(["23505", "42601", "22P05", "40P01", "57014"])("is not an outage when its code is %s", (code) =>
+    expect(isOutage(coded(code))).toBe(false)
   )
-  it("is no outage when it is another's", () => {
+  it("is not an outage if another service failed", () => {
     expect(isOutage(Object.assign(new Error("Connection terminated"), { code: "57P01" }))).toBe(false)
     expect(isOutage(failed(null))).toBe(false)
     expect(isOutage(undefined)).toBe(false)

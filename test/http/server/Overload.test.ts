@@ -83,7 +83,7 @@ const askAndLeave = (port: number) =>
     ).on("error", reject)
   })
 
-describe("a server whose database is late", () => {
+describe("a server whose database is slow", () => {
   it.live("answers 503 to requests that it cannot begin in time, and completes those that it has begun", () =>
     Effect.gen(function* () {
       const { begun, chat, crowd, healed, metric, url } = yield* onSlowDatabase("200 millis")
@@ -186,7 +186,7 @@ const outcomeOf = async (port: number) => {
 }
 
 describe("a server that closes", () => {
-  it.live("answers or refuses each of the requests that wait, and those that are just coming", () =>
+  it.live("answers or refuses each waiting and arriving request", () =>
     Effect.gen(function* () {
       const { begun, crowd, healed, url, close } = yield* onSlowDatabase("1 minute")
       const port = Number(new URL(url).port)
@@ -209,7 +209,7 @@ describe("a server that closes", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("keeps no connection open from the moment on in which it begins to drain", () =>
+  it.live("keeps no connection open after it has begun to drain", () =>
     Effect.gen(function* () {
       const begins = yield* Effect.makeLatch(false)
       const built = yield* Layer.build(
@@ -231,7 +231,7 @@ describe("a server that closes", () => {
   )
 })
 
-describe("a server that does not serve yet, or no more", () => {
+describe("a server that is starting or stopping", () => {
   it.live("answers 503 instead of leaving connections without an answer", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()

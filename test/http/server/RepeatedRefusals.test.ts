@@ -58,26 +58,28 @@ const refusing = (retryAfterSeconds: number | undefined, { told = false } = {}) 
     return { close: Scope.close(scope, Exit.void), handled: () => handled, post }
   })
 
-describe("A request that was refused with a time to come back", () => {
-  it.scopedLive("is answered the same when it comes again at once, with its own id, and is not handled", () =>
-    Effect.gen(function* () {
-      const { handled, post } = yield* refusing(5)
-      const first = yield* post({ ...keyHeader("spk_all"), "x-request-id": "first" })
-      expect([first.status, first.headers["retry-after"], handled()]).toEqual([503, "5", 1])
-      const again = yield* post({ ...keyHeader("spk_all"), "x-request-id": "a-longer-id" })
-      expect(handled()).toBe(1)
-      expect(again.text).toBe(first.text.replace("first", "a-longer-id"))
-      const { date: _, ...headers } = again.headers
-      const { date: __, ...before } = first.headers
-      expect(headers).toEqual({
-        ...before,
-        "x-request-id": "a-longer-id",
-        "content-length": String(again.text.length)
+describe("A request that was refused with a time to retry", () => {
+  it.scopedLive(
+    "is refused again without being handled if it is repeated at once, with its own request id",
+    () =>
+      Effect.gen(function* () {
+        const { handled, post } = yield* refusing(5)
+        const first = yield* post({ ...keyHeader("spk_all"), "x-request-id": "first" })
+        expect([first.status, first.headers["retry-after"], handled()]).toEqual([503, "5", 1])
+        const again = yield* post({ ...keyHeader("spk_all"), "x-request-id": "a-longer-id" })
+        expect(handled()).toBe(1)
+        expect(again.text).toBe(first.text.replace("first", "a-longer-id"))
+        const { date: _, ...headers } = again.headers
+        const { date: __, ...before } = first.headers
+        expect(headers).toEqual({
+          ...before,
+          "x-request-id": "a-longer-id",
+          "content-length": String(again.text.length)
+        })
       })
-    })
   )
 
-  it.scopedLive("has its own id in the answer, however short the first one's was", () =>
+  it.scopedLive("has its own request id in the answer, of any length", () =>
     Effect.gen(function* () {
       const { handled, post } = yield* refusing(5)
       yield* post({ ...keyHeader("spk_all"), "x-request-id": "5" })
@@ -101,7 +103,10 @@ describe("A request that was refused with a time to come back", () => {
           Ref.update(order, (before) => [...before, name])
         )
       yield* Effect.all(
-        [told("again", post(keyHeader("spk_all"))), Effect.delay(told("other", post(keyHeader("spk_chat"))), "20 millis")],
+        [
+          told("again", post(keyHeader("spk_all"))),
+          Effect.delay(told("other", post(keyHeader("spk_chat"))), "20 millis")
+        ],
         { concurrency: 2 }
       )
       expect(yield* order).toEqual(["other", "again"])
@@ -131,19 +136,21 @@ describe("A request that was refused with a time to come back", () => {
     })
   )
 
-  it.scopedLive("costs nobody else: not another key, another address, nor who sends no credential", () =>
-    Effect.gen(function* () {
-      const { handled, post } = yield* refusing(5)
-      yield* post(keyHeader("spk_all"))
-      yield* post(keyHeader("spk_chat"))
-      expect(handled()).toBe(2)
-      yield* post(keyHeader("spk_all"), "/v1/chat/stream?other")
-      expect(handled()).toBe(3)
-      for (let tries = 0; tries < 2; tries++) expect((yield* post({})).status).toBe(401)
-    })
+  it.scopedLive(
+    "does not affect others: another key, another address, or requests without a credential",
+    () =>
+      Effect.gen(function* () {
+        const { handled, post } = yield* refusing(5)
+        yield* post(keyHeader("spk_all"))
+        yield* post(keyHeader("spk_chat"))
+        expect(handled()).toBe(2)
+        yield* post(keyHeader("spk_all"), "/v1/chat/stream?other")
+        expect(handled()).toBe(3)
+        for (let tries = 0; tries < 2; tries++) expect((yield* post({})).status).toBe(401)
+      })
   )
 
-  it.scopedLive("is handled each time if it was told no time, or if requests are traced", () =>
+  it.scopedLive("is handled each time if the refusal had no time, or if requests are traced", () =>
     Effect.gen(function* () {
       const untimed = yield* refusing(undefined)
       const traced = yield* refusing(5, { told: true })

@@ -56,7 +56,7 @@ const half = async (port: number, path: string, size: number, from: string, head
 const statusOf = (heard: string) => Number(/^HTTP\/1\.1 (\d+)/.exec(heard)?.[1] ?? 0)
 
 describe("Bodies of requests", () => {
-  it.live("hold no more memory than their budget, and whoever holds most of it gives way", () =>
+  it.live("stay within their memory budget, and the holder of the most memory is refused first", () =>
     Effect.gen(function* () {
       const port = yield* portOf
       const key = "x-api-key: spk_all\r\n"
@@ -95,7 +95,7 @@ describe("Bodies of requests", () => {
     }).pipe(Effect.provide(publicServer()))
   )
 
-  it.live("are not read on when there is no memory for them", () =>
+  it.live("are no longer read when there is no memory for them", () =>
     Effect.promise(async () => {
       const bodies = new RequestBodies({ ...limits, maxBufferedBytes: 64 * KiB })
       let read = (): number => 0
@@ -155,7 +155,7 @@ describe("Bodies of requests", () => {
         )
     )
 
-  it.live("that stop coming, or come too slowly, are given up; one that comes fast enough is not", () =>
+  it.live("that stop or arrive too slowly are refused; one that arrives fast enough is not", () =>
     Effect.gen(function* () {
       const port = yield* portOf
       yield* Effect.promise(async () => {
@@ -182,21 +182,19 @@ describe("Bodies of requests", () => {
     }).pipe(Effect.provide(publicServer({ graceMillis: 1_000, minBytesPerSecond: 8_000 })))
   )
 
-  it.live(
-    "that go on coming after the answer are thrown away for a while, then the connection is closed",
-    () =>
-      Effect.gen(function* () {
-        const port = yield* portOf
-        yield* Effect.promise(async () => {
-          const client = await connect(port)
-          client.socket.on("error", () => {})
-          client.send(head("/v1/chat", "", 1_000_000_000))
-          const endless = setInterval(() => client.send(Buffer.alloc(1_000)), 5)
-          const heard = await client.closed
-          clearInterval(endless)
-          expect(statusOf(heard)).toBe(401)
-        })
-      }).pipe(Effect.provide(publicServer({ lingerMillis: 500 })))
+  it.live("that continue after the answer are discarded for a while, then the connection is closed", () =>
+    Effect.gen(function* () {
+      const port = yield* portOf
+      yield* Effect.promise(async () => {
+        const client = await connect(port)
+        client.socket.on("error", () => {})
+        client.send(head("/v1/chat", "", 1_000_000_000))
+        const endless = setInterval(() => client.send(Buffer.alloc(1_000)), 5)
+        const heard = await client.closed
+        clearInterval(endless)
+        expect(statusOf(heard)).toBe(401)
+      })
+    }).pipe(Effect.provide(publicServer({ lingerMillis: 500 })))
   )
 })
 
@@ -217,11 +215,11 @@ const rawServer = async (
   }
 }
 
-describe("Bodies in thousands of pieces", () => {
+describe("Bodies in thousands of chunks", () => {
   const pieces = 20_000
   const chunked = `${"1\r\nx\r\n".repeat(pieces)}0\r\n\r\n`
 
-  it("come as a few large ones, whether they come before the request is begun or after", async () => {
+  it("arrive as a few large chunks, before and after the request is begun", async () => {
     const counts: Array<number> = []
     const server = await rawServer((bodies, request, response) => {
       const begin = bodies.take(request, response, "a", () => {})
@@ -252,7 +250,7 @@ describe("Bodies in thousands of pieces", () => {
     for (const count of counts) expect(count).toBeLessThan(30)
   })
 
-  it("are whole and in order when they are collected, and when they are streamed", async () => {
+  it("are complete and in order, both collected and streamed", async () => {
     const server = await rawServer((bodies, request, response) => {
       bodies.take(request, response, "a", () => {})()
       if (request.url === "/stream") {

@@ -83,7 +83,7 @@ const contentType = FastCheck.oneof(
 
 layer(PublicServer, { excludeTestServices: true })("every route", (it) => {
   it.effect.prop(
-    "answers whatever it is sent in the envelope, and never breaks",
+    "answers any request in the envelope, and never crashes",
     {
       route: FastCheck.constantFrom(...routes),
       method: FastCheck.option(
@@ -166,7 +166,7 @@ layer(PublicServer, { excludeTestServices: true })("every route", (it) => {
   )
 
   it.effect(
-    "is ready when its checks are, and 503 SERVICE_UNAVAILABLE otherwise, while it stays healthy",
+    "is ready if its checks pass, and 503 SERVICE_UNAVAILABLE otherwise, while it stays healthy",
     () =>
       Effect.gen(function* () {
         const { call } = yield* TestServer

@@ -42,7 +42,7 @@ const serving = (scope: Scope.Scope, grace: "100 millis" | "10 seconds") =>
   )
 
 describe("the listener", () => {
-  it.live("that closes lets a running stream end, and takes no new connection", () =>
+  it.live("that closes lets a running stream end, and accepts no new connection", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { script, url } = yield* serving(scope, "10 seconds")
@@ -66,7 +66,7 @@ describe("the listener", () => {
     })
   )
 
-  it.live("that closes does not wait for a connection that has asked nothing", () =>
+  it.live("that closes does not wait for a connection without a request", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { url } = yield* serving(scope, "10 seconds")
@@ -110,7 +110,7 @@ describe("the listener", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("closes the connection of a handshake that it has answered, whatever the client still sends", () =>
+  it.live("closes the connection of an answered handshake, even if the client sends more", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { url } = yield* serving(scope, "10 seconds")
@@ -129,7 +129,7 @@ describe("the listener", () => {
     })
   )
 
-  it.live("cuts what is still open when its grace is over", () =>
+  it.live("closes remaining connections at the end of its grace period", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { script, url } = yield* serving(scope, "100 millis")
@@ -148,7 +148,7 @@ describe("the listener", () => {
 })
 
 describe("a defect", () => {
-  it.live("is logged with the request it broke, and no other answer is", () =>
+  it.live("is logged with its request, and other answers are not", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const collect = Logger.replace(

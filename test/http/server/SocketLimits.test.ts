@@ -36,7 +36,7 @@ it.effect("One visitor's token opens a few sockets, and no more", () =>
   })
 )
 
-it.effect("A visitor with many conversations gives way to others, of the same tenant, too", () =>
+it.effect("A visitor with many sockets is evicted for other visitors, also of the same tenant", () =>
   Effect.gen(function* () {
     const { closed, open } = opened(10, 3)
     for (let slot = 0; slot < 10; slot++)
@@ -49,7 +49,7 @@ it.effect("A visitor with many conversations gives way to others, of the same te
   })
 )
 
-it.effect("A tenant whose visitors take all places gives way to another tenant", () =>
+it.effect("A tenant whose visitors have all sockets is evicted for another tenant", () =>
   Effect.gen(function* () {
     const { closed, open } = opened(10, 3)
     for (let slot = 0; slot < 10; slot++)
@@ -63,7 +63,7 @@ it.effect("A tenant whose visitors take all places gives way to another tenant",
   })
 )
 
-it.effect("A place is free again when the socket has gone, or has not been had", () =>
+it.effect("A place is free again when its socket has closed, or was never opened", () =>
   Effect.gen(function* () {
     const acquireSlot = makeSocketLimits(1, 1)
     const owner = visitor("ten_1", "192.0.2.1", "cnv_1")

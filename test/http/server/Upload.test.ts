@@ -55,7 +55,7 @@ const Bytes = FastCheck.oneof(
 )
 
 describe("A form", () => {
-  it("is read as it was written, however it is cut into pieces", () =>
+  it("is read correctly for any division into chunks", () =>
     FastCheck.assert(
       FastCheck.asyncProperty(
         FastCheck.array(
@@ -85,7 +85,7 @@ describe("A form", () => {
       { numRuns: 150 }
     ))
 
-  it.effect("is read with names without quotes, as some clients write them", () =>
+  it.effect("is read with unquoted names, as some clients write them", () =>
     Effect.gen(function* () {
       const parts = [
         `--${boundary}\r\nContent-Type: text/plain; charset=utf-8\r\n`,
@@ -101,7 +101,7 @@ describe("A form", () => {
     })
   )
 
-  it.effect("that is cut off anywhere fails, and never hangs", () =>
+  it.effect("that ends anywhere fails, and never hangs", () =>
     Effect.gen(function* () {
       const { bytes, type } = yield* Effect.promise(() =>
         written([
@@ -118,7 +118,7 @@ describe("A form", () => {
     })
   )
 
-  it.effect("that stops coming is given up after 30 seconds, one that never ends after 4 minutes", () =>
+  it.effect("that stops arriving is refused after 30 seconds, one that never ends after 4 minutes", () =>
     Effect.gen(function* () {
       const head = Buffer.from(
         `--${boundary}\r\ncontent-disposition: form-data; name="files"; filename="a.png"\r\n\r\n`

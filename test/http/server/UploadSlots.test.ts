@@ -6,7 +6,7 @@ import { withOwner } from "../../../src/concurrency/CurrentOwner.ts"
 import { withSlot } from "../../../src/http/server/UploadSlots.ts"
 
 it.effect(
-  "Slow uploads of one tenant leave slots to others, and its own that wait too long are refused",
+  "Slow uploads of one tenant leave slots for others, and its own are refused if they wait too long",
   () =>
     Effect.gen(function* () {
       let begun = 0

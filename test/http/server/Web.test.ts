@@ -34,8 +34,8 @@ const opened = (start: Effect.Effect<ReturnType<typeof turn>>) =>
     return { ask, bodies, close: Scope.close(scope, Exit.void) }
   })
 
-describe("At the end of its service a web handler", () => {
-  it.scopedLive("interrupts what it has not answered, and answers that the server is stopping", () =>
+describe("A web handler that is closed", () => {
+  it.scopedLive("interrupts unanswered requests, and answers that the server is stopping", () =>
     Effect.gen(function* () {
       const begun = yield* Deferred.make<void>()
       const interrupted = yield* Deferred.make<void>()
@@ -52,9 +52,12 @@ describe("At the end of its service a web handler", () => {
     })
   )
 
-  it.scopedLive("keeps what a stream has said to its end, and fails one that is not at its end", () =>
+  it.scopedLive("keeps the content of a finished stream, and fails an unfinished one", () =>
     Effect.gen(function* () {
-      const streams = [Stream.make(textDelta("All of it")), Stream.concat(Stream.make(textDelta("A part")), Stream.never)]
+      const streams = [
+        Stream.make(textDelta("All of it")),
+        Stream.concat(Stream.make(textDelta("A part")), Stream.never)
+      ]
       const next = yield* Ref.make(0)
       const interrupted = yield* Deferred.make<void>()
       const { ask, bodies } = yield* opened(
@@ -77,7 +80,7 @@ describe("At the end of its service a web handler", () => {
     })
   )
 
-  it.scopedLive("has interrupted the stream of whoever had gone before its answer", () =>
+  it.scopedLive("has interrupted the stream of a client that disconnected before its answer", () =>
     Effect.gen(function* () {
       const interrupted = yield* Deferred.make<void>()
       const bodies = WebBodies.make()

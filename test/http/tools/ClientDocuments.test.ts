@@ -43,7 +43,7 @@ const documentWorld = Effect.gen(function* () {
 })
 
 live("A client that is known by its metadata document", (it) => {
-  it.scoped("is read by everybody at the address that is its id", () =>
+  it.scoped("can be read by anyone at the address that is its id", () =>
     Effect.gen(function* () {
       const { headers, status, text } = yield* call("GET", "/api/tool-sign-ins/client.json")
       expect([status, headers.get("content-type")]).toEqual([200, "application/json"])
@@ -81,7 +81,7 @@ live("A client that is known by its metadata document", (it) => {
   )
 
   it.scoped(
-    "is registered where the server does not read documents, and not used if there is one by hand",
+    "is registered if the server does not read documents, and not used if a client is configured",
     () =>
       Effect.gen(function* () {
         const made = yield* documentWorld

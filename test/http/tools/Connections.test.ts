@@ -9,7 +9,17 @@ import { ToolStore } from "../../../src/store/agents/Tools.ts"
 import { ToolTokens } from "../../../src/usecases/agents/ToolTokens.ts"
 import { TestDatabase } from "../../TestDatabase.ts"
 import { call } from "../accounts/AccountsServer.ts"
-import { beginConnection, client, connect, toolAnswer, toolsInTurn, connectionRequired, shownConnection, callTool, world } from "./ConnectionWorld.ts"
+import {
+  beginConnection,
+  client,
+  connect,
+  toolAnswer,
+  toolsInTurn,
+  connectionRequired,
+  shownConnection,
+  callTool,
+  world
+} from "./ConnectionWorld.ts"
 import { authorizationServer, registeredClient, machineClient } from "./ToolServers.ts"
 import { process, redirectUri, server } from "./ToolsWorld.ts"
 
@@ -34,7 +44,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a client that was registered by hand is used at its own authorization server alone", () =>
+  it.scoped("a client that was registered by hand is used only at its own authorization server", () =>
     Effect.gen(function* () {
       const made = yield* world()
       const patched = yield* call("PATCH", made.path, {
@@ -42,7 +52,9 @@ live("Connections of tools", (it) => {
         body: { auth: client(made.issuer) }
       })
       expect(patched.data.tool.auth).toMatchObject({ clientId: registeredClient.clientId, hasSecret: true })
-      expect(new URL(yield* beginConnection(made)).searchParams.get("client_id")).toBe(registeredClient.clientId)
+      expect(new URL(yield* beginConnection(made)).searchParams.get("client_id")).toBe(
+        registeredClient.clientId
+      )
       yield* connect(made)
       expect(yield* callTool(made)).toBe(toolAnswer)
       const other = yield* authorizationServer(redirectUri)
@@ -56,7 +68,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a machine needs no person, and asks again when its token ends", () =>
+  it.scoped("a machine client needs no person, and requests a new token when its token expires", () =>
     Effect.gen(function* () {
       const made = yield* world()
       const auth = {
@@ -83,7 +95,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a token that ends is renewed, also in the middle of a turn, and the new one is hidden too", () =>
+  it.scoped("an expired token is renewed, also during a turn, and the new one is redacted too", () =>
     Effect.gen(function* () {
       const made = yield* world()
       made.behaviour.tokenSeconds = 3
@@ -131,7 +143,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a refresh outlives the turn that asked for it", () =>
+  it.scoped("a refresh outlives the turn that requested it", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -144,7 +156,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a refresh is stored although its process stops meanwhile", () =>
+  it.scoped("a refresh is stored even if its process stops meanwhile", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -157,7 +169,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a refresh is stored although the database refuses it at first", () =>
+  it.scoped("a refresh is stored even if the database refuses it at first", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -174,7 +186,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("a refused refresh asks for a person; a server that is down does not", () =>
+  it.scoped("a refused refresh requires a person; an unavailable server does not", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -214,7 +226,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("the server before is not shown the secret of the client of another one", () =>
+  it.scoped("the previous server does not get the secret of another server's client", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -231,7 +243,7 @@ live("Connections of tools", (it) => {
     })
   )
 
-  it.scoped("disconnecting that is rolled back revokes nothing, and the tool goes on", () =>
+  it.scoped("a disconnect that is rolled back revokes nothing, and the tool still works", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)

@@ -6,7 +6,15 @@ import * as Layer from "effect/Layer"
 import { listen, signInAt } from "../accounts/sso/Providers.ts"
 import { call, operate, password, cookieOf, signedIn } from "../accounts/AccountsServer.ts"
 import { TestDatabase } from "../../TestDatabase.ts"
-import { returnFromServer, beginConnection, connect, connectionRequired, shownConnection, callTool, world } from "./ConnectionWorld.ts"
+import {
+  returnFromServer,
+  beginConnection,
+  connect,
+  connectionRequired,
+  shownConnection,
+  callTool,
+  world
+} from "./ConnectionWorld.ts"
 import { redirectUri, server } from "./ToolsWorld.ts"
 
 const live = layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })
@@ -19,7 +27,7 @@ const refusal = ({ cookie, path }: { readonly cookie: string; readonly path: str
   ])
 
 live("A sign-in for a tool", (it) => {
-  it.scoped("ends in the session that began it, once, with its own state", () =>
+  it.scoped("can be completed once, in the session that began it, with its own state", () =>
     Effect.gen(function* () {
       const made = yield* world()
       const agents = `/app/agents?connection=retry`
@@ -31,7 +39,9 @@ live("A sign-in for a tool", (it) => {
         expect(yield* returnFromServer(searchParams, cookie)).toBe(agents)
       }
       expect(yield* returnFromServer(searchParams, "")).toBe("/app/agents?connection=signed-out")
-      expect(yield* returnFromServer(searchParams, "spoke_session=none")).toBe("/app/agents?connection=signed-out")
+      expect(yield* returnFromServer(searchParams, "spoke_session=none")).toBe(
+        "/app/agents?connection=signed-out"
+      )
       const wrong = new URLSearchParams(searchParams)
       wrong.set("state", "another")
       expect(yield* returnFromServer(wrong, made.cookie)).toBe(agents)
@@ -55,7 +65,7 @@ live("A sign-in for a tool", (it) => {
     })
   )
 
-  it.scoped("is over after its time, and when the session or the tool's address has gone", () =>
+  it.scoped("ends after its time limit, with its session, and with a change of the tool's address", () =>
     Effect.gen(function* () {
       const made = yield* world()
       const tools = `/app/agents/${made.agentId}/tools`
@@ -77,7 +87,7 @@ live("A sign-in for a tool", (it) => {
     })
   )
 
-  it.scoped("ends with what the person or the server says", () =>
+  it.scoped("ends with the refusal of the person or the server", () =>
     Effect.gen(function* () {
       const made = yield* world()
       const tools = `/app/agents/${made.agentId}/tools`
@@ -107,7 +117,7 @@ live("A sign-in for a tool", (it) => {
     })
   )
 
-  it.scoped("gives nothing to a server that the token is not for", () =>
+  it.scoped("sends nothing to a server that the token is not for", () =>
     Effect.gen(function* () {
       const made = yield* world()
       made.behaviour.audience = "https://other.example/mcp"
@@ -126,7 +136,7 @@ live("A sign-in for a tool", (it) => {
     })
   )
 
-  it.scoped("of a program is refused, and so is one of a tool without OAuth", () =>
+  it.scoped("by a program, or for a tool without OAuth, is refused", () =>
     Effect.gen(function* () {
       const made = yield* world({ kind: "none" })
       expect((yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(409)
@@ -139,7 +149,7 @@ live("A sign-in for a tool", (it) => {
 })
 
 live("Settings of OAuth", (it) => {
-  it.scoped("are refused where they do not fit together", () =>
+  it.scoped("are refused if they contradict each other", () =>
     Effect.gen(function* () {
       const { cookie, mcp, tools } = yield* world()
       const auths = [
@@ -226,7 +236,7 @@ live("Metadata", (it) => {
     })
   )
 
-  it.scoped("that redirects is not followed, and the code goes nowhere else", () =>
+  it.scoped("that redirects is not followed, and the code is sent nowhere else", () =>
     Effect.gen(function* () {
       const made = yield* world()
       const seen: Array<string> = []

@@ -4,7 +4,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { TestDatabase } from "../../TestDatabase.ts"
 import { call } from "../accounts/AccountsServer.ts"
-import { beginConnection, connect, toolAnswer, toolsInTurn, connectionRequired, shownConnection, callTool, world } from "./ConnectionWorld.ts"
+import {
+  beginConnection,
+  connect,
+  toolAnswer,
+  toolsInTurn,
+  connectionRequired,
+  shownConnection,
+  callTool,
+  world
+} from "./ConnectionWorld.ts"
 import { machineClient } from "./ToolServers.ts"
 import { process, server } from "./ToolsWorld.ts"
 
@@ -39,7 +48,10 @@ live("Scopes that an MCP server demands in addition", (it) => {
       })
       expect(made.mcp.tokens.length - before).toBe(1)
       expect(made.tokenRequests).toEqual(["/token"])
-      expect(yield* shownConnection(made)).toMatchObject({ state: "insufficient", missingScopes: ["mcp:write"] })
+      expect(yield* shownConnection(made)).toMatchObject({
+        state: "insufficient",
+        missingScopes: ["mcp:write"]
+      })
       made.mcp.behaviour.requiredScopes = () => []
       expect(yield* callTool(made)).toBe(toolAnswer)
       expect(yield* shownConnection(made)).toMatchObject({ state: "insufficient" })
@@ -72,7 +84,7 @@ live("Scopes that an MCP server demands in addition", (it) => {
     })
   )
 
-  it.scoped("that already stop the list of tools stop the tool, not the turn", () =>
+  it.scoped("that already the list of tools requires disable the tool, not the turn", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* connect(made)
@@ -83,16 +95,19 @@ live("Scopes that an MCP server demands in addition", (it) => {
     })
   )
 
-  it.scoped("are requested once by a machine, for all calls and processes, and stay", () =>
+  it.scoped("are requested once by a machine client, for all calls and processes, and stored", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
       expect(yield* callTool(made)).toBe(toolAnswer)
       made.mcp.behaviour.requiredScopes = toWrite
       made.behaviour.delay = 200
-      const all = yield* Effect.all([callTool(made), callTool(made), Effect.provide(callTool(made), process())], {
-        concurrency: "unbounded"
-      })
+      const all = yield* Effect.all(
+        [callTool(made), callTool(made), Effect.provide(callTool(made), process())],
+        {
+          concurrency: "unbounded"
+        }
+      )
       expect(all).toEqual([toolAnswer, toolAnswer, toolAnswer])
       expect(made.tokenRequests.length).toBe(2)
       expect(made.scopesOf(made.mcp.tokens.at(-1) ?? "")).toEqual(["mcp:tools", "mcp:write"])
@@ -106,39 +121,41 @@ live("Scopes that an MCP server demands in addition", (it) => {
     })
   )
 
-  it.scoped("that a machine is not granted are requested once, and the tool's other calls still work", () =>
-    Effect.gen(function* () {
-      const made = yield* world()
-      made.behaviour.scopes = "mcp:tools"
-      yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
-      expect(yield* callTool(made)).toBe(toolAnswer)
-      made.mcp.behaviour.requiredScopes = toWrite
-      expect(yield* callTool(made)).toEqual(lacking)
-      const asked = made.tokenRequests.length
-      expect(asked).toBe(2)
-      for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
-      expect(made.tokenRequests.length).toBe(asked)
-      made.behaviour.error = "invalid_scope"
-      made.mcp.behaviour.requiredScopes = (method) => (method === "tools/call" ? ["mcp:other"] : [])
-      for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
-      expect(made.tokenRequests.length).toBe(asked + 1)
-      made.behaviour.error = null
-      expect(yield* shownConnection(made)).toMatchObject({
-        state: "insufficient",
-        missingScopes: ["mcp:write", "mcp:other"]
+  it.scoped(
+    "that a machine client is not granted are requested once, and the tool's other calls still work",
+    () =>
+      Effect.gen(function* () {
+        const made = yield* world()
+        made.behaviour.scopes = "mcp:tools"
+        yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
+        expect(yield* callTool(made)).toBe(toolAnswer)
+        made.mcp.behaviour.requiredScopes = toWrite
+        expect(yield* callTool(made)).toEqual(lacking)
+        const asked = made.tokenRequests.length
+        expect(asked).toBe(2)
+        for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
+        expect(made.tokenRequests.length).toBe(asked)
+        made.behaviour.error = "invalid_scope"
+        made.mcp.behaviour.requiredScopes = (method) => (method === "tools/call" ? ["mcp:other"] : [])
+        for (let round = 0; round < 3; round++) expect(yield* callTool(made)).toEqual(lacking)
+        expect(made.tokenRequests.length).toBe(asked + 1)
+        made.behaviour.error = null
+        expect(yield* shownConnection(made)).toMatchObject({
+          state: "insufficient",
+          missingScopes: ["mcp:write", "mcp:other"]
+        })
+        made.mcp.behaviour.requiredScopes = () => []
+        expect(yield* callTool(made)).toBe(toolAnswer)
+        // Granted there meanwhile, and connected again by hand.
+        made.behaviour.scopes = "mcp:tools mcp:write"
+        made.mcp.behaviour.requiredScopes = toWrite
+        expect((yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(200)
+        expect(yield* callTool(made)).toBe(toolAnswer)
+        expect(yield* shownConnection(made)).toMatchObject({ state: "connected", missingScopes: [] })
       })
-      made.mcp.behaviour.requiredScopes = () => []
-      expect(yield* callTool(made)).toBe(toolAnswer)
-      // Granted there meanwhile, and connected again by hand.
-      made.behaviour.scopes = "mcp:tools mcp:write"
-      made.mcp.behaviour.requiredScopes = toWrite
-      expect((yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(200)
-      expect(yield* callTool(made)).toBe(toolAnswer)
-      expect(yield* shownConnection(made)).toMatchObject({ state: "connected", missingScopes: [] })
-    })
   )
 
-  it.scoped("are not requested by a machine whose scopes are fixed", () =>
+  it.scoped("are not requested by a machine client with fixed scopes", () =>
     Effect.gen(function* () {
       const made = yield* world()
       const auth = { ...byMachine(made.issuer), scopes: ["mcp:tools"] }
@@ -150,7 +167,7 @@ live("Scopes that an MCP server demands in addition", (it) => {
     })
   )
 
-  it.scoped("never end: each call stops, and the number of requests is bounded", () =>
+  it.scoped("without end fail each call, and the number of requests is limited", () =>
     Effect.gen(function* () {
       const made = yield* world()
       yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })

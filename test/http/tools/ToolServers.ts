@@ -73,7 +73,8 @@ export const authorizationServer = (redirectUri: string) =>
     const { issuer } = yield* listen((request, response) => {
       if (behaviour.isDown) return void response.writeHead(503).end("down")
       const isToken = request.url?.startsWith("/token") === true
-      if (isToken && behaviour.delay > 0) return void setTimeout(() => answer(request, response), behaviour.delay)
+      if (isToken && behaviour.delay > 0)
+        return void setTimeout(() => answer(request, response), behaviour.delay)
       return answer(request, response)
     })
     const pair = generateKeyPairSync("ec", { namedCurve: "P-256" })

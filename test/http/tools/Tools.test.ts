@@ -19,7 +19,7 @@ const order = {
 
 layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })("Tools", (it) => {
   it.effect(
-    "are made, listed, changed and removed, and their secret is never returned nor stored as it is",
+    "are created, listed, changed and removed; their secret is never returned and stored only sealed",
     () =>
       Effect.gen(function* () {
         const { cookie, tools } = yield* start
@@ -51,7 +51,7 @@ layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
   )
 
   it.effect(
-    "are listed page by page, oldest first, by cursors that are good for one agent's list alone",
+    "are listed page by page, oldest first, with cursors that are valid only for one agent's list",
     () =>
       Effect.gen(function* () {
         const { cookie, tools } = yield* start
@@ -76,7 +76,7 @@ layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
       })
   )
 
-  it.effect("hide from whoever may not change them what they send with every call", () =>
+  it.effect("hide fixed values of their requests from members who may not change them", () =>
     Effect.gen(function* () {
       const { cookie, tools } = yield* start
       const canary = "canary-of-a-fixed-header"
@@ -108,25 +108,23 @@ layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
     })
   )
 
-  it.effect(
-    "lose nothing to changes that come at the same time, and refuse one made from an older version",
-    () =>
-      Effect.gen(function* () {
-        const { cookie, tools } = yield* start
-        const made = yield* call("POST", tools, { cookie, body: order })
-        const path = `/api/tools/${made.data.tool.id}`
-        yield* Effect.all(
-          [{ description: "Finds orders." }, { timeout: 5 }, { bindings: [] }].map((body) =>
-            call("PATCH", path, { cookie, body })
-          ),
-          { concurrency: 3 }
-        )
-        const list = yield* call("GET", tools, { cookie })
-        expect(list.data.tools).toMatchObject([
-          { description: "Finds orders.", timeout: 5, bindings: [], version: 4 }
-        ])
-        yield* expectVersioned(path, "tool", cookie, (place) => ({ description: `Description ${place}` }))
-      })
+  it.effect("lose nothing in concurrent changes, and refuse a change of an older version", () =>
+    Effect.gen(function* () {
+      const { cookie, tools } = yield* start
+      const made = yield* call("POST", tools, { cookie, body: order })
+      const path = `/api/tools/${made.data.tool.id}`
+      yield* Effect.all(
+        [{ description: "Finds orders." }, { timeout: 5 }, { bindings: [] }].map((body) =>
+          call("PATCH", path, { cookie, body })
+        ),
+        { concurrency: 3 }
+      )
+      const list = yield* call("GET", tools, { cookie })
+      expect(list.data.tools).toMatchObject([
+        { description: "Finds orders.", timeout: 5, bindings: [], version: 4 }
+      ])
+      yield* expectVersioned(path, "tool", cookie, (place) => ({ description: `Description ${place}` }))
+    })
   )
 
   it.effect("a field that is set to null gets its default, and the target is replaced", () =>
@@ -177,7 +175,7 @@ layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
     })
   )
 
-  it.effect("that contradict themselves are refused, without saying again what was sent", () =>
+  it.effect("with contradictory settings are refused, without repeating the input", () =>
     Effect.gen(function* () {
       const { cookie, tools } = yield* start
       const wrong: ReadonlyArray<Record<string, unknown>> = [
@@ -215,7 +213,7 @@ layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
     })
   )
 
-  it.effect("are for admins to change, for viewers to read, and for other tenants not there", () =>
+  it.effect("can be changed by admins, read by viewers, and not found by other tenants", () =>
     Effect.gen(function* () {
       const { cookie, tools } = yield* start
       const made = yield* call("POST", tools, { cookie, body: order })

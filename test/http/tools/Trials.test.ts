@@ -64,7 +64,7 @@ layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
       })
     )
 
-    it.scoped("tells why it fails, and what an MCP server offers", () =>
+    it.scoped("returns why it fails, and the functions of an MCP server", () =>
       Effect.gen(function* () {
         const { cookie, make, remote } = yield* world
         const failing = yield* make({ name: "failing", http: { method: "GET", url: `${remote.url}/fail` } })

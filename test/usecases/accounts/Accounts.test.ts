@@ -385,7 +385,7 @@ describe("Accounts", () => {
 })
 
 describe("Passwords", () => {
-  unit.effect("are hashed with a salt of their own and verified at whatever cost they were made", () =>
+  unit.effect("are hashed with a unique salt, and verified with the cost that they were hashed with", () =>
     Effect.gen(function* () {
       const credentials = yield* Credentials
       const [one, two] = [

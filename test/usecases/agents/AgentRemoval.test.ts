@@ -89,22 +89,24 @@ const queued = Effect.gen(function* () {
 })
 
 eachEngineLive("The removal of an agent", (it) => {
-  it.scoped("queues the removal of each file of its sources and conversations once, and of no other agent's files", () =>
-    Effect.gen(function* () {
-      yield* reset
-      const agents = yield* Agents
-      const scope = yield* Fixtures.agent()
-      const neighbour = yield* agents.create(scope, { name: "Neighbour" })
-      const one = yield* upload(scope, "one")
-      const two = yield* upload(scope, "two")
-      yield* upload(scope, "two")
-      yield* upload({ ...scope, agentId: neighbour.id }, "three")
-      const sent = `sha256:${"f".repeat(64)}`
-      yield* attach(scope, sent)
-      yield* agents.remove(scope, scope.agentId)
-      expect(yield* queued).toEqual([one, two, sent].sort())
-      expect((yield* Effect.flip(agents.remove(scope, scope.agentId)))._tag).toBe("NOT_FOUND")
-    }).pipe(Effect.provide(live))
+  it.scoped(
+    "queues the removal of each file of its sources and conversations once, and of no other agent's files",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const agents = yield* Agents
+        const scope = yield* Fixtures.agent()
+        const neighbour = yield* agents.create(scope, { name: "Neighbour" })
+        const one = yield* upload(scope, "one")
+        const two = yield* upload(scope, "two")
+        yield* upload(scope, "two")
+        yield* upload({ ...scope, agentId: neighbour.id }, "three")
+        const sent = `sha256:${"f".repeat(64)}`
+        yield* attach(scope, sent)
+        yield* agents.remove(scope, scope.agentId)
+        expect(yield* queued).toEqual([one, two, sent].sort())
+        expect((yield* Effect.flip(agents.remove(scope, scope.agentId)))._tag).toBe("NOT_FOUND")
+      }).pipe(Effect.provide(live))
   )
 
   it.scoped("removes the stored answers of webhooks about it, and none about another agent", () =>

@@ -182,25 +182,23 @@ eachEngineLive("A file of agents", (it, engine) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect(
-    "creates its sources and remote tools, and removes those that it no longer names",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* empty
-        const configurations = yield* Configurations
-        for (const given of FastCheck.sample(whole, 30)) {
-          const wanted = decode(given)
-          yield* configurations.apply(scope, { config: wanted, prune: true })
-          expect(yield* read(scope)).toEqual(asRead(wanted))
-          expect((yield* configurations.plan(scope, { config: wanted, prune: true })).changes).toEqual([])
-          const alone = (yield* configurations.read(scope, true)).config
-          expect(
-            Object.values(alone.agents).flatMap((said) => [said.sources, said.remoteTools ?? said.cases])
-          ).toEqual(Object.keys(alone.agents).flatMap(() => [undefined, undefined]))
-          yield* configurations.apply(scope, { config: alone, prune: true })
-          expect(yield* read(scope)).toEqual(asRead(wanted))
-        }
-      }).pipe(Effect.provide(live))
+  it.effect("creates its sources and remote tools, and removes those that it no longer names", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      for (const given of FastCheck.sample(whole, 30)) {
+        const wanted = decode(given)
+        yield* configurations.apply(scope, { config: wanted, prune: true })
+        expect(yield* read(scope)).toEqual(asRead(wanted))
+        expect((yield* configurations.plan(scope, { config: wanted, prune: true })).changes).toEqual([])
+        const alone = (yield* configurations.read(scope, true)).config
+        expect(
+          Object.values(alone.agents).flatMap((said) => [said.sources, said.remoteTools ?? said.cases])
+        ).toEqual(Object.keys(alone.agents).flatMap(() => [undefined, undefined]))
+        yield* configurations.apply(scope, { config: alone, prune: true })
+        expect(yield* read(scope)).toEqual(asRead(wanted))
+      }
+    }).pipe(Effect.provide(live))
   )
 
   it.effect("lists added and removed cases, and keeps those made from turns", () =>
@@ -246,30 +244,28 @@ eachEngineLive("A file of agents", (it, engine) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect(
-    "publishes no version below an agent's threshold, and then changes nothing",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* empty
-        const configurations = yield* Configurations
-        const said = (instructions: string) =>
-          decode({
-            agents: { Help: { instructions }, Shop: { instructions, cases: [{ question: "When?" }] } }
-          })
-        yield* configurations.apply(scope, { config: said("One.") })
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`
+  it.effect("publishes no version below an agent's threshold, and then changes nothing", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      const said = (instructions: string) =>
+        decode({
+          agents: { Help: { instructions }, Shop: { instructions, cases: [{ question: "When?" }] } }
+        })
+      yield* configurations.apply(scope, { config: said("One.") })
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
         insert into publish_thresholds (tenant_id, agent_id, min_pass, no_regression)
         select tenant_id, id, 0.9, true from agents`
-        const before = (yield* configurations.read(scope)).config
-        expect(yield* Effect.flip(configurations.apply(scope, { config: said("Two.") }))).toMatchObject({
-          _tag: "CONFLICT",
-          details: { gate: true }
-        })
-        expect((yield* configurations.read(scope)).config).toEqual(before)
-        yield* configurations.apply(scope, { config: said("Two."), force: true })
-        expect((yield* configurations.read(scope)).config.agents["Shop"]?.instructions).toBe("Two.")
-      }).pipe(Effect.provide(live))
+      const before = (yield* configurations.read(scope)).config
+      expect(yield* Effect.flip(configurations.apply(scope, { config: said("Two.") }))).toMatchObject({
+        _tag: "CONFLICT",
+        details: { gate: true }
+      })
+      expect((yield* configurations.read(scope)).config).toEqual(before)
+      yield* configurations.apply(scope, { config: said("Two."), force: true })
+      expect((yield* configurations.read(scope)).config.agents["Shop"]?.instructions).toBe("Two.")
+    }).pipe(Effect.provide(live))
   )
 
   it.effect("revokes the tokens of removed agents after it was applied, and none when it fails", () =>
@@ -292,7 +288,7 @@ eachEngineLive("A file of agents", (it, engine) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("reads a source again whose content or address has changed, and no other", () =>
+  it.effect("reads only sources again whose content or address has changed", () =>
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations

@@ -22,44 +22,46 @@ const stored = Effect.flatMap(
 )
 
 eachEngineLive("Channels of a file of agents", (it) => {
-  it.effect("are created, changed and removed; the file that is read back has no secrets and an empty plan", () =>
-    Effect.gen(function* () {
-      const by = yield* empty
-      const configurations = yield* Configurations
-      const first = { config: shop({ channels: { ...named(), told: { accessToken: "77-canary" } } }) }
-      const made = yield* configurations.apply(by, first)
-      expect(made.changes[0]?.fields.map(({ field }) => field)).toEqual(
-        expect.arrayContaining(["channels.named:123", "channels.told"])
-      )
-      expect(yield* stored).toMatchObject([
-        { channel: "named", account: "123", active: true },
-        { channel: "told", account: "77", active: true }
-      ])
-      expect((yield* configurations.plan(by, first)).changes).toEqual([])
-      const { config } = yield* configurations.read(by)
-      expect(config.agents["Shop"]?.channels).toEqual({ "named:123": {}, told: {} })
-      expect((yield* configurations.plan(by, { config })).changes).toEqual([])
-      const second = {
-        config: shop({ channels: { "named:123": { settings: { tone: "kind" }, active: false } } })
-      }
-      const changed = yield* configurations.apply(by, second)
-      expect(changed.changes[0]?.fields).toEqual([
-        { field: "channels.told", before: {}, after: null },
-        {
-          field: "channels.named:123",
-          before: { settings: {}, active: true },
-          after: { settings: { tone: "kind" }, active: false }
+  it.effect(
+    "are created, changed and removed; the file that is read back has no secrets and an empty plan",
+    () =>
+      Effect.gen(function* () {
+        const by = yield* empty
+        const configurations = yield* Configurations
+        const first = { config: shop({ channels: { ...named(), told: { accessToken: "77-canary" } } }) }
+        const made = yield* configurations.apply(by, first)
+        expect(made.changes[0]?.fields.map(({ field }) => field)).toEqual(
+          expect.arrayContaining(["channels.named:123", "channels.told"])
+        )
+        expect(yield* stored).toMatchObject([
+          { channel: "named", account: "123", active: true },
+          { channel: "told", account: "77", active: true }
+        ])
+        expect((yield* configurations.plan(by, first)).changes).toEqual([])
+        const { config } = yield* configurations.read(by)
+        expect(config.agents["Shop"]?.channels).toEqual({ "named:123": {}, told: {} })
+        expect((yield* configurations.plan(by, { config })).changes).toEqual([])
+        const second = {
+          config: shop({ channels: { "named:123": { settings: { tone: "kind" }, active: false } } })
         }
-      ])
-      expect(yield* stored).toMatchObject([{ account: "123", active: false, profile: { tone: "kind" } }])
-      yield* configurations.apply(by, { config: shop({ channels: { "named:123": {} } }) })
-      expect(yield* stored).toMatchObject([{ account: "123", active: true, profile: {} }])
-      yield* configurations.apply(by, { config: shop({}) })
-      expect(yield* stored).toHaveLength(1)
-      yield* configurations.apply(by, { config: shop({ channels: {} }) })
-      expect(yield* stored).toEqual([])
-      expect(JSON.stringify([made, changed, config])).not.toContain("canary")
-    }).pipe(Effect.provide(live))
+        const changed = yield* configurations.apply(by, second)
+        expect(changed.changes[0]?.fields).toEqual([
+          { field: "channels.told", before: {}, after: null },
+          {
+            field: "channels.named:123",
+            before: { settings: {}, active: true },
+            after: { settings: { tone: "kind" }, active: false }
+          }
+        ])
+        expect(yield* stored).toMatchObject([{ account: "123", active: false, profile: { tone: "kind" } }])
+        yield* configurations.apply(by, { config: shop({ channels: { "named:123": {} } }) })
+        expect(yield* stored).toMatchObject([{ account: "123", active: true, profile: {} }])
+        yield* configurations.apply(by, { config: shop({}) })
+        expect(yield* stored).toHaveLength(1)
+        yield* configurations.apply(by, { config: shop({ channels: {} }) })
+        expect(yield* stored).toEqual([])
+        expect(JSON.stringify([made, changed, config])).not.toContain("canary")
+      }).pipe(Effect.provide(live))
   )
 
   it.effect("show that a secret changes without showing it, and keep secrets that the file omits", () =>
@@ -162,39 +164,41 @@ eachEngineLive("Channels of a file of agents", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("whose provider does not answer are reported after one minute in total, and nothing is changed", () =>
-    Effect.gen(function* () {
-      const by = yield* empty
-      const configurations = yield* Configurations
-      const channels = {
-        "told:01": { accessToken: "01-canary" },
-        "told:02": { accessToken: "02-canary" },
-        "told:5": { accessToken: "5-canary" }
-      }
-      const applied = yield* Effect.fork(
-        Effect.flip(configurations.apply(by, { config: shop({ channels }) })).pipe(Effect.uninterruptible)
-      )
-      yield* Effect.async<void>((resume) => {
-        const look = setInterval(() => {
-          if (asked.length < 3 || underWay.now > 2) return
-          clearInterval(look)
-          resume(Effect.void)
-        }, 10)
-      })
-      yield* TestClock.adjust("59 seconds")
-      expect(underWay.now).toBe(2)
-      yield* TestClock.adjust("1 second")
-      expect(yield* Fiber.join(applied)).toMatchObject({
-        _tag: "SERVICE_UNAVAILABLE",
-        details: {
-          issues: [
-            { path: ["config", "agents", "Shop", "channels", "told:01"] },
-            { path: ["config", "agents", "Shop", "channels", "told:02"] }
-          ]
+  it.effect(
+    "whose provider does not answer are reported after one minute in total, and nothing is changed",
+    () =>
+      Effect.gen(function* () {
+        const by = yield* empty
+        const configurations = yield* Configurations
+        const channels = {
+          "told:01": { accessToken: "01-canary" },
+          "told:02": { accessToken: "02-canary" },
+          "told:5": { accessToken: "5-canary" }
         }
-      })
-      expect([underWay.now, yield* stored]).toEqual([0, []])
-    }).pipe(Effect.provide(live), Effect.provide(TestContext.TestContext))
+        const applied = yield* Effect.fork(
+          Effect.flip(configurations.apply(by, { config: shop({ channels }) })).pipe(Effect.uninterruptible)
+        )
+        yield* Effect.async<void>((resume) => {
+          const look = setInterval(() => {
+            if (asked.length < 3 || underWay.now > 2) return
+            clearInterval(look)
+            resume(Effect.void)
+          }, 10)
+        })
+        yield* TestClock.adjust("59 seconds")
+        expect(underWay.now).toBe(2)
+        yield* TestClock.adjust("1 second")
+        expect(yield* Fiber.join(applied)).toMatchObject({
+          _tag: "SERVICE_UNAVAILABLE",
+          details: {
+            issues: [
+              { path: ["config", "agents", "Shop", "channels", "told:01"] },
+              { path: ["config", "agents", "Shop", "channels", "told:02"] }
+            ]
+          }
+        })
+        expect([underWay.now, yield* stored]).toEqual([0, []])
+      }).pipe(Effect.provide(live), Effect.provide(TestContext.TestContext))
   )
 
   it.effect("call no provider for a plan, and none for unchanged accounts", () =>
@@ -211,30 +215,24 @@ eachEngineLive("Channels of a file of agents", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect(
-    "are refused if the name is ambiguous, and if two entries name one account",
-    () =>
-      Effect.gen(function* () {
-        const by = yield* empty
-        const configurations = yield* Configurations
-        const two = shop({
-          channels: { "told:5": { accessToken: "5-canary" }, "told:6": { accessToken: "6-canary" } }
-        })
-        yield* configurations.apply(by, { config: two })
-        const { config } = yield* configurations.read(by)
-        expect(Object.keys(config.agents["Shop"]?.channels ?? {})).toEqual(["told:5", "told:6"])
-        const vague = yield* Effect.flip(
-          configurations.plan(by, { config: shop({ channels: { told: {} } }) })
-        )
-        expect(vague).toMatchObject({
-          details: { issues: [{ message: expect.stringContaining("several") }] }
-        })
-        yield* configurations.apply(by, { config: shop({ channels: { "told:5": {} } }) })
-        const doubled = shop({ channels: { "told:5": {}, told: {} } })
-        expect((yield* Effect.flip(configurations.plan(by, { config: doubled })))._tag).toBe(
-          "VALIDATION_ERROR"
-        )
-      }).pipe(Effect.provide(live))
+  it.effect("are refused if the name is ambiguous, and if two entries name one account", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      const two = shop({
+        channels: { "told:5": { accessToken: "5-canary" }, "told:6": { accessToken: "6-canary" } }
+      })
+      yield* configurations.apply(by, { config: two })
+      const { config } = yield* configurations.read(by)
+      expect(Object.keys(config.agents["Shop"]?.channels ?? {})).toEqual(["told:5", "told:6"])
+      const vague = yield* Effect.flip(configurations.plan(by, { config: shop({ channels: { told: {} } }) }))
+      expect(vague).toMatchObject({
+        details: { issues: [{ message: expect.stringContaining("several") }] }
+      })
+      yield* configurations.apply(by, { config: shop({ channels: { "told:5": {} } }) })
+      const doubled = shop({ channels: { "told:5": {}, told: {} } })
+      expect((yield* Effect.flip(configurations.plan(by, { config: doubled })))._tag).toBe("VALIDATION_ERROR")
+    }).pipe(Effect.provide(live))
   )
 
   it.effect("make a plan outdated when a channel is changed in the dashboard", () =>

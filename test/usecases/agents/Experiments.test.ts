@@ -216,44 +216,42 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped(
-    "continues after the last stored case when its worker was killed, and asks no case twice",
-    () =>
-      Effect.gen(function* () {
-        const { scope, script } = yield* prepared(...eight(both))
-        const blocked = yield* Deferred.make<void>()
-        const asked = yield* Ref.make(0)
-        yield* Ref.set(script.reply, (from) =>
-          Stream.unwrap(
-            Effect.gen(function* () {
-              const count = yield* Ref.updateAndGet(asked, (before) => before + 1)
-              if (count > 4) yield* Effect.zipRight(Deferred.succeed(blocked, undefined), Effect.never)
-              return follows(from)
-            })
-          )
+  it.scoped("continues after the last stored case when its worker was killed, and asks no case twice", () =>
+    Effect.gen(function* () {
+      const { scope, script } = yield* prepared(...eight(both))
+      const blocked = yield* Deferred.make<void>()
+      const asked = yield* Ref.make(0)
+      yield* Ref.set(script.reply, (from) =>
+        Stream.unwrap(
+          Effect.gen(function* () {
+            const count = yield* Ref.updateAndGet(asked, (before) => before + 1)
+            if (count > 4) yield* Effect.zipRight(Deferred.succeed(blocked, undefined), Effect.never)
+            return follows(from)
+          })
         )
-        const { id } = yield* start(scope)
-        const [job] = yield* jobs
-        if (job === undefined) return expect(job).toBeDefined()
-        const { process } = yield* ExperimentWork
-        const worker = yield* Effect.fork(process(job))
-        yield* Deferred.await(blocked)
-        yield* Fiber.interrupt(worker)
-        const { find } = yield* ExperimentStore
-        expect(Option.getOrThrow(yield* find(scope, id))).toMatchObject({ status: "running", asked: 4 })
-        yield* Ref.set(script.requests, [])
-        yield* Ref.set(script.reply, follows)
-        yield* process(job)
-        expect(Option.getOrThrow(yield* find(scope, id))).toMatchObject({
-          status: "complete",
-          asked: 8,
-          passed: 8
-        })
-        expect(yield* Ref.get(script.requests)).toHaveLength(4)
-        // Once more, as after a worker that died before it could say that it was done.
-        yield* process(job)
-        expect(yield* Ref.get(script.requests)).toHaveLength(4)
-      }).pipe(onFreshData)
+      )
+      const { id } = yield* start(scope)
+      const [job] = yield* jobs
+      if (job === undefined) return expect(job).toBeDefined()
+      const { process } = yield* ExperimentWork
+      const worker = yield* Effect.fork(process(job))
+      yield* Deferred.await(blocked)
+      yield* Fiber.interrupt(worker)
+      const { find } = yield* ExperimentStore
+      expect(Option.getOrThrow(yield* find(scope, id))).toMatchObject({ status: "running", asked: 4 })
+      yield* Ref.set(script.requests, [])
+      yield* Ref.set(script.reply, follows)
+      yield* process(job)
+      expect(Option.getOrThrow(yield* find(scope, id))).toMatchObject({
+        status: "complete",
+        asked: 8,
+        passed: 8
+      })
+      expect(yield* Ref.get(script.requests)).toHaveLength(4)
+      // Once more, as after a worker that died before it could say that it was done.
+      yield* process(job)
+      expect(yield* Ref.get(script.requests)).toHaveLength(4)
+    }).pipe(onFreshData)
   )
 
   it.scoped("stops when it is cancelled or its tokens are used up, and keeps the results so far", () =>
@@ -434,16 +432,18 @@ eachEngineLive("An experiment", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("calls no tool: a case of a turn uses the recorded answers, and any other call fails the case", () =>
-    Effect.gen(function* () {
-      const { scope, script } = yield* prepared(both)
-      const call: ModelPart = { _tag: "ToolCall", id: "call_1", name: "refund", input: {}, rawInput: "" }
-      const finish = { _tag: "Finish", reason: "tool-calls", inputTokens: 1, outputTokens: 1 } as const
-      yield* Ref.set(script.reply, () => Stream.fromIterable([call, finish]))
-      const { experiment } = yield* ran(scope)
-      const { rows } = yield* resultsOf(scope, experiment.id)
-      expect(rows[0]?.result).toMatchObject({ passed: false, error: expect.stringMatching(/refund/u) })
-    }).pipe(onFreshData)
+  it.scoped(
+    "calls no tool: a case of a turn uses the recorded answers, and any other call fails the case",
+    () =>
+      Effect.gen(function* () {
+        const { scope, script } = yield* prepared(both)
+        const call: ModelPart = { _tag: "ToolCall", id: "call_1", name: "refund", input: {}, rawInput: "" }
+        const finish = { _tag: "Finish", reason: "tool-calls", inputTokens: 1, outputTokens: 1 } as const
+        yield* Ref.set(script.reply, () => Stream.fromIterable([call, finish]))
+        const { experiment } = yield* ran(scope)
+        const { rows } = yield* resultsOf(scope, experiment.id)
+        expect(rows[0]?.result).toMatchObject({ passed: false, error: expect.stringMatching(/refund/u) })
+      }).pipe(onFreshData)
   )
 
   it.scoped(

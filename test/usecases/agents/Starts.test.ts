@@ -145,7 +145,7 @@ describe("Questions of headings", () => {
     expect(one("**Is it free?**")).toBe("Is it free?")
   })
 
-  plain("quote an English heading that is not an instruction, whatever its grammar", () => {
+  plain("quote an English heading that is not an instruction, with any grammar", () => {
     const headings = [
       "Workshop",
       "Opening hours",
@@ -191,7 +191,7 @@ describe("Questions of headings", () => {
     )
   })
 
-  plain("leave out what stands on every site, and come from different pages where they can", () => {
+  plain("leave out headings that are common on all sites, and come from different pages if possible", () => {
     expect(
       ["Home", "Imprint", "Privacy policy", "https://shop.example", "12", "index.html"].map((text) =>
         one(text)

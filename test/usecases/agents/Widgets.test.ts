@@ -153,7 +153,7 @@ eachEngineLive("The widget of an agent", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("shows the agent's greeting where it has none of its own", () =>
+  it.effect("shows the agent's greeting if it has none", () =>
     Effect.gen(function* () {
       const { scope, widgets } = yield* begin
       const sql = yield* SqlClient.SqlClient

@@ -165,29 +165,27 @@ eachEngineLive("The state that follows from billing events", (it) => {
     }).pipe(provided)
   )
 
-  it.effect(
-    "ends the plan of a tenant whose subscription is moved to another, in any order of events",
-    () =>
-      Effect.gen(function* () {
-        for (const order of [
-          [0, 1],
-          [1, 0]
-        ]) {
-          yield* reset
-          const [one, other] = [(yield* Fixtures.agent()).tenantId, (yield* Fixtures.agent()).tenantId]
-          const all = [
-            event("customer.subscription.created", 10, subscription({ tenantId: one })),
-            event("customer.subscription.updated", 20, subscription({ tenantId: other }))
-          ]
-          for (const place of order) yield* deliver(all[place])
-          expect(JSON.parse(yield* ends(one))).toMatchObject({
-            found: { value: { plan: "free", status: "canceled" } }
-          })
-          expect(JSON.parse(yield* ends(other))).toMatchObject({
-            found: { value: { plan: "pro", status: "active" } }
-          })
-        }
-      }).pipe(provided)
+  it.effect("ends the plan of a tenant whose subscription is moved to another, in any order of events", () =>
+    Effect.gen(function* () {
+      for (const order of [
+        [0, 1],
+        [1, 0]
+      ]) {
+        yield* reset
+        const [one, other] = [(yield* Fixtures.agent()).tenantId, (yield* Fixtures.agent()).tenantId]
+        const all = [
+          event("customer.subscription.created", 10, subscription({ tenantId: one })),
+          event("customer.subscription.updated", 20, subscription({ tenantId: other }))
+        ]
+        for (const place of order) yield* deliver(all[place])
+        expect(JSON.parse(yield* ends(one))).toMatchObject({
+          found: { value: { plan: "free", status: "canceled" } }
+        })
+        expect(JSON.parse(yield* ends(other))).toMatchObject({
+          found: { value: { plan: "pro", status: "active" } }
+        })
+      }
+    }).pipe(provided)
   )
 
   it.effect("is the same when all of them arrive at the same time", () =>

@@ -187,7 +187,7 @@ eachEngineLive("usage", (it) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("takes the period from the subscription, else the calendar month in UTC", () =>
+  it.effect("uses the period of the subscription, else the calendar month in UTC", () =>
     Effect.gen(function* () {
       yield* reset
       const scope = yield* Fixtures.agent()

@@ -74,31 +74,33 @@ const asksForHuman = (reason: string, ...then: ReadonlyArray<string>) => {
 }
 
 eachEngineLive("A message of a channel", (it) => {
-  it.scoped("is stored and answered once in the conversation of its contact, even if it is delivered repeatedly", () =>
-    Effect.gen(function* () {
-      yield* channelOf(yield* Fixtures.agent())
-      const inbound = yield* Inbound
-      const [id] = yield* accept(yield* message({ text: "Are you open?" }))
-      if (id === undefined) return expect.unreachable()
-      yield* inbound.process(job(id))
-      yield* inbound.process(job(id))
-      expect(yield* transcript).toEqual(["1 user: Are you open?", "2 agent: Hello"])
-      expect(yield* outbox).toEqual(["agent 0: Hello"])
-      expect(yield* rows("select state, outcome from channel_inbox")).toEqual([
-        { state: "processed", outcome: null }
-      ])
-      // After its claim has run out it comes again, and meanwhile the conversation is over.
-      yield* rows("update conversations set state = 'CLOSED'")
-      yield* rows("delete from dedupe_keys")
-      const first = yield* rows("select event from channel_inbox")
-      yield* rows(
-        "insert into channel_inbox (id, channel, account_id, message_id, event, raw) select 'inb_again', channel, account_id, message_id, event, raw from channel_inbox"
-      )
-      yield* inbound.process(job(yield* Effect.sync(() => "inb_again" as typeof id)))
-      expect(first).toHaveLength(1)
-      expect(yield* transcript).toHaveLength(2)
-      expect(yield* states).toEqual(["CLOSED"])
-    }).pipe(onFreshData)
+  it.scoped(
+    "is stored and answered once in the conversation of its contact, even if it is delivered repeatedly",
+    () =>
+      Effect.gen(function* () {
+        yield* channelOf(yield* Fixtures.agent())
+        const inbound = yield* Inbound
+        const [id] = yield* accept(yield* message({ text: "Are you open?" }))
+        if (id === undefined) return expect.unreachable()
+        yield* inbound.process(job(id))
+        yield* inbound.process(job(id))
+        expect(yield* transcript).toEqual(["1 user: Are you open?", "2 agent: Hello"])
+        expect(yield* outbox).toEqual(["agent 0: Hello"])
+        expect(yield* rows("select state, outcome from channel_inbox")).toEqual([
+          { state: "processed", outcome: null }
+        ])
+        // After its claim has run out it comes again, and meanwhile the conversation is over.
+        yield* rows("update conversations set state = 'CLOSED'")
+        yield* rows("delete from dedupe_keys")
+        const first = yield* rows("select event from channel_inbox")
+        yield* rows(
+          "insert into channel_inbox (id, channel, account_id, message_id, event, raw) select 'inb_again', channel, account_id, message_id, event, raw from channel_inbox"
+        )
+        yield* inbound.process(job(yield* Effect.sync(() => "inb_again" as typeof id)))
+        expect(first).toHaveLength(1)
+        expect(yield* transcript).toHaveLength(2)
+        expect(yield* states).toEqual(["CLOSED"])
+      }).pipe(onFreshData)
   )
 
   it.scoped("begins a new conversation after the last one was closed, with an empty history", () =>
@@ -225,25 +227,27 @@ eachEngineLive("A message of a channel", (it) => {
       }).pipe(onFreshData)
   )
 
-  it.scoped("that cannot be routed fails at once with the reason, and is processed after the cause is fixed", () =>
-    Effect.gen(function* () {
-      const scope = yield* Fixtures.agent()
-      const inbound = yield* Inbound
-      const [id] = yield* accept(yield* message())
-      if (id === undefined) return expect.unreachable()
-      const failure = yield* Effect.flip(inbound.process(job(id)))
-      expect(failure).toMatchObject({
-        fatal: true,
-        message: expect.stringContaining("no active configuration")
-      })
-      expect(yield* rows("select state, outcome from channel_inbox")).toEqual([
-        { state: "failed", outcome: failure.message }
-      ])
-      yield* channelOf(scope)
-      yield* inbound.process(job(id))
-      expect(yield* transcript).toHaveLength(2)
-      expect(yield* rows("select state from channel_inbox")).toEqual([{ state: "processed" }])
-    }).pipe(onFreshData)
+  it.scoped(
+    "that cannot be routed fails at once with the reason, and is processed after the cause is fixed",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const inbound = yield* Inbound
+        const [id] = yield* accept(yield* message())
+        if (id === undefined) return expect.unreachable()
+        const failure = yield* Effect.flip(inbound.process(job(id)))
+        expect(failure).toMatchObject({
+          fatal: true,
+          message: expect.stringContaining("no active configuration")
+        })
+        expect(yield* rows("select state, outcome from channel_inbox")).toEqual([
+          { state: "failed", outcome: failure.message }
+        ])
+        yield* channelOf(scope)
+        yield* inbound.process(job(id))
+        expect(yield* transcript).toHaveLength(2)
+        expect(yield* rows("select state from channel_inbox")).toEqual([{ state: "processed" }])
+      }).pipe(onFreshData)
   )
 
   it.scoped("follows its conversation when the account has moved to another agent", () =>
@@ -291,7 +295,7 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("written when the quota is spent is stored, not answered, and asks for a human", () =>
+  it.scoped("that arrives when the quota is used up is stored, not answered, and requests a human", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent({ turns: 1 }))
       const before = yield* counterValue("spoke_handoffs_total", "service")
@@ -360,7 +364,7 @@ eachEngineLive("A conversation of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("counts a mail once against the limit of its sender, however often its job is tried", () =>
+  it.scoped("counts a mail once against the limit of its sender, also for repeated attempts of its job", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent(), account, "email")
       const inbound = yield* Inbound

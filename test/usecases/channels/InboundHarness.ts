@@ -85,7 +85,9 @@ const graphFiles = Layer.succeed(GraphFiles, {
 })
 
 const adapters = Layer.unwrapEffect(
-  Effect.map(MailSubmission, (mails) => BuiltIn.layerWithGraph({ appSecret: null, others: [emailAdapter(mails)] }))
+  Effect.map(MailSubmission, (mails) =>
+    BuiltIn.layerWithGraph({ appSecret: null, others: [emailAdapter(mails)] })
+  )
 ).pipe(Layer.provide([graphFiles, Layer.mock(Graph, {}), Layer.mock(MailSubmission, {})]))
 
 const kept = Attachments.Default.pipe(

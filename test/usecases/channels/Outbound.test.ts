@@ -284,17 +284,19 @@ eachEngine("A message sent through a channel", (it) => {
     )
   )
 
-  it.effect("is formatted for the channel, and an announcement of a human is sent even after a takeover", () =>
-    onFreshData(
-      Effect.gen(function* () {
-        yield* conversation
-        yield* post("**Somebody** will answer you [1].", "system")
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`update conversations set epoch = 1, state = 'HUMAN_ACTIVE'`
-        yield* attempt(1)
-        expect(calls).toMatchObject([{ body: { text: { body: "*Somebody* will answer you." } } }])
-      })
-    )
+  it.effect(
+    "is formatted for the channel, and an announcement of a human is sent even after a takeover",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          yield* conversation
+          yield* post("**Somebody** will answer you [1].", "system")
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`update conversations set epoch = 1, state = 'HUMAN_ACTIVE'`
+          yield* attempt(1)
+          expect(calls).toMatchObject([{ body: { text: { body: "*Somebody* will answer you." } } }])
+        })
+      )
   )
 
   it.effect("is retried after a temporary refusal, and failed with the reason after a permanent one", () =>
@@ -320,50 +322,50 @@ eachEngine("A message sent through a channel", (it) => {
     )
   )
 
+  it.effect("requests a human after a permanent refusal, and not after a temporary one", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        const sql = yield* SqlClient.SqlClient
+        const state = sql`select state, handoff_reason as reason from conversations`
+        const before = yield* counterValue("spoke_handoffs_total", "service")
+        answers = [Effect.fail(busy()), Effect.fail(lost()), Effect.fail(closed())]
+        yield* Effect.flip(attempt(1))
+        yield* Effect.flip(attempt(2))
+        expect(yield* state).toEqual([{ state: "AI_ACTIVE", reason: null }])
+        yield* Effect.flip(attempt(3))
+        expect(yield* state).toEqual([{ state: "HUMAN_REQUESTED", reason: "The window is closed." }])
+        expect(yield* counterValue("spoke_handoffs_total", "service")).toBe(before + 1)
+        // The human has taken over: unsent parts of the agent's reply are cancelled.
+        yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`
+        yield* Effect.flip(attempt(1))
+        expect(calls).toHaveLength(3)
+        expect(yield* rows).toMatchObject([{ state: "failed", error: "outcome unknown" }])
+      })
+    )
+  )
+
   it.effect(
-    "requests a human after a permanent refusal, and not after a temporary one",
+    "is sent a second time if an answer was lost, is marked as resent, and is never sent a third time",
     () =>
       onFreshData(
         Effect.gen(function* () {
           yield* conversation
           yield* post()
-          const sql = yield* SqlClient.SqlClient
-          const state = sql`select state, handoff_reason as reason from conversations`
-          const before = yield* counterValue("spoke_handoffs_total", "service")
-          answers = [Effect.fail(busy()), Effect.fail(lost()), Effect.fail(closed())]
+          answers = [Effect.fail(lost()), Effect.fail(lost())]
           yield* Effect.flip(attempt(1))
+          expect(yield* rows).toMatchObject([{ state: "sending", attempts: 1, resent: false }])
           yield* Effect.flip(attempt(2))
-          expect(yield* state).toEqual([{ state: "AI_ACTIVE", reason: null }])
-          yield* Effect.flip(attempt(3))
-          expect(yield* state).toEqual([{ state: "HUMAN_REQUESTED", reason: "The window is closed." }])
-          expect(yield* counterValue("spoke_handoffs_total", "service")).toBe(before + 1)
-          // The human has taken over: unsent parts of the agent's reply are cancelled.
-          yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`
+          expect(yield* rows).toMatchObject([{ state: "sending", attempts: 2, resent: true }])
+          expect(yield* Effect.flip(attempt(3))).toMatchObject({ fatal: true, message: "outcome unknown" })
           yield* Effect.flip(attempt(1))
-          expect(calls).toHaveLength(3)
-          expect(yield* rows).toMatchObject([{ state: "failed", error: "outcome unknown" }])
+          expect(calls).toHaveLength(2)
+          expect(yield* rows).toMatchObject([
+            { state: "failed", attempts: 2, resent: true, error: "outcome unknown" }
+          ])
         })
       )
-  )
-
-  it.effect("is sent a second time if an answer was lost, is marked as resent, and is never sent a third time", () =>
-    onFreshData(
-      Effect.gen(function* () {
-        yield* conversation
-        yield* post()
-        answers = [Effect.fail(lost()), Effect.fail(lost())]
-        yield* Effect.flip(attempt(1))
-        expect(yield* rows).toMatchObject([{ state: "sending", attempts: 1, resent: false }])
-        yield* Effect.flip(attempt(2))
-        expect(yield* rows).toMatchObject([{ state: "sending", attempts: 2, resent: true }])
-        expect(yield* Effect.flip(attempt(3))).toMatchObject({ fatal: true, message: "outcome unknown" })
-        yield* Effect.flip(attempt(1))
-        expect(calls).toHaveLength(2)
-        expect(yield* rows).toMatchObject([
-          { state: "failed", attempts: 2, resent: true, error: "outcome unknown" }
-        ])
-      })
-    )
   )
 
   it.effect("is not sent again when a status shows that it was accepted", () =>
@@ -602,21 +604,23 @@ eachEngine("A message sent through a channel", (it) => {
     )
   )
 
-  it.effect("marks the customer's message as read with a typing indicator, and ignores failures of that", () =>
-    onFreshData(
-      Effect.gen(function* () {
-        yield* conversation
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`
+  it.effect(
+    "marks the customer's message as read with a typing indicator, and ignores failures of that",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          yield* conversation
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`
           insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, channel_message_id)
           select 'msg_in', tenant_id, id, agent_id, 1, 'user', 'Hi', 'wamid.in' from conversations`
-        answers = [Effect.fail(lost())]
-        yield* (yield* Outbound).showSeen(yield* tenant, conversationId)
-        expect(calls).toMatchObject([
-          { body: { status: "read", message_id: "wamid.in", typing_indicator: { type: "text" } } }
-        ])
-      })
-    )
+          answers = [Effect.fail(lost())]
+          yield* (yield* Outbound).showSeen(yield* tenant, conversationId)
+          expect(calls).toMatchObject([
+            { body: { status: "read", message_id: "wamid.in", typing_indicator: { type: "text" } } }
+          ])
+        })
+      )
   )
 
   it.effect("gets its status from a later watermark of Messenger", () =>

@@ -43,7 +43,7 @@ const textOf = (parts: Iterable<TurnPart>) =>
 const withoutToken = <A extends { realtimeToken?: string | undefined }>({ realtimeToken: _, ...rest }: A) =>
   rest
 
-eachEngineLive("A turn that is asked for with an Idempotency-Key", (it) => {
+eachEngineLive("A turn with an Idempotency-Key", (it) => {
   it.effect("runs once: a repeat gets the same answer without another model call", () =>
     onFreshData(
       Effect.gen(function* () {

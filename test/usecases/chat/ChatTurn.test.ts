@@ -326,7 +326,7 @@ eachEngineLive("A chat turn", (it) => {
 
   for (const how of ["streamed", "complete"] as const)
     it.scoped(
-      `whose client goes away (${how}) ends its model call, and counts, when nothing is to be stored`,
+      `whose client disconnects (${how}) ends its model call, and is counted, if it stores nothing`,
       () =>
         Effect.gen(function* () {
           const scope = yield* Fixtures.agent()

@@ -37,7 +37,7 @@ const onFreshData =
   <A, E, R>(test: Effect.Effect<A, E, R>) =>
     Effect.zipRight(reset, Effect.provide(test, process))
 
-plain("A written answer comes first, whole and in reading order, before what else was found", () => {
+plain("A curated answer comes first, complete and in reading order, before other found chunks", () => {
   const found = [chunk(1), answer(3, 1), chunk(2), answer(4, 0)]
   const curated = chosen("how long DOES a refund take", found)
   expect(curated).toMatchObject({ question: asked, likeness: 1 })
@@ -52,7 +52,7 @@ plain("A written answer comes first, whole and in reading order, before what els
   expect(prependCurated(null, found, 1)).toEqual(found)
 })
 
-plain("Its search asks for no reranker, which may leave out the chunk of an exact question", () => {
+plain("Its search uses no reranker, which might leave out the chunk of an exact question", () => {
   const wider = Array.from({ length: 4 * 20 }, (_, place) => chunk(place + 10))
   const backend = Layer.succeed(VectorSearch, {
     search: (_, { topK }) =>
@@ -76,7 +76,7 @@ plain("Its search asks for no reranker, which may leave out the chunk of an exac
   expect(calls).toBe(0)
 })
 
-plain("Without a model the reply is the answer alone, with every row of its tables", () => {
+plain("Without a model the reply is only the answer, with every row of its tables", () => {
   const rows = Array.from({ length: 12 }, (_, row) => `| ${row} | ${row} days |`)
   const text = ["These:", "", "| Country | Time |", "|---|---|", ...rows].join("\n")
   const [first, second] = toRuntimePassages(fitPassages([{ ...answer(1), text }, chunk(2)], [], 6_000))

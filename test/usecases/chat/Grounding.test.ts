@@ -475,47 +475,43 @@ const searching = (
 }
 
 eachEngineLive("A search requested by the model", (it) => {
-  it.scoped(
-    "continues the numbers, repeats no passage, is in the trace, and is limited in number",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* Fixtures.agent()
-        const prices = yield* written(scope, "Prices", ["The basic plan costs 10 euros a month."])
-        const seats = yield* written(scope, "Seats", ["The basic plan has two seats."])
-        yield* set(scope, "max_searches", 2)
-        const { chunks, requests } = yield* Script
-        const reply = "It costs 10 euros a month [1], and the basic plan has two seats [2]."
-        const script = searching(
-          [
-            ["seats", [seats(0), prices(0)]],
-            ["seats again", [seats(0)]],
-            ["and again", [seats(0)]]
-          ],
-          reply,
-          chunks
-        )
-        const told = yield* ask(scope, [prices(0)], script)
-        expectReply(told, reply)
-        expect(told.result.citations).toMatchObject([
-          { index: 1, sourceName: "Prices", supported: "yes" },
-          { index: 2, sourceName: "Seats", supported: "yes" }
-        ])
-        const outputs = told.parts.flatMap((part) =>
-          part._tag === "ToolResult" ? [String(part.output)] : []
-        )
-        expect(outputs[0]).toMatch(/^<data-(\w{16})>\n<source-\1 number="2" source="Seats"/)
-        expect(outputs[0]).not.toContain("10 euros")
-        expect(outputs[1]).toBe("Nothing further was found.")
-        expect(told.parts.flatMap((part) => (part._tag === "ToolFailure" ? [part.message] : []))).toEqual([
-          "TOOL_FAILED: no more searches in this turn; answer with what you have"
-        ])
-        const events = told.parts.flatMap((part) => (part._tag === "RunEvent" ? [part.event] : []))
-        const queries = events
-          .filter(({ type }) => type === "retrieval.completed")
-          .map(({ payload }) => payload?.["query"])
-        expect(queries).toEqual(["Hello?", "seats", "seats again"])
-        expect(yield* Ref.get(requests)).toHaveLength(4)
-      }).pipe(onFreshData(turnLayer()))
+  it.scoped("continues the numbers, repeats no passage, is in the trace, and is limited in number", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const prices = yield* written(scope, "Prices", ["The basic plan costs 10 euros a month."])
+      const seats = yield* written(scope, "Seats", ["The basic plan has two seats."])
+      yield* set(scope, "max_searches", 2)
+      const { chunks, requests } = yield* Script
+      const reply = "It costs 10 euros a month [1], and the basic plan has two seats [2]."
+      const script = searching(
+        [
+          ["seats", [seats(0), prices(0)]],
+          ["seats again", [seats(0)]],
+          ["and again", [seats(0)]]
+        ],
+        reply,
+        chunks
+      )
+      const told = yield* ask(scope, [prices(0)], script)
+      expectReply(told, reply)
+      expect(told.result.citations).toMatchObject([
+        { index: 1, sourceName: "Prices", supported: "yes" },
+        { index: 2, sourceName: "Seats", supported: "yes" }
+      ])
+      const outputs = told.parts.flatMap((part) => (part._tag === "ToolResult" ? [String(part.output)] : []))
+      expect(outputs[0]).toMatch(/^<data-(\w{16})>\n<source-\1 number="2" source="Seats"/)
+      expect(outputs[0]).not.toContain("10 euros")
+      expect(outputs[1]).toBe("Nothing further was found.")
+      expect(told.parts.flatMap((part) => (part._tag === "ToolFailure" ? [part.message] : []))).toEqual([
+        "TOOL_FAILED: no more searches in this turn; answer with what you have"
+      ])
+      const events = told.parts.flatMap((part) => (part._tag === "RunEvent" ? [part.event] : []))
+      const queries = events
+        .filter(({ type }) => type === "retrieval.completed")
+        .map(({ payload }) => payload?.["query"])
+      expect(queries).toEqual(["Hello?", "seats", "seats again"])
+      expect(yield* Ref.get(requests)).toHaveLength(4)
+    }).pipe(onFreshData(turnLayer()))
   )
 
   it.scoped("shows at most its share of the first search's tokens, even if more was found", () =>

@@ -251,27 +251,29 @@ eachEngineLive("Content", (it) => {
     )
   }
 
-  it.scoped("of a message that the database refuses still ends the run, and returns the turn to the quota", () =>
-    Effect.gen(function* () {
-      const scope = yield* Fixtures.agent()
-      const chat = yield* ChatTurn
-      const { conversationId } = yield* chat.complete(scope, request({ message: "First" }))
-      yield* refusing("messages", "new.content like 'Poison%'", "54000")
-      const failed = yield* Effect.either(
-        chat.complete(scope, request({ conversationId, message: "Poison" }))
-      )
-      expect(Either.mapLeft(failed, ({ _tag }) => _tag)).toEqual(Either.left("TURN_FAILED"))
-      expect(yield* runs).toEqual(["complete", "failed"])
-      const { reply } = yield* chat.complete(scope, request({ conversationId, message: "Third" }))
-      expect(reply).toBe("Hello")
-      expect(yield* transcript).toEqual([
-        "1 user: First",
-        "2 assistant: Hello",
-        "3 user: Third",
-        "4 assistant: Hello"
-      ])
-      yield* exportedAndErased(scope)
-    }).pipe(Effect.scoped, onFreshData(turnLayer()))
+  it.scoped(
+    "of a message that the database refuses still ends the run, and returns the turn to the quota",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const chat = yield* ChatTurn
+        const { conversationId } = yield* chat.complete(scope, request({ message: "First" }))
+        yield* refusing("messages", "new.content like 'Poison%'", "54000")
+        const failed = yield* Effect.either(
+          chat.complete(scope, request({ conversationId, message: "Poison" }))
+        )
+        expect(Either.mapLeft(failed, ({ _tag }) => _tag)).toEqual(Either.left("TURN_FAILED"))
+        expect(yield* runs).toEqual(["complete", "failed"])
+        const { reply } = yield* chat.complete(scope, request({ conversationId, message: "Third" }))
+        expect(reply).toBe("Hello")
+        expect(yield* transcript).toEqual([
+          "1 user: First",
+          "2 assistant: Hello",
+          "3 user: Third",
+          "4 assistant: Hello"
+        ])
+        yield* exportedAndErased(scope)
+      }).pipe(Effect.scoped, onFreshData(turnLayer()))
   )
 
   it.scoped("of one running turn does not prevent the events of others from being stored", () =>

@@ -12,17 +12,19 @@ const textOf = (parts: Iterable<TurnPart>) =>
   Array.from(parts, (part) => (part._tag === "TextDelta" ? part.delta : "")).join("")
 
 describe("The buffer of a running turn's parts", () => {
-  it.effect("stores text in blocks, so that a follower copies one block per piece and not the whole text", () =>
-    Effect.gen(function* () {
-      const buffer = new PartBuffer()
-      const words = Array.from({ length: 20_000 }, (_, at) => `word ${at} `)
-      for (const word of words) buffer.append(delta(word))
+  it.effect(
+    "stores text in blocks, so that a follower copies one block per piece and not the whole text",
+    () =>
+      Effect.gen(function* () {
+        const buffer = new PartBuffer()
+        const words = Array.from({ length: 20_000 }, (_, at) => `word ${at} `)
+        for (const word of words) buffer.append(delta(word))
       buffer.close(Exit.void)
-      const told = Chunk.toReadonlyArray(yield* Stream.runCollect(buffer.stream))
-      expect(textOf(told)).toBe(words.join(""))
-      expect(Math.max(...told.map((part) => textOf([part]).length))).toBeLessThan(5_000)
-      expect(told.length).toBeLessThan(100)
-    })
+        const told = Chunk.toReadonlyArray(yield* Stream.runCollect(buffer.stream))
+        expect(textOf(told)).toBe(words.join(""))
+        expect(Math.max(...told.map((part) => textOf([part]).length))).toBeLessThan(5_000)
+        expect(told.length).toBeLessThan(100)
+      })
   )
 
   it.effect("continues where a follower stopped, with any parts in between", () =>

@@ -122,7 +122,7 @@ eachEngineLive("A passage that a turn's model was shown", (it, engine) => {
   )
 
   it.scoped(
-    "is sent as text until it is stored, then by its hash alone, and as text for another tenant",
+    "is sent to the database as text until it is stored, then only as its hash; for another tenant as text again",
     () =>
       Effect.gen(function* () {
         const key = yield* agent
@@ -180,26 +180,24 @@ eachEngineLive("A passage that a turn's model was shown", (it, engine) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped(
-    "is removed with the last run that was shown it: with a deleted run, conversation or agent",
-    () =>
-      Effect.gen(function* () {
-        const key = yield* agent
-        const sql = yield* SqlClient.SqlClient
-        yield* shows(1, 2)
-        const first = yield* asked(key)
-        yield* shows(2, 3)
-        const second = yield* asked(key)
-        yield* sql`delete from agent_runs where id = ${first}`
-        expect(yield* texts).toEqual(["Fact number 2.", "Fact number 3."])
-        yield* shows(4)
-        yield* asked(key)
-        yield* sql`
+  it.scoped("is removed with the last run that was shown it: with a deleted run, conversation or agent", () =>
+    Effect.gen(function* () {
+      const key = yield* agent
+      const sql = yield* SqlClient.SqlClient
+      yield* shows(1, 2)
+      const first = yield* asked(key)
+      yield* shows(2, 3)
+      const second = yield* asked(key)
+      yield* sql`delete from agent_runs where id = ${first}`
+      expect(yield* texts).toEqual(["Fact number 2.", "Fact number 3."])
+      yield* shows(4)
+      yield* asked(key)
+      yield* sql`
         delete from conversations where id = (select conversation_id from agent_runs where id = ${second})`
-        expect(yield* texts).toEqual(["Fact number 4."])
-        yield* sql`delete from agents where id = ${key.agentId}`
-        expect(yield* stored).toEqual([0, 0])
-      }).pipe(onFreshData)
+      expect(yield* texts).toEqual(["Fact number 4."])
+      yield* sql`delete from agents where id = ${key.agentId}`
+      expect(yield* stored).toEqual([0, 0])
+    }).pipe(onFreshData)
   )
 
   it.scoped("is erased with its end user, unless another one's turn was shown it too", () =>

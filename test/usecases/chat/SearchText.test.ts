@@ -8,7 +8,7 @@ const history = [
 
 describe("A follow-up question", () => {
   it.each(["And the red one?", "How long is it?", "Why?", "What does that cost in winter?"])(
-    "that leans on what was said is searched together with the question before: %s",
+    "that depends on the question before is searched together with it: %s",
     (message) => {
       expect(searchText(message, history)).toBe(`${message}\n${history[0].content}`)
     }
@@ -52,15 +52,12 @@ describe("A follow-up question", () => {
     ["Hebrew", "וכמה זמן זה לוקח?", "איך משנים כתובת משלוח להזמנה ששולמה בכרטיס אשראי?"],
     ["Chinese", "那需要多长时间？", "怎样修改已经付款订单的收货地址和发票抬头？"],
     ["Japanese", "それはどのくらいかかりますか？", "支払い済み注文の配送先住所と請求書宛名を変更する方法"]
-  ])(
-    "leans on what was said in %s too, and stands by itself where it says enough",
-    (_, leaning, standing) => {
-      expect(searchText(leaning, history)).toBe(`${leaning}\n${history[0].content}`)
-      if (standing !== undefined) expect(searchText(standing, history)).toBe(standing)
-    }
-  )
+  ])("is detected in %s too, and a complete question is searched alone", (_, leaning, standing) => {
+    expect(searchText(leaning, history)).toBe(`${leaning}\n${history[0].content}`)
+    if (standing !== undefined) expect(searchText(standing, history)).toBe(standing)
+  })
 
-  it("without a question before it is searched as it is", () => {
+  it("without a question before it is searched unchanged", () => {
     expect(searchText("Why?", [])).toBe("Why?")
   })
 })

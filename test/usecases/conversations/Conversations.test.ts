@@ -121,19 +121,14 @@ eachEngineLive("An import", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.effect(
-    "identifies a line without an id by its text, and imports a repeated line once",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* agent()
-        const unnamed = line("", ["Hi"], { id: undefined })
-        const report = yield* imported(
-          scope,
-          [unnamed, unnamed, line("a", ["x"]), line("a", ["y"])].join("\n")
-        )
-        expect(report).toMatchObject({ imported: 2, repeated: 2, problems: [] })
-        expect(yield* imported(scope, unnamed)).toMatchObject({ imported: 0, repeated: 1 })
-      }).pipe(onFreshData)
+  it.effect("identifies a line without an id by its text, and imports a repeated line once", () =>
+    Effect.gen(function* () {
+      const scope = yield* agent()
+      const unnamed = line("", ["Hi"], { id: undefined })
+      const report = yield* imported(scope, [unnamed, unnamed, line("a", ["x"]), line("a", ["y"])].join("\n"))
+      expect(report).toMatchObject({ imported: 2, repeated: 2, problems: [] })
+      expect(yield* imported(scope, unnamed)).toMatchObject({ imported: 0, repeated: 1 })
+    }).pipe(onFreshData)
   )
 
   it.effect("stores each line once when the same lines are imported concurrently", () =>
@@ -209,31 +204,35 @@ eachEngineLive("An import", (it) => {
 })
 
 eachEngineLive("Messages that came without a key", (it, engine) => {
-  it.effect("delay the pages until they have a position, are in the prompt meanwhile, and come before later messages", () =>
-    Effect.gen(function* () {
-      const scope = yield* agent()
-      yield* imported(scope, line("a", ["1", "2", "3"]))
-      const { id } = yield* only(scope)
-      const conversations = yield* Conversations
-      const place = { after: undefined, limit: 50 }
-      expect(yield* Effect.flip(conversations.messages(scope, id, place))).toMatchObject({
-        _tag: "PAGINATION_NOT_READY"
-      })
-      expect((yield* Effect.flip(conversations.get(scope, id)))._tag).toBe("PAGINATION_NOT_READY")
-      const first = yield* turn(scope, id, "4")
-      expect(first.history).toEqual(["1", "2", "3"])
-      const legacy = yield* LegacyMessages
-      expect(yield* legacy.giveKeys(2)).toBe(2)
-      expect((yield* Effect.flip(conversations.messages(scope, id, place)))._tag).toBe("PAGINATION_NOT_READY")
-      const second = yield* turn(scope, id, "5")
-      expect(second.history).toEqual(["1", "2", "3", "4", "re 4"])
-      expect([yield* legacy.giveKeys(2), yield* legacy.giveKeys(2)]).toEqual([1, 0])
-      const page = yield* conversations.messages(scope, id, place)
-      expect(page.rows.map(({ content }) => content)).toEqual(["1", "2", "3", "4", "re 4", "5", "re 5"])
-      expect(page.next).toBeNull()
-      expect((yield* only(scope)).messageCount).toBe(7)
-      expect((yield* turn(scope, id, "6")).history).toEqual(page.rows.map(({ content }) => content))
-    }).pipe(onFreshData)
+  it.effect(
+    "delay the pages until they have a position, are in the prompt meanwhile, and come before later messages",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* agent()
+        yield* imported(scope, line("a", ["1", "2", "3"]))
+        const { id } = yield* only(scope)
+        const conversations = yield* Conversations
+        const place = { after: undefined, limit: 50 }
+        expect(yield* Effect.flip(conversations.messages(scope, id, place))).toMatchObject({
+          _tag: "PAGINATION_NOT_READY"
+        })
+        expect((yield* Effect.flip(conversations.get(scope, id)))._tag).toBe("PAGINATION_NOT_READY")
+        const first = yield* turn(scope, id, "4")
+        expect(first.history).toEqual(["1", "2", "3"])
+        const legacy = yield* LegacyMessages
+        expect(yield* legacy.giveKeys(2)).toBe(2)
+        expect((yield* Effect.flip(conversations.messages(scope, id, place)))._tag).toBe(
+          "PAGINATION_NOT_READY"
+        )
+        const second = yield* turn(scope, id, "5")
+        expect(second.history).toEqual(["1", "2", "3", "4", "re 4"])
+        expect([yield* legacy.giveKeys(2), yield* legacy.giveKeys(2)]).toEqual([1, 0])
+        const page = yield* conversations.messages(scope, id, place)
+        expect(page.rows.map(({ content }) => content)).toEqual(["1", "2", "3", "4", "re 4", "5", "re 5"])
+        expect(page.next).toBeNull()
+        expect((yield* only(scope)).messageCount).toBe(7)
+        expect((yield* turn(scope, id, "6")).history).toEqual(page.rows.map(({ content }) => content))
+      }).pipe(onFreshData)
   )
 
   it.effect("do not invalidate a cursor from before they came", () =>
@@ -568,7 +567,7 @@ const run = (steps: ReadonlyArray<Step>) =>
     }
   })
 
-eachEngineLive("Whatever is said, imported and put in order meanwhile", (it) => {
+eachEngineLive("During imports, ordering and turns", (it) => {
   it.effect(
     "pages follow the order of the conversation, without lost or repeated messages",
     () =>

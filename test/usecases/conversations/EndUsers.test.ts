@@ -139,7 +139,7 @@ const leftInInbox = Effect.gen(function* () {
   return rows.map(({ id }) => id)
 })
 
-eachEngineLive("what is stored about a person", (it) => {
+eachEngineLive("the data of an end user", (it) => {
   it.effect("is erased everywhere with the end user, and nobody else's is", () =>
     Effect.gen(function* () {
       yield* reset
@@ -164,43 +164,41 @@ eachEngineLive("what is stored about a person", (it) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect(
-    "includes the providers' deliveries of their messages, and nothing from or to anybody else",
-    () =>
-      Effect.gen(function* () {
-        yield* reset
-        const sql = yield* SqlClient.SqlClient
-        const scope = yield* Fixtures.agent()
-        const other = yield* Fixtures.agent()
-        const [phone, stranger] = ["491700000001", "491700000002"]
-        const id = yield* turn(scope, "joe@example.com", "Joe")
-        yield* knownBy(scope, id, phone)
-        yield* knownBy(other, yield* turn(other, "joe@example.com", "Joe"), phone)
-        yield* reachedAt(scope, "ours")
-        yield* reachedAt(other, "theirs")
-        yield* reachedAt(other, "theirs, paused", false)
-        // An account that has gone from one tenant to the other.
-        yield* reachedAt(scope, "moved", false)
-        yield* reachedAt(other, "moved")
-        yield* deliver([
-          [phone, "to us"],
-          [phone, "to another tenant", "theirs"],
-          [phone, "to another tenant, later", "theirs, paused"],
-          [stranger, phone],
-          [phone, "to nobody's account", "gone"],
-          [phone, "when the account was ours", "moved"],
-          [phone, "since it is theirs", "moved"]
-        ])
-        yield* sql`
+  it.effect("includes the providers' deliveries of their messages, and nothing from or to anybody else", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const other = yield* Fixtures.agent()
+      const [phone, stranger] = ["491700000001", "491700000002"]
+      const id = yield* turn(scope, "joe@example.com", "Joe")
+      yield* knownBy(scope, id, phone)
+      yield* knownBy(other, yield* turn(other, "joe@example.com", "Joe"), phone)
+      yield* reachedAt(scope, "ours")
+      yield* reachedAt(other, "theirs")
+      yield* reachedAt(other, "theirs, paused", false)
+      // An account that has gone from one tenant to the other.
+      yield* reachedAt(scope, "moved", false)
+      yield* reachedAt(other, "moved")
+      yield* deliver([
+        [phone, "to us"],
+        [phone, "to another tenant", "theirs"],
+        [phone, "to another tenant, later", "theirs, paused"],
+        [stranger, phone],
+        [phone, "to nobody's account", "gone"],
+        [phone, "when the account was ours", "moved"],
+        [phone, "since it is theirs", "moved"]
+      ])
+      yield* sql`
         update conversations set channel = 'whatsapp'
         where id = (select min(id) from conversations where end_user_id = ${id})`
-        yield* sql`
+      yield* sql`
         update messages set channel_message_id = 'wamid.5'
         where id = (select min(m.id) from messages m join conversations c on c.id = m.conversation_id
           where c.end_user_id = ${id})`
-        yield* (yield* EndUsers).erase(scope, id)
-        expect(yield* leftInInbox).toEqual(["inb_1", "inb_2", "inb_3", "inb_6"])
-      }).pipe(Effect.provide(Live))
+      yield* (yield* EndUsers).erase(scope, id)
+      expect(yield* leftInInbox).toEqual(["inb_1", "inb_2", "inb_3", "inb_6"])
+    }).pipe(Effect.provide(Live))
   )
 
   it.effect("includes the files that they sent, except those that somebody else sent too", () =>

@@ -392,32 +392,27 @@ eachEngineLive("Webhook events", (it) => {
       )
   )
 
-  it.effect(
-    "are thin or full as configured, and full ones contain nothing of an erased end user",
-    () =>
-      onFreshData(
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const scope = yield* Fixtures.agent()
-          yield* endpoint(scope, ["turn.settled"])
-          yield* endpoint(scope, ["turn.settled"], "full")
-          yield* turn(scope)
-          yield* attemptAll
-          // Endpoints of one event have no order among each other.
-          const sent: ReadonlyArray<Record<string, unknown>> = calls.map((call) => bodyOf(call).data)
-          expect(sent).toHaveLength(2)
-          expect(sent.filter((data) => "reply" in data || "message" in data)).toMatchObject([
-            { message: "Where is my order?", reply: "It left yesterday.", citations: [] }
-          ])
-          yield* turn(scope)
-          yield* sql`delete from conversations`
-          yield* attemptAll
-          expect(calls.slice(2).map(({ body }) => /order|yesterday/.test(String(body)))).toEqual([
-            false,
-            false
-          ])
-        })
-      )
+  it.effect("are thin or full as configured, and full ones contain nothing of an erased end user", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        yield* endpoint(scope, ["turn.settled"])
+        yield* endpoint(scope, ["turn.settled"], "full")
+        yield* turn(scope)
+        yield* attemptAll
+        // Endpoints of one event have no order among each other.
+        const sent: ReadonlyArray<Record<string, unknown>> = calls.map((call) => bodyOf(call).data)
+        expect(sent).toHaveLength(2)
+        expect(sent.filter((data) => "reply" in data || "message" in data)).toMatchObject([
+          { message: "Where is my order?", reply: "It left yesterday.", citations: [] }
+        ])
+        yield* turn(scope)
+        yield* sql`delete from conversations`
+        yield* attemptAll
+        expect(calls.slice(2).map(({ body }) => /order|yesterday/.test(String(body)))).toEqual([false, false])
+      })
+    )
   )
 
   it.effect("are sent again with the same id after every kind of failure, until they are accepted", () =>
@@ -476,7 +471,7 @@ eachEngineLive("Webhook events", (it) => {
   )
 
   it.effect(
-    "an endpoint that is gone is disabled at once, with an entry in the audit trail and a mail to its owners",
+    "an endpoint that answers 410 is disabled at once, with an audit entry and a mail to the owners",
     () =>
       onFreshData(
         Effect.gen(function* () {
@@ -565,7 +560,7 @@ eachEngineLive("Webhook events", (it) => {
   )
 
   it.effect(
-    "what the previous address answers does not disable an endpoint, and its event goes to the new one",
+    "an answer of the previous address does not disable an endpoint, and its event is sent to the new one",
     () =>
       onFreshData(
         Effect.gen(function* () {
@@ -656,32 +651,30 @@ eachEngineLive("Webhook events", (it) => {
     )
   )
 
-  it.effect(
-    "are deleted after a week unless they still wait; a test event is for one endpoint only",
-    () =>
-      onFreshData(
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const scope = yield* Fixtures.agent()
-          const { id } = yield* endpoint(scope)
-          yield* endpoint(scope)
-          const eventId = yield* (yield* WebhookEndpoints).test(scope, id)
-          yield* attemptAll
-          expect(calls.map((call) => [call.headers?.["webhook-id"], bodyOf(call).type])).toEqual([
-            [eventId, "webhook.test"]
-          ])
-          yield* turn(scope)
-          yield* sql`update webhook_deliveries set created_at = now() - interval '8 days'`
-          expect(yield* (yield* WebhookDelivery).sweep).toBe(false)
-          expect(new Set((yield* deliveries).map(({ status }) => status))).toEqual(new Set(["pending"]))
-          yield* sql`delete from tenants`
-          expect(yield* deliveries).toEqual([])
-          expect(yield* attemptAll).toSatisfy((exits: ReadonlyArray<Exit.Exit<void>>) =>
-            exits.every(Exit.isSuccess)
-          )
-          expect(policies["webhook-outbound"].attempts).toBeGreaterThan(100_000)
-        })
-      )
+  it.effect("are deleted after a week unless they still wait; a test event is for one endpoint only", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        const { id } = yield* endpoint(scope)
+        yield* endpoint(scope)
+        const eventId = yield* (yield* WebhookEndpoints).test(scope, id)
+        yield* attemptAll
+        expect(calls.map((call) => [call.headers?.["webhook-id"], bodyOf(call).type])).toEqual([
+          [eventId, "webhook.test"]
+        ])
+        yield* turn(scope)
+        yield* sql`update webhook_deliveries set created_at = now() - interval '8 days'`
+        expect(yield* (yield* WebhookDelivery).sweep).toBe(false)
+        expect(new Set((yield* deliveries).map(({ status }) => status))).toEqual(new Set(["pending"]))
+        yield* sql`delete from tenants`
+        expect(yield* deliveries).toEqual([])
+        expect(yield* attemptAll).toSatisfy((exits: ReadonlyArray<Exit.Exit<void>>) =>
+          exits.every(Exit.isSuccess)
+        )
+        expect(policies["webhook-outbound"].attempts).toBeGreaterThan(100_000)
+      })
+    )
   )
 
   it.effect("wait for a listener until it has received them, in order and signed, without any call", () =>

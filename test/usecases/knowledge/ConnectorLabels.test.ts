@@ -63,35 +63,37 @@ const prepared = Effect.gen(function* () {
 })
 
 eachEngineLive("Labels of a connector", (it) => {
-  it.scoped("take effect at once if fewer keys may read the source, else together with the documents for them", () =>
-    Effect.gen(function* () {
-      const { control, scope, services } = yield* prepared
-      yield* Effect.gen(function* () {
-        const sources = yield* SourceStore
-        const id = yield* addSource(scope, "CONNECTOR", { reader: "portal", settings: {} })
-        const relabel = (...labels: ReadonlyArray<string>) => sources.update(scope, id, { labels })
-        yield* sync(scope, id)
-        expect(yield* state).toEqual({ labels: [], next: null, uris: ["all"] })
-        yield* relabel("a")
-        expect(yield* state).toEqual({ labels: ["a"], next: null, uris: ["all"] })
-        yield* sync(scope, id)
-        expect(yield* state).toEqual({ labels: ["a"], next: null, uris: ["all", "of a", "of both"] })
-        // Readers of `b` alone may not read what was chosen for those of `a`.
-        yield* relabel("a", "b")
-        expect(yield* state).toEqual({ labels: ["a"], next: ["a", "b"], uris: ["all", "of a", "of both"] })
-        expect(yield* sources.find(scope, id)).toMatchObject({ labels: ["a", "b"] })
-        control.isDown = true
-        yield* sync(scope, id)
-        expect(yield* state).toMatchObject({ labels: ["a"], next: ["a", "b"] })
-        control.isDown = false
-        yield* sync(scope, id)
-        expect(yield* state).toEqual({ labels: ["a", "b"], next: null, uris: ["all", "of both"] })
-        yield* relabel()
-        expect(yield* state).toMatchObject({ labels: ["a", "b"], next: [] })
-        yield* sync(scope, id)
-        expect(yield* state).toEqual({ labels: [], next: null, uris: ["all"] })
-      }).pipe(Effect.provide(services))
-    }).pipe(Effect.provide(layerReaders))
+  it.scoped(
+    "take effect at once if fewer keys may read the source, else together with the documents for them",
+    () =>
+      Effect.gen(function* () {
+        const { control, scope, services } = yield* prepared
+        yield* Effect.gen(function* () {
+          const sources = yield* SourceStore
+          const id = yield* addSource(scope, "CONNECTOR", { reader: "portal", settings: {} })
+          const relabel = (...labels: ReadonlyArray<string>) => sources.update(scope, id, { labels })
+          yield* sync(scope, id)
+          expect(yield* state).toEqual({ labels: [], next: null, uris: ["all"] })
+          yield* relabel("a")
+          expect(yield* state).toEqual({ labels: ["a"], next: null, uris: ["all"] })
+          yield* sync(scope, id)
+          expect(yield* state).toEqual({ labels: ["a"], next: null, uris: ["all", "of a", "of both"] })
+          // Readers of `b` alone may not read what was chosen for those of `a`.
+          yield* relabel("a", "b")
+          expect(yield* state).toEqual({ labels: ["a"], next: ["a", "b"], uris: ["all", "of a", "of both"] })
+          expect(yield* sources.find(scope, id)).toMatchObject({ labels: ["a", "b"] })
+          control.isDown = true
+          yield* sync(scope, id)
+          expect(yield* state).toMatchObject({ labels: ["a"], next: ["a", "b"] })
+          control.isDown = false
+          yield* sync(scope, id)
+          expect(yield* state).toEqual({ labels: ["a", "b"], next: null, uris: ["all", "of both"] })
+          yield* relabel()
+          expect(yield* state).toMatchObject({ labels: ["a", "b"], next: [] })
+          yield* sync(scope, id)
+          expect(yield* state).toEqual({ labels: [], next: null, uris: ["all"] })
+        }).pipe(Effect.provide(services))
+      }).pipe(Effect.provide(layerReaders))
   )
 
   it.scoped("that are changed during a sync never reveal its documents to others", () =>

@@ -145,7 +145,7 @@ const expected: ReadonlyArray<readonly [string, string]> = [
 
 layer(TestDatabase, { timeout: "60 seconds", excludeTestServices: true })("A crawl of a large site", (it) => {
   it.scoped(
-    "tells what became of every address; a second sync reads and embeds nothing; force reads everything",
+    "reports the result for every address; a second sync reads and embeds nothing; force reads everything",
     () =>
       Effect.gen(function* () {
         yield* reset

@@ -29,74 +29,74 @@ const serve = serveSite(
 )
 
 eachEngineLive("The crawl report", (it) => {
-  it.scoped("is read page by page in the order of the crawl, by outcome, for the tenant's own sources only", () =>
-    Effect.gen(function* () {
-      yield* reset
-      const scope = yield* Fixtures.agent()
-      const site = yield* serve
-      const config = { url: `${site.origin}/`, maxDepth: 1, excludePatterns: ["*/skip/*"] }
-      const source = yield* addSource(scope, "URL", config)
-      const crawls = yield* Crawls
-      expect(yield* crawls.report(scope, source, { limit: 5 })).toEqual({
-        job: null,
-        entries: [],
-        next: null
-      })
-      yield* sync(scope, source)
-      const first = yield* crawls.report(scope, source, { limit: 4 })
-      const second = yield* crawls.report(scope, source, { limit: 4, after: first.next ?? "" })
-      const third = yield* crawls.report(scope, source, { limit: 4, after: second.next ?? "" })
-      const paths = [first, second, third].flatMap(({ entries }) =>
-        entries.map(({ url }) => new URL(url).pathname)
-      )
-      expect(paths).toEqual(["/", "/a", "/b", "/c", "/d", "/e", "/gone", "/private", "/skip/1"])
-      expect(third.next).toBeNull()
-      expect(first.job).toMatchObject({ type: "INGEST", status: "SUCCEEDED", attemptErrors: [] })
-      const failed = yield* crawls.report({ tenantId: scope.tenantId }, source, {
-        limit: 4,
-        outcome: "failed"
-      })
-      expect(failed.entries.map(({ url }) => url)).toEqual([`${site.origin}/gone`])
-      const stranger = yield* Fixtures.agent()
-      for (const [who, id] of [
-        [stranger, source],
-        [{ tenantId: stranger.tenantId }, source],
-        [scope, SourceId.make("src_nothing")]
-      ] as const)
-        expect((yield* Effect.flip(crawls.report(who, id, { limit: 1 })))._tag).toBe("NOT_FOUND")
-    }).pipe(Effect.provide(live))
-  )
-
   it.scoped(
-    "is kept for the latest job and for the live documents, and is deleted with its source",
+    "is read page by page in the order of the crawl, by outcome, for the tenant's own sources only",
     () =>
       Effect.gen(function* () {
         yield* reset
-        const sql = yield* SqlClient.SqlClient
         const scope = yield* Fixtures.agent()
         const site = yield* serve
-        const source = yield* addSource(scope, "URL", { url: `${site.origin}/`, maxDepth: 1 })
-        const generations = Effect.map(
-          sql<{ readonly n: number }>`select count(distinct generation)::int as n from crawl_entries`,
-          ([row]) => row?.n
+        const config = { url: `${site.origin}/`, maxDepth: 1, excludePatterns: ["*/skip/*"] }
+        const source = yield* addSource(scope, "URL", config)
+        const crawls = yield* Crawls
+        expect(yield* crawls.report(scope, source, { limit: 5 })).toEqual({
+          job: null,
+          entries: [],
+          next: null
+        })
+        yield* sync(scope, source)
+        const first = yield* crawls.report(scope, source, { limit: 4 })
+        const second = yield* crawls.report(scope, source, { limit: 4, after: first.next ?? "" })
+        const third = yield* crawls.report(scope, source, { limit: 4, after: second.next ?? "" })
+        const paths = [first, second, third].flatMap(({ entries }) =>
+          entries.map(({ url }) => new URL(url).pathname)
         )
-        yield* sync(scope, source)
-        yield* embedAll
-        yield* sync(scope, source)
-        expect(yield* generations).toBe(1)
-        yield* sql`update sources set config = ${JSON.stringify({ url: `${site.origin}/gone` })}::jsonb`
-        yield* sync(scope, source)
-        expect(yield* generations).toBe(2)
-        yield* sync(scope, source)
-        expect(yield* generations).toBe(2)
-        expect(told((yield* report(scope, source, site.origin)).get("/gone"))).toBe("failed:status_404")
-        yield* sql`update sources set config = ${JSON.stringify({ url: `${site.origin}/`, maxDepth: 1 })}::jsonb`
-        yield* sync(scope, source)
-        expect(told((yield* report(scope, source, site.origin)).get("/a"))).toBe("unchanged:not_modified")
-        expect(yield* embedAll).toBe(0)
-        yield* sql`delete from sources`
-        expect(yield* generations).toBe(0)
+        expect(paths).toEqual(["/", "/a", "/b", "/c", "/d", "/e", "/gone", "/private", "/skip/1"])
+        expect(third.next).toBeNull()
+        expect(first.job).toMatchObject({ type: "INGEST", status: "SUCCEEDED", attemptErrors: [] })
+        const failed = yield* crawls.report({ tenantId: scope.tenantId }, source, {
+          limit: 4,
+          outcome: "failed"
+        })
+        expect(failed.entries.map(({ url }) => url)).toEqual([`${site.origin}/gone`])
+        const stranger = yield* Fixtures.agent()
+        for (const [who, id] of [
+          [stranger, source],
+          [{ tenantId: stranger.tenantId }, source],
+          [scope, SourceId.make("src_nothing")]
+        ] as const)
+          expect((yield* Effect.flip(crawls.report(who, id, { limit: 1 })))._tag).toBe("NOT_FOUND")
       }).pipe(Effect.provide(live))
+  )
+
+  it.scoped("is kept for the latest job and for the live documents, and is deleted with its source", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const site = yield* serve
+      const source = yield* addSource(scope, "URL", { url: `${site.origin}/`, maxDepth: 1 })
+      const generations = Effect.map(
+        sql<{ readonly n: number }>`select count(distinct generation)::int as n from crawl_entries`,
+        ([row]) => row?.n
+      )
+      yield* sync(scope, source)
+      yield* embedAll
+      yield* sync(scope, source)
+      expect(yield* generations).toBe(1)
+      yield* sql`update sources set config = ${JSON.stringify({ url: `${site.origin}/gone` })}::jsonb`
+      yield* sync(scope, source)
+      expect(yield* generations).toBe(2)
+      yield* sync(scope, source)
+      expect(yield* generations).toBe(2)
+      expect(told((yield* report(scope, source, site.origin)).get("/gone"))).toBe("failed:status_404")
+      yield* sql`update sources set config = ${JSON.stringify({ url: `${site.origin}/`, maxDepth: 1 })}::jsonb`
+      yield* sync(scope, source)
+      expect(told((yield* report(scope, source, site.origin)).get("/a"))).toBe("unchanged:not_modified")
+      expect(yield* embedAll).toBe(0)
+      yield* sql`delete from sources`
+      expect(yield* generations).toBe(0)
+    }).pipe(Effect.provide(live))
   )
 
   it.scoped("contains the error of each attempt with its code; the last one is the source's", () =>
@@ -152,28 +152,30 @@ eachEngineLive("The dry run", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("does not block other requests while it compares, and lists addresses that were not compared", () =>
-    Effect.gen(function* () {
-      const crawls = yield* Crawls
-      const excludePatterns = Array.from({ length: 100 }, () => `*${"a".repeat(1_015)}?b1*`)
-      const urls = Array.from({ length: 20 }, (_, at) => `https://a.example/${at}/${"a".repeat(1_925)}`)
-      let served = 0
-      const serve = () => setImmediate(() => void (served++ < 1_000_000 && serve()))
-      serve()
-      const answer = yield* crawls.dryRun({
-        type: "URL",
-        config: { url: "https://a.example/", excludePatterns },
-        urls
-      })
-      const turns = served
-      served = 1_000_000
-      expect(answer.urls.map(({ url }) => url)).toEqual(urls)
-      const reasons = answer.urls.map(({ reason }) => reason)
-      expect(turns).toBeGreaterThanOrEqual(reasons.filter((reason) => reason === null).length)
-      expect(reasons.slice(0, 5)).toEqual([null, null, null, null, null])
-      expect(reasons.at(-1)).toBe("match_limit")
-      expect(answer.complete).toBe(false)
-    }).pipe(Effect.provide(live))
+  it.scoped(
+    "does not block other requests while it compares, and lists addresses that were not compared",
+    () =>
+      Effect.gen(function* () {
+        const crawls = yield* Crawls
+        const excludePatterns = Array.from({ length: 100 }, () => `*${"a".repeat(1_015)}?b1*`)
+        const urls = Array.from({ length: 20 }, (_, at) => `https://a.example/${at}/${"a".repeat(1_925)}`)
+        let served = 0
+        const serve = () => setImmediate(() => void (served++ < 1_000_000 && serve()))
+        serve()
+        const answer = yield* crawls.dryRun({
+          type: "URL",
+          config: { url: "https://a.example/", excludePatterns },
+          urls
+        })
+        const turns = served
+        served = 1_000_000
+        expect(answer.urls.map(({ url }) => url)).toEqual(urls)
+        const reasons = answer.urls.map(({ reason }) => reason)
+        expect(turns).toBeGreaterThanOrEqual(reasons.filter((reason) => reason === null).length)
+        expect(reasons.slice(0, 5)).toEqual([null, null, null, null, null])
+        expect(reasons.at(-1)).toBe("match_limit")
+        expect(answer.complete).toBe(false)
+      }).pipe(Effect.provide(live))
   )
 
   it.scoped("compares a hundred ordinary patterns with a thousand addresses", () =>

@@ -162,21 +162,23 @@ eachEngineLive("Changing the embedding model", (it) => {
       })
   )
 
-  it.scoped("searches by words alone and reports it while no model can embed queries for the old vectors", () =>
-    Effect.gen(function* () {
-      const { scope } = yield* before(["restoring a backup"])
-      yield* Effect.gen(function* () {
-        yield* setTarget
+  it.scoped(
+    "searches by words alone and reports it while no model can embed queries for the old vectors",
+    () =>
+      Effect.gen(function* () {
+        const { scope } = yield* before(["restoring a backup"])
+        yield* Effect.gen(function* () {
+          yield* setTarget
         const found = yield* search(scope, "backup")
-        expect(found.degraded).toBe(true)
-        expect(found.chunks.map(({ semantic, text }) => [semantic, text])).toEqual([
-          [0, "restoring a backup"]
-        ])
-        yield* sweep
-        yield* work
-        expect((yield* search(scope, "backup")).degraded).toBe(false)
-      }).pipe(Effect.provide(Layer.fresh(started(large))))
-    })
+          expect(found.degraded).toBe(true)
+          expect(found.chunks.map(({ semantic, text }) => [semantic, text])).toEqual([
+            [0, "restoring a backup"]
+          ])
+          yield* sweep
+          yield* work
+          expect((yield* search(scope, "backup")).degraded).toBe(false)
+        }).pipe(Effect.provide(Layer.fresh(started(large))))
+      })
   )
 
   it.scoped("loses nothing while sources are read at the same time", () =>
@@ -346,23 +348,20 @@ eachEngineLive("Embedding jobs", (it) => {
     }).pipe(Effect.provide(Layer.fresh(started(embedder))))
   })
 
-  it.scoped(
-    "a text that is refused at any length does not block others, and is reported",
-    () => {
-      const { asked, embedder } = picky(10_000, "number 3")
-      return Effect.gen(function* () {
-        yield* reset
-        const scope = yield* Fixtures.agent()
-        const id = yield* source(scope)
-        yield* ingest(scope, id, pages)
-        expect(yield* Effect.flip(embed(id))).toMatchObject({ fatal: true, message: "Refused." })
-        expect(yield* state(scope, id)).toMatchObject({ chunks: 10, embedded: 9, error: "Refused." })
-        asked.length = 0
-        yield* Effect.flip(embed(id))
-        expect(asked).toHaveLength(1)
-      }).pipe(Effect.provide(Layer.fresh(started(embedder))))
-    }
-  )
+  it.scoped("a text that is refused at any length does not block others, and is reported", () => {
+    const { asked, embedder } = picky(10_000, "number 3")
+    return Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const id = yield* source(scope)
+      yield* ingest(scope, id, pages)
+      expect(yield* Effect.flip(embed(id))).toMatchObject({ fatal: true, message: "Refused." })
+      expect(yield* state(scope, id)).toMatchObject({ chunks: 10, embedded: 9, error: "Refused." })
+      asked.length = 0
+      yield* Effect.flip(embed(id))
+      expect(asked).toHaveLength(1)
+    }).pipe(Effect.provide(Layer.fresh(started(embedder))))
+  })
 
   it.scoped("many adjacent refused texts do not block others", () => {
     const { embedder } = picky(10_000, "number 3")

@@ -98,7 +98,7 @@ const accepts = (filter: unknown) =>
 
 const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
 
-plain("A filter keeps its limits to the letter", () => {
+plain("A filter enforces its limits exactly", () => {
   for (const filter of [
     { sourceIds: Array.from({ length: 100 }, (_, at) => `src_${at}`) },
     { sourceTypes: ["URL", "SITEMAP", "FILE", "IMAGE", "BULK_UPLOAD"] },
@@ -129,7 +129,7 @@ plain("A filter keeps its limits to the letter", () => {
   }
 })
 
-plain("Every type of source takes metadata when it is created", () => {
+plain("Every type of source accepts metadata when it is created", () => {
   const url = "https://example.com/"
   const metadata = { product: "disk", year: 2026 }
   const configs = {

@@ -129,23 +129,25 @@ eachEngineLive("A source's life", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("is not deleted while one of its jobs runs: ARTIFACT_DELETE_CONFLICT, and nothing has changed", () =>
-    Effect.gen(function* () {
-      const key = yield* started
-      const sources = yield* Sources
-      const jobs = yield* IngestionJobStore
-      const { source, ingestionJob } = yield* sources.upload(key, "FILE", document)
-      const waiting = Option.getOrThrow(
-        yield* jobs.task(key, ingestionJob?.id ?? (yield* newId.ingestionJob))
-      )
-      const task = yield* Effect.flatten(jobs.start(waiting))
-      expect((yield* Effect.flip(sources.remove(key, source.id)))._tag).toBe("ARTIFACT_DELETE_CONFLICT")
-      expect(yield* cleanUp).toBe(0)
-      yield* jobs.fail(task, "It ended.")
-      yield* sources.remove(key, source.id)
-      expect(yield* cleanUp).toBe(1)
-      expect(yield* kept).toBe(false)
-    }).pipe(Effect.provide(live))
+  it.scoped(
+    "is not deleted while one of its jobs runs: ARTIFACT_DELETE_CONFLICT, and nothing has changed",
+    () =>
+      Effect.gen(function* () {
+        const key = yield* started
+        const sources = yield* Sources
+        const jobs = yield* IngestionJobStore
+        const { source, ingestionJob } = yield* sources.upload(key, "FILE", document)
+        const waiting = Option.getOrThrow(
+          yield* jobs.task(key, ingestionJob?.id ?? (yield* newId.ingestionJob))
+        )
+        const task = yield* Effect.flatten(jobs.start(waiting))
+        expect((yield* Effect.flip(sources.remove(key, source.id)))._tag).toBe("ARTIFACT_DELETE_CONFLICT")
+        expect(yield* cleanUp).toBe(0)
+        yield* jobs.fail(task, "It ended.")
+        yield* sources.remove(key, source.id)
+        expect(yield* cleanUp).toBe(1)
+        expect(yield* kept).toBe(false)
+      }).pipe(Effect.provide(live))
   )
 
   it.scoped("is not deleted when the removal cannot be queued: ARTIFACT_DELETE_UNAVAILABLE", () =>
@@ -171,35 +173,28 @@ eachEngineLive("A source's life", (it) => {
     })
   )
 
-  it.scoped(
-    "deleted while its job starts either stays with the running job, or is gone with it",
-    () =>
-      Effect.gen(function* () {
-        const key = yield* started
-        const sources = yield* Sources
-        const jobs = yield* IngestionJobStore
-        for (let round = 0; round < 12; round++) {
-          const { source, ingestionJob } = yield* sources.create(key, page)
-          const task = Option.getOrThrow(
-            yield* jobs.task(key, ingestionJob?.id ?? (yield* newId.ingestionJob))
-          )
-          const race = [
-            Effect.either(sources.remove(key, source.id)),
-            Effect.either(jobs.start(task))
-          ] as const
-          const [removed] = yield* Effect.all(race, { concurrency: 2 })
-          const left = yield* Effect.option(sources.get(key, source.id))
-          if (Either.isRight(removed)) {
-            expect(Option.isNone(left)).toBe(true)
-            expect(Option.isNone(yield* jobs.task(task, task.jobId))).toBe(true)
-          } else {
-            expect(Option.getOrThrow(left)).toMatchObject({
-              status: "PROCESSING",
-              latestJob: { status: "RUNNING" }
-            })
-          }
+  it.scoped("deleted while its job starts either stays with the running job, or is gone with it", () =>
+    Effect.gen(function* () {
+      const key = yield* started
+      const sources = yield* Sources
+      const jobs = yield* IngestionJobStore
+      for (let round = 0; round < 12; round++) {
+        const { source, ingestionJob } = yield* sources.create(key, page)
+        const task = Option.getOrThrow(yield* jobs.task(key, ingestionJob?.id ?? (yield* newId.ingestionJob)))
+        const race = [Effect.either(sources.remove(key, source.id)), Effect.either(jobs.start(task))] as const
+        const [removed] = yield* Effect.all(race, { concurrency: 2 })
+        const left = yield* Effect.option(sources.get(key, source.id))
+        if (Either.isRight(removed)) {
+          expect(Option.isNone(left)).toBe(true)
+          expect(Option.isNone(yield* jobs.task(task, task.jobId))).toBe(true)
+        } else {
+          expect(Option.getOrThrow(left)).toMatchObject({
+            status: "PROCESSING",
+            latestJob: { status: "RUNNING" }
+          })
         }
-      }).pipe(Effect.provide(live))
+      }
+    }).pipe(Effect.provide(live))
   )
 
   it.scoped("deleted and synced at the same time either keeps its job or is gone without one", () =>

@@ -169,32 +169,34 @@ eachEngineLive("Knowledge sources", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.scoped("synced with force while a job is queued return that job, which then reads everything again", () =>
-    Effect.gen(function* () {
-      yield* reset
-      const key = yield* Fixtures.key(yield* Fixtures.agent())
-      const sources = yield* Sources
-      const jobs = yield* IngestionJobStore
-      const { source, ingestionJob } = yield* sources.create(key, page("One"))
-      const jobId = ingestionJob?.id ?? IngestionJobId.make("none")
-      // A worker that has looked at the job and not begun yet learns of it, too.
-      const seen = yield* Effect.flatten(jobs.task(key, jobId))
-      expect(seen.jobType).toBe("INGEST")
-      for (const force of [true, false, true]) {
-        const again = yield* sources.sync(key, source.id, { force })
-        expect(again).toEqual({ jobId, status: "QUEUED", sourceId: source.id })
-        expect(yield* sources.job(key, jobId)).toMatchObject({ type: "REINDEX", status: "QUEUED" })
-      }
-      expect(yield* rows("ingestion_jobs")).toBe(1)
-      const config = { url: "https://docs.example/two" }
-      yield* sources.patch(key, source.id, { config })
-      expect(yield* Effect.flatten(jobs.start(seen))).toEqual({
-        ...seen,
-        attempt: 1,
-        jobType: "REINDEX",
-        config
-      })
-    }).pipe(Effect.provide(live))
+  it.scoped(
+    "synced with force while a job is queued return that job, which then reads everything again",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const key = yield* Fixtures.key(yield* Fixtures.agent())
+        const sources = yield* Sources
+        const jobs = yield* IngestionJobStore
+        const { source, ingestionJob } = yield* sources.create(key, page("One"))
+        const jobId = ingestionJob?.id ?? IngestionJobId.make("none")
+        // A worker that has looked at the job and not begun yet learns of it, too.
+        const seen = yield* Effect.flatten(jobs.task(key, jobId))
+        expect(seen.jobType).toBe("INGEST")
+        for (const force of [true, false, true]) {
+          const again = yield* sources.sync(key, source.id, { force })
+          expect(again).toEqual({ jobId, status: "QUEUED", sourceId: source.id })
+          expect(yield* sources.job(key, jobId)).toMatchObject({ type: "REINDEX", status: "QUEUED" })
+        }
+        expect(yield* rows("ingestion_jobs")).toBe(1)
+        const config = { url: "https://docs.example/two" }
+        yield* sources.patch(key, source.id, { config })
+        expect(yield* Effect.flatten(jobs.start(seen))).toEqual({
+          ...seen,
+          attempt: 1,
+          jobType: "REINDEX",
+          config
+        })
+      }).pipe(Effect.provide(live))
   )
 
   it.scoped("of another agent do not exist", () =>

@@ -112,26 +112,28 @@ eachEngineLive("Jobs that failed for good", (it) => {
     })
   )
 
-  it.scoped("are reported again with the same id when the server did not answer, unless more have failed", () =>
-    Effect.gen(function* () {
-      yield* reset
-      const sql = yield* SqlClient.SqlClient
-      const { received, url } = yield* mailServer()
-      const { sweep } = Context.get(yield* over(layerSmtp({ url, from: to })), JobAlerts)
-      const sent = Effect.sync(() => received.map(({ raw }) => /^Message-ID: (.*)$/mu.exec(raw)?.[1]))
-      yield* fail("ingestion", ["qjb_1"])
-      for (let times = 0; times < 2; times++) {
+  it.scoped(
+    "are reported again with the same id when the server did not answer, unless more have failed",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const { received, url } = yield* mailServer()
+        const { sweep } = Context.get(yield* over(layerSmtp({ url, from: to })), JobAlerts)
+        const sent = Effect.sync(() => received.map(({ raw }) => /^Message-ID: (.*)$/mu.exec(raw)?.[1]))
+        yield* fail("ingestion", ["qjb_1"])
+        for (let times = 0; times < 2; times++) {
+          yield* sweep
+          // As if the answer to the mail had been lost.
+          yield* sql`update email_logs set status = 'failed'`
+          yield* later
+        }
+        yield* fail("ingestion", ["qjb_2"])
         yield* sweep
-        // As if the answer to the mail had been lost.
-        yield* sql`update email_logs set status = 'failed'`
-        yield* later
-      }
-      yield* fail("ingestion", ["qjb_2"])
-      yield* sweep
-      const [first, again, more, ...others] = yield* sent
-      expect([again, others]).toEqual([first, []])
-      expect(more).not.toBe(first)
-    })
+        const [first, again, more, ...others] = yield* sent
+        expect([again, others]).toEqual([first, []])
+        expect(more).not.toBe(first)
+      })
   )
 
   it.scoped("are reported again when the process that sent the mail ended", () =>

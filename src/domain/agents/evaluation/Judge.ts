@@ -126,7 +126,10 @@ const addressOf = (url: string): string => {
  * Whether `expected` identifies the cited document: by the source's id or name, the document's address or its end from a
  * slash on, its title, or a heading of the title's path. Case and runs of white space are ignored.
  */
-export const matchesDocument = (expected: string, { sourceId, sourceName, title, url }: Citation): boolean => {
+export const matchesDocument = (
+  expected: string,
+  { sourceId, sourceName, title, url }: Citation
+): boolean => {
   const wanted = normalized(expected)
   const address = addressOf(url)
   return (

@@ -1,4 +1,4 @@
-/** The figures of asked cases, beside those of an earlier run. */
+/** The figures of a run of cases, and their comparison with an earlier run. */
 import * as Schema from "effect/Schema"
 import { CaseResult } from "./Judge.ts"
 import { bootstrap, mean, percentile, signTest, wilson } from "./Statistics.ts"

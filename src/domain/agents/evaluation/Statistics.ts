@@ -27,7 +27,7 @@ export const wilson = (successes: number, of: number): Interval => {
 /** The probability that a fair coin shows heads `heads` times or more in `heads + tails` throws. */
 export const signTest = (heads: number, tails: number): number => {
   const throws = heads + tails
-  // The coefficient is kept as a logarithm, because it overflows a number, and 2 ** -throws underflows one.
+  // The binomial coefficient is computed as a logarithm, because it overflows a number, and 2 ** -throws underflows one.
   let logarithm = 0
   let sum = 0
   for (let count = 0; count <= throws; count++) {

@@ -117,7 +117,10 @@ interface StartedTurn {
   readonly parts: Stream.Stream<TurnPart, Failure>
 }
 
-const extensionFields = (runId: RunId | null, { citations, conversationId }: ChatTurnResult): SpokeFields => ({
+const extensionFields = (
+  runId: RunId | null,
+  { citations, conversationId }: ChatTurnResult
+): SpokeFields => ({
   runId,
   ...(conversationId === undefined ? {} : { conversationId }),
   citations

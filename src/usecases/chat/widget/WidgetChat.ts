@@ -106,7 +106,9 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
           ...message,
           // The notice is the same sentence, whether the service or the agent hands over.
           notice:
-            message.role === "assistant" && Notices.isHandoffNotice(message.content) ? ("handoff" as const) : null,
+            message.role === "assistant" && Notices.isHandoffNotice(message.content)
+              ? ("handoff" as const)
+              : null,
           media: attachments.map(mediaOf)
         })),
         next

@@ -68,7 +68,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
     })
   )
 
-  it.effect("gives no role any more once its provider is replaced or removed", () =>
+  it.effect("gives no role after its provider was replaced or removed", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { ada, ask, cookie, tenantId } = yield* world
@@ -128,7 +128,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
     })
   )
 
-  it.effect("makes no owner and unmakes none, and signs out whoever loses a role", () =>
+  it.effect("neither makes nor demotes owners, and signs out users who lose a role", () =>
     Effect.gen(function* () {
       const { ada, ask, cookie, roleOf } = yield* world
       const body = { email: "cy@acme.example", role: "admin", password }
@@ -152,7 +152,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
     })
   )
 
-  it.effect("changes members one after another, and ends a page of groups before it is too large", () =>
+  it.effect("applies changes of members in order, and limits the size of a page of groups", () =>
     Effect.gen(function* () {
       const { ada, ask, bob, roleOf, tenantId } = yield* world
       const made = yield* ask("POST", "/Groups", { displayName: "Support", members: [{ value: ada }] })
@@ -205,7 +205,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
     })
   )
 
-  it.scoped("gives the same roles at a sign-in, whose token adds to them", () =>
+  it.scoped("gives the same roles at a sign-in, together with the groups of its token", () =>
     Effect.gen(function* () {
       const provider = yield* fakeProvider
       const { ask } = yield* provisionedTenant(roles, provider.issuer)
@@ -217,7 +217,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
     })
   )
 
-  it.effect("leaves roles alone where the connection gives none by groups", () =>
+  it.effect("does not change roles if the connection gives none by groups", () =>
     Effect.gen(function* () {
       const { ask, cookie, roleOf, tenantId } = yield* world
       yield* call("PUT", "/api/single-sign-on", {

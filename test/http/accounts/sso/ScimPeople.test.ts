@@ -22,7 +22,7 @@ import { auditActions, returnFromProvider, beginSignOn, sessionUser } from "./Si
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
 layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (it) => {
-  it.effect("asks for the tenant's token, which is shown once, replaced and revoked", () =>
+  it.effect("requires the tenant's token, which is shown once, replaced and revoked", () =>
     Effect.gen(function* () {
       const { ask, cookie, secret } = yield* provisionedTenant()
       expect((yield* ask("GET", "/Users")).status).toBe(200)
@@ -82,53 +82,55 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("makes people as Entra ID does: looked for, made, found by name and external id, changed", () =>
-    Effect.gen(function* () {
-      const { ask, cookie } = yield* provisionedTenant()
-      const search = `/Users?filter=${encodeURIComponent('userName eq "Ada@acme.example"')}`
-      expect((yield* ask("GET", search)).body).toMatchObject({ totalResults: 0, Resources: [] })
-      const made = yield* ask("POST", "/Users", entraUser("Ada@acme.example"))
-      expect(made.status).toBe(201)
-      expect(made.body).toMatchObject({
-        schemas: [userSchema],
-        userName: "ada@acme.example",
-        externalId: "ext-Ada@acme.example",
-        active: true,
-        roles: [{ value: "viewer" }],
-        meta: { resourceType: "User", location: `https://app.example/scim/v2/Users/${made.body.id}` }
-      })
-      expect((yield* ask("GET", search)).body.Resources).toMatchObject([{ id: made.body.id }])
-      const byExternal = `/Users?filter=${encodeURIComponent('externalId eq "ext-Ada@acme.example"')}`
-      expect((yield* ask("GET", byExternal)).body.totalResults).toBe(1)
-      const found = Effect.fn(function* (filter: string) {
-        return (yield* ask("GET", `/Users?filter=${encodeURIComponent(filter)}`)).body.totalResults
-      })
-      expect([
-        yield* found('urn:ietf:params:scim:schemas:core:2.0:User:userName Eq "ada@acme.example"'),
-        yield* found('emails[type eq "work"].value eq "ada@acme.example"'),
-        yield* found('userName eq "ada@acme.example" and active eq true'),
-        yield* found('userName eq "ada@acme.example" and active eq false'),
-        yield* found('userName eq "\\u0061da@acme.example"'),
-        yield* found(`id eq "${made.body.id}' or true --"`)
-      ]).toEqual([1, 1, 1, 0, 1, 0])
-      const again = yield* ask("POST", "/Users", entraUser("ada@acme.example"))
-      expect([again.status, again.body.scimType]).toEqual([409, "uniqueness"])
-      const changed = yield* ask(
-        "PATCH",
-        `/Users/${made.body.id}`,
-        patch(
-          { op: "Replace", path: 'emails[type eq "work"].value', value: "other@acme.example" },
-          { op: "Replace", path: "name.familyName", value: "M" },
-          { op: "Add", path: "externalId", value: "another" }
+  it.effect(
+    "supports Entra ID: users are searched for, created, found by name and external id, and changed",
+    () =>
+      Effect.gen(function* () {
+        const { ask, cookie } = yield* provisionedTenant()
+        const search = `/Users?filter=${encodeURIComponent('userName eq "Ada@acme.example"')}`
+        expect((yield* ask("GET", search)).body).toMatchObject({ totalResults: 0, Resources: [] })
+        const made = yield* ask("POST", "/Users", entraUser("Ada@acme.example"))
+        expect(made.status).toBe(201)
+        expect(made.body).toMatchObject({
+          schemas: [userSchema],
+          userName: "ada@acme.example",
+          externalId: "ext-Ada@acme.example",
+          active: true,
+          roles: [{ value: "viewer" }],
+          meta: { resourceType: "User", location: `https://app.example/scim/v2/Users/${made.body.id}` }
+        })
+        expect((yield* ask("GET", search)).body.Resources).toMatchObject([{ id: made.body.id }])
+        const byExternal = `/Users?filter=${encodeURIComponent('externalId eq "ext-Ada@acme.example"')}`
+        expect((yield* ask("GET", byExternal)).body.totalResults).toBe(1)
+        const found = Effect.fn(function* (filter: string) {
+          return (yield* ask("GET", `/Users?filter=${encodeURIComponent(filter)}`)).body.totalResults
+        })
+        expect([
+          yield* found('urn:ietf:params:scim:schemas:core:2.0:User:userName Eq "ada@acme.example"'),
+          yield* found('emails[type eq "work"].value eq "ada@acme.example"'),
+          yield* found('userName eq "ada@acme.example" and active eq true'),
+          yield* found('userName eq "ada@acme.example" and active eq false'),
+          yield* found('userName eq "\\u0061da@acme.example"'),
+          yield* found(`id eq "${made.body.id}' or true --"`)
+        ]).toEqual([1, 1, 1, 0, 1, 0])
+        const again = yield* ask("POST", "/Users", entraUser("ada@acme.example"))
+        expect([again.status, again.body.scimType]).toEqual([409, "uniqueness"])
+        const changed = yield* ask(
+          "PATCH",
+          `/Users/${made.body.id}`,
+          patch(
+            { op: "Replace", path: 'emails[type eq "work"].value', value: "other@acme.example" },
+            { op: "Replace", path: "name.familyName", value: "M" },
+            { op: "Add", path: "externalId", value: "another" }
+          )
         )
-      )
-      expect([changed.status, changed.body.externalId]).toEqual([200, "another"])
-      expect((yield* ask("GET", `/Users/${made.body.id}`)).body).toEqual(changed.body)
-      expect(yield* auditActions(cookie)).toEqual(expect.arrayContaining(["user.create", "user.update"]))
-    })
+        expect([changed.status, changed.body.externalId]).toEqual([200, "another"])
+        expect((yield* ask("GET", `/Users/${made.body.id}`)).body).toEqual(changed.body)
+        expect(yield* auditActions(cookie)).toEqual(expect.arrayContaining(["user.create", "user.update"]))
+      })
   )
 
-  it.effect("makes people as Okta does, replaces them, and switches them off and on", () =>
+  it.effect("supports Okta: users are created, replaced, deactivated and activated", () =>
     Effect.gen(function* () {
       const { ask } = yield* provisionedTenant()
       const made = yield* ask("POST", "/Users", oktaUser("ada@acme.example"))
@@ -145,7 +147,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("puts out whoever is switched off, at once and everywhere, until they are switched on", () =>
+  it.effect("ends every access of a deactivated user at once, until they are activated", () =>
     Effect.gen(function* () {
       const { ask, cookie: owner } = yield* provisionedTenant()
       const email = "bob@acme.example"
@@ -178,7 +180,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.scoped("keeps whoever is switched off from single sign-on too", () =>
+  it.scoped("refuses single sign-on to a deactivated user too", () =>
     Effect.gen(function* () {
       const provider = yield* fakeProvider
       const { ask } = yield* provisionedTenant({}, provider.issuer)
@@ -197,7 +199,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("refuses in SCIM's shape what cannot be, and changes nothing", () =>
+  it.effect("refuses invalid requests in SCIM's shape, and changes nothing", () =>
     Effect.gen(function* () {
       const { ask } = yield* provisionedTenant()
       const owner = (yield* ask("GET", "/Users")).body.Resources[0]
@@ -252,7 +254,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("ends what the person gave to others, and the invitation they hold", () =>
+  it.effect("voids the invitations that the user created, and their own", () =>
     Effect.gen(function* () {
       const { ask, cookie: owner } = yield* provisionedTenant()
       const email = "bob@acme.example"
@@ -288,7 +290,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("takes no account of another tenant, whose address lies in the confirmed domain", () =>
+  it.effect("does not take over an account of another tenant with an address in the confirmed domain", () =>
     Effect.gen(function* () {
       const { ask } = yield* provisionedTenant()
       const other = yield* signedIn("eve@acme.example")
@@ -312,7 +314,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("lets the operator bring back an owner whom the provider has switched off", () =>
+  it.effect("lets the operator reactivate an owner whom the provider has deactivated", () =>
     Effect.gen(function* () {
       const { ask, cookie, tenantId } = yield* provisionedTenant()
       const body = { email: "cy@acme.example", role: "owner", password }
@@ -328,7 +330,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("bounds what is sent and how often, in SCIM's shape", () =>
+  it.effect("limits the size and the rate of requests, in SCIM's shape", () =>
     Effect.gen(function* () {
       const { ask, tenantId } = yield* provisionedTenant()
       const large = yield* ask("POST", "/Users", {
@@ -356,7 +358,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("reads over any number of attributes that are not kept", () =>
+  it.effect("skips any number of attributes that are not stored", () =>
     Effect.gen(function* () {
       const { ask } = yield* provisionedTenant()
       const wide = Object.fromEntries(Array.from({ length: 90_000 }, (_, index) => [index, 1]))
@@ -364,7 +366,7 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
-  it.effect("gives pages of a hundred at most, and nothing of another tenant", () =>
+  it.effect("returns pages of at most a hundred, and nothing of another tenant", () =>
     Effect.gen(function* () {
       const { ask } = yield* provisionedTenant()
       const { tenantId } = yield* signedIn("stranger@other.example")

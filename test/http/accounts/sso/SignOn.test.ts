@@ -6,12 +6,21 @@ import * as Layer from "effect/Layer"
 import { reset, TestDatabase } from "../../../TestDatabase.ts"
 import { accountsServer, call, operate, signedIn } from "../AccountsServer.ts"
 import { clientId, clientSecret, fakeProvider, type Person, realProvider } from "./Providers.ts"
-import { auditActions, returnFromProvider, beginSignOn, connectedTenant, redirectUri, settings, signIn, sessionUser } from "./SignOnWorld.ts"
+import {
+  auditActions,
+  returnFromProvider,
+  beginSignOn,
+  connectedTenant,
+  redirectUri,
+  settings,
+  signIn,
+  sessionUser
+} from "./SignOnWorld.ts"
 
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
 layer(Server, { excludeTestServices: true })("Single sign-on at a real provider", (it) => {
-  it.scoped("adds whoever signs in first, and knows them afterwards by their subject alone", () =>
+  it.scoped("adds a user at the first sign-in, and identifies them afterwards only by their subject", () =>
     Effect.gen(function* () {
       const people = new Map<string, Person>([["a1", { email: "ada@acme.example", email_verified: true }]])
       const issuer = yield* realProvider(redirectUri, people)
@@ -46,7 +55,7 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
   )
 
   it.scoped(
-    "takes nobody over: not by an address of another tenant, of another domain, or that is not verified",
+    "takes over no account: not by an address of another tenant, of another domain, or without verification",
     () =>
       Effect.gen(function* () {
         const people = new Map<string, Person>([
@@ -76,7 +85,7 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
       })
   )
 
-  it.scoped("trusts an address that is not verified only where the connection says so", () =>
+  it.scoped("trusts an unverified address only if the connection allows it", () =>
     Effect.gen(function* () {
       const people = new Map<string, Person>([["d1", { email: "ada@acme.example" }]])
       yield* connectedTenant(yield* realProvider(redirectUri, people), { trustsEmail: true })
@@ -117,11 +126,13 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
       expect(yield* sessionUser(second.session)).toBe(401)
       people.set("e1", ada([]))
       expect((yield* signIn("e1")).location).toBe("/app?sso=role")
-      expect((yield* auditActions(cookie)).filter((action: string) => action === "user.update")).toHaveLength(2)
+      expect((yield* auditActions(cookie)).filter((action: string) => action === "user.update")).toHaveLength(
+        2
+      )
     })
   )
 
-  it.scoped("ends what a person has open to whom the groups give no role any more", () =>
+  it.scoped("ends the sessions of a user whose groups no longer give a role", () =>
     Effect.gen(function* () {
       const person = { email: "ada@acme.example", email_verified: true }
       const people = new Map<string, Person>([["h1", { ...person, groups: ["staff"] }]])
@@ -155,7 +166,7 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
     })
   )
 
-  it.scoped("adds nobody where the connection says so", () =>
+  it.scoped("adds nobody if the connection forbids it", () =>
     Effect.gen(function* () {
       const people = new Map<string, Person>([["g1", { email: "ada@acme.example", email_verified: true }]])
       yield* connectedTenant(yield* realProvider(redirectUri, people), { createsPeople: false })
@@ -178,7 +189,7 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
     attempt(({ answers }) => (answers.claims = (made) => ({ ...made, ...claims })))
   const now = () => Math.floor(Date.now() / 1_000)
 
-  it.scoped("leads in when all of it is right", () =>
+  it.scoped("signs in if everything is correct", () =>
     Effect.gen(function* () {
       expect(yield* attempt(() => undefined)).toEqual(["/app", true])
       // Clocks differ a little.
@@ -208,7 +219,7 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
   )
 
   it.scoped(
-    "is refused unsigned, signed by the client's secret, and signed by a key that is not the provider's",
+    "is refused without a signature, signed with the client's secret, and signed with another key",
     () =>
       Effect.gen(function* () {
         expect(yield* attempt(({ answers }) => (answers.alg = "none"))).toEqual(["/app?sso=provider", false])
@@ -217,7 +228,7 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
       })
   )
 
-  it.scoped("is read with a new key at once when the provider has changed it", () =>
+  it.scoped("is verified with a new key at once after the provider has rotated it", () =>
     Effect.gen(function* () {
       const provider = yield* fakeProvider
       yield* connectedTenant(provider.issuer)
@@ -290,7 +301,7 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
       })
   )
 
-  it.scoped("asks no provider with a client secret that cannot be opened", () =>
+  it.scoped("calls no provider if the client secret cannot be decrypted", () =>
     Effect.gen(function* () {
       const provider = yield* fakeProvider
       const { tenantId } = yield* connectedTenant(provider.issuer)
@@ -304,31 +315,29 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
     })
   )
 
-  it.scoped(
-    "is not asked for where its description names another issuer, or a page that is no web page",
-    () =>
-      Effect.gen(function* () {
-        for (const change of [
-          { issuer: "https://accounts.example" },
-          { authorization_endpoint: "javascript:alert(1)" },
-          { jwks_uri: undefined }
-        ]) {
-          const provider = yield* fakeProvider
-          yield* connectedTenant(provider.issuer)
-          provider.answers.discovery = (document) => ({ ...document, ...change })
-          const { error, status } = yield* call("POST", "/api/auth/sso", {
-            body: { email: "ada@acme.example" }
-          })
-          expect([change, status, error.code]).toEqual([change, 503, "SERVICE_UNAVAILABLE"])
-        }
-      })
+  it.scoped("is not requested if its metadata names another issuer, or a page that is not a web page", () =>
+    Effect.gen(function* () {
+      for (const change of [
+        { issuer: "https://accounts.example" },
+        { authorization_endpoint: "javascript:alert(1)" },
+        { jwks_uri: undefined }
+      ]) {
+        const provider = yield* fakeProvider
+        yield* connectedTenant(provider.issuer)
+        provider.answers.discovery = (document) => ({ ...document, ...change })
+        const { error, status } = yield* call("POST", "/api/auth/sso", {
+          body: { email: "ada@acme.example" }
+        })
+        expect([change, status, error.code]).toEqual([change, 503, "SERVICE_UNAVAILABLE"])
+      }
+    })
   )
 })
 
 layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) => {
   const issuer = "https://accounts.example"
 
-  it.effect("never shows its secret, and gives it to no other issuer", () =>
+  it.effect("never shows its secret, and does not use it for another issuer", () =>
     Effect.gen(function* () {
       const { cookie } = yield* connectedTenant(issuer)
       const shown = yield* call("GET", "/api/single-sign-on", { cookie })
@@ -350,7 +359,7 @@ layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) 
     })
   )
 
-  it.effect("counts for a domain once the operator has confirmed it, and for one tenant alone", () =>
+  it.effect("applies to a domain once the operator has confirmed it, and for one tenant only", () =>
     Effect.gen(function* () {
       yield* reset
       const one = yield* signedIn("one@acme.example")
@@ -374,7 +383,7 @@ layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) 
     })
   )
 
-  it.scoped("ends what it opened when it is removed", () =>
+  it.scoped("ends its sessions when it is removed", () =>
     Effect.gen(function* () {
       const provider = yield* fakeProvider
       const { cookie } = yield* connectedTenant(provider.issuer)
@@ -388,7 +397,7 @@ layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) 
     })
   )
 
-  it.scoped("is not removed while no owner has another way to sign in", () =>
+  it.scoped("cannot be removed while no owner has another way to sign in", () =>
     Effect.gen(function* () {
       const provider = yield* fakeProvider
       const { cookie, tenantId } = yield* connectedTenant(provider.issuer)
@@ -404,7 +413,7 @@ layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) 
     })
   )
 
-  it.effect("is refused with an issuer, a domain or a role that is none", () =>
+  it.effect("is refused with an invalid issuer, domain or role", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("owner@acme.example")

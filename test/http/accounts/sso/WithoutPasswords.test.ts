@@ -39,7 +39,7 @@ const withoutPasswords = Effect.gen(function* () {
 
 layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) => {
   it.scoped(
-    "begins only once an owner has signed in at the provider, and stays so when the issuer changes",
+    "can be enabled only after an owner has signed in at the provider, and stays enabled when the issuer changes",
     () =>
       Effect.gen(function* () {
         const provider = yield* fakeProvider
@@ -66,7 +66,7 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
       })
   )
 
-  it.scoped("ends what passwords opened, and answers the right one like a wrong one", () =>
+  it.scoped("ends sessions of passwords, and answers the right password like a wrong one", () =>
     Effect.gen(function* () {
       const { cookie, owner } = yield* withoutPasswords
       expect(yield* sessionUser(cookie)).toBe(401)
@@ -80,7 +80,7 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
     })
   )
 
-  it.scoped("sends those who are invited to the provider, and voids invitations that are open", () =>
+  it.scoped("refers invited users to the provider, and voids open invitations", () =>
     Effect.gen(function* () {
       const { invitation, owner, provider } = yield* withoutPasswords
       const chosen = yield* call("POST", "/api/auth/password", { body: { token: invitation, password } })
@@ -99,24 +99,28 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
     })
   )
 
-  it.scoped("is undone by the operator for an owner of the tenant alone, who then chooses a password", () =>
-    Effect.gen(function* () {
-      const { tenantId } = yield* withoutPasswords
-      const recover = (email: string) =>
-        operate("POST", `/api/operator/tenants/${tenantId}/recovery`, { body: { email } })
-      expect((yield* recover("bob@acme.example")).status).toBe(404)
-      expect((yield* recover("nobody@acme.example")).status).toBe(404)
-      const recovered = yield* recover("owner@acme.example")
-      expect(recovered.status).toBe(201)
-      const chosen = yield* call("POST", "/api/auth/password", {
-        body: { token: recovered.data.invitation.token, password: "a password after all" }
+  it.scoped(
+    "can be undone by the operator only for an owner of the tenant, who then chooses a password",
+    () =>
+      Effect.gen(function* () {
+        const { tenantId } = yield* withoutPasswords
+        const recover = (email: string) =>
+          operate("POST", `/api/operator/tenants/${tenantId}/recovery`, { body: { email } })
+        expect((yield* recover("bob@acme.example")).status).toBe(404)
+        expect((yield* recover("nobody@acme.example")).status).toBe(404)
+        const recovered = yield* recover("owner@acme.example")
+        expect(recovered.status).toBe(201)
+        const chosen = yield* call("POST", "/api/auth/password", {
+          body: { token: recovered.data.invitation.token, password: "a password after all" }
+        })
+        expect(chosen.status).toBe(200)
+        const secondLogin = yield* call("POST", "/api/auth/login", {
+          body: { email: "owner@acme.example", password: "a password after all" }
+        })
+        const { data } = yield* call("GET", "/api/audit", { cookie: cookieOf(secondLogin) })
+        expect(data.entries.map(({ action }: { readonly action: string }) => action)).toContain(
+          "user.recover"
+        )
       })
-      expect(chosen.status).toBe(200)
-      const secondLogin = yield* call("POST", "/api/auth/login", {
-        body: { email: "owner@acme.example", password: "a password after all" }
-      })
-      const { data } = yield* call("GET", "/api/audit", { cookie: cookieOf(secondLogin) })
-      expect(data.entries.map(({ action }: { readonly action: string }) => action)).toContain("user.recover")
-    })
   )
 })

@@ -127,7 +127,7 @@ describe("The detection of personal data", () => {
   )
 
   it.prop(
-    "has every part of every value, whatever stands around them",
+    "finds every part of every value, with any surrounding text",
     [
       FastCheck.array(FastCheck.tuple(glue, FastCheck.oneof(phone, card, email, word)), {
         minLength: 1,

@@ -63,14 +63,18 @@ describe("Masking", () => {
     { fastCheck: { numRuns: 2_000 } }
   )
 
-  it.prop("of model output gives the same result in chunks and as a whole", [text, text], ([earlier, said]) => {
-    const masked = masking(everything)
-    masked.mask(earlier)
-    const stream = masked.restoringStream()
-    let shown = ""
-    for (const character of said.split("")) shown += stream.push(character)
-    expect(shown + stream.flush()).toBe(masked.restore(said))
-  })
+  it.prop(
+    "of model output gives the same result in chunks and as a whole",
+    [text, text],
+    ([earlier, said]) => {
+      const masked = masking(everything)
+      masked.mask(earlier)
+      const stream = masked.restoringStream()
+      let shown = ""
+      for (const character of said.split("")) shown += stream.push(character)
+      expect(shown + stream.flush()).toBe(masked.restore(said))
+    }
+  )
 
   it("gives the same value the same placeholder, and others to others", () => {
     const masked = masking(everything)

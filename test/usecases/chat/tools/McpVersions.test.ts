@@ -142,51 +142,56 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
     })
   )
 
-  it.scoped("gets parameters in headers as its schema requires, and its tools with invalid requirements are not offered", () =>
-    Effect.gen(function* () {
-      const inputSchema: JsonObject = {
-        type: "object",
-        properties: {
-          region: { type: "string", "x-mcp-header": "Region" },
-          where: {
-            type: "object",
-            properties: {
-              floor: { type: "integer", "x-mcp-header": "Floor" },
-              lit: { type: "boolean", "x-mcp-header": "Lit" }
-            }
-          },
-          none: { type: "string", "x-mcp-header": "None" }
+  it.scoped(
+    "gets parameters in headers as its schema requires, and its tools with invalid requirements are not offered",
+    () =>
+      Effect.gen(function* () {
+        const inputSchema: JsonObject = {
+          type: "object",
+          properties: {
+            region: { type: "string", "x-mcp-header": "Region" },
+            where: {
+              type: "object",
+              properties: {
+                floor: { type: "integer", "x-mcp-header": "Floor" },
+                lit: { type: "boolean", "x-mcp-header": "Lit" }
+              }
+            },
+            none: { type: "string", "x-mcp-header": "None" }
+          }
         }
-      }
-      const wrong: ReadonlyArray<JsonObject> = [
-        { type: "string", "x-mcp-header": "" },
-        { type: "string", "x-mcp-header": "a b" },
-        { type: "number", "x-mcp-header": "A" },
-        { type: "array", items: { type: "string", "x-mcp-header": "A" } },
-        { anyOf: [{ type: "string", "x-mcp-header": "A" }] }
-      ]
-      const tools = wrong.map((q, place) => find({ type: "object", properties: { q } }, `wrong${place}`))
-      const twice = { a: { type: "string", "x-mcp-header": "A" }, b: { type: "string", "x-mcp-header": "a" } }
-      const { asked, url } = yield* served(
-        stateless([
-          find(inputSchema, "größe"),
-          ...tools,
-          find({ type: "object", properties: twice }, "twice"),
-          find({ type: "object", properties: { "x-mcp-header": { type: "string" } } }, "named")
-        ])
-      )
-      const found = yield* (yield* mcpSource).open(toolAt(url), turn)
-      expect(found.map(({ declaration }) => declaration.name)).toEqual(["docs_größe", "docs_named"])
-      yield* found[0]!.call({ region: "Hello, 世界", where: { floor: 4, lit: true } }, silent)
-      const headers = asked.at(-1)?.headers ?? {}
-      expect(headers).toMatchObject({
-        "mcp-name": "=?base64?Z3LDtsOfZQ==?=",
-        "mcp-param-region": "=?base64?SGVsbG8sIOS4lueVjA==?=",
-        "mcp-param-floor": "4",
-        "mcp-param-lit": "true"
+        const wrong: ReadonlyArray<JsonObject> = [
+          { type: "string", "x-mcp-header": "" },
+          { type: "string", "x-mcp-header": "a b" },
+          { type: "number", "x-mcp-header": "A" },
+          { type: "array", items: { type: "string", "x-mcp-header": "A" } },
+          { anyOf: [{ type: "string", "x-mcp-header": "A" }] }
+        ]
+        const tools = wrong.map((q, place) => find({ type: "object", properties: { q } }, `wrong${place}`))
+        const twice = {
+          a: { type: "string", "x-mcp-header": "A" },
+          b: { type: "string", "x-mcp-header": "a" }
+        }
+        const { asked, url } = yield* served(
+          stateless([
+            find(inputSchema, "größe"),
+            ...tools,
+            find({ type: "object", properties: twice }, "twice"),
+            find({ type: "object", properties: { "x-mcp-header": { type: "string" } } }, "named")
+          ])
+        )
+        const found = yield* (yield* mcpSource).open(toolAt(url), turn)
+        expect(found.map(({ declaration }) => declaration.name)).toEqual(["docs_größe", "docs_named"])
+        yield* found[0]!.call({ region: "Hello, 世界", where: { floor: 4, lit: true } }, silent)
+        const headers = asked.at(-1)?.headers ?? {}
+        expect(headers).toMatchObject({
+          "mcp-name": "=?base64?Z3LDtsOfZQ==?=",
+          "mcp-param-region": "=?base64?SGVsbG8sIOS4lueVjA==?=",
+          "mcp-param-floor": "4",
+          "mcp-param-lit": "true"
+        })
+        expect(headers["mcp-param-none"]).toBeUndefined()
       })
-      expect(headers["mcp-param-none"]).toBeUndefined()
-    })
   )
 
   it.scoped("that requests input from a person fails the call", () =>
@@ -338,7 +343,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
   )
 })
 
-test("Values of headers are encoded as the protocol's examples are", () => {
+test("Values of headers are encoded as in the examples of the protocol", () => {
   expect(
     ["us-west1", "", "a b", "Hello, 世界", " padded ", "line1\nline2", "=?base64?literal?="].map(
       McpHeaders.encodeHeaderValue

@@ -85,36 +85,38 @@ layer(TestDatabase, { excludeTestServices: true })("A model's reasoning", (it) =
     }).pipe(Effect.provide(turnLayer()))
   )
 
-  it.scoped("is streamed if the agent enables it, scrubbed and restored, and is neither cited nor stored", () =>
-    Effect.gen(function* () {
-      const scope = yield* agent({ stream_reasoning: true, masking })
-      const { chunks } = yield* Script
-      yield* Ref.set(chunks, [chunk(0)])
-      const parts = yield* turn(scope)
-      expect(thoughtOf(parts)).toBe(`PONDERING [1] [redacted] of ${mail}.MUSING`)
-      expect(parts.at(-1)).toMatchObject({ result: { reply: "Let me look.\n\nDone.", citations: [] } })
-      const order = parts.flatMap(({ _tag }) =>
-        _tag === "ReasoningDelta" || _tag === "TextDelta" || _tag === "ToolCall" ? [_tag] : []
-      )
-      expect(order.filter((tag, place) => tag !== order[place - 1])).toEqual([
-        "ReasoningDelta",
-        "TextDelta",
-        "ToolCall",
-        "ReasoningDelta",
-        "TextDelta"
-      ])
-      const completed = parts.flatMap((part) =>
-        part._tag === "RunEvent" && part.event.type === "model.completed" ? [part.event.payload] : []
-      )
-      expect(completed).toMatchObject([{ reasoningTokens: 4 }, { reasoningTokens: 8 }])
-      const sql = yield* SqlClient.SqlClient
-      const tables = yield* sql<{ readonly name: string }>`
+  it.scoped(
+    "is streamed if the agent enables it, scrubbed and restored, and is neither cited nor stored",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* agent({ stream_reasoning: true, masking })
+        const { chunks } = yield* Script
+        yield* Ref.set(chunks, [chunk(0)])
+        const parts = yield* turn(scope)
+        expect(thoughtOf(parts)).toBe(`PONDERING [1] [redacted] of ${mail}.MUSING`)
+        expect(parts.at(-1)).toMatchObject({ result: { reply: "Let me look.\n\nDone.", citations: [] } })
+        const order = parts.flatMap(({ _tag }) =>
+          _tag === "ReasoningDelta" || _tag === "TextDelta" || _tag === "ToolCall" ? [_tag] : []
+        )
+        expect(order.filter((tag, place) => tag !== order[place - 1])).toEqual([
+          "ReasoningDelta",
+          "TextDelta",
+          "ToolCall",
+          "ReasoningDelta",
+          "TextDelta"
+        ])
+        const completed = parts.flatMap((part) =>
+          part._tag === "RunEvent" && part.event.type === "model.completed" ? [part.event.payload] : []
+        )
+        expect(completed).toMatchObject([{ reasoningTokens: 4 }, { reasoningTokens: 8 }])
+        const sql = yield* SqlClient.SqlClient
+        const tables = yield* sql<{ readonly name: string }>`
         select table_name as name from information_schema.tables where table_schema = 'public'`
-      const dump = JSON.stringify(
-        yield* Effect.forEach(tables, ({ name }) => sql`select * from ${sql(name)}`)
-      )
-      expect(["PONDERING", "MUSING", "as it came"].filter((word) => dump.includes(word))).toEqual([])
-    }).pipe(Effect.provide(turnLayer()))
+        const dump = JSON.stringify(
+          yield* Effect.forEach(tables, ({ name }) => sql`select * from ${sql(name)}`)
+        )
+        expect(["PONDERING", "MUSING", "as it came"].filter((word) => dump.includes(word))).toEqual([])
+      }).pipe(Effect.provide(turnLayer()))
   )
 
   it.scoped("is never streamed to visitors, the team's trials and customers of channels", () =>
