@@ -337,7 +337,10 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
             yield* store.recordScopes(owner, tool.id, row.version, refused)
             return yield* lacks
           }
-          const notGranted = store.recordScopes(owner, tool.id, row.version, { ...refused, tried: wider.tried })
+          const notGranted = store.recordScopes(owner, tool.id, row.version, {
+            ...refused,
+            tried: wider.tried
+          })
           const fresh = yield* renew(owner, tool, basis, row, null, wider).pipe(
             Effect.catchTag("ToolAuthorizationError", (error) =>
               error.reason === "Refused" ? Effect.zipRight(notGranted, lacks) : Effect.fail(fails(error))
