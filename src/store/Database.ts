@@ -26,7 +26,12 @@ import {
   OnEngineFailure
 } from "./database/Embedded.ts"
 import type { Engine } from "./database/Engine.ts"
-import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory, refuseIfInUse } from "./database/DataDirectoryLock.ts"
+import {
+  DataDirectoryLocked,
+  DataDirectoryUnusable,
+  lockDirectory,
+  refuseIfInUse
+} from "./database/DataDirectoryLock.ts"
 import { sqlStateOf } from "./database/Failure.ts"
 import { migrate, pendingFiles } from "./database/Migrations.ts"
 import { plan as planMigrations, type PlannedFile, type PlannedLock } from "./database/MigrationPlan.ts"

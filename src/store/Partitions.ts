@@ -31,7 +31,9 @@ const firstMonday = 4 * Duration.toMillis("1 day")
 
 /** The beginning of the week, `weeksLater` weeks after the one of `millis`. */
 const weekOf = (millis: number, weeksLater: number): DateTime.Utc =>
-  DateTime.unsafeMake((Math.floor((millis - firstMonday) / weekMillis) + weeksLater) * weekMillis + firstMonday)
+  DateTime.unsafeMake(
+    (Math.floor((millis - firstMonday) / weekMillis) + weeksLater) * weekMillis + firstMonday
+  )
 
 interface Partition {
   readonly table: Table
@@ -131,7 +133,9 @@ export const addWeeks: Effect.Effect<void, SqlError, SqlClient.SqlClient> = Effe
       const below = minIdAt("run", weekOf(now, week + 1))
       // The first partition may end within the week.
       const ends = all.flatMap((partition) =>
-        partition.table === table && partition.below !== null && partition.from < below ? [partition.below] : []
+        partition.table === table && partition.below !== null && partition.from < below
+          ? [partition.below]
+          : []
       )
       const from = [minIdAt("run", begin), ...ends].toSorted().at(-1) ?? ""
       const name = `${table}_${DateTime.formatIsoDateUtc(begin).replaceAll("-", "")}`

@@ -103,7 +103,9 @@ const ensureRole = (role: string, found: RowLevelSecurityState) =>
     yield* found.exists ? Effect.void : Effect.ignore(sql`create role ${sql(role)} nologin`)
     yield* sql`grant ${sql(role)} to current_user`.pipe(
       // Another process may have granted it in the meantime.
-      Effect.catchAll(() => Effect.flatMap(rowLevelSecurityState(role), (now) => (now.isMember ? Effect.void : notMember)))
+      Effect.catchAll(() =>
+        Effect.flatMap(rowLevelSecurityState(role), (now) => (now.isMember ? Effect.void : notMember))
+      )
     )
   })
 

@@ -138,32 +138,34 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
-  it.effect("are dropped by whole weeks that no tenant keeps, with passages that no other run refers to", () =>
-    Effect.gen(function* () {
-      yield* removePartitions
-      yield* addWeeks
-      const scope = yield* Fixtures.agent()
-      const old = yield* run(scope, wednesday, "old")
-      yield* run(scope, wednesday, "shared")
-      const young = yield* run(scope, later(1), "shared")
-      const emptyBefore = later(3)
-      // A moment of the second week: the first one ends before it.
-      yield* dropWeeks({ expiredBefore: DateTime.unsafeMake("2040-06-13T00:00:00Z"), emptyBefore })
-      for (const table of tables) {
-        expect(yield* partitionOf(table, old)).toBe(undefined)
-        expect(yield* partitionOf(table, young)).toBe(`${table}_20400611`)
-        // The third week is over and empty; this one and the next are not over.
-        expect(yield* weeksOf(table)).toEqual(
-          ["20400611", "20400625", "20400702"].map((day) => `${table}_${day}`)
-        )
-      }
-      expect(yield* passages).toEqual(["old", "shared"])
-      expect(yield* removedPassages).toEqual(["shared"])
-      yield* dropWeeks({ expiredBefore: null, emptyBefore })
-      expect(yield* partitionOf("run_passages", young)).toBe("run_passages_20400611")
-      yield* dropWeeks({ expiredBefore: later(3), emptyBefore })
-      expect(yield* removedPassages).toEqual([])
-    })
+  it.effect(
+    "are dropped by whole weeks that no tenant keeps, with passages that no other run refers to",
+    () =>
+      Effect.gen(function* () {
+        yield* removePartitions
+        yield* addWeeks
+        const scope = yield* Fixtures.agent()
+        const old = yield* run(scope, wednesday, "old")
+        yield* run(scope, wednesday, "shared")
+        const young = yield* run(scope, later(1), "shared")
+        const emptyBefore = later(3)
+        // A moment of the second week: the first one ends before it.
+        yield* dropWeeks({ expiredBefore: DateTime.unsafeMake("2040-06-13T00:00:00Z"), emptyBefore })
+        for (const table of tables) {
+          expect(yield* partitionOf(table, old)).toBe(undefined)
+          expect(yield* partitionOf(table, young)).toBe(`${table}_20400611`)
+          // The third week is over and empty; this one and the next are not over.
+          expect(yield* weeksOf(table)).toEqual(
+            ["20400611", "20400625", "20400702"].map((day) => `${table}_${day}`)
+          )
+        }
+        expect(yield* passages).toEqual(["old", "shared"])
+        expect(yield* removedPassages).toEqual(["shared"])
+        yield* dropWeeks({ expiredBefore: null, emptyBefore })
+        expect(yield* partitionOf("run_passages", young)).toBe("run_passages_20400611")
+        yield* dropWeeks({ expiredBefore: later(3), emptyBefore })
+        expect(yield* removedPassages).toEqual([])
+      })
   )
 
   it.effect("are not dropped while a tenant is being moved, because the move would not notice it", () =>
@@ -269,28 +271,30 @@ eachEngine("Traces by weeks", (it, engine) => {
   )
 
   // The embedded database has one connection.
-  it.effect.skipIf(engine === "embedded")("are not dropped while a transaction reads them, and others do not wait", () =>
-    Effect.gen(function* () {
-      yield* removePartitions
-      yield* addWeeks
-      const sql = yield* SqlClient.SqlClient
-      const scope = yield* Fixtures.agent()
-      const id = yield* run(scope, wednesday, "read")
-      const begun = yield* Deferred.make<void>()
-      const over = yield* Deferred.make<void>()
-      const read = sql`select run_id from agent_run_events where run_id = ${id}`
-      const reader = yield* Effect.gen(function* () {
-        yield* read
-        yield* Deferred.succeed(begun, undefined)
-        yield* Deferred.await(over)
-        return yield* read
-      }).pipe(sql.withTransaction, Effect.fork)
-      yield* Deferred.await(begun)
-      yield* dropWeeks({ expiredBefore: later(2), emptyBefore: later(3) })
-      yield* Deferred.succeed(over, undefined)
-      expect(yield* Fiber.join(reader)).toHaveLength(1)
-      yield* dropWeeks({ expiredBefore: later(2), emptyBefore: later(3) })
-      expect(yield* partitionOf("agent_run_events", id)).toBe(undefined)
-    })
+  it.effect.skipIf(engine === "embedded")(
+    "are not dropped while a transaction reads them, and others do not wait",
+    () =>
+      Effect.gen(function* () {
+        yield* removePartitions
+        yield* addWeeks
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        const id = yield* run(scope, wednesday, "read")
+        const begun = yield* Deferred.make<void>()
+        const over = yield* Deferred.make<void>()
+        const read = sql`select run_id from agent_run_events where run_id = ${id}`
+        const reader = yield* Effect.gen(function* () {
+          yield* read
+          yield* Deferred.succeed(begun, undefined)
+          yield* Deferred.await(over)
+          return yield* read
+        }).pipe(sql.withTransaction, Effect.fork)
+        yield* Deferred.await(begun)
+        yield* dropWeeks({ expiredBefore: later(2), emptyBefore: later(3) })
+        yield* Deferred.succeed(over, undefined)
+        expect(yield* Fiber.join(reader)).toHaveLength(1)
+        yield* dropWeeks({ expiredBefore: later(2), emptyBefore: later(3) })
+        expect(yield* partitionOf("agent_run_events", id)).toBe(undefined)
+      })
   )
 })

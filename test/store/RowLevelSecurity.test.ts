@@ -13,7 +13,13 @@ import * as Path from "node:path"
 import * as Pg from "pg"
 import { withOwner } from "../../src/concurrency/CurrentOwner.ts"
 import { forEveryTenant, forTenants } from "../../src/concurrency/TenantSession.ts"
-import { isolateTenants, layerMemory, layerPostgres, migrate, rowLevelSecurityState } from "../../src/store/Database.ts"
+import {
+  isolateTenants,
+  layerMemory,
+  layerPostgres,
+  migrate,
+  rowLevelSecurityState
+} from "../../src/store/Database.ts"
 import { ordinary } from "../servers/OrdinaryRole.ts"
 import { startPgBouncer, withPgBouncer } from "../servers/PgBouncer.ts"
 import { binaries } from "../servers/PostgresServer.ts"
@@ -282,7 +288,10 @@ it.scopedLive.skipIf(skipped)(
         { concurrency: "unbounded" }
       )
       expect(changed.flat().toSorted()).toEqual(tenantTables.toSorted())
-      expect(yield* Effect.provide(rowLevelSecurityState(role), first)).toMatchObject({ open: [], ungranted: [] })
+      expect(yield* Effect.provide(rowLevelSecurityState(role), first)).toMatchObject({
+        open: [],
+        ungranted: []
+      })
     }),
   120_000
 )

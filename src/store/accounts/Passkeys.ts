@@ -64,7 +64,10 @@ export class PasskeyStore extends Effect.Service<PasskeyStore>()("store/accounts
         select p.id, p.tenant_id as "tenantId", p.user_id as "userId", u.email, u.role, p.credential_id as "credentialId",
           p.public_key as "publicKey", p.counter::float8 as counter
         from passkeys p join users u on u.tenant_id = p.tenant_id and u.id = p.user_id
-        where p.credential_id = ${credentialId}`.pipe(Rows.first(StoredKey), Effect.withSpan("PasskeyStore.find"))
+        where p.credential_id = ${credentialId}`.pipe(
+        Rows.first(StoredKey),
+        Effect.withSpan("PasskeyStore.find")
+      )
 
     /**
      * Records the use. False when the passkey does not exist, or was used with this count or a later one.

@@ -131,7 +131,9 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
 
     const firstRow = { startIndex: 1, count: 1 }
     const person = (scope: TenantScope, id: string) =>
-      Effect.map(people(scope, [{ name: "id", value: id }], firstRow), ({ rows }) => Option.fromNullable(rows[0]))
+      Effect.map(people(scope, [{ name: "id", value: id }], firstRow), ({ rows }) =>
+        Option.fromNullable(rows[0])
+      )
     const group = (scope: TenantScope, id: string, withMembers = true) =>
       Effect.map(groups(scope, [{ name: "id", value: id }], firstRow, withMembers), ({ rows }) =>
         Option.fromNullable(rows[0])

@@ -132,7 +132,7 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
         where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${token}`.pipe(Rows.none)
 
       /** Stores the scopes after the resource required others, unless there is a newer token than that of `version`. */
-      const recordScopes = ({ tenantId }: TenantScope, id: ToolId, version: number, scopes: ToolScopes) =>
+      const setScopes = ({ tenantId }: TenantScope, id: ToolId, version: number, scopes: ToolScopes) =>
         sql`
           update tool_connections set server = server || jsonb_build_object('scopes', ${scopesJson(scopes)}::jsonb)
           where tenant_id = ${tenantId} and tool_id = ${id} and version = ${version} and server is not null`.pipe(
@@ -182,7 +182,7 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           where tenant_id = ${tenantId} and session_hash = ${session} and state_hash = ${state}
           returning tool_id as "toolId", flow, expires_at <= now() as "isOver"`.pipe(Rows.first(SignIn))
 
-      return { find, connect, lease, settle, release, recordScopes, refuse, remove, begin, take } as const
+      return { find, connect, lease, settle, release, setScopes, refuse, remove, begin, take } as const
     })
   }
 ) {}

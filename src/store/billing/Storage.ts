@@ -123,10 +123,7 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
       insert into tenant_storage (tenant_id)
       select t.id from tenants t
       where tenant_is_swept(t.id) and not exists (select from tenant_storage s where s.tenant_id = t.id)
-      on conflict do nothing returning tenant_id`.pipe(
-      Rows.any,
-      Effect.withSpan("StorageStore.include")
-    )
+      on conflict do nothing returning tenant_id`.pipe(Rows.any, Effect.withSpan("StorageStore.include"))
 
     /** Claims the tenant that has waited longest. Tenants take turns. */
     const claim = sql`/* every tenant: sweep */

@@ -155,7 +155,11 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           from conversation`.pipe(Rows.none)
 
       /** True when the message exists and has no files. */
-      const isWithoutFiles = ({ tenantId }: TenantScope, conversationId: ConversationId, channelMessageId: string) =>
+      const isWithoutFiles = (
+        { tenantId }: TenantScope,
+        conversationId: ConversationId,
+        channelMessageId: string
+      ) =>
         sql`
           select from messages
           where tenant_id = ${tenantId} and conversation_id = ${conversationId}

@@ -106,7 +106,10 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
      * The configuration that workers use for messages of `id`: the active one of the same account, which the tenant may
      * have moved to another agent, else `id` itself. Its token is sealed for `channel-token`.
      */
-    const findCurrent = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
+    const findCurrent = (
+      { tenantId }: TenantScope,
+      id: ChannelId
+    ): Effect.Effect<Option.Option<StoredChannel>> =>
       sql`
         select ${columns} from (
           select o.* from channels own

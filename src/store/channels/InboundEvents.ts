@@ -181,9 +181,7 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
       sql`
         select from queue_jobs j join channel_inbox i on i.id = j.payload ->> 'inboxId'
         where j.queue = ${queueName} and j.serial_key = ${serialKeyOf(event)} and j.state in ('waiting', 'active')
-          and i.state = 'queued' and i.event ->> '_tag' = 'Message' limit 1`.pipe(
-        Rows.any
-      )
+          and i.state = 'queued' and i.event ->> '_tag' = 'Message' limit 1`.pipe(Rows.any)
 
     /** Deletes expired claims, and events settled 30 days ago. True when there may be more. */
     const prune = Effect.gen(function* () {

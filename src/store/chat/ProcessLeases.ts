@@ -144,7 +144,8 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
         select settle_budgets(h.tenant_id, h.run_id, 0) from (
           select distinct tenant_id, run_id from budget_holds where tenant_id = ${tenantId}
         ) h`
-      if (runs.length > 0) yield* Effect.catchTag(orUnstorable(end(runs)), "Unstorable", () => endOneByOne(runs))
+      if (runs.length > 0)
+        yield* Effect.catchTag(orUnstorable(end(runs)), "Unstorable", () => endOneByOne(runs))
     })
 
     /** The number of the tenant's running turns. */

@@ -269,7 +269,11 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         ${eventWrites(
           sql,
           // The first turn of a conversation that was created for it.
-          conversationStarted(sql, sql`ticketed`, sql`ticket = 1 and message_count = 0 and channel_id is null`)
+          conversationStarted(
+            sql,
+            sql`ticketed`,
+            sql`ticket = 1 and message_count = 0 and channel_id is null`
+          )
         )}`
       const place = start.persist
         ? sql`
@@ -311,9 +315,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
             : Effect.void
         ),
         Effect.catchAll((error) =>
-          start.chatId !== undefined && isChatTaken(error)
-            ? Effect.fail(new ChatTaken())
-            : Effect.die(error)
+          start.chatId !== undefined && isChatTaken(error) ? Effect.fail(new ChatTaken()) : Effect.die(error)
         )
       )
     })

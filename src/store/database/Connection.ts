@@ -135,11 +135,19 @@ export class PooledStatements extends Statements {
     if (role === null) return this.#run(query, mayPrepare, null)
     return Effect.withFiberRuntime((fiber) => {
       const session = sessionOf(fiber, query.text, query.values)
-      return this.#run(query, mayPrepare, session === everyTenant ? null : { session, role, isPrepared: true })
+      return this.#run(
+        query,
+        mayPrepare,
+        session === everyTenant ? null : { session, role, isPrepared: true }
+      )
     })
   }
 
-  #run(query: Query, mayPrepare: boolean, sessionValues: SessionValues | null): Effect.Effect<Answer, SqlError> {
+  #run(
+    query: Query,
+    mayPrepare: boolean,
+    sessionValues: SessionValues | null
+  ): Effect.Effect<Answer, SqlError> {
     return Effect.async<Answer, SqlError>((resume) => {
       let isWaiting = true
       this.#pool.connect((error, client, release) => {
@@ -174,12 +182,20 @@ export class PooledStatements extends Statements {
       resume(answer)
     }
     const name = mayPrepare ? this.#prepared.nameOf(query.text) : undefined
-    const valuesToSet = sessionValues === null ? null : { ...sessionValues, isPrepared: this.#prepared.isEnabled }
-    if (name === undefined && valuesToSet?.isPrepared !== true) return runQuery(client, query, valuesToSet, onError, done)
+    const valuesToSet =
+      sessionValues === null ? null : { ...sessionValues, isPrepared: this.#prepared.isEnabled }
+    if (name === undefined && valuesToSet?.isPrepared !== true)
+      return runQuery(client, query, valuesToSet, onError, done)
     sendQuery(client, name === undefined ? query : { ...query, name }, valuesToSet, (error, answer) => {
       if (error === null || error === undefined) return done(Effect.succeed(answer))
       if (this.#prepared.forgetIfUnusable(error))
-        return runQuery(client, query, valuesToSet === null ? null : { ...valuesToSet, isPrepared: false }, onError, done)
+        return runQuery(
+          client,
+          query,
+          valuesToSet === null ? null : { ...valuesToSet, isPrepared: false },
+          onError,
+          done
+        )
       if (isReadOnly(error)) onError(error)
       return done(Effect.fail(sqlErrorOf(error, client)))
     })

@@ -131,7 +131,10 @@ const touchedAt = (file: string) =>
 const isTouched = Effect.fnUntraced(function* (claim: Claim) {
   const first = yield* touchedAt(claim.file)
   if (Option.isNone(first)) return false
-  const hasChanged = Effect.map(touchedAt(claim.file), (now) => Option.isNone(now) || now.value !== first.value)
+  const hasChanged = Effect.map(
+    touchedAt(claim.file),
+    (now) => Option.isNone(now) || now.value !== first.value
+  )
   yield* hasChanged.pipe(
     Effect.repeat({ until: (changed) => changed, schedule: Schedule.spaced("250 millis") }),
     Effect.timeoutOption(heartbeatTimeout)

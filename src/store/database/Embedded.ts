@@ -132,7 +132,8 @@ export const openDirectory = (dataDir: string, options: EngineOptions) =>
     const marker = Path.join(dataDir, "database.creating")
     if (yield* exists(marker)) {
       const now = yield* Clock.currentTimeMillis
-      if (yield* exists(directory)) yield* tryFiles(() => Fs.rename(directory, `${directory}.unfinished.${now}`))
+      if (yield* exists(directory))
+        yield* tryFiles(() => Fs.rename(directory, `${directory}.unfinished.${now}`))
     }
     const opening: EngineOpening = { directory, seed: null, vector: options.vector === true }
     const found = yield* exists(Path.join(directory, "PG_VERSION"))

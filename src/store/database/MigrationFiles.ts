@@ -54,7 +54,8 @@ export const concurrentIndex = (statement: string): string | null =>
 
 const fileOf = (file: string, index: number, text: string) => {
   const [, number, name] = pattern.exec(file) ?? []
-  if (number === undefined || name === undefined) return stateError(`${file} is not named like 0001_name.sql.`)
+  if (number === undefined || name === undefined)
+    return stateError(`${file} is not named like 0001_name.sql.`)
   if (Number(number) !== index + 1) {
     return stateError(
       `Migration ${file} stands where number ${index + 1} is due: a number is missing or used twice.`

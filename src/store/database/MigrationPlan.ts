@@ -2,13 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { pendingFiles } from "./Migrations.ts"
-import {
-  effectsOf,
-  type LockMode,
-  type TableEffect,
-  unnamed,
-  type Work
-} from "./StatementEffects.ts"
+import { effectsOf, type LockMode, type TableEffect, unnamed, type Work } from "./StatementEffects.ts"
 import { statementsOf } from "./SqlText.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 

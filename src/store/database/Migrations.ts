@@ -136,7 +136,10 @@ const toMigrationError =
   (file: string, holders: Holders.LastHolders, progress: string) =>
   (error: SqlError): Effect.Effect<never, LockUnavailable | MigrationError> =>
     isLockConflict(error)
-      ? Effect.flatMap(holders, (found) => new LockUnavailable({ error: lockError(file, error, found, progress) }))
+      ? Effect.flatMap(
+          holders,
+          (found) => new LockUnavailable({ error: lockError(file, error, found, progress) })
+        )
       : new MigrationError({
           reason: "failed",
           message: `The migration ${file} failed: ${error.message}`,
@@ -179,7 +182,10 @@ const prepare = (options: Options) =>
           checksum text not null
         )`
     }).pipe(
-      Effect.catchIf(isLockConflict, toMigrationError("of the list of migrations", holders, "Nothing was changed."))
+      Effect.catchIf(
+        isLockConflict,
+        toMigrationError("of the list of migrations", holders, "Nothing was changed.")
+      )
     )
   )
 
@@ -293,7 +299,10 @@ const maxRetryPause = Duration.seconds(15)
 /**
  * Waits for another migrating process without a limit. Retries with increasing delays when a lock was not available.
  */
-const withRetries = <A, E, R>(attempt: Effect.Effect<A, E | Busy | LockUnavailable, R>, { giveUpAfter }: Options) => {
+const withRetries = <A, E, R>(
+  attempt: Effect.Effect<A, E | Busy | LockUnavailable, R>,
+  { giveUpAfter }: Options
+) => {
   const polling = Effect.retry(attempt, {
     while: (error) => error instanceof Busy,
     schedule: Schedule.spaced(lockPollInterval)

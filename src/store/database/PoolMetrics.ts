@@ -26,5 +26,7 @@ export const watch = (pool: Pg.Pool) =>
     )
     yield* sample
     // The pool may be opened in an uninterruptible region; this must be interruptible, or the pool would never close.
-    yield* Effect.forkScoped(Effect.interruptible(Effect.forever(Effect.zipRight(Effect.sleep(sampleInterval), sample))))
+    yield* Effect.forkScoped(
+      Effect.interruptible(Effect.forever(Effect.zipRight(Effect.sleep(sampleInterval), sample)))
+    )
   }).pipe(Effect.withTracerEnabled(false))

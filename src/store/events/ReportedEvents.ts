@@ -76,7 +76,11 @@ export const eventWrites = (sql: SqlClient.SqlClient, first: Report, ...others: 
   reported_jobs as (${deliveryJobs(sql)})`
 
 /** Reports started conversations. Rows of `from` are those of `conversations`. */
-export const conversationStarted = (sql: SqlClient.SqlClient, from: Fragment, condition?: Fragment): Report => ({
+export const conversationStarted = (
+  sql: SqlClient.SqlClient,
+  from: Fragment,
+  condition?: Fragment
+): Report => ({
   type: "conversation.started",
   key: sql`begun.id`,
   tenantId: sql`begun.tenant_id`,

@@ -146,9 +146,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
     const has = (scope: AgentScope, sourceId: SourceId, id: ChunkId) =>
       sql`
         select c.id from (select d.tenant_id, d.id ${live(scope, sourceId)}) d
-        join chunks c on c.tenant_id = d.tenant_id and c.document_id = d.id and c.id = ${id}`.pipe(
-        Rows.any
-      )
+        join chunks c on c.tenant_id = d.tenant_id and c.document_id = d.id and c.id = ${id}`.pipe(Rows.any)
 
     /** The text of the passage. Locks the agent's index first, like every change of searchable chunks. */
     const textOf = Effect.fn("ContentStore.textOf")(function* (

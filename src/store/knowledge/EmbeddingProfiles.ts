@@ -57,14 +57,17 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         })(undefined).pipe(Effect.orDie)
 
       /** Records why the source has no vectors of `profile`. */
-      const recordFailure = ({ tenantId }: TenantScope, sourceId: SourceId, profile: string, message: string) =>
+      const recordFailure = (
+        { tenantId }: TenantScope,
+        sourceId: SourceId,
+        profile: string,
+        message: string
+      ) =>
         sql`
           insert into embedding_failures (tenant_id, source_id, profile, message)
           select tenant_id, id, ${profile}, ${message} from sources where tenant_id = ${tenantId} and id = ${sourceId}
           on conflict (tenant_id, source_id) do update
-            set profile = excluded.profile, message = excluded.message, failed_at = now()`.pipe(
-          Rows.none
-        )
+            set profile = excluded.profile, message = excluded.message, failed_at = now()`.pipe(Rows.none)
 
       const clearFailure = ({ tenantId }: TenantScope, sourceId: SourceId) =>
         sql`delete from embedding_failures where tenant_id = ${tenantId} and source_id = ${sourceId}`.pipe(

@@ -28,7 +28,11 @@ export type Scan = typeof Scan.Type
  * Must be called before chunks are removed from search; `condition` selects these chunks `c`. Starts the agent's search
  * again if no more findings of a kind of theirs could be stored, because other findings may have been dropped.
  */
-export const restartScanIfFull = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, condition: Fragment) =>
+export const restartScanIfFull = (
+  sql: SqlClient.SqlClient,
+  { agentId, tenantId }: AgentScope,
+  condition: Fragment
+) =>
   sql`
     update passage_scans set version = 0, chunk_id = ''
     where tenant_id = ${tenantId} and agent_id = ${agentId} and exists (

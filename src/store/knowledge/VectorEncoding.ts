@@ -97,7 +97,11 @@ export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
           order by tenant_id, agent_id limit ${size}::int for no key update skip locked`
 
       /** `vectors` are in the order of `rows`. */
-      const store = (native: boolean, rows: ReadonlyArray<UnconvertedVector>, vectors: ReadonlyArray<string>) => {
+      const store = (
+        native: boolean,
+        rows: ReadonlyArray<UnconvertedVector>,
+        vectors: ReadonlyArray<string>
+      ) => {
         const texts = (of: (row: UnconvertedVector) => string) => sql`${rows.map(of)}::text[]`
         const given = sql`
           from unnest(${texts(({ tenantId }) => tenantId)}, ${texts(({ chunkId }) => chunkId)},

@@ -129,7 +129,11 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         RowTexts.write(table, rows, "keep", tenantId),
         RowSets.raiseSequences(table, rows)
       )
-      yield* Effect.catchTag(writeAsDriver(tenantId, driver, ["away"], withClient(write)), "SqlError", explainFailure)
+      yield* Effect.catchTag(
+        writeAsDriver(tenantId, driver, ["away"], withClient(write)),
+        "SqlError",
+        explainFailure
+      )
     })
 
     const allTogether = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
@@ -211,9 +215,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       sql`
         insert into tenant_moves_parts (tenant, name, after, up_to)
         values (${tenantId}, ${table}, ${encodeKey(after)}, ${upTo === null ? null : encodeKey(upTo)})
-        on conflict (tenant, name, after) do update set up_to = excluded.up_to`.pipe(
-        Rows.none
-      )
+        on conflict (tenant, name, after) do update set up_to = excluded.up_to`.pipe(Rows.none)
 
     /** Deletes some rows of the table. True when there may be more. */
     const removeSome = (tenantId: TenantId, driver: string, table: Table) => {

@@ -29,9 +29,7 @@ export class ArrivedOriginals extends Effect.Service<ArrivedOriginals>()("store/
 
     /** Ends the protection of {@link keep}, because the tenant's rows now refer to the originals. */
     const release = (tenantId: TenantId) =>
-      sql`delete from artifact_claims where starts_with(id, ${prefixOf(tenantId)})`.pipe(
-        Rows.none
-      )
+      sql`delete from artifact_claims where starts_with(id, ${prefixOf(tenantId)})`.pipe(Rows.none)
 
     return { missing, keep, release } as const
   })

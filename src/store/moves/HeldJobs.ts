@@ -171,9 +171,7 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
 
     /** Removes the tenant's jobs that have ended. */
     const removeEnded = (tenantId: TenantId) =>
-      sql`delete from queue_jobs j where j.state = 'completed' and ${isOfTenant(tenantId)}`.pipe(
-        Rows.none
-      )
+      sql`delete from queue_jobs j where j.state = 'completed' and ${isOfTenant(tenantId)}`.pipe(Rows.none)
 
     return {
       take,

@@ -58,10 +58,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         insert into tenant_moves as known (tenant, move, role, state, served_at, driver)
         values (${tenantId}, ${move}, ${role}, ${role === "origin" ? "serving" : "away"}, ${servedAt}, ${driver})
         on conflict (tenant) do update set driver = excluded.driver where known.move = excluded.move
-        returning tenant`.pipe(
-        notifyAfter,
-        Rows.any
-      )
+        returning tenant`.pipe(notifyAfter, Rows.any)
 
     /**
      * True if `driver` drives the move and its state is one of `states`. Locks the row, so that this remains true until
@@ -76,9 +73,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
 
     /** True while `driver` drives the move. */
     const isDrivenBy = (tenantId: TenantId, driver: string) =>
-      sql`select tenant from tenant_moves where tenant = ${tenantId} and driver = ${driver}`.pipe(
-        Rows.any
-      )
+      sql`select tenant from tenant_moves where tenant = ${tenantId} and driver = ${driver}`.pipe(Rows.any)
 
     /**
      * Changes the state from one of `from`, for at most `maxDuration`. False when it is another one, or `driver` does
@@ -145,10 +140,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         update tenant_moves set state = 'away', handovers = handovers + 1, held_until = null, updated_at = now()
         where tenant = ${tenantId} and driver = ${driver} and state = 'fenced' and held_until > clock_timestamp()
           and not exists (select from tenant_moves_changes where tenant = ${tenantId})
-        returning tenant`.pipe(
-        notifyAfter,
-        Rows.any
-      )
+        returning tenant`.pipe(notifyAfter, Rows.any)
 
     /** Serves the tenant here, once the caller's transaction commits. `handovers`: their number at the other side. */
     const serve = (tenantId: TenantId, driver: string, handovers: number) =>

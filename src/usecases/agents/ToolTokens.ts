@@ -334,10 +334,10 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         if (!row.isLeased) {
           const { refused, wider } = scopesAfterDemand(row.scopes, demanded)
           if (wider === null || !isMachine(tool) || tool.definition.auth.scopes !== undefined) {
-            yield* store.recordScopes(owner, tool.id, row.version, refused)
+            yield* store.setScopes(owner, tool.id, row.version, refused)
             return yield* failScopes
           }
-          const notGranted = store.recordScopes(owner, tool.id, row.version, { ...refused, tried: wider.tried })
+          const notGranted = store.setScopes(owner, tool.id, row.version, { ...refused, tried: wider.tried })
           const fresh = yield* renew(owner, tool, basis, row, null, wider).pipe(
             Effect.catchTag("ToolAuthorizationError", (error) =>
               error.reason === "Refused" ? Effect.zipRight(notGranted, failScopes) : toolFailed(error)

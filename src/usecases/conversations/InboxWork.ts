@@ -70,7 +70,11 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
     }, inTransaction)
 
     /** Adds a note of the team. Customers and models never see notes. CONFLICT when there are too many. */
-    const note = Effect.fn("InboxWork.note")(function* (reader: InboxMember, id: ConversationId, content: string) {
+    const note = Effect.fn("InboxWork.note")(function* (
+      reader: InboxMember,
+      id: ConversationId,
+      content: string
+    ) {
       const work = Effect.gen(function* () {
         if (!(yield* store.lock(reader, id))) return yield* noSuch("conversation")
         if (!(yield* store.hasRoomForNotes(reader, id))) {

@@ -69,7 +69,8 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       const removeUnused = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
         return (
-          (yield* profiles.removeOldVectors(profile, previousProfileRetention, maxRemovedVectors)) === maxRemovedVectors
+          (yield* profiles.removeOldVectors(profile, previousProfileRetention, maxRemovedVectors)) ===
+          maxRemovedVectors
         )
       }).pipe(Effect.withSpan("EmbeddingProfiles.forget"))
 

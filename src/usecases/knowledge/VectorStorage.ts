@@ -8,7 +8,11 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { maxComparedVectors } from "../../domain/knowledge/StoredVector.ts"
 import { VectorCopiesStore } from "../../store/knowledge/VectorCopies.ts"
-import { type ConversionCursor, conversionStart, VectorEncodingStore } from "../../store/knowledge/VectorEncoding.ts"
+import {
+  type ConversionCursor,
+  conversionStart,
+  VectorEncodingStore
+} from "../../store/knowledge/VectorEncoding.ts"
 import { VectorIndexStore } from "../../store/knowledge/VectorIndexes.ts"
 
 /** Vectors per transaction: less than a tenth of a second. */

@@ -67,7 +67,7 @@ eachEngineLive("Channel configurations", (it) => {
         const sql = yield* SqlClient.SqlClient
         expect(JSON.stringify(yield* sql`select * from channels`)).not.toContain(accessToken)
         for (const { text } of [made, patched, list]) expect(text).not.toContain(accessToken)
-        const stored = yield* (yield* ChannelStore).find(
+        const stored = yield* (yield* ChannelStore).findCurrent(
           yield* tenantOf(made.data.channel.id),
           ChannelId.make(made.data.channel.id)
         )
@@ -136,7 +136,7 @@ eachEngineLive("Channel configurations", (it) => {
           const id: string = first.data.channel.id
           const now = Effect.map(
             Effect.flatMap(tenantOf(id), (scope) =>
-              Effect.flatMap(ChannelStore, (store) => store.find(scope, ChannelId.make(id)))
+              Effect.flatMap(ChannelStore, (store) => store.findCurrent(scope, ChannelId.make(id)))
             ),
             Option.match({ onNone: () => null, onSome: (row) => row.id })
           )

@@ -57,12 +57,14 @@ describe("A PostgreSQL server that refuses connections", () => {
     }).pipe(Effect.scoped)
   )
 
-  plain.live("is reported with the system's error code and without the password when it cannot be reached", () =>
-    Effect.gen(function* () {
-      const told = yield* refusalAt("postgres://spoke:hunter2@127.0.0.1:1/spoke")
-      expect(told).toContain("cannot be reached (ECONNREFUSED)")
-      expect(told).not.toContain("hunter2")
-    })
+  plain.live(
+    "is reported with the system's error code and without the password when it cannot be reached",
+    () =>
+      Effect.gen(function* () {
+        const told = yield* refusalAt("postgres://spoke:hunter2@127.0.0.1:1/spoke")
+        expect(told).toContain("cannot be reached (ECONNREFUSED)")
+        expect(told).not.toContain("hunter2")
+      })
   )
 })
 

@@ -24,7 +24,8 @@ const begin = (held: Effect.Effect<Connection, SqlError, Scope.Scope>) =>
   Effect.uninterruptible(Effect.flatMap(Scope.make(), (scope) => Effect.as(Scope.extend(held, scope), scope)))
 
 const pool = new Pg.Pool({ max: 2, connectionTimeoutMillis: 200 })
-const select = ({ connection }: ReturnType<typeof makeFairConnections>) => connection.execute("select 1", [], undefined)
+const select = ({ connection }: ReturnType<typeof makeFairConnections>) =>
+  connection.execute("select 1", [], undefined)
 
 it.live("Transactions that get no connection release their place in the pool", () =>
   Effect.gen(function* () {
@@ -54,8 +55,9 @@ it.live("Transactions that wait too long fail in time, and release their place i
     expect(late.every(Exit.isFailure)).toBe(true)
     for (const scope of open) yield* Scope.close(scope, Exit.void)
     expect(yield* Effect.all([select(fair), select(fair)], { concurrency: 2 })).toEqual([[], []])
-    yield* Effect.forEach([yield* begin(fair.transactionConnection), yield* begin(fair.transactionConnection)], (scope) =>
-      Scope.close(scope, Exit.void)
+    yield* Effect.forEach(
+      [yield* begin(fair.transactionConnection), yield* begin(fair.transactionConnection)],
+      (scope) => Scope.close(scope, Exit.void)
     )
   })
 )

@@ -184,57 +184,59 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
 
   if (engine === "embedded") return
 
+  it.scoped("block no query while they wait for a long reader, and succeed once it has ended", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* withoutTables
+      yield* migrate(yield* folder(first), { table })
+      const long = yield* reader
+      const migrating = yield* Effect.fork(migrate(yield* folder({ ...first, ...second }), shortWaits))
+      // Each is asked while the migration waits, and has to wait behind it.
+      for (let round = 0; round < 3; round++) {
+        yield* untilLockIsAwaited
+        const read = sql`select count(*)::int as n from live_things`
+        const written = sql`insert into live_things (id) values (0)`
+        // The server itself refuses those that wait for longer than the migration may make them.
+        const bounded = (statement: Effect.Effect<unknown, unknown>) =>
+          sql.withTransaction(Effect.zipRight(sql`set local statement_timeout = '5s'`, statement))
+        yield* Effect.all([bounded(read), bounded(written)], { concurrency: 2 })
+        expect(yield* Fiber.poll(migrating)).toMatchObject({ _tag: "None" })
+      }
+      yield* ended(long)
+      expect(yield* Fiber.join(migrating)).toEqual([[2, "name"]])
+      expect(yield* columns).toEqual(["id", "name"])
+      expect(yield* sql`select count(*)::int as n from live_things`).toEqual([{ n: 1003 }])
+    })
+  )
+
   it.scoped(
-    "block no query while they wait for a long reader, and succeed once it has ended",
+    "name the holder of the lock and a remedy, and change nothing, when the reader does not end",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         yield* withoutTables
         yield* migrate(yield* folder(first), { table })
         const long = yield* reader
-        const migrating = yield* Effect.fork(migrate(yield* folder({ ...first, ...second }), shortWaits))
-        // Each is asked while the migration waits, and has to wait behind it.
-        for (let round = 0; round < 3; round++) {
-          yield* untilLockIsAwaited
-          const read = sql`select count(*)::int as n from live_things`
-          const written = sql`insert into live_things (id) values (0)`
-          // The server itself refuses those that wait for longer than the migration may make them.
-          const bounded = (statement: Effect.Effect<unknown, unknown>) =>
-            sql.withTransaction(Effect.zipRight(sql`set local statement_timeout = '5s'`, statement))
-          yield* Effect.all([bounded(read), bounded(written)], { concurrency: 2 })
-          expect(yield* Fiber.poll(migrating)).toMatchObject({ _tag: "None" })
+        const { rows } = yield* Effect.promise(() =>
+          long.query<{ pid: number }>("select pg_backend_pid() as pid")
+        )
+        const files = {
+          ...first,
+          "0002_others.sql": "create table live_others ()",
+          "0003_name.sql": "alter table live_things add column name text"
         }
-        yield* ended(long)
-        expect(yield* Fiber.join(migrating)).toEqual([[2, "name"]])
-        expect(yield* columns).toEqual(["id", "name"])
-        expect(yield* sql`select count(*)::int as n from live_things`).toEqual([{ n: 1003 }])
+        const error = yield* Effect.flip(
+          migrate(yield* folder(files), { ...shortWaits, giveUpAfter: "1 second" })
+        )
+        expect(error).toMatchObject({ _tag: "MigrationError", reason: "locked" })
+        expect(error.message).toMatch(
+          /^The migration 0003_name\.sql did not get a lock that it needs \(SQLSTATE 55P03\)\. The lock is held by session \d+ of "long-report" \(idle in transaction, its transaction open for \d+ seconds\)\. End that transaction/
+        )
+        expect(error.message).toContain(`pg_terminate_backend(${rows[0]?.pid})`)
+        expect(error.message).not.toContain("limit 1")
+        expect(yield* columns).toEqual(["id"])
+        expect(yield* sql`select to_regclass('live_others') is null as none`).toEqual([{ none: true }])
       })
-  )
-
-  it.scoped("name the holder of the lock and a remedy, and change nothing, when the reader does not end", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      yield* withoutTables
-      yield* migrate(yield* folder(first), { table })
-      const long = yield* reader
-      const { rows } = yield* Effect.promise(() =>
-        long.query<{ pid: number }>("select pg_backend_pid() as pid")
-      )
-      const files = {
-        ...first,
-        "0002_others.sql": "create table live_others ()",
-        "0003_name.sql": "alter table live_things add column name text"
-      }
-      const error = yield* Effect.flip(migrate(yield* folder(files), { ...shortWaits, giveUpAfter: "1 second" }))
-      expect(error).toMatchObject({ _tag: "MigrationError", reason: "locked" })
-      expect(error.message).toMatch(
-        /^The migration 0003_name\.sql did not get a lock that it needs \(SQLSTATE 55P03\)\. The lock is held by session \d+ of "long-report" \(idle in transaction, its transaction open for \d+ seconds\)\. End that transaction/
-      )
-      expect(error.message).toContain(`pg_terminate_backend(${rows[0]?.pid})`)
-      expect(error.message).not.toContain("limit 1")
-      expect(yield* columns).toEqual(["id"])
-      expect(yield* sql`select to_regclass('live_others') is null as none`).toEqual([{ none: true }])
-    })
   )
 
   it.scoped("build an index without blocking readers and writers, and wait for earlier transactions", () =>

@@ -118,53 +118,50 @@ eachEngineLive("The plan of migrations", (it) => {
     })
   )
 
-  it.scoped(
-    "lists files, tables with their rows, and unknown statements, and changes nothing",
-    () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        yield* sql.unsafe(`drop table if exists plan_a, plan_b, plan_c, ${table}`)
-        const first = { "0001_made.sql": made }
-        yield* migrate(yield* folder(first), { table })
-        yield* sql.unsafe("analyze plan_a")
-        const files = yield* folder({
-          ...first,
-          "0002_more.sql": `create table plan_c (id int references plan_b); alter table plan_c add column x int;
+  it.scoped("lists files, tables with their rows, and unknown statements, and changes nothing", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql.unsafe(`drop table if exists plan_a, plan_b, plan_c, ${table}`)
+      const first = { "0001_made.sql": made }
+      yield* migrate(yield* folder(first), { table })
+      yield* sql.unsafe("analyze plan_a")
+      const files = yield* folder({
+        ...first,
+        "0002_more.sql": `create table plan_c (id int references plan_b); alter table plan_c add column x int;
           alter table plan_a add column x int, alter column other type bigint;
           do $$ begin perform 1; end $$;`,
-          "0003_index.sql":
-            "-- spoke: no transaction\ncreate index concurrently plan_other on plan_a (other);"
-        })
-        const planned = yield* planMigrations(files, table)
-        expect(planned).toMatchObject([
-          {
-            file: "0002_more.sql",
-            transaction: true,
-            statements: [
-              {
-                known: true,
-                locks: [{ table: "plan_b", lock: "SHARE ROW EXCLUSIVE", blocks: "writes", rows: null }]
-              },
-              { known: true, locks: [] },
-              {
-                known: true,
-                locks: [
-                  { table: "plan_a", lock: "ACCESS EXCLUSIVE", work: "catalogue", rows: 500, seconds: 0 },
-                  { table: "plan_a", blocks: "reads and writes", work: "rewrite", rows: 500, seconds: 1 }
-                ]
-              },
-              { statement: "do $$ begin perform 1; end $$", known: false, locks: [] }
-            ]
-          },
-          {
-            file: "0003_index.sql",
-            transaction: false,
-            statements: [{ locks: [{ table: "plan_a", lock: "SHARE UPDATE EXCLUSIVE", blocks: "nothing" }] }]
-          }
-        ])
-        expect(yield* sql`select to_regclass('plan_c') is null as none`).toEqual([{ none: true }])
-        yield* sql.unsafe(`drop table plan_a, plan_b, ${table}`)
+        "0003_index.sql": "-- spoke: no transaction\ncreate index concurrently plan_other on plan_a (other);"
       })
+      const planned = yield* planMigrations(files, table)
+      expect(planned).toMatchObject([
+        {
+          file: "0002_more.sql",
+          transaction: true,
+          statements: [
+            {
+              known: true,
+              locks: [{ table: "plan_b", lock: "SHARE ROW EXCLUSIVE", blocks: "writes", rows: null }]
+            },
+            { known: true, locks: [] },
+            {
+              known: true,
+              locks: [
+                { table: "plan_a", lock: "ACCESS EXCLUSIVE", work: "catalogue", rows: 500, seconds: 0 },
+                { table: "plan_a", blocks: "reads and writes", work: "rewrite", rows: 500, seconds: 1 }
+              ]
+            },
+            { statement: "do $$ begin perform 1; end $$", known: false, locks: [] }
+          ]
+        },
+        {
+          file: "0003_index.sql",
+          transaction: false,
+          statements: [{ locks: [{ table: "plan_a", lock: "SHARE UPDATE EXCLUSIVE", blocks: "nothing" }] }]
+        }
+      ])
+      expect(yield* sql`select to_regclass('plan_c') is null as none`).toEqual([{ none: true }])
+      yield* sql.unsafe(`drop table plan_a, plan_b, ${table}`)
+    })
   )
 })
 

@@ -122,14 +122,16 @@ describe("An embedded database that is open", () => {
     120_000
   )
 
-  it.scopedLive("reports that its lock was removed while its process was suspended, so that the process ends", () =>
-    Effect.gen(function* () {
-      const directory = yield* temporary
-      const told: Array<string> = []
-      yield* lockDirectory(directory, (reason) => Effect.sync(() => told.push(reason)))
-      for (const name of Fs.readdirSync(directory)) Fs.rmSync(Path.join(directory, name))
-      while (told.length === 0) yield* Effect.sleep("50 millis")
-      expect(told).toEqual([expect.stringContaining("another process has taken it")])
-    })
+  it.scopedLive(
+    "reports that its lock was removed while its process was suspended, so that the process ends",
+    () =>
+      Effect.gen(function* () {
+        const directory = yield* temporary
+        const told: Array<string> = []
+        yield* lockDirectory(directory, (reason) => Effect.sync(() => told.push(reason)))
+        for (const name of Fs.readdirSync(directory)) Fs.rmSync(Path.join(directory, name))
+        while (told.length === 0) yield* Effect.sleep("50 millis")
+        expect(told).toEqual([expect.stringContaining("another process has taken it")])
+      })
   )
 })

@@ -150,9 +150,9 @@ describe("An embedded database whose engine ends", () => {
       if (answer !== undefined) onRawData(await answer())
     }
     let ended = 0
-    const { ask, isOver } = engineOf({ execProtocolRawStream } as unknown as PGlite, () => ended++)
+    const { ask, hasEnded } = engineOf({ execProtocolRawStream } as unknown as PGlite, () => ended++)
     const answer = () => ask(new Uint8Array(1)).catch((error: unknown) => error)
-    return { answer, state: () => ({ asked: asked.length, ended, over: isOver() }) }
+    return { answer, state: () => ({ asked: asked.length, ended, over: hasEnded() }) }
   }
 
   it("gets no further requests, and its end is reported once", async () => {

@@ -67,9 +67,13 @@ eachEngineLive("Statements", (it, engine) => {
       // On a server another connection may have answered.
       if (engine === "embedded" && (taken?.n ?? 0) < 256) expect(kept).toEqual([{ n: 1 }])
       yield* sql`alter table changing add column text text default 'more'`
-      expect(yield* Effect.forEach(manyRuns, () => read)).toEqual(manyRuns.map(() => ({ n: 1, text: "more" })))
+      expect(yield* Effect.forEach(manyRuns, () => read)).toEqual(
+        manyRuns.map(() => ({ n: 1, text: "more" }))
+      )
       yield* Effect.forEach(manyRuns, () => sql`deallocate all`, { concurrency: "unbounded" })
-      expect(yield* Effect.forEach(manyRuns, () => read)).toEqual(manyRuns.map(() => ({ n: 1, text: "more" })))
+      expect(yield* Effect.forEach(manyRuns, () => read)).toEqual(
+        manyRuns.map(() => ({ n: 1, text: "more" }))
+      )
     })
   )
 

@@ -78,15 +78,13 @@ eachEngineLive("Rows of a tenant that is being moved", (it, engine) => {
     })
   )
 
-  it.effect(
-    "have a sealing purpose for every sealed column, so that they can be sealed again",
-    () =>
-      Effect.gen(function* () {
-        const named = (yield* Tables.ofTenants).flatMap(({ sealed }) =>
-          sealed.filter((purpose) => purpose !== null)
-        )
-        expect([...new Set(named)].toSorted()).toEqual(StoredPurpose.literals.toSorted())
-      })
+  it.effect("have a sealing purpose for every sealed column, so that they can be sealed again", () =>
+    Effect.gen(function* () {
+      const named = (yield* Tables.ofTenants).flatMap(({ sealed }) =>
+        sealed.filter((purpose) => purpose !== null)
+      )
+      expect([...new Set(named)].toSorted()).toEqual(StoredPurpose.literals.toSorted())
+    })
   )
 
   it.effect("are guarded in every table during the move, and not afterwards", () =>
@@ -139,41 +137,39 @@ eachEngineLive("Rows of a tenant that is being moved", (it, engine) => {
     )
   )
 
-  it.effect(
-    "cannot be changed where the tenant is not served, and sweeps skip them",
-    () =>
-      within(
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const { moves } = yield* begun
-          yield* converse(mine, "cnv_1")
-          yield* sql`delete from tenant_moves_changes`
-          yield* moves.hold(mine, driver, ["serving"], "draining", "1 minute")
-          yield* moves.hold(mine, driver, ["draining"], "pausing", "1 minute")
-          expect(yield* moves.fence(mine, driver, "2 seconds")).toBe(true)
-          const touched = sql`update conversations set updated_at = now() where tenant_id = ${mine}`
-          expect(yield* Effect.flip(touched)).toHaveProperty("cause.code", "SM001")
-          expect(yield* Effect.flip(converse(mine, "cnv_2"))).toHaveProperty("cause.code", "SM001")
-          yield* converse(other, "cnv_2")
-          expect(yield* moves.handOver(mine, driver)).toBe(true)
-          expect(yield* Effect.flip(touched)).toHaveProperty("cause.code", "SM001")
-          const swept = yield* sql<{ readonly id: string }>`/* every tenant: sweep */
+  it.effect("cannot be changed where the tenant is not served, and sweeps skip them", () =>
+    within(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { moves } = yield* begun
+        yield* converse(mine, "cnv_1")
+        yield* sql`delete from tenant_moves_changes`
+        yield* moves.hold(mine, driver, ["serving"], "draining", "1 minute")
+        yield* moves.hold(mine, driver, ["draining"], "pausing", "1 minute")
+        expect(yield* moves.fence(mine, driver, "2 seconds")).toBe(true)
+        const touched = sql`update conversations set updated_at = now() where tenant_id = ${mine}`
+        expect(yield* Effect.flip(touched)).toHaveProperty("cause.code", "SM001")
+        expect(yield* Effect.flip(converse(mine, "cnv_2"))).toHaveProperty("cause.code", "SM001")
+        yield* converse(other, "cnv_2")
+        expect(yield* moves.handOver(mine, driver)).toBe(true)
+        expect(yield* Effect.flip(touched)).toHaveProperty("cause.code", "SM001")
+        const swept = yield* sql<{ readonly id: string }>`/* every tenant: sweep */
           update conversations set updated_at = now() returning tenant_id as id`
-          expect(swept.map(({ id }) => id)).toEqual([other])
-          expect(
-            yield* sql`select tenant_is_swept(${mine}) as mine, tenant_is_swept(${other}) as other`
-          ).toEqual([{ mine: false, other: true }])
-          // Whoever copies them may.
-          yield* sql.withTransaction(
-            Effect.zipRight(sql`select set_config('spoke.applying', ${mine}, true)`, touched)
-          )
-          expect(yield* changes).toEqual([])
-          expect(yield* moves.serve(mine, driver, 1)).toBe(false)
-          expect(yield* moves.serve(mine, "another", 2)).toBe(false)
-          expect(yield* moves.serve(mine, driver, 2)).toBe(true)
-          yield* touched
-        })
-      )
+        expect(swept.map(({ id }) => id)).toEqual([other])
+        expect(
+          yield* sql`select tenant_is_swept(${mine}) as mine, tenant_is_swept(${other}) as other`
+        ).toEqual([{ mine: false, other: true }])
+        // Whoever copies them may.
+        yield* sql.withTransaction(
+          Effect.zipRight(sql`select set_config('spoke.applying', ${mine}, true)`, touched)
+        )
+        expect(yield* changes).toEqual([])
+        expect(yield* moves.serve(mine, driver, 1)).toBe(false)
+        expect(yield* moves.serve(mine, "another", 2)).toBe(false)
+        expect(yield* moves.serve(mine, driver, 2)).toBe(true)
+        yield* touched
+      })
+    )
   )
 
   it.effect("are fenced only when no transaction is writing them, and a handover loses no change", () =>
@@ -204,46 +200,44 @@ eachEngineLive("Rows of a tenant that is being moved", (it, engine) => {
     )
   )
 
-  it.effect(
-    "have jobs that are held while the tenant is not served, and queued once afterwards",
-    () =>
-      within(
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const jobs = yield* HeldJobs
-          const { moves } = yield* begun
-          yield* sql`insert into channels (tenant_id, id, agent_id, channel, external_id, access_token)
+  it.effect("have jobs that are held while the tenant is not served, and queued once afterwards", () =>
+    within(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const jobs = yield* HeldJobs
+        const { moves } = yield* begun
+        yield* sql`insert into channels (tenant_id, id, agent_id, channel, external_id, access_token)
           values (${mine}, 'chn_1', ${`agt_${mine}`}, 'whatsapp', '4911', 'v1.a.b')`
-          const put = (id: string, owner: string, payload: object) => sql`
+        const put = (id: string, owner: string, payload: object) => sql`
           insert into queue_jobs (id, queue, owner, payload, max_attempts)
           values (${id}, 'webhook-outbound', ${owner}, ${JSON.stringify(payload)}::jsonb, 3)`
-          const queued = Effect.map(
-            sql<{ readonly id: string }>`select id from queue_jobs order by seq`,
-            (rows) => rows.map(({ id }) => id)
-          )
-          yield* put("qjb_1", "system", { tenantId: mine })
-          yield* put("qjb_2", `${mine}/whk_1`, {})
-          yield* put("qjb_3", other, { tenantId: other })
-          yield* moves.hold(mine, driver, ["serving"], "draining", "1 minute")
-          yield* jobs.take(mine, { running: false })
-          yield* put("qjb_4", "system", { tenantId: mine })
-          yield* put("qjb_5", "whatsapp:4911", { inboxId: "inb_1" })
-          yield* put("qjb_6", "whatsapp:4912", { inboxId: "inb_2" })
-          expect(yield* queued).toEqual(["qjb_3", "qjb_6"])
-          expect((yield* jobs.read(mine)).map(({ id }) => id)).toEqual(["qjb_1", "qjb_2", "qjb_4", "qjb_5"])
-          yield* moves.release(mine, driver)
-          yield* jobs.requeue(mine)
-          yield* jobs.requeue(mine)
-          expect(yield* queued).toEqual(["qjb_3", "qjb_6", "qjb_1", "qjb_2", "qjb_4", "qjb_5"])
-          // What has arrived once is not queued when it arrives again.
-          yield* sql`delete from queue_jobs where id = 'qjb_1'`
-          const [job] = yield* sql<{ readonly id: string; readonly job: unknown; readonly event: unknown }>`
+        const queued = Effect.map(
+          sql<{ readonly id: string }>`select id from queue_jobs order by seq`,
+          (rows) => rows.map(({ id }) => id)
+        )
+        yield* put("qjb_1", "system", { tenantId: mine })
+        yield* put("qjb_2", `${mine}/whk_1`, {})
+        yield* put("qjb_3", other, { tenantId: other })
+        yield* moves.hold(mine, driver, ["serving"], "draining", "1 minute")
+        yield* jobs.take(mine, { running: false })
+        yield* put("qjb_4", "system", { tenantId: mine })
+        yield* put("qjb_5", "whatsapp:4911", { inboxId: "inb_1" })
+        yield* put("qjb_6", "whatsapp:4912", { inboxId: "inb_2" })
+        expect(yield* queued).toEqual(["qjb_3", "qjb_6"])
+        expect((yield* jobs.read(mine)).map(({ id }) => id)).toEqual(["qjb_1", "qjb_2", "qjb_4", "qjb_5"])
+        yield* moves.release(mine, driver)
+        yield* jobs.requeue(mine)
+        yield* jobs.requeue(mine)
+        expect(yield* queued).toEqual(["qjb_3", "qjb_6", "qjb_1", "qjb_2", "qjb_4", "qjb_5"])
+        // What has arrived once is not queued when it arrives again.
+        yield* sql`delete from queue_jobs where id = 'qjb_1'`
+        const [job] = yield* sql<{ readonly id: string; readonly job: unknown; readonly event: unknown }>`
           select id, job, event from tenant_moves_jobs where id = 'qjb_1'`
-          if (job !== undefined) yield* jobs.store(mine, [job])
-          yield* jobs.requeue(mine)
-          expect(yield* queued).not.toContain("qjb_1")
-        })
-      )
+        if (job !== undefined) yield* jobs.store(mine, [job])
+        yield* jobs.requeue(mine)
+        expect(yield* queued).not.toContain("qjb_1")
+      })
+    )
   )
 
   it.effect(

@@ -45,7 +45,9 @@ onEmbeddedPgvector("Vectors of a tenant that is being moved", (it) => {
       const table = (yield* Tables.ofTenants).find((each) => each.table === "chunk_embeddings")
       if (table === undefined) return yield* Effect.die("There is no such table.")
       const range = { tenantId, after: null, upTo: null }
-      const digest = sql.withTransaction(Effect.zipRight(RowTexts.useFixedFormats, RowTexts.digestOfRange(table, range)))
+      const digest = sql.withTransaction(
+        Effect.zipRight(RowTexts.useFixedFormats, RowTexts.digestOfRange(table, range))
+      )
       const forms = Effect.map(
         sql<{ readonly encoding: number }>`select encoding::int as encoding from chunk_embeddings`,
         (rows) => rows.map(({ encoding }) => encoding)

@@ -10,7 +10,12 @@ import * as Option from "effect/Option"
 import { forEveryTenant } from "../../../concurrency/TenantSession.ts"
 import { VectorEncodingStore } from "../../../store/knowledge/VectorEncoding.ts"
 import { VectorIndexStore } from "../../../store/knowledge/VectorIndexes.ts"
-import { pendingFiles, refuseReadOnly, rowLevelSecurityState, vectorVersions } from "../../../store/Database.ts"
+import {
+  pendingFiles,
+  refuseReadOnly,
+  rowLevelSecurityState,
+  vectorVersions
+} from "../../../store/Database.ts"
 import type { Settings } from "../../config/Config.ts"
 import * as DataDirectory from "../../DataDirectory.ts"
 import { database } from "../../Live.ts"

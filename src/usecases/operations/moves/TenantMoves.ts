@@ -131,7 +131,10 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     const fence = (tenantId: TenantId, { awaitsTurns, driver, millis }: Wire.Fence) =>
       // Also takes jobs from transactions that had begun before the pause.
       Effect.map(
-        moves.fence(tenantId, driver, millis, { awaitsTurns, beforeCommit: jobs.take(tenantId, { running: true }) }),
+        moves.fence(tenantId, driver, millis, {
+          awaitsTurns,
+          beforeCommit: jobs.take(tenantId, { running: true })
+        }),
         (changed) => ({
           changed
         })
