@@ -71,7 +71,9 @@ class ChatDecoder implements Decoder {
     }
     const choice: unknown = event.choices[0]
     if (choice === undefined) return null
-    return isObject(choice) ? this.#readChoice(choice, parts) : Failure.malformed("a choice has a wrong shape")
+    return isObject(choice)
+      ? this.#readChoice(choice, parts)
+      : Failure.malformed("a choice has a wrong shape")
   }
 
   end(parts: Array<ModelPart>): ModelError | null {

@@ -69,7 +69,8 @@ const failWithStatus = (answer: Answered) =>
     return yield* Failure.fromStatus(answer.status, answer.headers, body, now)
   })
 
-const isEventStream = ({ headers }: Answered) => /^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "")
+const isEventStream = ({ headers }: Answered) =>
+  /^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "")
 
 /**
  * Posts `body` to `path` and returns the parts that `decoder` reads from the answer. Interruption aborts the request.
