@@ -105,7 +105,7 @@ export const parts = (
 }
 
 /** A runtime for one API of providers. A prompt with a file that `accepts` rejects is refused without a request. */
-export const layerOf = (
+export const makeRuntimeLayer = (
   options: ProviderOptions,
   accepts: Parameters<typeof refusal>[1],
   reply: (exchange: StreamingPostService, request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
