@@ -84,7 +84,9 @@ const make = (directory: string) =>
   Effect.gen(function* () {
     const withinSpoolLimit = makeSpoolLimit()
     const unfinished = path.join(directory, unfinishedFolder)
-    yield* attempt("The directory of artifacts could not be created", () => fs.mkdir(unfinished, { recursive: true, mode: 0o700 }))
+    yield* attempt("The directory of artifacts could not be created", () =>
+      fs.mkdir(unfinished, { recursive: true, mode: 0o700 })
+    )
     const now = yield* Clock.currentTimeMillis
     yield* attempt("Unfinished files could not be removed", () => removeAbandoned(unfinished, /^/u, now))
 

@@ -164,7 +164,9 @@ const make = (options: S3Options) =>
         }
         const brokenOff = () => failure("the answer broke off", true)
         const tooLarge = () => failure("the object is too large", false)
-        return Option.some(yield* collect(Stream.mapError(response.stream, brokenOff), maxObjectBytes, tooLarge))
+        return Option.some(
+          yield* collect(Stream.mapError(response.stream, brokenOff), maxObjectBytes, tooLarge)
+        )
       })
 
     const get = Effect.fn("ArtifactStore.get")(function* (ref: ArtifactRef) {

@@ -76,7 +76,8 @@ const readPackage = (part: string, xml: string): Book => {
       if (name === "title") inTitle = title === ""
       else if (name === "item") {
         const isNavigation = attribute(tag, "properties").split(" ").includes("nav")
-        if (!isNavigation) items.set(attribute(tag, "id"), partName(part, decodedName(attribute(tag, "href"))))
+        if (!isNavigation)
+          items.set(attribute(tag, "id"), partName(part, decodedName(attribute(tag, "href"))))
       } else if (name === "itemref") {
         const chapter = items.get(attribute(tag, "idref"))
         if (chapter !== undefined) chapters.add(chapter)

@@ -34,7 +34,8 @@ const markContentLists = (page: Document): void => {
   for (const list of page.querySelectorAll("ul, ol, dl")) {
     const { parentElement: parent, previousElementSibling: before } = list
     if (parent === null) continue
-    if (!contentParents.has(parent.tagName) && (before === null || !contentSiblings.has(before.tagName))) continue
+    if (!contentParents.has(parent.tagName) && (before === null || !contentSiblings.has(before.tagName)))
+      continue
     const marker = page.createElement("span")
     marker.textContent = listMarker
     parent.insertBefore(marker, list)

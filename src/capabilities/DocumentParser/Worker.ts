@@ -108,7 +108,8 @@ const make = (options: WorkerOptions) =>
     }
     const maxGrowthBytes = (memoryMb + buffersMb) * MiB
     const tooMuchMemory = watchMemory({
-      limitOf: (before) => Math.min(before + maxGrowthBytes, Math.max(processMb * MiB, before + minGrowthBytes)),
+      limitOf: (before) =>
+        Math.min(before + maxGrowthBytes, Math.max(processMb * MiB, before + minGrowthBytes)),
       error: outOfMemory,
       interval: watchInterval
     })
@@ -161,7 +162,8 @@ const make = (options: WorkerOptions) =>
       for (const other of document.sentAlone ? [] : waiting) {
         const { length } = other.request.bytes
         if (batch.length === maxBatchSize) break
-        if (other === document || other.owner !== document.owner || other.sentAlone || inThread.has(other)) continue
+        if (other === document || other.owner !== document.owner || other.sentAlone || inThread.has(other))
+          continue
         if (other.answer !== undefined || length > left) continue
         batch.push(other)
         left -= length
@@ -188,7 +190,12 @@ const make = (options: WorkerOptions) =>
                 each.answer = Either.fromNullable(answers.right[index], () => workerStopped)
               // One of them has crashed the thread, and it is not known which.
               else if (batch.length > 1) each.sentAlone = true
-              else if (answers.left === outOfMemory && wasOtherThreadBusy && ++each.outOfMemoryAttempts < maxOutOfMemoryAttempts) continue
+              else if (
+                answers.left === outOfMemory &&
+                wasOtherThreadBusy &&
+                ++each.outOfMemoryAttempts < maxOutOfMemoryAttempts
+              )
+                continue
               else each.answer = Either.left(answers.left)
             }
           }),
@@ -214,12 +221,21 @@ const make = (options: WorkerOptions) =>
     const parse = Effect.fn("DocumentParser.parse")(function* (request: ParseRequest) {
       const owner = yield* FiberRef.get(currentOwner)
       const sentAlone = request.bytes.length > maxBatchBytes
-      const document: WaitingDocument = { request, owner, sentAlone, outOfMemoryAttempts: 0, answer: undefined }
+      const document: WaitingDocument = {
+        request,
+        owner,
+        sentAlone,
+        outOfMemoryAttempts: 0,
+        answer: undefined
+      }
       waiting.add(document)
       const isPending = () => document.answer === undefined
       yield* Effect.whileLoop({
         while: isPending,
-        body: () => threadPermits.withPermit(owner)(Effect.suspend(() => (isPending() ? parseBatch(document) : Effect.void))),
+        body: () =>
+          threadPermits.withPermit(owner)(
+            Effect.suspend(() => (isPending() ? parseBatch(document) : Effect.void))
+          ),
         step: () => undefined
       }).pipe(
         Effect.mapError(() => timedOut),

@@ -170,7 +170,11 @@ const asTables = (
 }
 
 /** A row as lines `header: value`, for sheets so wide that the header would outweigh the values. */
-const asRecords = (header: Row, body: ReadonlyArray<Row>, countOutput: CountOutput): ReadonlyArray<string> => {
+const asRecords = (
+  header: Row,
+  body: ReadonlyArray<Row>,
+  countOutput: CountOutput
+): ReadonlyArray<string> => {
   const names = byColumn(header)
   return body.map((row) =>
     row
@@ -191,7 +195,9 @@ const sheetBlocks = (all: ReadonlyArray<Row>, countOutput: CountOutput): Readonl
   const columns = [...used].sort((a, b) => a - b)
   const length = header.reduce((sum, { text }) => sum + text.length, 3 * columns.length)
   if (length <= maxHeaderCharacters) return asTables(header, columns, body, countOutput)
-  return body.length === 0 ? [header.map(({ text }) => text).join("\n")] : asRecords(header, body, countOutput)
+  return body.length === 0
+    ? [header.map(({ text }) => text).join("\n")]
+    : asRecords(header, body, countOutput)
 }
 
 interface Sheet {

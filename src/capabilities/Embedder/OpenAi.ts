@@ -19,7 +19,12 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
 import { StreamingPost } from "../StreamingPost.ts"
 import { ProviderBackoff, type ProviderBackoffService } from "../ProviderBackoff.ts"
-import { type EmbeddingRequest, type Embedding, makeRequestEmbeddings, type WireFailure } from "./OpenAiWire.ts"
+import {
+  type EmbeddingRequest,
+  type Embedding,
+  makeRequestEmbeddings,
+  type WireFailure
+} from "./OpenAiWire.ts"
 import { toUnit } from "./UnitVector.ts"
 
 export interface OpenAiOptions {
@@ -91,7 +96,8 @@ const fromStatus = (
 }
 
 const fromWire = (wireFailure: WireFailure): EmbedderError => {
-  if (wireFailure.kind === "status") return fromStatus(wireFailure.status, wireFailure.headers, wireFailure.now)
+  if (wireFailure.kind === "status")
+    return fromStatus(wireFailure.status, wireFailure.headers, wireFailure.now)
   if (wireFailure.kind === "unreachable") return failure("The embedding provider could not be reached.", true)
   const message = "The embedding provider's answer cannot be read."
   return wireFailure.kind === "broken" ? failure(message, true) : refusal(message)
@@ -169,7 +175,12 @@ const withOptionalParameters = ({ model }: OpenAiOptions, dimensions: number) =>
   let hasSucceeded = false
   return (send: Ask, input: ReadonlyArray<string>) => {
     const ask = Effect.suspend(() =>
-      send({ model, input, encoding_format: asksForBase64 ? "base64" : "float", ...(sendsDimensions && { dimensions }) })
+      send({
+        model,
+        input,
+        encoding_format: asksForBase64 ? "base64" : "float",
+        ...(sendsDimensions && { dimensions })
+      })
     )
     const askWithoutParameters = Effect.suspend(() => {
       const before = { sendsDimensions, asksForBase64 }
@@ -248,7 +259,12 @@ const make = (options: OpenAiOptions) =>
     const call = { operation: "embeddings", provider: options.provider ?? "openai" } as const
     ProviderMetrics.register(call)
     pauses.unsafeUpdate(0, [])
-    const requestEmbeddings = makeRequestEmbeddings(yield* StreamingPost, options.baseUrl, options.apiKey, Duration.decode(timeout))
+    const requestEmbeddings = makeRequestEmbeddings(
+      yield* StreamingPost,
+      options.baseUrl,
+      options.apiKey,
+      Duration.decode(timeout)
+    )
     const send: Ask = (asked) =>
       requestEmbeddings(asked).pipe(ProviderMetrics.timed(call, outcomeOf), withRequestSpan(asked, options))
     const ask = withOptionalParameters(options, dimensions)

@@ -55,7 +55,10 @@ export const makePriorityQueue = <E>(maxWaiting: number, refused: () => E) => {
   return <A, E2, R>(priority: Priority, effect: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2, R> =>
     Effect.flatMap(FiberRef.get(currentOwner), (owner) =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.zipRight(restore(waitForTurn(priority, owner)), Effect.ensuring(restore(effect), Effect.sync(startNext)))
+        Effect.zipRight(
+          restore(waitForTurn(priority, owner)),
+          Effect.ensuring(restore(effect), Effect.sync(startNext))
+        )
       )
     )
 }

@@ -95,7 +95,8 @@ export const namesOf = (
   const names: Array<string> = []
   const first = sentence.search(/[\p{L}\p{N}]/u)
   for (const { 0: found, index } of sentence.matchAll(word)) {
-    const isName = isMixed(found) || (capitalsAreNames && index !== first && isCapital(found) && found.length > 1)
+    const isName =
+      isMixed(found) || (capitalsAreNames && index !== first && isCapital(found) && found.length > 1)
     if (isName) names.push(found.toLowerCase())
   }
   return names

@@ -137,7 +137,8 @@ const verdictOf = function* (
   for (const term of claimTerms) {
     const weight = evidence.weightOf(term)
     total += weight
-    if (found.some((one) => one.matched.has(term) || one.evidence.titleTerms.has(term))) matchedWeight += weight
+    if (found.some((one) => one.matched.has(term) || one.evidence.titleTerms.has(term)))
+      matchedWeight += weight
   }
   const { part, whole } = evidence.isUnspaced ? minUnspacedShares : minShares
   const share = total === 0 ? 1 : matchedWeight / total
@@ -160,7 +161,9 @@ const verdictOf = function* (
   // Where every noun is capitalised, an unknown noun may be a synonym instead of a name.
   const hasUnknownNoun =
     !evidence.capitalsAreNames &&
-    namesOf(claim, { capitalsAreNames: true }).some((noun) => !found.some((one) => one.evidence.hasSimilarWord(noun)))
+    namesOf(claim, { capitalsAreNames: true }).some(
+      (noun) => !found.some((one) => one.evidence.hasSimilarWord(noun))
+    )
   yield
   // A verbatim clause may still lack the negation around it.
   const isVerbatim = found.some(({ sentences }) =>

@@ -26,7 +26,11 @@ import * as Requests from "./Requests.ts"
 /** Maximum clock difference. */
 const skewSeconds = 60
 /** Cache of providers' metadata. The library caches signing keys for at most five minutes. */
-const metadataCache = { capacity: 256, timeToLive: Duration.minutes(10), failureTimeToLive: Duration.seconds(5) }
+const metadataCache = {
+  capacity: 256,
+  timeToLive: Duration.minutes(10),
+  failureTimeToLive: Duration.seconds(5)
+}
 const maxGroups = 1_000
 const maxSubjectCharacters = 255
 

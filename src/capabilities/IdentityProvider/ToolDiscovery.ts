@@ -125,7 +125,9 @@ export const makeDiscover = (http: Http, addresses: Addresses) => {
     if (metadataUrl !== null && !isSafe(urlOf(metadataUrl))) {
       return yield* invalid("The MCP server names no https address for its metadata.")
     }
-    const found = yield* metadataUrl === null ? firstDocument(resourceMetadataUrls(url)) : fetchDocument(metadataUrl)
+    const found = yield* metadataUrl === null
+      ? firstDocument(resourceMetadataUrls(url))
+      : fetchDocument(metadataUrl)
     if (Option.isNone(found)) return { scope, metadata: Option.none() }
     const metadata = decodeResource(found.value)
     if (Option.isNone(metadata)) return yield* invalid("The MCP server's metadata cannot be read.")
@@ -157,7 +159,8 @@ export const makeDiscover = (http: Http, addresses: Addresses) => {
     const signInPage = yield* checkedEndpoint("sign-in page", server.authorization_endpoint)
     // A browser goes there, so no request of ours would check the address.
     if (signInPage !== null) {
-      const port = signInPage.port === "" ? (signInPage.protocol === "https:" ? 443 : 80) : Number(signInPage.port)
+      const port =
+        signInPage.port === "" ? (signInPage.protocol === "https:" ? 443 : 80) : Number(signInPage.port)
       yield* Effect.mapError(addresses.of(signInPage.hostname, port), fromHttpError)
     }
     const token = yield* checkedEndpoint("token endpoint", server.token_endpoint)
@@ -179,7 +182,10 @@ export const makeDiscover = (http: Http, addresses: Addresses) => {
     return made
   })
 
-  const discover = Effect.fn("ToolDiscovery.discover")(function* (address: string, requiredIssuer: string | null) {
+  const discover = Effect.fn("ToolDiscovery.discover")(function* (
+    address: string,
+    requiredIssuer: string | null
+  ) {
     const url = urlOf(address)
     if (!isWeb(url)) return yield* invalid("The MCP server's address is none.")
     const { metadata, scope } = yield* protectedResource(url)

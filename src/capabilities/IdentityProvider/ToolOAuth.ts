@@ -78,7 +78,13 @@ const isToken = (text: string) =>
   text !== "" && text.length <= maxTokenCharacters && /^[\x21-\x7e]+$/.test(text)
 
 const tokensOf = (answer: Oauth.TokenEndpointResponse): ToolTokens => {
-  const { access_token: access, expires_in: expiresInSeconds, refresh_token: refresh, scope, token_type: type } = answer
+  const {
+    access_token: access,
+    expires_in: expiresInSeconds,
+    refresh_token: refresh,
+    scope,
+    token_type: type
+  } = answer
   if (type !== "bearer") throw invalid("The authorization server sent a token that is no bearer token.")
   if (!isToken(access) || (refresh !== undefined && !isToken(refresh))) {
     throw invalid("The authorization server sent a token that cannot be used.")
@@ -98,7 +104,8 @@ const make = Effect.gen(function* () {
   const ask = <A>(
     { issuer }: AuthorizationServer,
     call: (options: Requests.Options) => Promise<A>
-  ): Effect.Effect<A, ToolAuthorizationError> => Requests.ask(http, new URL(issuer), call, fromHttpError, fromThrown)
+  ): Effect.Effect<A, ToolAuthorizationError> =>
+    Requests.ask(http, new URL(issuer), call, fromHttpError, fromThrown)
 
   const register = Effect.fn("ToolAuthorization.register")(function* (
     server: AuthorizationServer,

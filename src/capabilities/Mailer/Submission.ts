@@ -150,7 +150,8 @@ const make = Effect.gen(function* () {
     const { Composer } = yield* libraries
     const message = yield* composeMail(Composer, mail)
     const connection = yield* openConnection(login)
-    const failed = (cause: unknown) => refusalOf(cause) ?? (progress.messageStarted ? outcomeUnknown() : errorBeforeMessage(cause))
+    const failed = (cause: unknown) =>
+      refusalOf(cause) ?? (progress.messageStarted ? outcomeUnknown() : errorBeforeMessage(cause))
     yield* step(connection, failed, (done) =>
       connection.send(
         { from: mail.from, to: [mail.to], size: message.length },
@@ -178,7 +179,9 @@ const make = Effect.gen(function* () {
           Effect.timeoutFail({
             duration: submitTimeout,
             onTimeout: () =>
-              progress.messageStarted ? outcomeUnknown() : refused("The mail server did not answer in time.", true)
+              progress.messageStarted
+                ? outcomeUnknown()
+                : refused("The mail server did not answer in time.", true)
           })
         )
       })

@@ -49,7 +49,10 @@ const isProviderOptions = (value: unknown): value is AiSdkProviderOptions =>
   isObject(value) && Object.values(value).every(isObject)
 
 /** Reasoning of other runtimes is omitted, because this model's provider cannot read it. */
-const reasoningPart = ({ options: { aiSdk }, text }: Prompt.ReasoningPart): ReadonlyArray<AiSdkAssistantPart> => {
+const reasoningPart = ({
+  options: { aiSdk },
+  text
+}: Prompt.ReasoningPart): ReadonlyArray<AiSdkAssistantPart> => {
   if (aiSdk === undefined) return []
   return [{ type: "reasoning", text, ...(isProviderOptions(aiSdk) ? { providerOptions: aiSdk } : {}) }]
 }

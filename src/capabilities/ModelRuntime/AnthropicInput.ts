@@ -32,7 +32,10 @@ const userPart = (part: Prompt.UserMessagePart): ReadonlyArray<Wire> => {
 }
 
 /** Reasoning of other providers is omitted, because it lacks this one's signature. */
-const thinkingBlock = ({ options: { anthropic }, text: thinking }: Prompt.ReasoningPart): ReadonlyArray<Wire> => {
+const thinkingBlock = ({
+  options: { anthropic },
+  text: thinking
+}: Prompt.ReasoningPart): ReadonlyArray<Wire> => {
   const { redactedData, signature } = anthropic ?? {}
   if (typeof signature === "string") return [{ type: "thinking", thinking, signature }]
   return typeof redactedData === "string" ? [{ type: "redacted_thinking", data: redactedData }] : []

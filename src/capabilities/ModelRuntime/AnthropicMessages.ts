@@ -43,7 +43,9 @@ const inputOf = (usage: WireObject): number | null => {
   const uncached = countOf(usage.input_tokens)
   if (uncached === null) return null
   return (
-    uncached + (countOf(usage.cache_read_input_tokens) ?? 0) + (countOf(usage.cache_creation_input_tokens) ?? 0)
+    uncached +
+    (countOf(usage.cache_read_input_tokens) ?? 0) +
+    (countOf(usage.cache_creation_input_tokens) ?? 0)
   )
 }
 
@@ -152,7 +154,11 @@ class AnthropicDecoder implements Decoder {
     return this.#addCall({ slot: index, id: "", name: "", rawInput })
   }
 
-  #addReasoning(index: number, { signature, thinking }: WireObject, parts: Array<ModelPart>): ModelError | null {
+  #addReasoning(
+    index: number,
+    { signature, thinking }: WireObject,
+    parts: Array<ModelPart>
+  ): ModelError | null {
     const block = this.#openReasoning.get(index)
     if (block === undefined) return null
     if (typeof signature === "string") block.signature += signature
@@ -219,7 +225,7 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
 
 /** Streams directly from the provider, with the time-outs in the options. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
-  ProviderStream.layerOf(
+  ProviderStream.makeRuntimeLayer(
     options,
     () => true,
     (exchange, request) => {

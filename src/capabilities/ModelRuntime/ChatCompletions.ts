@@ -71,7 +71,9 @@ class ChatDecoder implements Decoder {
     }
     const choice: unknown = event.choices[0]
     if (choice === undefined) return null
-    return isObject(choice) ? this.#readChoice(choice, parts) : Failure.malformed("a choice has a wrong shape")
+    return isObject(choice)
+      ? this.#readChoice(choice, parts)
+      : Failure.malformed("a choice has a wrong shape")
   }
 
   end(parts: Array<ModelPart>): ModelError | null {
@@ -165,7 +167,7 @@ const pathOf = ({ api, apiVersion }: ProviderStream.ProviderOptions, model: stri
 
 /** Streams directly from the provider, with the time-outs in the options. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
-  ProviderStream.layerOf(options, accepts, (exchange, request) =>
+  ProviderStream.makeRuntimeLayer(options, accepts, (exchange, request) =>
     Structured.withSchemaFallback(request, (asked) => {
       const body = bodyOf(asked, options.defaultModel)
       const path = pathOf(options, body.model)

@@ -69,7 +69,8 @@ const failWithStatus = (answer: Answered) =>
     return yield* Failure.fromStatus(answer.status, answer.headers, body, now)
   })
 
-const isEventStream = ({ headers }: Answered) => /^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "")
+const isEventStream = ({ headers }: Answered) =>
+  /^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "")
 
 /**
  * Posts `body` to `path` and returns the parts that `decoder` reads from the answer. Interruption aborts the request.
@@ -104,7 +105,7 @@ export const parts = (
 }
 
 /** A runtime for one API of providers. A prompt with a file that `accepts` rejects is refused without a request. */
-export const layerOf = (
+export const makeRuntimeLayer = (
   options: ProviderOptions,
   accepts: Parameters<typeof refusal>[1],
   reply: (exchange: StreamingPostService, request: ModelRequest) => Stream.Stream<ModelPart, ModelError>

@@ -149,7 +149,7 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
 
 /** Streams directly from the provider, with the time-outs in the options. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
-  ProviderStream.layerOf(
+  ProviderStream.makeRuntimeLayer(
     options,
     () => true,
     (exchange, request) =>

@@ -72,7 +72,9 @@ export const decode = async (
   }
   if (decompressed.length > maxBytes) throw new BodyTooLarge()
   // Not a Buffer, whose slices would share its memory.
-  return names.length === 0 ? bytes : new Uint8Array(decompressed.buffer, decompressed.byteOffset, decompressed.length)
+  return names.length === 0
+    ? bytes
+    : new Uint8Array(decompressed.buffer, decompressed.byteOffset, decompressed.length)
 }
 
 /**

@@ -112,7 +112,9 @@ export const resolve = (
       if (meaning === null || isAllowed(allow, { host, port: portOf(url), address })) continue
       // The private address of a name must not be disclosed to the caller, so it is only logged.
       yield* Effect.logInfo("An outbound request was refused").pipe(Effect.annotateLogs({ host, address }))
-      return yield* isAddress ? refused(url, `${host} is`, meaning) : refused(url, `${host} leads to`, meaning)
+      return yield* isAddress
+        ? refused(url, `${host} is`, meaning)
+        : refused(url, `${host} leads to`, meaning)
     }
     return { url, addresses: found.flatMap((address) => canonical(address) ?? []) }
   })

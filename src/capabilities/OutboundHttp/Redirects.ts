@@ -48,7 +48,11 @@ const decodeLocation = (location: string): string => {
 }
 
 /** The request that follows a redirect to `location`. */
-export const followingHop = (hop: Hop, status: number, location: string): Effect.Effect<Hop, OutboundHttpError> =>
+export const followingHop = (
+  hop: Hop,
+  status: number,
+  location: string
+): Effect.Effect<Hop, OutboundHttpError> =>
   Effect.gen(function* () {
     const url = yield* parseUrl(decodeLocation(location), hop.url)
     const dropsBody = becomesGet(status, hop.method)
@@ -59,7 +63,9 @@ export const followingHop = (hop: Hop, status: number, location: string): Effect
         reason: "Refused",
         message: `Refused to follow the redirect from ${hop.url.origin}: it would hand the request's body to ${url.origin}. Use the new address.`
       })
-    const sentHeaders = toSameServer ? hop.headers : filterHeaders(hop.headers, (name) => safeHeaders.has(name))
+    const sentHeaders = toSameServer
+      ? hop.headers
+      : filterHeaders(hop.headers, (name) => safeHeaders.has(name))
     return {
       url,
       method: dropsBody ? "GET" : hop.method,

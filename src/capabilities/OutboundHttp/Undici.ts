@@ -203,7 +203,9 @@ const make = ({ allow, resolver: configuredResolver }: UndiciOptions) =>
           send(pool, hop, limits, signal)
         )
         const response = yield* (
-          safeMethods.has(hop.method) ? Effect.catchIf(onSharedConnection, isStale, () => onNewConnection) : onNewConnection
+          safeMethods.has(hop.method)
+            ? Effect.catchIf(onSharedConnection, isStale, () => onNewConnection)
+            : onNewConnection
         ).pipe(Effect.mapError(failed))
         const { location } = joinHeaders(response.headers)
         if (isRedirect(response.statusCode, location)) {

@@ -74,7 +74,12 @@ const make = Effect.gen(function* () {
         Effect.map(({ counts, granted, now, part }) => {
           const used = counts.reduce((sum, one) => sum + one, 0)
           const firstUsed = counts.findIndex((one) => one > 0)
-          return resultOf(limit, { granted, now, used, oldest: part - partsPerWindow + Math.max(0, firstUsed) })
+          return resultOf(limit, {
+            granted,
+            now,
+            used,
+            oldest: part - partsPerWindow + Math.max(0, firstUsed)
+          })
         }),
         Effect.mapError(
           () => new RateLimiterError({ message: "The counts in the database cannot be reached." })

@@ -200,7 +200,9 @@ export const layer: Layer.Layer<StreamingPost, never, NodeHttpClient.Dispatcher>
     return {
       post: (posted) =>
         Effect.withFiberRuntime((fiber) => {
-          const trace = fiber.getFiberRef(FiberRef.currentTracerEnabled) ? traceHeadersOf(fiber.currentContext) : {}
+          const trace = fiber.getFiberRef(FiberRef.currentTracerEnabled)
+            ? traceHeadersOf(fiber.currentContext)
+            : {}
           return Effect.mapError(connections.acquire(fiber.getFiberRef(currentOwner)), tooManyRequests).pipe(
             Effect.zipRight(Mailbox.make<Uint8Array, StreamingPostError>()),
             Effect.map((unread) => new Call(dispatcher, posted, trace, unread)),

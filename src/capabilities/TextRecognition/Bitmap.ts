@@ -12,7 +12,8 @@ export const bitmapToPpm = (bytes: Uint8Array): Uint8Array | undefined => {
   const start = view.getUint32(10, true)
   const stride = Math.ceil((width * bytesPerPixel) / 4) * 4
   const isUncompressed =
-    (bytesPerPixel === 3 && compression === 0) || (bytesPerPixel === 4 && (compression === 0 || compression === 3))
+    (bytesPerPixel === 3 && compression === 0) ||
+    (bytesPerPixel === 4 && (compression === 0 || compression === 3))
   if (!isUncompressed || start + stride * height > bytes.length) return undefined
   const header = new TextEncoder().encode(`P6 ${width} ${height} 255\n`)
   const ppm = new Uint8Array(header.length + width * height * 3)

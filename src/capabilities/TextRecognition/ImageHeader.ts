@@ -55,7 +55,10 @@ const gifSize = (view: DataView): ImageSize => {
       at = afterBlocks(view, at + 11 + colourTableBytes(view.getUint8(at + 9)))
     } else break
   }
-  return { width, height: Math.max(height, Math.ceil(pixels / gifPixelsPerCountedPixel / Math.max(1, width))) }
+  return {
+    width,
+    height: Math.max(height, Math.ceil(pixels / gifPixelsPerCountedPixel / Math.max(1, width)))
+  }
 }
 
 const bmpSize = (view: DataView): ImageSize => ({
@@ -98,7 +101,9 @@ const tiffSize = (view: DataView): ImageSize => {
   for (let entry = 0; entry < view.getUint16(start, isLittleEndian); entry++) {
     const at = start + 2 + entry * 12
     const value =
-      view.getUint16(at + 2, isLittleEndian) === 3 ? view.getUint16(at + 8, isLittleEndian) : view.getUint32(at + 8, isLittleEndian)
+      view.getUint16(at + 2, isLittleEndian) === 3
+        ? view.getUint16(at + 8, isLittleEndian)
+        : view.getUint32(at + 8, isLittleEndian)
     // The entry may occur twice, and a decoder may use the first.
     if (view.getUint16(at, isLittleEndian) === 256) found.width = Math.max(found.width, value)
     if (view.getUint16(at, isLittleEndian) === 257) found.height = Math.max(found.height, value)

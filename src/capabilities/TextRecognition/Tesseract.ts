@@ -33,7 +33,8 @@ export interface TesseractOptions {
   readonly idleTimeout?: Duration.DurationInput
 }
 
-const recognitionError = (code: RecognitionError["code"], message: string) => new RecognitionError({ code, message })
+const recognitionError = (code: RecognitionError["code"], message: string) =>
+  new RecognitionError({ code, message })
 
 const unsupported = recognitionError(
   "unsupported_type",

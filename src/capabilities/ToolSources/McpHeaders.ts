@@ -30,7 +30,8 @@ const visitAnnotations = (
   for (const [keyword, inner] of Object.entries(schema)) {
     if (valueKeywords.has(keyword)) continue
     if (keyword === "properties" && isObject(inner)) {
-      for (const [name, member] of Object.entries(inner)) visitAnnotations(member, path && [...path, name], visit)
+      for (const [name, member] of Object.entries(inner))
+        visitAnnotations(member, path && [...path, name], visit)
     } else visitAnnotations(inner, null, visit)
   }
 }

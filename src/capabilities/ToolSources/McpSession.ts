@@ -194,7 +194,12 @@ export const open = Effect.fn("McpSession.open")(function* (
   callTimeoutSeconds: number
 ) {
   let nextId = 1
-  const post = (message: JsonObject, timeoutSeconds: number, extraHeaders: Headers, isLast?: (piece: Uint8Array) => boolean) =>
+  const post = (
+    message: JsonObject,
+    timeoutSeconds: number,
+    extraHeaders: Headers,
+    isLast?: (piece: Uint8Array) => boolean
+  ) =>
     Effect.flatMap(
       Exchange.requestAnswer(
         http,
@@ -271,9 +276,15 @@ export const open = Effect.fn("McpSession.open")(function* (
     )
 
   /** False on any failure, because servers of earlier versions refuse the request in different ways. */
-  const supportsStateless = askStateless("server/discover", {}, Math.min(callTimeoutSeconds, probeTimeoutSeconds)).pipe(
+  const supportsStateless = askStateless(
+    "server/discover",
+    {},
+    Math.min(callTimeoutSeconds, probeTimeoutSeconds)
+  ).pipe(
     Effect.map((result) =>
-      Option.exists(decodeDiscovery(result), ({ supportedVersions }) => supportedVersions.includes(statelessVersion))
+      Option.exists(decodeDiscovery(result), ({ supportedVersions }) =>
+        supportedVersions.includes(statelessVersion)
+      )
     ),
     Effect.orElseSucceed(() => false)
   )

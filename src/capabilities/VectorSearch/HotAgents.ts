@@ -42,7 +42,10 @@ export interface Memory {
  * To be called for every search that was not answered from memory. Loads a frequently searched agent, or the changes of
  * an agent that is in memory.
  */
-export const makeHotAgents = ({ dropFromMemory, holds, loadIntoMemory }: Memory, { maxChunks, minSearches }: HotAgentsOptions) =>
+export const makeHotAgents = (
+  { dropFromMemory, holds, loadIntoMemory }: Memory,
+  { maxChunks, minSearches }: HotAgentsOptions
+) =>
   Effect.map(Effect.scope, (scope) => {
     const agents = new LruCache<SearchCount>()
 

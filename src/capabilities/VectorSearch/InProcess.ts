@@ -177,7 +177,15 @@ export const makeOverRows = (rows: Rows, { maxBytes, wordsFirstAbove = 200 }: In
       })
 
     const holds = (agentId: AgentId) => agents.findEntry(agentId) !== undefined
-    return { agents, search, queryVector, searchInMemory, loadIntoMemory, holds, dropFromMemory: agents.drop } as const
+    return {
+      agents,
+      search,
+      queryVector,
+      searchInMemory,
+      loadIntoMemory,
+      holds,
+      dropFromMemory: agents.drop
+    } as const
   })
 
 /** {@link makeOverRows} with the rows of the database. */

@@ -81,7 +81,12 @@ const setVectors =
  * `rebuild`, or when the database is older than the index. It may stop at any point and be repeated: the index keeps its
  * old version until the end and is marked as changing, so a search does not use a part of the changes.
  */
-const updateIndex = (context: LoadContext, agent: AgentScope, entry: AgentEntry, rebuild: boolean): Effect.Effect<void> =>
+const updateIndex = (
+  context: LoadContext,
+  agent: AgentScope,
+  entry: AgentEntry,
+  rebuild: boolean
+): Effect.Effect<void> =>
   Effect.gen(function* () {
     const { dimensionsOf, rows, wordsFirstAbove } = context
     const old = rebuild ? null : entry.index
@@ -162,7 +167,11 @@ export const makeAgents = (
 ): Effect.Effect<Agents, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     const entries = new LruCache<AgentEntry>()
-    const loadLimiter = new FairLimiter({ name: "search-index-reads", permits: maxConcurrentLoads, maxWaiting })
+    const loadLimiter = new FairLimiter({
+      name: "search-index-reads",
+      permits: maxConcurrentLoads,
+      maxWaiting
+    })
     const vectorLimiter = new FairLimiter({
       name: "search-vector-reads",
       permits: maxConcurrentVectorLoads,

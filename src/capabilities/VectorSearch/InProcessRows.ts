@@ -48,7 +48,11 @@ interface Hits {
   readonly hits: ReadonlyArray<Hit>
 }
 
-const RowsRequest = Schema.Struct({ tenantId: TenantId, profile: Schema.String, ids: Schema.Array(Schema.String) })
+const RowsRequest = Schema.Struct({
+  tenantId: TenantId,
+  profile: Schema.String,
+  ids: Schema.Array(Schema.String)
+})
 
 const rowsOfIds = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as id)`

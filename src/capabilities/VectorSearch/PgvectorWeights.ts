@@ -81,7 +81,8 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
 
   const countedOf = (agentId: string, { chunks, length, version }: ChunkState, now: number): CachedCounts => {
     const before = agents.get(agentId)
-    const isCurrent = before?.chunks === chunks && before.length === length && now - before.since < cacheLifetimeMs
+    const isCurrent =
+      before?.chunks === chunks && before.length === length && now - before.since < cacheLifetimeMs
     if (isCurrent) return before
     const counted: CachedCounts = { chunks, length, version, since: now, counts: new Map() }
     agents.set(agentId, counted)

@@ -8,10 +8,12 @@ import { QueueJobId } from "../../../domain/Ids.ts"
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import { JsonObject } from "../../../domain/Text.ts"
 import { timeAfter } from "../../../concurrency/DatabaseTime.ts"
-import { literalLimit } from "./LiteralLimit.ts"
 
 /** The error of an attempt whose worker was lost. */
 const workerDied = "worker died"
+
+/** A limit as a part of the SQL text: for a parameter, the planner assumes a tenth of the table. */
+const literalLimit = (sql: PgClient, rows: number) => sql.literal(`limit ${Math.trunc(rows)}`)
 
 /** Maximum number of owners that one claim examines. */
 const maxOwners = 8
@@ -102,8 +104,7 @@ export interface ClaimRequest {
  *
  * A claim examines only some owners, and returns its position, from which the next one continues.
  *
- * The limits are part of the SQL text: for an unknown number the planner assumes a tenth of the table and would read
- * all of it. The statement is planned each time: with a plan made for an empty queue, a sudden backlog would be read
+ * The limits are part of the SQL text ({@link literalLimit}). The statement is planned each time: with a plan made for an empty queue, a sudden backlog would be read
  * once for each of its jobs.
  */
 export const makeClaim = (sql: PgClient) => {

@@ -80,7 +80,9 @@ export const makeJobs = (
         return id ?? (yield* Effect.dieMessage("A job was added without an id."))
       }).pipe(Effect.withSpan("JobQueue.enqueue", { attributes: { queue } })),
     enqueueAll: (queue: QueueName, jobs: ReadonlyArray<JobRequest>) =>
-      Effect.withSpan(insertAll(queue, jobs), "JobQueue.enqueueAll", { attributes: { queue, jobs: jobs.length } }),
+      Effect.withSpan(insertAll(queue, jobs), "JobQueue.enqueueAll", {
+        attributes: { queue, jobs: jobs.length }
+      }),
     prepare,
     counts: orUnreachable(rows.counts).pipe(Effect.withSpan("JobQueue.counts")),
     list,

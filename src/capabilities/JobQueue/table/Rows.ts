@@ -14,7 +14,6 @@ import { JobSummary, QueueCounts, QueueName } from "../../../domain/knowledge/Jo
 import type { JobListing, QueuePolicy } from "../../JobQueue.ts"
 import { makeClaim } from "./Claim.ts"
 import { timeAfter } from "../../../concurrency/DatabaseTime.ts"
-import { literalLimit } from "./LiteralLimit.ts"
 
 /** Channel of notifications about new jobs. The payload is the queue's name. */
 export const channel = "queue_jobs"
@@ -83,9 +82,7 @@ export const makeRows = (sql: PgClient) => {
       update queue_jobs j set lease_until = ${timeAfter(sql, lease)}
       from unnest(${leases.map(({ id }) => id)}::text[], ${leases.map(({ token }) => token)}::text[]) as held (id, token)
       where j.id = held.id and j.lease_token = held.token and j.state = 'active'
-      returning j.id, j.lease_token as token`.pipe(
-      Effect.map((rows) => new Set(rows.map(claimKey)))
-    )
+      returning j.id, j.lease_token as token`.pipe(Effect.map((rows) => new Set(rows.map(claimKey))))
 
   /** Each of these returns false, without a change, when the lease is no longer held. */
   const affectsRow = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>

@@ -88,7 +88,12 @@ const retryOrFail = (rows: Rows, policy: QueuePolicy, held: RunningJob, cause: C
     return yield* rows.retry(held, message, retryDelay(policy, attempt, failure))
   })
 
-const writeResult = (rows: Rows, policy: QueuePolicy, held: RunningJob, exit: Exit.Exit<void, JobFailure>) => {
+const writeResult = (
+  rows: Rows,
+  policy: QueuePolicy,
+  held: RunningJob,
+  exit: Exit.Exit<void, JobFailure>
+) => {
   if (Exit.isSuccess(exit)) return held.dead ? countFailure(held, rows.failDead(held)) : rows.complete(held)
   if (held.dead) {
     return Effect.zipRight(
@@ -113,7 +118,8 @@ export const settle = (
 ): Effect.Effect<void> => {
   // If `onDead` was interrupted, the worker that gets the lease next runs it.
   const isUnreported = held.dead && held.interruption === "stopped" && Exit.isFailure(exit)
-  if (held.interruption === "lost" || isUnreported) return Effect.logWarning("A job was left to another worker")
+  if (held.interruption === "lost" || isUnreported)
+    return Effect.logWarning("A job was left to another worker")
   return Effect.suspend(() => writeResult(rows, policy, held, exit)).pipe(
     Effect.retry(Schedule.exponential("100 millis").pipe(Schedule.upTo(policy.lease))),
     Effect.flatMap((isHeld) =>

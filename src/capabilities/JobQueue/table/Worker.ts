@@ -159,7 +159,8 @@ const claimAndStart = <R>(worker: Worker<R>, freeSlots: number) =>
     const { isPartial, jobs: claimed } = yield* claim.pipe(
       // No examined owner has a job that can be claimed now, but other owners may have one.
       Effect.repeat({
-        while: ({ isPartial, jobs, examinedOwners }) => isPartial && jobs.length === 0 && addIfNew(examinedOwners),
+        while: ({ isPartial, jobs, examinedOwners }) =>
+          isPartial && jobs.length === 0 && addIfNew(examinedOwners),
         times: maxClaims
       }),
       // Another worker has claimed a job of the same serial key at the same time. Claim again.

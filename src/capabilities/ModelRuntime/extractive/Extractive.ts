@@ -181,7 +181,11 @@ const chooseSections = (
   const isRelevant = (section: FoundSection): boolean => {
     const { score } = section
     const words = wordsIn(section)
-    if (score < minStrongScore && !isWordSearch && containedWeight(weights, section.terms, section.titleTerms) * 2 <= total)
+    if (
+      score < minStrongScore &&
+      !isWordSearch &&
+      containedWeight(weights, section.terms, section.titleTerms) * 2 <= total
+    )
       return false
     if (score < minSureScore) return words >= minCommonWords
     return words > 0 || score >= minWordlessScore
@@ -218,7 +222,11 @@ const lengthOf = (blocks: ReadonlyArray<Quotable>): number =>
 const extractBlocks = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
   const { quotables } = section
   const blockWeights = quotables.map(({ isFound, kind, terms }) =>
-    !isFound ? -1 : kind === "code" ? containedWeight(weights, noTerms, terms) : containedWeight(weights, terms)
+    !isFound
+      ? -1
+      : kind === "code"
+        ? containedWeight(weights, noTerms, terms)
+        : containedWeight(weights, terms)
   )
   const best = blockWeights.indexOf(Math.max(...blockWeights))
   let end = best
@@ -287,7 +295,11 @@ export const extract = (question: string, passages: ReadonlyArray<Passage>): str
   const { closest, nothingFound } = extractiveNoticesFor(question)
   if (chosen.length === 0) return `${nothingFound}\n\n${notice}`
   const isUnsure = Math.max(...chosen.map(({ score }) => score)) < minSureScore
-  const parts = [...(isUnsure ? [closest] : []), ...chosen.map((section) => withHeading(section, weights)), notice]
+  const parts = [
+    ...(isUnsure ? [closest] : []),
+    ...chosen.map((section) => withHeading(section, weights)),
+    notice
+  ]
   return parts.join("\n\n")
 }
 

@@ -68,7 +68,8 @@ export const priced = (
       if (part._tag !== "Finish") return part
       const { cachedInputTokens = 0, inputTokens, isEstimated, outputTokens } = part
       const used = { inputTokens, cachedInputTokens: Math.min(cachedInputTokens, inputTokens), outputTokens }
-      const price = bestPrice(operatorPrices, name) ?? bestPrice(list?.prices ?? [], name.slice(prefix.length))
+      const price =
+        bestPrice(operatorPrices, name) ?? bestPrice(list?.prices ?? [], name.slice(prefix.length))
       // Estimated tokens are not priced, because the provider may bill another number.
       const cost = price === null || isEstimated === true ? null : costOf(price, used)
       return { ...part, bill: { model: name, ...used, cost } }
