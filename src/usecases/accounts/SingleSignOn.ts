@@ -44,7 +44,9 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
         clientSecret === undefined ? keptSecret : yield* box.seal("sso-secret", Redacted.value(clientSecret))
       if (sealed === null) return yield* missingSecret()
       if (!(yield* store.put(scope, { ...given, clientSecret: sealed })))
-        return yield* nobodyCanSignIn("An owner must sign in at the provider once before passwords are switched off.")
+        return yield* nobodyCanSignIn(
+          "An owner must sign in at the provider once before passwords are switched off."
+        )
       const stored = yield* store.find(scope)
       if (Option.isNone(stored)) return yield* missing()
       return withoutSecret(stored.value)
@@ -55,7 +57,9 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
       const outcome = yield* store.remove(scope)
       if (outcome === "missing") return yield* missing()
       if (outcome === "noWayIn")
-        return yield* nobodyCanSignIn("An owner needs a passkey or a password before the connection is removed.")
+        return yield* nobodyCanSignIn(
+          "An owner needs a passkey or a password before the connection is removed."
+        )
     })
 
     /** The operator confirms a domain that the tenant claims. CONFLICT when it belongs to another tenant. */

@@ -66,7 +66,9 @@ describe("What is kept of a running turn", () => {
         buffer.append(part)
       }
       buffer.append(delta("All "))
-      const reader = yield* Effect.fork(Stream.runCollect(streamWithRest(buffer, Stream.fromIterable(stored))))
+      const reader = yield* Effect.fork(
+        Stream.runCollect(streamWithRest(buffer, Stream.fromIterable(stored)))
+      )
       while ((yield* Fiber.status(reader))._tag !== "Suspended") yield* Effect.yieldNow()
       for (let at = 0; at < 5_000; at++) buffer.append(progress)
       buffer.close(Exit.void)
