@@ -264,7 +264,7 @@ describe("The verifier", () => {
               turn % 2 === 0
                 ? yield* Effect.exit(intake.deliver(adapter, request))
                 : yield* Effect.async<Exit.Exit<unknown, { readonly _tag: string }>>((resume) => {
-                    intake.take(adapter, request, (exit) => resume(Effect.succeed(exit)))
+                    intake.tryDeliver(adapter, request, (exit) => resume(Effect.succeed(exit)))
                   })
             if (Exit.isFailure(outcome) && Option.exists(Cause.failureOption(outcome.cause), isUnauthorized))
               count++

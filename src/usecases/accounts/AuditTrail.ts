@@ -22,7 +22,11 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
     const list = (scope: TenantScope, page: PageRequest) => log.list(scope.tenantId, page)
 
     /** SERVICE_UNAVAILABLE when the entry could not be written. */
-    const record = Effect.fn("AuditTrail.record")(function* (by: AuditContext, action: string, target: string) {
+    const record = Effect.fn("AuditTrail.record")(function* (
+      by: AuditContext,
+      action: string,
+      target: string
+    ) {
       yield* log.record({ ...by, action, target }).pipe(
         Effect.tapErrorCause((cause) => Effect.logError("A change could not be audited", { action }, cause)),
         Effect.mapError(

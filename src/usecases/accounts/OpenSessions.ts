@@ -12,7 +12,8 @@ import { SessionStore } from "../../store/accounts/Sessions.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
 
 /** The fingerprint of the caller's session; null for an access token. */
-const ownFingerprint = ({ session }: SessionUser) => (session === null ? null : Buffer.from(session, "base64url"))
+const ownFingerprint = ({ session }: SessionUser) =>
+  session === null ? null : Buffer.from(session, "base64url")
 
 export class OpenSessions extends Effect.Service<OpenSessions>()("usecases/accounts/OpenSessions", {
   effect: Effect.gen(function* () {

@@ -45,7 +45,12 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
     /**
      * Runs `change` if the version passes the gate. The agent is locked, so that nothing else is published meanwhile.
      */
-    const ifGatePasses = <A, E>(scope: TenantScope, id: AgentId, version: number, change: Effect.Effect<A, E>) =>
+    const ifGatePasses = <A, E>(
+      scope: TenantScope,
+      id: AgentId,
+      version: number,
+      change: Effect.Effect<A, E>
+    ) =>
       agents
         .lock(scope, id)
         .pipe(
@@ -81,7 +86,9 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
     })
 
     const endSplit = (scope: TenantScope, id: AgentId) =>
-      Effect.flatMap(store.split(scope, id, null), orNoSuchVersion).pipe(Effect.withSpan("AgentVersions.endSplit"))
+      Effect.flatMap(store.split(scope, id, null), orNoSuchVersion).pipe(
+        Effect.withSpan("AgentVersions.endSplit")
+      )
 
     return { list, get, publish, split, endSplit } as const
   })

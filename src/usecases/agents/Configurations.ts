@@ -118,7 +118,13 @@ const stepOf = (
   if (settings.length + partChanges.length === 0) return []
   const partsOnly = settings.length === 0
   const meaning = partsOnly ? meanings.parts : meanings.update
-  const change = { action: "update", agent: name, id, fields: [...settings, ...partChanges], meaning } as const
+  const change = {
+    action: "update",
+    agent: name,
+    id,
+    fields: [...settings, ...partChanges],
+    meaning
+  } as const
   return [{ ...change, configured, version, published, parts, partsOnly }]
 }
 
@@ -279,7 +285,10 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     }
 
     /** Sends the provider requests of `steps`, before the transaction that applies them. */
-    const prepare = Effect.fn("Configurations.prepare")(function* (by: AuditContext, steps: ReadonlyArray<AgentStep>) {
+    const prepare = Effect.fn("Configurations.prepare")(function* (
+      by: AuditContext,
+      steps: ReadonlyArray<AgentStep>
+    ) {
       const permits = yield* Effect.makeSemaphore(maxConcurrentRequests)
       const unanswered = new Set<FieldPath>()
       const preparePart = (agent: string, part: PartStep) => {

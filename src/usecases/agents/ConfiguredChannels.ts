@@ -120,7 +120,11 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
         }
       }
 
-      const changeStep = Effect.fn(function* (name: string, row: StoredChannel, configured: ConfiguredChannel) {
+      const changeStep = Effect.fn(function* (
+        name: string,
+        row: StoredChannel,
+        configured: ConfiguredChannel
+      ) {
         const before = {
           settings: settingsOf(adapters.named(row.channel), row.profile),
           active: row.active
@@ -151,8 +155,10 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
       })
 
       const removeStep = (row: StoredChannel, all: ChannelParts): PartStep =>
-        partStep(pathOf(nameOf(row, all)), { before: configuredChannelOf(row), after: null }, ({ tenantId }) =>
-          channels.remove({ tenantId }, row.id)
+        partStep(
+          pathOf(nameOf(row, all)),
+          { before: configuredChannelOf(row), after: null },
+          ({ tenantId }) => channels.remove({ tenantId }, row.id)
         )
 
       /** The planned changes; none when the file has no `channels`. */

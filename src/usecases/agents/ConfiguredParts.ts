@@ -152,7 +152,10 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       const { cases, sources, tools } = parts
       const widget = widgetToFileForm(parts.widget)
       const configuredSources = [...sources].flatMap(([name, source]) =>
-        Option.match(configuredSourceOf(source), { onNone: () => [], onSome: (found) => [[name, found] as const] })
+        Option.match(configuredSourceOf(source), {
+          onNone: () => [],
+          onSome: (found) => [[name, found] as const]
+        })
       )
       const remoteTools = Array.from(tools, ([name, tool]) => [name, configuredToolOf(tool)] as const)
       return {

@@ -238,7 +238,10 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       const wanted = new Set(Tokenizer.terms(question))
       const past = yield* store.listQuestions(scope, runIds, maxSearchedTurns)
       return past
-        .map(({ id, question: asked }) => ({ id, score: ownRunIds.has(id) ? 2 : similarityOf(wanted, asked) }))
+        .map(({ id, question: asked }) => ({
+          id,
+          score: ownRunIds.has(id) ? 2 : similarityOf(wanted, asked)
+        }))
         .filter(({ score }) => score >= minSimilarity)
         .toSorted((one, other) => other.score - one.score || (one.id < other.id ? 1 : -1))
         .slice(0, count)

@@ -47,7 +47,11 @@ const replyOf = (
   return { error: responseSchema === undefined || problem === null ? code : `${code}: ${problem}`, tokens }
 }
 
-const judgedOutcome = (asked: TestCaseFields, reply: Reply | NoReply, verdict?: Verdict): ExperimentOutcome => {
+const judgedOutcome = (
+  asked: TestCaseFields,
+  reply: Reply | NoReply,
+  verdict?: Verdict
+): ExperimentOutcome => {
   const { line: _, question: __, ...result } = judge({ ...asked, line: 1 }, reply, [], verdict)
   return { ...result, outcome: null, before: null }
 }
@@ -100,9 +104,13 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       { asked, runId }: WaitingQuestion
     ): Effect.Effect<ExperimentOutcome, TurnLimitExceeded> => {
       if (kind === "cases" || runId === null)
-        return Effect.flatMap(prepared.question(asked, runId), (replayed) => judgeReply(agent, asked, replayed))
+        return Effect.flatMap(prepared.question(asked, runId), (replayed) =>
+          judgeReply(agent, asked, replayed)
+        )
       return Effect.map(prepared.turn(runId), (replayed) =>
-        replayed === null ? judgedOutcome(asked, { error: "The turn is gone." }) : comparedWithBefore(asked, replayed)
+        replayed === null
+          ? judgedOutcome(asked, { error: "The turn is gone." })
+          : comparedWithBefore(asked, replayed)
       )
     }
 

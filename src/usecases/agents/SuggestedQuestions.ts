@@ -12,7 +12,8 @@ const maxCharacters = 100
 
 type Language = "en" | "de" | "other"
 
-const germanWords = /(?:^|\s)(?:der|die|das|und|ist|nicht|sie|wir|ein|eine|mit|für|von|auf|werden)(?=[\s,.])/giu
+const germanWords =
+  /(?:^|\s)(?:der|die|das|und|ist|nicht|sie|wir|ein|eine|mit|für|von|auf|werden)(?=[\s,.])/giu
 
 const languageOf = ({ beginning, english, heading }: Heading): Language => {
   // The index treats short texts of other languages as English.

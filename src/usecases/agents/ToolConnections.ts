@@ -68,7 +68,12 @@ export class ToolSignInRefused extends Schema.TaggedError<ToolSignInRefused>()("
   agentId: Schema.NullOr(AgentId)
 }) {}
 
-const problemOfReason = { Denied: "denied", Refused: "retry", Unavailable: "provider", Invalid: "provider" } as const
+const problemOfReason = {
+  Denied: "denied",
+  Refused: "retry",
+  Unavailable: "provider",
+  Invalid: "provider"
+} as const
 
 const noConnection = () => new NotFound({ message: "The tool is not connected." })
 const tooManyConnecting = () =>
@@ -157,7 +162,8 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
           resource: target.resource,
           clientId: client.clientId,
           scopes,
-          clientSecret: isConfigured || client.clientSecret === null ? null : Redacted.value(client.clientSecret)
+          clientSecret:
+            isConfigured || client.clientSecret === null ? null : Redacted.value(client.clientSecret)
         })
       )
       yield* store.begin({ tenantId }, tool.id, {

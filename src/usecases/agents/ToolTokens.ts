@@ -142,8 +142,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         refresh: refresh === null ? before : Redacted.value(refresh),
         clientSecret
       })
-      const grantedScopes = granted === null ? scopes : { ...scopes, granted: scopesIn(granted) }
-      return { access, stored: { basis, server, resource, clientId, scopes: grantedScopes, tokens, lastsSeconds } }
+      const kept = granted === null ? scopes : { ...scopes, granted: scopesIn(granted) }
+      return { access, stored: { basis, server, resource, clientId, scopes: kept, tokens, lastsSeconds } }
     })
 
     /** Stores the tokens of a new sign-in, for which `requested` are the scopes. */

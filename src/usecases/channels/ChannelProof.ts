@@ -55,7 +55,10 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
      * not answer.
      */
     const prove = (adapter: ChannelAdapter, access: ChannelAccess) =>
-      Effect.withSpan(Effect.mapError(adapter.prove(access), toRequestError("accessToken")), "ChannelProof.prove")
+      Effect.withSpan(
+        Effect.mapError(adapter.prove(access), toRequestError("accessToken")),
+        "ChannelProof.prove"
+      )
 
     /** True when the provider refuses another tenant's token for the account. */
     const isTokenRefused = (adapter: ChannelAdapter, row: StoredChannel) =>
@@ -94,7 +97,10 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
     ) {
       if (adapter.connect === undefined) return
       const url = webhookUrlOf(appUrl, adapter, { channel: adapter.name, externalId })
-      yield* Effect.mapError(adapter.connect({ ...access, externalId, profile }, url), toRequestError("channel"))
+      yield* Effect.mapError(
+        adapter.connect({ ...access, externalId, profile }, url),
+        toRequestError("channel")
+      )
     })
 
     return { prove, findReplaced, connect } as const

@@ -215,7 +215,11 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       return { externalId: account.externalId, insert }
     })
 
-    const create = Effect.fn("Channels.create")(function* (by: AuditContext, agentId: AgentId, given: CreateChannel) {
+    const create = Effect.fn("Channels.create")(function* (
+      by: AuditContext,
+      agentId: AgentId,
+      given: CreateChannel
+    ) {
       const agent = yield* agents.findScope(by, agentId).pipe(orNoSuch("agent"))
       const { insert } = yield* prepareCreate(by, given)
       return yield* insert(agent)
@@ -294,7 +298,12 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       if (expected !== null && expected !== found.version) return yield* outdated(found.version)
       const plan = yield* planPatch(by, found, changes)
       return Effect.gen(function* () {
-        const updated = yield* claimAccount(by, id, plan.replaced, store.update(by, id, plan.changes, expected))
+        const updated = yield* claimAccount(
+          by,
+          id,
+          plan.replaced,
+          store.update(by, id, plan.changes, expected)
+        )
         if (Option.isNone(updated)) {
           const newest = yield* store.find(by, id)
           const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected

@@ -253,7 +253,12 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const answer = Effect.fn("Inbound.answer")(function* (job: QueueJob, conversation: ConversationRef) {
       const outcome = yield* runTurn(conversation)
       const requestHandoff = (reason: string, unanswered: string, notifyCustomer: boolean) =>
-        handoff.request(conversation, conversation.conversationId, { reason, by: "service", unanswered, notifyCustomer })
+        handoff.request(conversation, conversation.conversationId, {
+          reason,
+          by: "service",
+          unanswered,
+          notifyCustomer
+        })
       switch (outcome._tag) {
         case "Answered":
         case "Nothing":
@@ -283,7 +288,8 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       event: InboundMessage
     ) {
       const route = yield* findRoute(id, partiesOf(event))
-      if (event.kind === "echo" && (yield* receipts.isOwn(event))) return yield* inbox.markProcessed(id, "ours")
+      if (event.kind === "echo" && (yield* receipts.isOwn(event)))
+        return yield* inbox.markProcessed(id, "ours")
       const { conversationId, outcome } = yield* store(id, route, event)
       if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
       if (event.media.some(({ data }) => data !== undefined)) yield* inbox.removeFiles(id)

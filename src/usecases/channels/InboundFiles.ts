@@ -78,7 +78,8 @@ const detectType = (bytes: Uint8Array, declaredType: string | undefined) =>
     if (bytes.length === 0 || bytes.length > limit)
       return yield* channelRefusal("The file is empty or too large.")
     const [name = ""] = (declaredType ?? "").toLowerCase().split(";")
-    const acceptedType = trustedDeclaredType.test(name.trim()) && name.trim() !== "application/pdf" ? name.trim() : unknownType
+    const acceptedType =
+      trustedDeclaredType.test(name.trim()) && name.trim() !== "application/pdf" ? name.trim() : unknownType
     const fetched: Fetched = { bytes, mimeType: signatureType ?? acceptedType }
     return fetched
   })
@@ -116,7 +117,11 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     const fetchOutside = (url: string, headers: Readonly<Record<string, string>>) =>
       Effect.gen(function* () {
         const request = { url, headers, maxBytes: largestAttachment, timeout: fileTimeout }
-        const { body, headers: answered, status } = yield* Effect.mapError(http.fetch(request), toChannelError)
+        const {
+          body,
+          headers: answered,
+          status
+        } = yield* Effect.mapError(http.fetch(request), toChannelError)
         if (status === 200) return { body, contentType: answered["content-type"] }
         return yield* new ChannelError({
           reason: "Refused",
@@ -152,7 +157,9 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     })
 
     const fetchByUrl = (url: string, declaredType: string | undefined) =>
-      Effect.flatMap(fetchOutside(url, {}), ({ body, contentType }) => detectType(body, declaredType ?? contentType))
+      Effect.flatMap(fetchOutside(url, {}), ({ body, contentType }) =>
+        detectType(body, declaredType ?? contentType)
+      )
 
     const fetchMedia = (route: Route, { data, id, mimeType, url }: InboundMedia) => {
       if (data !== undefined)
@@ -178,7 +185,10 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         )
         const kept = yield* artifacts.keep(bytes)
         const name = nameOf(media, mimeType)
-        const fetched: FetchedFile = { kept, stored: { artifact: kept.ref, mimeType, name, size: bytes.length } }
+        const fetched: FetchedFile = {
+          kept,
+          stored: { artifact: kept.ref, mimeType, name, size: bytes.length }
+        }
         return fetched
       })
 
@@ -215,7 +225,9 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         Effect.tap((late) => (late ? logLoss("The files took too long.") : Effect.void)),
         Effect.zipRight(
           Effect.suspend(() =>
-            fetched.length === 0 ? Effect.succeed(false) : settle(route, conversationId, event.messageId, fetched)
+            fetched.length === 0
+              ? Effect.succeed(false)
+              : settle(route, conversationId, event.messageId, fetched)
           )
         ),
         Effect.onExit((exit) =>

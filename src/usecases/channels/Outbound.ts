@@ -82,8 +82,10 @@ const partsOf = (
   return [...texts.map((body) => ({ body })), ...attachments.map((media) => ({ body: "", media }))]
 }
 
-const carriedFileOf = ({ carries }: ChannelAdapter, { mimeType }: StoredAttachment): CarriedFile | undefined =>
-  Object.entries(carries).find(([type]) => type === mimeType)?.[1]
+const carriedFileOf = (
+  { carries }: ChannelAdapter,
+  { mimeType }: StoredAttachment
+): CarriedFile | undefined => Object.entries(carries).find(([type]) => type === mimeType)?.[1]
 
 /** As a refusal: the part was not sent, although its file may have been uploaded. */
 const asRefusal = ({ message, retryable }: ChannelError) => channelRefusal(message, retryable)

@@ -25,7 +25,8 @@ export const notActive = () =>
     message: "The conversation is not AI_ACTIVE, so the agent does not answer in it."
   })
 
-const notFound = () => new ConversationNotFound({ message: "The conversation does not exist for this agent." })
+const notFound = () =>
+  new ConversationNotFound({ message: "The conversation does not exist for this agent." })
 
 /** A chat belongs to one person. Fails with CONVERSATION_NOT_FOUND for another person. */
 export const requireSamePerson = (

@@ -130,7 +130,9 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
     return delta === "" ? emitting : Effect.zipRight(emitting, onDelta(delta))
   }
   const attempt = Stream.runForEachChunk(runtime.reply(request), onParts)
-  yield* Effect.catchAll(repeatable ? withRetries(attempt) : attempt, (error) => toStepFailure(error, onProblem))
+  yield* Effect.catchAll(repeatable ? withRetries(attempt) : attempt, (error) =>
+    toStepFailure(error, onProblem)
+  )
   const ended = finishes.at(-1)
   if (ended === undefined) return yield* turnFailed()
   const { bill, reason, inputTokens, outputTokens, reasoningTokens = 0 } = ended

@@ -99,7 +99,9 @@ const systemText = ({
   style
 }: PromptInput): string =>
   [
-    instructions.trim() === "" ? defaultInstructions : (masking?.escapePlaceholders(instructions) ?? instructions),
+    instructions.trim() === ""
+      ? defaultInstructions
+      : (masking?.escapePlaceholders(instructions) ?? instructions),
     languageRule,
     ...lengthRules[style.length],
     ...toneRules[style.tone],
@@ -154,7 +156,12 @@ export const sourcesText = (
   masking: Masking | null
 ): string => {
   const code = codeOf(runId)
-  return delimited(code, "data", "", passages.map((passage) => sourceBlock(code, passage, masking)).join("\n\n"))
+  return delimited(
+    code,
+    "data",
+    "",
+    passages.map((passage) => sourceBlock(code, passage, masking)).join("\n\n")
+  )
 }
 
 /** The data found for the message; it stands before the message. Empty when there is none. */

@@ -44,7 +44,11 @@ const unspacedReferences =
 const refersBack = (message: string, isForeign: boolean): boolean => {
   if (!isForeign) return englishReferences.test(message)
   const [first = "", ...rest] = message.toLowerCase().match(word) ?? []
-  return continuationWords.has(first) || [first, ...rest].some((found) => referringWords.has(found)) || unspacedReferences.test(message)
+  return (
+    continuationWords.has(first) ||
+    [first, ...rest].some((found) => referringWords.has(found)) ||
+    unspacedReferences.test(message)
+  )
 }
 
 /** Function words of other languages, except those that are also English words. */

@@ -53,7 +53,9 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
       const found = yield* store.find(scope, id).pipe(orNoSuch("end user"))
       const count = yield* Ref.make(0)
       const end = Effect.map(Ref.get(count), (lines): Line["line"] => ({ type: "end", lines }))
-      const conversations = paged(pageSizes.conversations, (...page) => store.conversations(scope, id, ...page))
+      const conversations = paged(pageSizes.conversations, (...page) =>
+        store.conversations(scope, id, ...page)
+      )
       const stored = Stream.fromIterableEffect(store.aliases(scope, id)).pipe(
         Stream.concat(paged(pageSizes.deliveries, (...page) => store.deliveries(scope, id, ...page))),
         Stream.concat(Stream.flatMap(conversations, (line) => conversationLines(scope, line)))

@@ -56,7 +56,12 @@ const keyOf = ({ id }: ImportedConversation, { text }: Line): string =>
  * from the times and sorted, so that (time, id) has the same order. No id lies in the future, because it would stay the
  * newest.
  */
-const toNewConversation = (given: ImportedConversation, agentId: AgentId, line: Line, now: number): NewConversation => {
+const toNewConversation = (
+  given: ImportedConversation,
+  agentId: AgentId,
+  line: Line,
+  now: number
+): NewConversation => {
   const sorted = given.messages.toSorted(
     (a, b) => DateTime.toEpochMillis(a.createdAt) - DateTime.toEpochMillis(b.createdAt)
   )

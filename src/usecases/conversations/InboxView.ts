@@ -98,7 +98,12 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
         first: hasMore ? (messages[0]?.position ?? 0) : 0,
         last: before === undefined ? null : (messages.at(-1)?.position ?? 0)
       })
-      return { conversation: { ...conversation, ...(previews.get(id) ?? emptyPreview) }, messages, entries, hasMore }
+      return {
+        conversation: { ...conversation, ...(previews.get(id) ?? emptyPreview) },
+        messages,
+        entries,
+        hasMore
+      }
     })
 
     /** Adds delivery states and ratings to `messages`. */

@@ -18,7 +18,8 @@ export class LegacyKeys extends Effect.Service<LegacyKeys>()("usecases/conversat
       { total: 0, updated: 1 },
       {
         while: ({ updated }) => updated > 0,
-        body: ({ total }) => Effect.map(store.giveKeys(batchSize), (updated) => ({ total: total + updated, updated }))
+        body: ({ total }) =>
+          Effect.map(store.giveKeys(batchSize), (updated) => ({ total: total + updated, updated }))
       }
     ).pipe(
       Effect.map(({ total }) => total),

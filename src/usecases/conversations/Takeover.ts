@@ -121,9 +121,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
         userId
       } as const
       const outcome = yield* control
-        .change({ tenantId }, id, change, ({ epoch }) =>
-          control.addMessage({ tenantId }, id, epoch, message)
-        )
+        .change({ tenantId }, id, change, ({ epoch }) => control.addMessage({ tenantId }, id, epoch, message))
         .pipe(Effect.ensuring(release))
       const messageId = yield* orConflict({ tenantId }, id, outcome)
       return { conversation: yield* findConversation({ tenantId }, id), messageId }

@@ -159,7 +159,12 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
           yield* entries.clear(task)
           yield* readings.begin(task, digest)
         }).pipe(sql.withTransaction, Effect.orDie)
-        return { next: Option.none<typeof NextStep.Type>(), steps: 0, lines: 0, outcomes: new Map<string, string>() }
+        return {
+          next: Option.none<typeof NextStep.Type>(),
+          steps: 0,
+          lines: 0,
+          outcomes: new Map<string, string>()
+        }
       })
 
     const build = Effect.fn("ConnectorPass.build")(function* (task: IngestionTask) {
@@ -192,7 +197,8 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
         }
       }
       const cursor = isReindex ? null : Option.getOrNull(Option.map(last, (reading) => reading.cursor))
-      const known = (uri: string) => (isReindex ? undefined : (knownDocuments.get(uri)?.revision ?? undefined))
+      const known = (uri: string) =>
+        isReindex ? undefined : (knownDocuments.get(uri)?.revision ?? undefined)
       const pass = yield* resumePass(task, digest, found)
       const { outcomes } = pass
       let { lines, next, steps } = pass
@@ -223,7 +229,8 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
             const words = digestOf(document)
             const evidence = { digest: words, revision: document.revision ?? null }
             if (!isForAllReaders(labels, document)) record(uri, "skipped", { reason: "restricted" })
-            else if (!isReindex && knownDocuments.get(uri)?.digest === words) record(uri, "unchanged", evidence)
+            else if (!isReindex && knownDocuments.get(uri)?.digest === words)
+              record(uri, "unchanged", evidence)
             else {
               const newDocument = yield* toDocument(document)
               if (newDocument.chunks.length === 0) record(uri, "skipped", { reason: "empty" })

@@ -91,7 +91,9 @@ const judgeUrls = Effect.fn("Crawls.judgeUrls")(function* (
 const matchesPatterns = ({ url, reason }: CrawlEntry) =>
   isHttpUrl(url) && reason !== "other_origin" && reason !== "asset"
 
-const skipReasons: ReadonlySet<string | null> = new Set<SkipReason>(Object.keys(skipMessages).filter(isSkipReason))
+const skipReasons: ReadonlySet<string | null> = new Set<SkipReason>(
+  Object.keys(skipMessages).filter(isSkipReason)
+)
 
 function isSkipReason(name: string): name is SkipReason {
   return name in skipMessages
@@ -175,7 +177,8 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
         Effect.timeoutOption(dryRunTimeout),
         Effect.flatMap((ended) => {
           const failure = Option.flatMap(ended, Either.getLeft)
-          const limited = entries.some(({ reason }) => limitReasons.has(reason)) || entries.length === maxLines
+          const limited =
+            entries.some(({ reason }) => limitReasons.has(reason)) || entries.length === maxLines
           return Effect.map(judgeEntries(request.config, entries), (urls): DryRun => ({
             urls,
             complete: Option.isSome(ended) && !limited,

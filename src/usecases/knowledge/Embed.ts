@@ -203,7 +203,10 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
           })
         }
         yield* queue
-          .enqueue("embedding", source, { serialKey: source.sourceId, delay: retryAfter ?? partialRetryDelay })
+          .enqueue("embedding", source, {
+            serialKey: source.sourceId,
+            delay: retryAfter ?? partialRetryDelay
+          })
           .pipe(Effect.mapError(() => new JobFailure({ message, fatal: false })))
       })
 

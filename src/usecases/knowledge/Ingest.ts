@@ -243,7 +243,8 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
     const sweep = Effect.gen(function* () {
       const abandoned = yield* jobs.withoutQueueJob(maxAbandonedPerSweep)
       yield* Effect.forEach(abandoned, ({ id, ...scope }) => failStopped(scope, id), { discard: true })
-      if (abandoned.length > 0) yield* Effect.logWarning("Ingestion jobs without a worker were ended", abandoned.length)
+      if (abandoned.length > 0)
+        yield* Effect.logWarning("Ingestion jobs without a worker were ended", abandoned.length)
       return abandoned.length === maxAbandonedPerSweep
     }).pipe(Effect.withSpan("Ingest.sweep"))
 

@@ -140,7 +140,11 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     })
 
     /** Returns the earlier response for the key, else runs `make`. Both happen in one transaction. */
-    const withIdempotencyKey = <E, R>(key: AgentKey, idempotencyKey: string, make: Effect.Effect<Created, E, R>) =>
+    const withIdempotencyKey = <E, R>(
+      key: AgentKey,
+      idempotencyKey: string,
+      make: Effect.Effect<Created, E, R>
+    ) =>
       Effect.gen(function* () {
         const earlier = yield* idempotency.claim(key, idempotencyKey)
         if (Option.isSome(earlier)) return yield* Effect.orDie(decodeCreated(earlier.value))
@@ -173,7 +177,9 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       idempotencyKey?: string
     ) {
       const make = add(key, source)
-      return yield* idempotencyKey === undefined ? make : inTransaction(withIdempotencyKey(key, idempotencyKey, make))
+      return yield* idempotencyKey === undefined
+        ? make
+        : inTransaction(withIdempotencyKey(key, idempotencyKey, make))
     })
 
     /** Stores the original and adds its source: a document, or a ZIP of documents. */
@@ -204,7 +210,9 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       const found = yield* get(scope, id)
       const isConnector = found.type === "CONNECTOR"
       const settings =
-        isConnector && config !== undefined ? yield* connectors.validateChange(scope, found, config) : undefined
+        isConnector && config !== undefined
+          ? yield* connectors.validateChange(scope, found, config)
+          : undefined
       const checked =
         settings?.config ??
         (config === undefined ? undefined : yield* SourceConfig.changeConfig(found, config))

@@ -75,7 +75,7 @@ const prepared = (stub: Stub) =>
     const services = layerIngestOf(layerSettings(readers))
     const add = Effect.gen(function* () {
       const settings = yield* ConnectorSettings
-      const { config, sealed } = yield* settings.made({
+      const { config, sealed } = yield* settings.validateNew({
         reader: reader.name,
         settings: stub.settings(service.origin)
       })

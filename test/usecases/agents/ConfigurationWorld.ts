@@ -29,7 +29,7 @@ import { ChannelStore } from "../../../src/store/channels/Channels.ts"
 import { IdempotencyKeyStore } from "../../../src/store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
 import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
-import type { By } from "../../../src/usecases/accounts/AuditTrail.ts"
+import type { AuditContext } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { Keys } from "../../../src/usecases/accounts/Keys.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { Configurations } from "../../../src/usecases/agents/Configurations.ts"
@@ -172,7 +172,7 @@ export const empty = Effect.gen(function* () {
   yield* sql`delete from agents`
   asked.length = 0
   underWay.most = 0
-  const by: By = {
+  const by: AuditContext = {
     tenantId: TenantId.make(tenantId),
     actor: { type: "token", id: "tok_deploy" },
     requestId: "req_1"

@@ -68,7 +68,9 @@ describe("The buffer of a running turn's parts", () => {
         buffer.append(part)
       }
       buffer.append(delta("All "))
-      const reader = yield* Effect.fork(Stream.runCollect(streamWithRest(buffer, Stream.fromIterable(stored))))
+      const reader = yield* Effect.fork(
+        Stream.runCollect(streamWithRest(buffer, Stream.fromIterable(stored)))
+      )
       while ((yield* Fiber.status(reader))._tag !== "Suspended") yield* Effect.yieldNow()
       for (let at = 0; at < 5_000; at++) buffer.append(progress)
       buffer.close(Exit.void)

@@ -131,7 +131,8 @@ class RowSearch {
       const isNear = first.start - state.from <= maxDigitsBetween
       const words = isNear ? state.words : { ...state.words, isPhone: false }
       const certain = this.certainMatchAt(at, state)
-      const skipped = certain === null && text.charAt(first.start - 1) !== "+" ? nonNumberGroups(groups, at) : 0
+      const skipped =
+        certain === null && text.charAt(first.start - 1) !== "+" ? nonNumberGroups(groups, at) : 0
       if (skipped > 0) {
         at += skipped
         state = { before: "nothing", words: noWords, from: first.start }
@@ -158,7 +159,11 @@ class RowSearch {
  * The card and phone numbers of `text`, and null where the caller may pause. `lead` is text before `text` that may say
  * what a number is, such as the name of an object's property.
  */
-export function* searchNumbers(text: string, lead: string, settings: NumberSearch): Generator<DetectedValue | null, void> {
+export function* searchNumbers(
+  text: string,
+  lead: string,
+  settings: NumberSearch
+): Generator<DetectedValue | null, void> {
   if (!settings.cards && !settings.phones) return
   const ascii = inAscii(text)
   for (const row of rowsOf(ascii, minPhoneDigits)) {
@@ -168,7 +173,11 @@ export function* searchNumbers(text: string, lead: string, settings: NumberSearc
 }
 
 /** {@link searchNumbers} without pauses. */
-export const findNumbers = (text: string, lead: string, settings: NumberSearch): ReadonlyArray<DetectedValue> => {
+export const findNumbers = (
+  text: string,
+  lead: string,
+  settings: NumberSearch
+): ReadonlyArray<DetectedValue> => {
   const found: Array<DetectedValue> = []
   for (const value of searchNumbers(text, lead, settings)) if (value !== null) found.push(value)
   return found

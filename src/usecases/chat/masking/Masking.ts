@@ -121,10 +121,12 @@ export class Masking {
   }
 
   /** Masks the agent's own texts for the model; unchanged unless sources are masked. */
-  readonly maskSource = (text: string): string => (this.#settings.sources ? this.mask(text) : this.escapePlaceholders(text))
+  readonly maskSource = (text: string): string =>
+    this.#settings.sources ? this.mask(text) : this.escapePlaceholders(text)
 
   /** Replaces only texts that look like placeholders. */
-  readonly escapePlaceholders = (text: string): string => this.#replaced(text, this.#literalsIn(text, keepsNone))
+  readonly escapePlaceholders = (text: string): string =>
+    this.#replaced(text, this.#literalsIn(text, keepsNone))
 
   /**
    * Replaces only values that already have a placeholder. The text around them does not matter: the model may have
@@ -190,7 +192,8 @@ export class Masking {
   }
 
   /** A passage, masked for comparison with statements that have gone through {@link maskKnown}. */
-  readonly maskPassage = (text: string): string => (this.#settings.sources ? this.mask(text) : this.maskKnown(text))
+  readonly maskPassage = (text: string): string =>
+    this.#settings.sources ? this.mask(text) : this.maskKnown(text)
 
   /** The text with every value and placeholder replaced by its kind, for comparison. */
   readonly kindsOnly = (text: string): string =>

@@ -45,7 +45,8 @@ export const withDraft = (search: Search, draft: QaPair): Search => ({
   search: (scope, query) =>
     Effect.map(search.search(scope, query), (found) => {
       const score = shareOfTerms(query.text, draft)
-      if (!mayFindDraft(query) || scope.sourceScope !== null || score === 0 || score < query.minScore) return found
+      if (!mayFindDraft(query) || scope.sourceScope !== null || score === 0 || score < query.minScore)
+        return found
       const chunks = [...found.chunks, chunkOf(draft, score)].toSorted(
         (one, other) => other.score - one.score
       )

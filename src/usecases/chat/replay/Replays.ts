@@ -182,7 +182,8 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
     ) {
       const scope: ReadScope = { ...of, sourceScope: null }
       const agentWithResources = yield* withResources(scope, chosen)
-      const agent = draft === null ? agentWithResources : { ...agentWithResources, hasCurated: true, hasSources: true }
+      const agent =
+        draft === null ? agentWithResources : { ...agentWithResources, hasCurated: true, hasSources: true }
       const search = draft === null ? environment.search : DraftAnswer.withDraft(environment.search, draft)
       const replayEnvironment = { ...environment, search }
       const question = Effect.fn("Replays.question")(function* (
@@ -213,7 +214,9 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       })
       const turn = Effect.fn("Replays.turn")(function* (runId: RunId) {
         const stored = yield* runs.find(scope, runId)
-        return Option.isNone(stored) ? null : yield* timedReplay(replayEnvironment, scope, stored.value, agent)
+        return Option.isNone(stored)
+          ? null
+          : yield* timedReplay(replayEnvironment, scope, stored.value, agent)
       })
       return { question, turn }
     })

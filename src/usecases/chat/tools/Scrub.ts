@@ -161,7 +161,8 @@ class Automaton {
     const shorter = parent === 0 ? 0 : this.next(this.#shorter[parent] ?? 0, edge % codesPerState)
     this.#shorter[state] = shorter
     if (this.#found[state] === 0) this.#found[state] = this.#found[shorter] ?? 0
-    this.#shortSuffix[state] = this.#depthOf(state) < minLengthAnywhere ? state : (this.#shortSuffix[shorter] ?? 0)
+    this.#shortSuffix[state] =
+      this.#depthOf(state) < minLengthAnywhere ? state : (this.#shortSuffix[shorter] ?? 0)
     const isOpen = this.#isInner[state] === true || this.#isShort[state] === true
     this.#open[state] = isOpen ? this.#depthOf(state) : (this.#open[shorter] ?? 0)
   }

@@ -160,7 +160,10 @@ const withBill = (
 
 /** Emits the model's reasoning, scrubbed and with masked values restored, until `end`. */
 const emitReasoning = (turn: Turn, tools: TurnTools, onReasoning: (delta: string) => Effect.Effect<void>) => {
-  const begin = () => ({ stream: tools.scrubber.streaming(), restoring: turn.masking?.restoringStream() ?? null })
+  const begin = () => ({
+    stream: tools.scrubber.streaming(),
+    restoring: turn.masking?.restoringStream() ?? null
+  })
   let open: ReturnType<typeof begin> | null = null
   const show = (shown: string) => (shown === "" ? Effect.void : onReasoning(shown))
   return {
@@ -208,7 +211,8 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   const onAnswering = (model: string) => {
     turn.answeringModel = model
   }
-  const pushReasoning = (delta: string) => (reasoningStream === null ? Effect.void : reasoningStream.push(delta))
+  const pushReasoning = (delta: string) =>
+    reasoningStream === null ? Effect.void : reasoningStream.push(delta)
   const callbacks = { onDelta: push, onReasoning: pushReasoning, onProblem, onAnswering }
   const calling = ModelStep.run(runtime, request, callbacks, repeatable)
   const result = yield* withBill(runtime, turn, request, calling)
@@ -274,14 +278,29 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
     const stepRequest: ModelRequest = mayCall
       ? { ...request, prompt, tools: tools.declarations }
       : { ...request, prompt, tools: [], withdrawnTools: tools.declarations }
-    const result = yield* step(runtime, turn, stepRequest, tools, { onDelta: onText, onReasoning }, round === 1)
+    const result = yield* step(
+      runtime,
+      turn,
+      stepRequest,
+      tools,
+      { onDelta: onText, onReasoning },
+      round === 1
+    )
     inputTokens += result.inputTokens
     outputTokens += result.outputTokens
     reasoningTokens += result.reasoningTokens
     const isLast = result.calls.length === 0 || round >= maxSteps || isCorrected
     const correction = isLast && !isCorrected ? correctionOf(result.promptText) : null
     if (isLast && correction === null) {
-      return { ...result, calls: [], text, final: result.promptText, inputTokens, outputTokens, reasoningTokens }
+      return {
+        ...result,
+        calls: [],
+        text,
+        final: result.promptText,
+        inputTokens,
+        outputTokens,
+        reasoningTokens
+      }
     }
     const label = correction === null ? "Model asked for tools" : "Model asked to correct its reply"
     yield* record(turn, "model.completed", "complete", label, {

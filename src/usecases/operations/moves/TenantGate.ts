@@ -93,7 +93,9 @@ export class TenantGate extends Effect.Service<TenantGate>()("usecases/operation
 
     const awaitEndOfPause = (tenantId: TenantId) =>
       Effect.gen(function* () {
-        const settled = Stream.runHead(Stream.filter(movesRef.changes, (all) => !isPausing(all.get(tenantId))))
+        const settled = Stream.runHead(
+          Stream.filter(movesRef.changes, (all) => !isPausing(all.get(tenantId)))
+        )
         yield* Effect.ignore(Effect.timeout(settled, maxWait))
         const move = current.get(tenantId)
         if (isPausing(move)) return yield* tenantPaused
