@@ -94,7 +94,8 @@ export const channel = <
     ...(secrets === undefined ? {} : { secrets }),
     verify: (delivery, account) => isComplete(account) && verify(delivery, account),
     receive: (body, account) => (isComplete(account) ? receive(body, account) : {}),
-    prove: (account, call) => (isComplete(account) ? prove(account, call) : Promise.reject(invalidSettings())),
+    prove: (account, call) =>
+      isComplete(account) ? prove(account, call) : Promise.reject(invalidSettings()),
     send: (account, message, call) =>
       isComplete(account) ? send(account, message, call) : Promise.reject(invalidSettings())
   }

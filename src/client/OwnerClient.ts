@@ -47,7 +47,8 @@ const channels = {
 const agentOf = async (answer: Promise<typeof OneAgent.Encoded>) => (await answer).agent
 
 const agentsOf = ({ call }: Transport) => ({
-  create: (agent: AgentInput, options?: CallOptions) => agentOf(call(agents.create, { json: agent }, options)),
+  create: (agent: AgentInput, options?: CallOptions) =>
+    agentOf(call(agents.create, { json: agent }, options)),
   /** Newest first. */
   list: (query: PageOptions = {}, options?: CallOptions) =>
     call<typeof AgentPage.Encoded>(agents.list, { query: { ...query } }, options),

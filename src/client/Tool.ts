@@ -43,7 +43,8 @@ const notConvertible = (reason: string) =>
   )
 
 /** The types exclude schemas that need services. */
-const isEffectSchema = <A>(input: Input<A>): input is Input<A> & Schema.Schema<A, unknown> => Schema.isSchema(input)
+const isEffectSchema = <A>(input: Input<A>): input is Input<A> & Schema.Schema<A, unknown> =>
+  Schema.isSchema(input)
 
 const isStandardSchema = <A>(input: Input<A>): input is StandardInput<A> => "~standard" in input
 
@@ -64,7 +65,8 @@ const toStandardSchema = <A>(input: Input<A>): StandardInput<A> => {
 }
 
 const toJsonSchema = <A>(input: Input<A>): unknown => {
-  if (isEffectSchema(input)) return convertOrThrow(() => JSONSchema.make(input), "a part of it has no JSON form")
+  if (isEffectSchema(input))
+    return convertOrThrow(() => JSONSchema.make(input), "a part of it has no JSON form")
   const { jsonSchema, vendor } = toStandardSchema(input)["~standard"]
   if (jsonSchema === undefined) throw notConvertible(`${vendor} does not support it`)
   return convertOrThrow(() => jsonSchema.input({ target }), `${vendor} has no JSON form for a part of it`)

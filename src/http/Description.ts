@@ -44,7 +44,8 @@ export const compactDescription = () => {
 /** The framework's schema of a decode error. It is never sent: the boundary answers `VALIDATION_ERROR`. */
 const decodeErrorRef = "#/components/schemas/HttpApiDecodeError"
 
-const isDecodeError = (member: unknown) => Predicate.hasProperty(member, "$ref") && member.$ref === decodeErrorRef
+const isDecodeError = (member: unknown) =>
+  Predicate.hasProperty(member, "$ref") && member.$ref === decodeErrorRef
 
 /** Members whose values are data and contain no schemas. */
 const dataMembers = new Set(["example", "examples", "enum", "default"])
@@ -197,7 +198,9 @@ const completeOperation = (operation: unknown, route: Routes.Route | undefined) 
   const declaredResponses = isRecord(operation["responses"]) ? operation["responses"] : {}
   const body = operation["requestBody"]
   const allResponses = body === undefined ? declaredResponses : { ...declaredResponses, 413: tooLarge }
-  const responses = OpenAiError.isOpenAiPath(route.path) ? inOpenAiFormat(allResponses, body !== undefined) : allResponses
+  const responses = OpenAiError.isOpenAiPath(route.path)
+    ? inOpenAiFormat(allResponses, body !== undefined)
+    : allResponses
   return {
     ...operation,
     "x-permission": route.permission,
@@ -247,7 +250,10 @@ export const wireSchemas = {
 
 const transform = ({ components, info: declared, paths, ...spec }: Record<string, unknown>) => {
   const routes = new Map(
-    Routes.table(PublicApi).map((route) => [`${route.method.toLowerCase()} ${pathTemplate(route.path)}`, route])
+    Routes.table(PublicApi).map((route) => [
+      `${route.method.toLowerCase()} ${pathTemplate(route.path)}`,
+      route
+    ])
   )
   const operations = mapValues(toWireSchema(paths), (item, path) =>
     mapValues(item, (operation, method) => completeOperation(operation, routes.get(`${method} ${path}`)))

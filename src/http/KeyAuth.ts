@@ -49,7 +49,11 @@ export const keySecretOf = ({ headers }: Requester): Option.Option<Redacted.Reda
     : Option.some(Redacted.make(secret))
 }
 
-const isOriginAllowed = ({ allowedOrigins }: LiveKey, { ownOrigin }: KeyRequirements, origin: string | undefined) =>
+const isOriginAllowed = (
+  { allowedOrigins }: LiveKey,
+  { ownOrigin }: KeyRequirements,
+  origin: string | undefined
+) =>
   allowedOrigins.length === 0
     ? ownOrigin === undefined || origin === undefined || origin === ownOrigin
     : origin !== undefined && allowedOrigins.includes(origin)

@@ -24,6 +24,8 @@ export const listPage = <Name extends string, A, E, R>(
   Effect.gen(function* () {
     const user = yield* CurrentUser
     const scopedList = { ...list, scope: user.tenantId }
-    const { nextCursor, rows } = yield* Cursor.page(scopedList, cursor, (after) => read(user, { limit, after }))
+    const { nextCursor, rows } = yield* Cursor.page(scopedList, cursor, (after) =>
+      read(user, { limit, after })
+    )
     return { ...Record.singleton(name, rows), nextCursor }
   })

@@ -29,7 +29,11 @@ export const skip = <E, R>(
   return Stream.suspend(() => {
     let remaining = after
     const withoutSkipped = (frame: string): string => {
-      if (remaining === 0 || !frame.startsWith(`${prefix}{`) || uncountedPrefixes.some((one) => frame.startsWith(one)))
+      if (
+        remaining === 0 ||
+        !frame.startsWith(`${prefix}{`) ||
+        uncountedPrefixes.some((one) => frame.startsWith(one))
+      )
         return frame
       const delta = Option.getOrNull(decodeDelta(frame.slice(prefix.length)))
       const size = delta === null ? 1 : delta.delta.length
@@ -50,7 +54,9 @@ export const skip = <E, R>(
         .map((frame) => `${frame}\n\n`)
         .join("")
     return body.pipe(
-      Stream.map((bytes) => (remaining === 0 ? bytes : utf8.encode.encode(cutFrames(utf8.decode.decode(bytes))))),
+      Stream.map((bytes) =>
+        remaining === 0 ? bytes : utf8.encode.encode(cutFrames(utf8.decode.decode(bytes)))
+      ),
       Stream.filter((bytes) => bytes.length > 0)
     )
   })

@@ -117,7 +117,9 @@ class UiMessageWriter implements FrameWriter {
   /** Text and step frames are the same with and without reasoning, which resuming requires (http/Resume). */
   private reasoning(delta: string): string {
     if (delta === "") return ""
-    const start = this.inReasoning ? "" : frame({ type: "reasoning-start", id: `rsn_${++this.reasoningCount}` })
+    const start = this.inReasoning
+      ? ""
+      : frame({ type: "reasoning-start", id: `rsn_${++this.reasoningCount}` })
     this.inReasoning = true
     return start + frame({ type: "reasoning-delta", id: `rsn_${this.reasoningCount}`, delta })
   }
@@ -202,7 +204,8 @@ export const body = (
   parts: Stream.Stream<TurnPart, Failure>,
   full: boolean,
   heartbeatParts = false
-): Stream.Stream<Uint8Array> => EventStream.bytes(parts, () => new UiMessageWriter(full, heartbeatParts ? heartbeat : keepAliveComment))
+): Stream.Stream<Uint8Array> =>
+  EventStream.bytes(parts, () => new UiMessageWriter(full, heartbeatParts ? heartbeat : keepAliveComment))
 
 const optionalHeader = (name: string, value: string | null): Readonly<Record<string, string>> =>
   value === null ? {} : { [name]: value }

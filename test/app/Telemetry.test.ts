@@ -14,7 +14,7 @@ import { ModelError, type ModelPart } from "../../src/capabilities/ModelRuntime.
 import { measured } from "../../src/capabilities/ModelRuntime/Measured.ts"
 import { StreamingPost } from "../../src/capabilities/StreamingPost.ts"
 import * as ProviderHttp from "../../src/capabilities/ModelRuntime/ProviderHttp.ts"
-import { around } from "../../src/http/server/Span.ts"
+import { withRequestSpan } from "../../src/http/server/Span.ts"
 import { layer } from "../../src/app/telemetry/Telemetry.ts"
 import { afterAll, beforeAll } from "vitest"
 import { requestOf } from "../capabilities/ModelRuntime/Harness.ts"
@@ -56,7 +56,9 @@ const handled = (headers?: Record<string, string>) =>
   Effect.gen(function* () {
     yield* Effect.logInfo("Handled").pipe(Effect.annotateLogs({ requestId: "req_1" }))
     return HttpServerResponse.empty({ status: 204 })
-  }).pipe(around(request(headers), "req_1", Effect.succeed("/v1/sources/:id"), ({ status }) => status))
+  }).pipe(
+    withRequestSpan(request(headers), "req_1", Effect.succeed("/v1/sources/:id"), ({ status }) => status)
+  )
 
 const spans = () =>
   received

@@ -33,7 +33,11 @@ const replay = (stored: StoredResponse, response: HttpServerResponse.HttpServerR
   )
 
 /** Lets the first request with a key proceed and stores its response. Answers repeats with the stored response. */
-export const executeOnce = (repeatedRequests: RepeatedRequests, { tenantId }: TenantScope, tokenId: TokenId) =>
+export const executeOnce = (
+  repeatedRequests: RepeatedRequests,
+  { tenantId }: TenantScope,
+  tokenId: TokenId
+) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const header = request.headers["idempotency-key"]

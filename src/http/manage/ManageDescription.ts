@@ -17,7 +17,10 @@ const withAccess = (operation: unknown, route: Routes.Route | undefined) =>
 
 export const manageDescription = () => {
   const routes = new Map(
-    Routes.table(ManageApi).map((route) => [`${route.method.toLowerCase()} ${pathTemplate(route.path)}`, route])
+    Routes.table(ManageApi).map((route) => [
+      `${route.method.toLowerCase()} ${pathTemplate(route.path)}`,
+      route
+    ])
   )
   const { components, info, paths, ...spec } = OpenApi.fromApi(ManageApi)
   const operations = mapValues(toWireSchema(paths), (item, path) =>

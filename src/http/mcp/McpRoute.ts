@@ -122,7 +122,11 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         })
       }
 
-      const handleWithHandshake = (key: AgentKey, { id, method, params = {} }: Rpc.Message, sendEvents: boolean) => {
+      const handleWithHandshake = (
+        key: AgentKey,
+        { id, method, params = {} }: Rpc.Message,
+        sendEvents: boolean
+      ) => {
         // A notification, or a response to a request that was never made. A cancelled turn still settles.
         if (method === undefined || id === undefined || id === null) {
           return Effect.succeed(HttpServerResponse.empty({ status: 202 }))

@@ -26,7 +26,9 @@ export type Progress = (message: string) => Effect.Effect<void>
 
 const ChatArguments = Schema.Struct({
   message: trimmed(32_000, "The question, in full sentences."),
-  conversationId: optional(ConversationId.annotations({ description: "Continues the conversation of an earlier answer." }))
+  conversationId: optional(
+    ConversationId.annotations({ description: "Continues the conversation of an earlier answer." })
+  )
 })
 
 const inputs: Record<Name, Schema.Schema.AnyNoContext> = { chat: ChatArguments, retrieve: RetrieveRequest }

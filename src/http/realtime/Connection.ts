@@ -151,7 +151,10 @@ export const serve = Effect.fn("Connection.serve")(function* (
       Effect.raceFirst(until),
       Effect.raceFirst(Effect.as(awaitSilence(connection, pingEvery), null)),
       Effect.raceFirst(
-        Effect.as(awaitExcessInput(connection), makeCloseEvent(codes.tooBig, "Nothing is read from this socket."))
+        Effect.as(
+          awaitExcessInput(connection),
+          makeCloseEvent(codes.tooBig, "Nothing is read from this socket.")
+        )
       )
     )
     return Deferred.await(opened).pipe(

@@ -57,7 +57,8 @@ const requestedPage = Effect.gen(function* () {
   const startIndex = yield* clampedInteger(query.get("startIndex"), 1, 1, 1_000_000)
   const count = yield* clampedInteger(query.get("count"), Resources.maxPage, 0, Resources.maxPage)
   const attributes = query.get("attributes")
-  const includesMembers = attributes === null || attributeNames(attributes).some((name) => name.startsWith("members"))
+  const includesMembers =
+    attributes === null || attributeNames(attributes).some((name) => name.startsWith("members"))
   return {
     page: { startIndex, count },
     filter: query.get("filter") ?? undefined,
@@ -129,9 +130,15 @@ export const layer = (appUrl: string) =>
         )
 
       const descriptionRoute = (description: unknown) => withTenant(() => Effect.succeed(json(description)))
-      yield* router.get(`${scimPath}/ServiceProviderConfig`, descriptionRoute(Resources.serviceProviderConfig(base)))
+      yield* router.get(
+        `${scimPath}/ServiceProviderConfig`,
+        descriptionRoute(Resources.serviceProviderConfig(base))
+      )
       /** Routes for a list of descriptions, and for each by its id. */
-      const addDescriptions = Effect.fn(function* (path: `/${string}`, all: ReadonlyArray<Resources.Description>) {
+      const addDescriptions = Effect.fn(function* (
+        path: `/${string}`,
+        all: ReadonlyArray<Resources.Description>
+      ) {
         yield* router.get(path, descriptionRoute(Resources.list(all, all.length, 1)))
         yield* router.get(
           `${path}/:id`,
@@ -170,7 +177,12 @@ export const layer = (appUrl: string) =>
         withTenant((scope) =>
           Effect.gen(function* () {
             const fields = yield* readPerson(yield* body)
-            const created = yield* change(scope, "user.create", scim.createPerson(scope, fields), ({ id }) => id)
+            const created = yield* change(
+              scope,
+              "user.create",
+              scim.createPerson(scope, fields),
+              ({ id }) => id
+            )
             return personResponse(created, 201)
           })
         )
@@ -221,7 +233,12 @@ export const layer = (appUrl: string) =>
         withTenant((scope) =>
           Effect.gen(function* () {
             const fields = yield* readGroup(yield* body)
-            const created = yield* change(scope, "group.create", scim.createGroup(scope, fields), ({ id }) => id)
+            const created = yield* change(
+              scope,
+              "group.create",
+              scim.createGroup(scope, fields),
+              ({ id }) => id
+            )
             return json(Resources.groupResource(base, created, true), 201, {
               location: `${base}/Groups/${created.id}`
             })

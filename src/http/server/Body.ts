@@ -38,9 +38,14 @@ const fromStream = (request: Request, maxBytes: number) => {
   )
 }
 
-const read = (request: Request, maxBytes: number): Effect.Effect<Uint8Array, HttpServerError.RequestError> => {
+const read = (
+  request: Request,
+  maxBytes: number
+): Effect.Effect<Uint8Array, HttpServerError.RequestError> => {
   if (request.source instanceof IncomingMessage) {
-    return Effect.mapError(RequestBody.readAll(request.source, maxBytes), (cause) => unreadable(request, cause))
+    return Effect.mapError(RequestBody.readAll(request.source, maxBytes), (cause) =>
+      unreadable(request, cause)
+    )
   }
   if (Number(request.headers["content-length"]) > maxBytes) {
     return Effect.fail(unreadable(request, RequestBody.tooLarge(maxBytes)))

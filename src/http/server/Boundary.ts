@@ -80,7 +80,12 @@ const scimErrorResponse: typeof errorResponse = (error, requestId, headers = {})
   ScimProblem.errorResponse(error, requestId, { ...retryAfter(error), ...headers })
 
 /** 404, or 405 when the address has other methods. */
-const unmatchedResponse = (method: string, methods: Methods, requestId: string, toResponse = errorResponse) =>
+const unmatchedResponse = (
+  method: string,
+  methods: Methods,
+  requestId: string,
+  toResponse = errorResponse
+) =>
   methods.length === 0 || methods.includes(method)
     ? toResponse(new NotFound({ message: "There is nothing at this address." }), requestId)
     : toResponse(
@@ -137,12 +142,16 @@ export const responseOfFailure = (
   const error = codedErrorOf(cause)
   if (Option.isSome(error)) return Effect.succeed(toResponse(error.value, requestId))
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(toResponse(stopping, requestId))
-  if (Option.exists(Cause.dieOption(cause), isTenantMoving)) return Effect.succeed(toResponse(tenantPaused, requestId))
+  if (Option.exists(Cause.dieOption(cause), isTenantMoving))
+    return Effect.succeed(toResponse(tenantPaused, requestId))
   if (Option.exists(Cause.dieOption(cause), isOutage)) {
     const response = toResponse(outage, requestId, { "retry-after": "1" })
     return Effect.as(Effect.logWarning("The database cannot be reached", cause), response)
   }
-  return Effect.as(Effect.logError("A request failed unexpectedly", cause), toResponse(internalError(), requestId))
+  return Effect.as(
+    Effect.logError("A request failed unexpectedly", cause),
+    toResponse(internalError(), requestId)
+  )
 }
 
 const isClientDisconnect = (cause: Cause.Cause<unknown>) =>
@@ -166,7 +175,17 @@ export interface RequestInfo {
 
 /** Adds log annotations, span, metric, access log line and headers to a request. Failures become responses. */
 export const withRequestContext =
-  ({ clientAddress, headers, method, overHttps, path, pattern, recover, requestId, startedAtMillis }: RequestInfo) =>
+  ({
+    clientAddress,
+    headers,
+    method,
+    overHttps,
+    path,
+    pattern,
+    recover,
+    requestId,
+    startedAtMillis
+  }: RequestInfo) =>
   <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
     Effect.gen(function* () {
       // The fiber ends with the request, so the annotations need not be removed.
@@ -187,7 +206,9 @@ export const withRequestContext =
           yield* AccessLog.write(route, status, millis)
         })
       const response = yield* app.pipe(
-        Effect.catchAllCause((cause) => (isClientDisconnect(cause) ? Effect.failCause(cause) : recover(cause))),
+        Effect.catchAllCause((cause) =>
+          isClientDisconnect(cause) ? Effect.failCause(cause) : recover(cause)
+        ),
         Effect.tap(record),
         Span.withRequestSpan(
           { method, headers },
@@ -211,7 +232,9 @@ const rememberRefusal = (
 const withEncodedQuery = (request: HttpServerRequest.HttpServerRequest) => {
   const queryStart = request.url.indexOf("?")
   return queryStart !== -1 && request.url.includes("//", queryStart)
-    ? request.modify({ url: request.url.slice(0, queryStart) + request.url.slice(queryStart).replaceAll("/", "%2F") })
+    ? request.modify({
+        url: request.url.slice(0, queryStart) + request.url.slice(queryStart).replaceAll("/", "%2F")
+      })
     : request
 }
 
@@ -224,7 +247,10 @@ const patternAt = (
   const requestedMethod = request.method === "HEAD" ? "GET" : request.method
   const route = routes.find(
     ({ method, path }) =>
-      (method === requestedMethod || method === "*") && path !== "*" && path !== "/*" && Routes.matches(path, pathname)
+      (method === requestedMethod || method === "*") &&
+      path !== "*" &&
+      path !== "/*" &&
+      Routes.matches(path, pathname)
   )
   return route?.path ?? null
 }
@@ -243,7 +269,11 @@ const methodsAt = (
   return [...new Set([...declared, ...implied])].sort()
 }
 
-const optionsResponse = (request: HttpServerRequest.HttpServerRequest, methods: Methods, requestId: string) => {
+const optionsResponse = (
+  request: HttpServerRequest.HttpServerRequest,
+  methods: Methods,
+  requestId: string
+) => {
   if (Headers.isPreflight(request)) return Headers.preflight(request)
   return methods.length === 0
     ? unmatchedResponse(request.method, methods, requestId)
@@ -310,7 +340,10 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
         return yield* Effect.zipRight(hintQuery, app).pipe(
           Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
             context.pipe(
-              Context.add(HttpServerRequest.HttpServerRequest, Body.withBodyLimit(request, clientAddress, bodies)),
+              Context.add(
+                HttpServerRequest.HttpServerRequest,
+                Body.withBodyLimit(request, clientAddress, bodies)
+              ),
               Context.add(RequestId.RequestId, requestId)
             )
           ),

@@ -10,7 +10,8 @@ import { limitBytes } from "./RequestBody.ts"
 import * as Upload from "./Upload.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
-const tooLarge = (maxBytes: number) => new FileTooLarge({ message: `A file may take at most ${maxBytes} bytes.` })
+const tooLarge = (maxBytes: number) =>
+  new FileTooLarge({ message: `A file may take at most ${maxBytes} bytes.` })
 
 const decodeName = Schema.decodeUnknown(SourceName)
 const decodeLabels = Schema.decodeUnknown(Schema.parseJson(SourceLabels))

@@ -50,7 +50,8 @@ const mergedIssues = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
     const last = merged.at(-1)
     const alternative = /^Expected (".*")$/u.exec(issue.message)?.[1]
     const same = last !== undefined && JSON.stringify(last.path) === JSON.stringify(issue.path)
-    if (!same || alternative === undefined || !last.message.startsWith('Expected "')) return [...merged, issue]
+    if (!same || alternative === undefined || !last.message.startsWith('Expected "'))
+      return [...merged, issue]
     const message = `${last.message} | ${alternative}`.slice(0, maxMessageCharacters)
     return [...merged.slice(0, -1), { ...last, message }]
   }, [])

@@ -208,7 +208,10 @@ export class LoadShedder {
   #addAllowedStarts(answered: number): void {
     const idle = 1 - this.#busyShare / busyThread.minShare
     if (idle <= 0) {
-      this.#allowedStarts = Math.min(batchSize, (this.#allowedStarts % 1) + answered * busyThread.begunPerAnswered)
+      this.#allowedStarts = Math.min(
+        batchSize,
+        (this.#allowedStarts % 1) + answered * busyThread.begunPerAnswered
+      )
       return
     }
     const more = this.#isDatabaseInTime ? Math.ceil(batchSize * idle) : 0

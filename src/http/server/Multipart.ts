@@ -95,7 +95,8 @@ class Source<E, R> {
   readUntil(delimiter: Buffer, limit: number): Effect.Effect<Buffer | null, E | ValidationError, R> {
     return Effect.suspend(() => {
       const index = this.buffered.indexOf(delimiter)
-      if (index > limit || (index < 0 && this.buffered.length > limit + delimiter.length)) return Effect.succeed(null)
+      if (index > limit || (index < 0 && this.buffered.length > limit + delimiter.length))
+        return Effect.succeed(null)
       if (index < 0) return Effect.zipRight(this.readMore, this.readUntil(delimiter, limit))
       const found = this.buffered.subarray(0, index)
       this.buffered = this.buffered.subarray(index + delimiter.length)

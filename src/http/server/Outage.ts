@@ -6,7 +6,8 @@ import { isError } from "../../domain/Thrown.ts"
  * SQLSTATE and system codes: connection errors, a server that stops, became a standby, or has no free connections or
  * disk, and network errors.
  */
-const outageCodes = /^(?:08|25006$|53[13]00$|57P0|ECONN|EPIPE$|EHOSTUNREACH$|ETIMEDOUT$|ENOTFOUND$|EAI_AGAIN$)/
+const outageCodes =
+  /^(?:08|25006$|53[13]00$|57P0|ECONN|EPIPE$|EHOSTUNREACH$|ETIMEDOUT$|ENOTFOUND$|EAI_AGAIN$)/
 
 /** Messages of the driver, without a code, for a broken connection or a time-out of the pool. */
 const brokenConnection =
@@ -29,4 +30,6 @@ export const isTenantMoving = (thrown: unknown): boolean =>
 
 /** True when the same request may be sent again once the database is back. */
 export const isOutage = (thrown: unknown): boolean =>
-  Predicate.isTagged(thrown, "SqlError") && Predicate.hasProperty(thrown, "cause") && isOutageCause(thrown.cause)
+  Predicate.isTagged(thrown, "SqlError") &&
+  Predicate.hasProperty(thrown, "cause") &&
+  isOutageCause(thrown.cause)

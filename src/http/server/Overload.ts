@@ -195,7 +195,8 @@ class Admission {
         if (this.#isServing) begin()
         else refuse(notServing, 0)
       },
-      refuse: (retryAfter) => (this.#isServing ? refuseOverloaded(retryAfter) : refuse(notServing, retryAfter)),
+      refuse: (retryAfter) =>
+        this.#isServing ? refuseOverloaded(retryAfter) : refuse(notServing, retryAfter),
       isDone: () => isDone(response)
     })
   }

@@ -142,7 +142,8 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
           }
 
           collect(request, route.maxBodyBytes, (read) => {
-            if (Either.isLeft(read)) return isLoggedOrTraced ? fork(Effect.fail(read.left)) : refuse(read.left)
+            if (Either.isLeft(read))
+              return isLoggedOrTraced ? fork(Effect.fail(read.left)) : refuse(read.left)
             const raw = { headers: request.headers, body: read.right }
             const isAnswered =
               !isLoggedOrTraced &&

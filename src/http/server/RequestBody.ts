@@ -265,7 +265,10 @@ export const collect = (
   const reserve = (size: number): boolean => {
     if (accepted === undefined) return true
     if (accepted.permit !== null) return accepted.permit.resize(size)
-    accepted.permit = accepted.bodies.memory.request(accepted.owner, { amount: size, onRevoked: () => fail(tooManyBodies()) })
+    accepted.permit = accepted.bodies.memory.request(accepted.owner, {
+      amount: size,
+      onRevoked: () => fail(tooManyBodies())
+    })
     return accepted.permit.state === "granted"
   }
   const onData = (chunk: Buffer) => {
@@ -299,7 +302,10 @@ export const readAll = (request: IncomingMessage, maxBytes: number): Effect.Effe
 /**
  * The next bytes of `request`; fails with none at the end of the body. `onWait` receives a function that ends the wait.
  */
-const nextPiece = (request: IncomingMessage, onWait: (fail: ((error: ValidationError) => void) | null) => void) =>
+const nextPiece = (
+  request: IncomingMessage,
+  onWait: (fail: ((error: ValidationError) => void) | null) => void
+) =>
   Effect.async<Uint8Array, Option.Option<ValidationError>>((resume) => {
     const stop = () => {
       onWait(null)

@@ -62,7 +62,11 @@ const bodyOf = (request: HttpServerRequest.HttpServerRequest, maxBytes: number):
           onError: RequestBody.endedEarly
         })
       : Stream.empty
-  return RequestBody.limitBytes(Stream.timeoutFail(sent, tooSlow, idleTimeout), maxBytes, RequestBody.tooLarge)
+  return RequestBody.limitBytes(
+    Stream.timeoutFail(sent, tooSlow, idleTimeout),
+    maxBytes,
+    RequestBody.tooLarge
+  )
 }
 
 /** The text of a field, at most `maxBytes`. */

@@ -39,7 +39,11 @@ class App extends Context.Tag("http/Web/App")<
 const withClientAddress = <E, R>(app: HttpApp.Default<E, R>, proxies: BlockList) =>
   Effect.flatMap(ClientAddress, (hostAddress) =>
     Effect.updateService(app, HttpServerRequest.HttpServerRequest, (request) => {
-      const address = clientAddressOf(proxies, Option.getOrUndefined(hostAddress), request.headers[forwardedHeader])
+      const address = clientAddressOf(
+        proxies,
+        Option.getOrUndefined(hostAddress),
+        request.headers[forwardedHeader]
+      )
       return address === undefined ? request : request.modify({ remoteAddress: address })
     })
   )

@@ -22,9 +22,11 @@ export const SystemApi = HttpApiGroup.make("system")
             status: Schema.Literal("ready"),
             checks: Schema.Array(Schema.Struct({ name: Schema.String, ok: Schema.Boolean })),
             queue: optional(Schema.Struct({ oldestWaitingSeconds: Schema.NullOr(Schema.Int) })),
-            queues: optional(Schema.Array(
+            queues: optional(
+              Schema.Array(
                 Schema.Struct({ name: Schema.String, oldestWaitingSeconds: Schema.NullOr(Schema.Int) })
-              ))
+              )
+            )
           })
         )
       )

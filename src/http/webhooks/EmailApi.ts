@@ -13,6 +13,9 @@ const receive = HttpApiEndpoint.post("receive", "/api/webhooks/email")
   .addSuccess(success(Schema.Struct({ received: Schema.Literal(true) })))
   .addError(failure(ValidationError, PayloadTooLarge, ServiceUnavailable))
   .annotate(MaxBodyBytes, maxWebhookBytes)
-  .annotate(OpenReason, "The payload has to be valid and carries no signature; it can move a status, no more.")
+  .annotate(
+    OpenReason,
+    "The payload has to be valid and carries no signature; it can move a status, no more."
+  )
 
 export class EmailApi extends HttpApiGroup.make("emailEvents").add(receive) {}

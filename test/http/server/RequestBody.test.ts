@@ -102,7 +102,7 @@ describe("Bodies of requests", () => {
       let client: Net.Socket | undefined
       const refused = new Promise<void>((resolve) => {
         const server = Http.createServer((request, response) => {
-          bodies.take(request, response, "a", () => {})()
+          bodies.register(request, response, "a", () => {})()
           read = () => request.socket.bytesRead
           collect(request, 1_024 * 1_024 * KiB, (body) => {
             expect(Either.isLeft(body) && body.left._tag).toBe("SERVICE_UNAVAILABLE")
@@ -222,7 +222,7 @@ describe("Bodies in thousands of chunks", () => {
   it("arrive as a few large chunks, before and after the request is begun", async () => {
     const counts: Array<number> = []
     const server = await rawServer((bodies, request, response) => {
-      const begin = bodies.take(request, response, "a", () => {})
+      const begin = bodies.register(request, response, "a", () => {})
       const later = request.url === "/later"
       const read = () => {
         let count = 0
@@ -252,7 +252,7 @@ describe("Bodies in thousands of chunks", () => {
 
   it("are complete and in order, both collected and streamed", async () => {
     const server = await rawServer((bodies, request, response) => {
-      bodies.take(request, response, "a", () => {})()
+      bodies.register(request, response, "a", () => {})()
       if (request.url === "/stream") {
         void Effect.runPromise(
           Stream.runFold(

@@ -26,7 +26,9 @@ export const OpenSessionsHandlers = HttpApiBuilder.group(Api, "openSessions", (h
           (_, user) => user.userId
         ).pipe(Effect.bindTo("ended"))
       )
-      .handle("end", ({ path: { id } }) => auditedRemoval(action, id, (user) => sessions.end(user, user.userId, id)))
+      .handle("end", ({ path: { id } }) =>
+        auditedRemoval(action, id, (user) => sessions.end(user, user.userId, id))
+      )
   })
 )
 

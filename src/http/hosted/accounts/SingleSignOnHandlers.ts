@@ -54,7 +54,9 @@ export const ScimTokensHandlers = HttpApiBuilder.group(Api, "scimTokens", (handl
         })
       )
       .handle("make", () =>
-        audited("scim_token.create", access.create, tenantOf).pipe(Effect.map((created) => ({ ...created, url })))
+        audited("scim_token.create", access.create, tenantOf).pipe(
+          Effect.map((created) => ({ ...created, url }))
+        )
       )
       .handle("remove", () =>
         Effect.as(audited("scim_token.revoke", access.remove, tenantOf), { deleted: true } as const)

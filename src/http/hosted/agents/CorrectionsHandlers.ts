@@ -39,7 +39,10 @@ const group = (handlers: GroupHandlers<"corrections">) =>
         Effect.gen(function* () {
           const by = yield* actor
           const replay = yield* corrections.toReplay(by, path.id, payload.turns)
-          const change = Effect.zipLeft(corrections.preview(by, replay, by.actor), recordReplays(replay.runIds))
+          const change = Effect.zipLeft(
+            corrections.preview(by, replay, by.actor),
+            recordReplays(replay.runIds)
+          )
           return { correction: yield* audited("correction.preview", () => change, idOf) }
         })
       )

@@ -18,7 +18,9 @@ import { deletion, failure, success, textBody } from "../../Envelope.ts"
 const One = success(Schema.Struct({ case: TestCase }))
 export const TestCasePage = Schema.Struct({ cases: Schema.Array(TestCase), nextCursor })
 const Imported = success(Schema.Struct({ imported: Schema.Int }))
-const Lines = textBody("application/x-ndjson").annotations({ description: "One case a line, as `spoke eval` reads it." })
+const Lines = textBody("application/x-ndjson").annotations({
+  description: "One case a line, as `spoke eval` reads it."
+})
 const agentPath = Schema.Struct({ id: AgentId })
 const casePath = Schema.Struct({ id: TestCaseId })
 

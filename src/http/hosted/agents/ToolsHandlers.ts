@@ -58,7 +58,9 @@ const group = (handlers: GroupHandlers<"tools">) =>
           return { url }
         })
       )
-      .handle("disconnect", ({ path: { id } }) => auditedRemoval("tool.disconnect", id, connections.disconnect))
+      .handle("disconnect", ({ path: { id } }) =>
+        auditedRemoval("tool.disconnect", id, connections.disconnect)
+      )
       .handle("trial", ({ path: { id }, payload }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser

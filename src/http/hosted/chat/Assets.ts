@@ -119,7 +119,10 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
             encodings.filter(({ name }) => acceptsCoding(accepted, name)),
             ({ extension }) => fs.exists(`${path}${extension}`)
           )
-          const { extension, name: encoding } = Option.getOrElse(compressed, () => ({ extension: "", name: null }))
+          const { extension, name: encoding } = Option.getOrElse(compressed, () => ({
+            extension: "",
+            name: null
+          }))
           const bytes = yield* fs.readFile(`${path}${extension}`)
           return HttpServerResponse.uint8Array(bytes, {
             contentType: contentTypes[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",

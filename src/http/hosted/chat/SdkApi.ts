@@ -69,9 +69,7 @@ const messages = HttpApiEndpoint.get("messages", "/api/sdk/messages")
 const attachment = HttpApiEndpoint.get("attachment", "/api/sdk/attachments/:id")
   .setPath(Schema.Struct({ id: Schema.String }))
   .setUrlParams(SessionQuery)
-  .addSuccess(
-    bytesBody
-  )
+  .addSuccess(bytesBody)
   .addError(refused)
   .annotate(RequiredRole, "viewer")
 

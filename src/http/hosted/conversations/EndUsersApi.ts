@@ -13,7 +13,9 @@ import { failure, success, textBody } from "../../Envelope.ts"
 
 const path = Schema.Struct({ id: EndUserId })
 
-const Lines = textBody("application/x-ndjson").annotations({ description: 'One JSON object a line; the last is `{type: "end", lines}`.' })
+const Lines = textBody("application/x-ndjson").annotations({
+  description: 'One JSON object a line; the last is `{type: "end", lines}`.'
+})
 
 export const EndUserPage = Schema.Struct({ endUsers: Schema.Array(EndUser), nextCursor })
 

@@ -15,7 +15,9 @@ const group = (handlers: GroupHandlers<"inboxItems">) =>
           Effect.bindTo("label")
         )
       )
-      .handle("removeLabel", ({ path: { id } }) => auditedRemoval("inbox_label.delete", id, items.removeLabel))
+      .handle("removeLabel", ({ path: { id } }) =>
+        auditedRemoval("inbox_label.delete", id, items.removeLabel)
+      )
       .handle("addView", ({ payload }) =>
         audited("inbox_view.create", (user) => items.addView(user, payload), idOf).pipe(Effect.bindTo("view"))
       )
@@ -30,7 +32,9 @@ const group = (handlers: GroupHandlers<"inboxItems">) =>
           Effect.bindTo("reply")
         )
       )
-      .handle("removeReply", ({ path: { id } }) => auditedRemoval("canned_reply.delete", id, items.removeReply))
+      .handle("removeReply", ({ path: { id } }) =>
+        auditedRemoval("canned_reply.delete", id, items.removeReply)
+      )
   })
 
 export const InboxItemsHandlers = HttpApiBuilder.group(Api, "inboxItems", group)

@@ -54,9 +54,7 @@ const recent = HttpApiEndpoint.get("recent", "/api/conversations/:id/recent")
 /** A file of the conversation, by the `artifact` in its message; outside the envelope. */
 const attachment = HttpApiEndpoint.get("attachment", "/api/conversations/:id/attachments/:artifact")
   .setPath(Schema.Struct({ ...conversationPath.fields, artifact: ArtifactRef }))
-  .addSuccess(
-    bytesBody
-  )
+  .addSuccess(bytesBody)
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 

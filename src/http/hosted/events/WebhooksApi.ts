@@ -65,9 +65,7 @@ const endpoints = <const Path extends string>(base: Path) => {
     /** Newest first. */
     deliveries: HttpApiEndpoint.get("deliveries", `/${base}/:id/deliveries`)
       .setPath(path)
-      .setUrlParams(
-        Schema.Struct({ ...pageParams.fields, status: optional(DeliveryStatus) })
-      )
+      .setUrlParams(Schema.Struct({ ...pageParams.fields, status: optional(DeliveryStatus) }))
       .addSuccess(success(DeliveryPage))
       .addError(failure(ValidationError, NotFound)),
     /** Resends events of the last seven days. 409 for a disabled webhook. */

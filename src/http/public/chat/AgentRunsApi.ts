@@ -13,7 +13,9 @@ import { limitParam, WholeNumber } from "../../../domain/Page.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, textBody, UpdatedAt } from "../../Envelope.ts"
 
-const Events = textBody("text/event-stream").annotations({ description: "The stream of the turn, as `POST /v1/chat/stream` sends it." })
+const Events = textBody("text/event-stream").annotations({
+  description: "The stream of the turn, as `POST /v1/chat/stream` sends it."
+})
 
 const runPath = Schema.Struct({ runId: RunId })
 

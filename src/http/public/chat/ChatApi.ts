@@ -2,7 +2,6 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
-import * as Schema from "effect/Schema"
 import { CompleteTurnResult } from "../../../domain/chat/ChatTurn.ts"
 import { CompleteTurnBody, StreamTurnBody } from "../../../domain/chat/UiChat.ts"
 import {
@@ -37,7 +36,9 @@ const repeats =
   "one began, for 24 hours; with another body it is 409."
 
 /** Server-Sent Events. `http/Sse` defines their content. */
-const Events = textBody("text/event-stream").annotations({ description: "AI SDK UI-message parts as Server-Sent Events, ended by `data: [DONE]`." })
+const Events = textBody("text/event-stream").annotations({
+  description: "AI SDK UI-message parts as Server-Sent Events, ended by `data: [DONE]`."
+})
 
 const complete = HttpApiEndpoint.post("complete", "/v1/chat")
   .setHeaders(IdempotencyHeader)

@@ -53,11 +53,13 @@ export const turnOf = Effect.fn("Completion.turnOf")(function* (
   const lastUserIndex = messages.findLastIndex(({ role }) => role === "user")
   const lastUserMessage = messages[lastUserIndex]
   const system = messages.filter(({ role }) => role === "system" || role === "developer").map(textOf)
-  const history = messages.slice(0, Math.max(0, lastUserIndex)).flatMap((message): ReadonlyArray<HistoryMessage> => {
-    const content = sanitize(textOf(message))
-    if (content === "" || (message.role !== "user" && message.role !== "assistant")) return []
-    return [{ role: message.role, content }]
-  })
+  const history = messages
+    .slice(0, Math.max(0, lastUserIndex))
+    .flatMap((message): ReadonlyArray<HistoryMessage> => {
+      const content = sanitize(textOf(message))
+      if (content === "" || (message.role !== "user" && message.role !== "assistant")) return []
+      return [{ role: message.role, content }]
+    })
   const conversationId = metadata?.["conversationId"]
   const continues = conversationId !== undefined
   const persist = continues || store === true

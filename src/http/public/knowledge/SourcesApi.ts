@@ -66,7 +66,8 @@ export const SourceCreation = Schema.Struct({
 /** A filter that ignores unknown values. */
 export const ignoreUnknown = <A extends string, I>(known: Schema.Schema<A, I>) => {
   const isKnown = Schema.is(known)
-  return optional(Schema.transform(
+  return optional(
+    Schema.transform(
       Schema.Union(Schema.String, Schema.Array(Schema.String)),
       Schema.UndefinedOr(Schema.typeSchema(known)),
       {
@@ -74,7 +75,8 @@ export const ignoreUnknown = <A extends string, I>(known: Schema.Schema<A, I>) =
         decode: (value) => (isKnown(value) ? value : undefined),
         encode: (value) => value ?? ""
       }
-    ))
+    )
+  )
 }
 
 /** Maximum bytes of an uploaded document. The form may have one MiB more. */

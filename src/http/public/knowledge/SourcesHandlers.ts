@@ -30,8 +30,10 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
       .handleRaw("upload", ({ request }) =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
-          const { name, fileName, labels, bytes } = yield* Form.readDocument(request, maxUploadBytes, (content) =>
-            sources.stage(content)
+          const { name, fileName, labels, bytes } = yield* Form.readDocument(
+            request,
+            maxUploadBytes,
+            (content) => sources.stage(content)
           )
           return yield* sources.upload(key, "FILE", { name, fileName, labels, bytes })
         }).pipe(Effect.scoped)
