@@ -155,7 +155,13 @@ export const Passkeys = () => {
                 ]}
               />
             )}
-            {!stored.available ? <p>{t.unavailable}</p> : knowsPasskeys() ? <AddPasskey /> : <p>{t.unknown}</p>}
+            {!stored.available ? (
+              <p>{t.unavailable}</p>
+            ) : knowsPasskeys() ? (
+              <AddPasskey />
+            ) : (
+              <p>{t.unknown}</p>
+            )}
           </>
         )}
       </Loaded>
