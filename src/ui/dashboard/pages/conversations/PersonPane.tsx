@@ -1,11 +1,23 @@
 /** Details of a conversation: its person, assignee, labels and other conversations; or the trace of a reply. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { ArrowLeft, X } from "lucide-react"
-import { type FormEvent, type ReactNode, useRef, useState } from "react"
+import { type FormEvent, type ReactNode, useState } from "react"
 import { Link } from "wouter"
 import { agent as agentQuery } from "../../api/Agents.ts"
-import { type Conversation, conversation as conversationQuery, trace, isChannel } from "../../api/Conversations.ts"
-import { addLabel, assign, inboxItems, type Label, patchConversation, person as personQuery, setLabels } from "../../api/Inbox.ts"
+import {
+  type Conversation,
+  conversation as conversationQuery,
+  trace,
+  isChannel
+} from "../../api/Conversations.ts"
+import {
+  addLabel,
+  assign,
+  inboxItems,
+  type Label,
+  person as personQuery,
+  setLabels
+} from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -22,6 +34,7 @@ import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
 import type { Live } from "./useLive.ts"
 import css from "./PersonPane.module.css"
+import { useOptimisticChange } from "./useOptimisticChange.ts"
 import { tones, useCustomer, useHandoffReason, words as sharedWords } from "./words.ts"
 
 const words = texts(
@@ -82,44 +95,6 @@ const words = texts(
 /** The option for no assignee. */
 const nobody = "-"
 
-const useOptimisticChange = (conversation: Conversation) => {
-  const queries = useQueryClient()
-  const reason = useReason()
-  const queryKey = ["conversations", "one", conversation.id]
-  const lastChange = useRef(Promise.resolve())
-  const pendingCount = useRef(0)
-  /**
-   * Shows `after` at once, and `before` again if the service refuses the change. Changes are sent one after the other,
-   * so that the last one counts. The conversation is read again after the last of them.
-   */
-  return async (
-    after: Partial<Conversation>,
-    before: Partial<Conversation>,
-    change: () => Promise<unknown>
-  ): Promise<boolean> => {
-    pendingCount.current += 1
-    // A response that was requested before the change would show the old state.
-    await queries.cancelQueries({ queryKey })
-    patchConversation(queries, conversation.id, after)
-    const sent = lastChange.current.then(change)
-    lastChange.current = sent.then(
-      () => undefined,
-      () => undefined
-    )
-    try {
-      await sent
-      return true
-    } catch (problem) {
-      if (pendingCount.current === 1) patchConversation(queries, conversation.id, before)
-      toast(reason(problem).sentence)
-      return false
-    } finally {
-      pendingCount.current -= 1
-      if (pendingCount.current === 0) await queries.invalidateQueries({ queryKey })
-    }
-  }
-}
-
 const Assignee = ({ conversation, user }: { readonly conversation: Conversation; readonly user: User }) => {
   const t = useText(words)
   const names = useText(sharedWords)
@@ -127,8 +102,14 @@ const Assignee = ({ conversation, user }: { readonly conversation: Conversation;
   const allMembers = useAllPages(useInfiniteQuery(members), (page) => page.users) ?? []
   const team = allMembers.filter(({ role }) => atLeast(role, "agent"))
   const current = conversation.assignee
-  const assignTo = async (to: Conversation["assignee"], before: Conversation["assignee"], isUndo: boolean) => {
-    const done = await change({ assignee: to }, { assignee: before }, () => assign(conversation.id, to?.id ?? null))
+  const assignTo = async (
+    to: Conversation["assignee"],
+    before: Conversation["assignee"],
+    isUndo: boolean
+  ) => {
+    const done = await change({ assignee: to }, { assignee: before }, () =>
+      assign(conversation.id, to?.id ?? null)
+    )
     if (!done || isUndo) return
     const text = to === null ? t.unassigned : t.assignedTo(to.email ?? names.former)
     toast(text, () => void assignTo(before, to, true))
@@ -172,7 +153,9 @@ const Labels = ({ conversation, labels, mayChange }: LabelsProps) => {
   const [name, setName] = useState("")
   const chosen = conversation.labelIds
   const saveLabels = async (next: ReadonlyArray<string>, before: ReadonlyArray<string>, isUndo: boolean) => {
-    const done = await change({ labelIds: next }, { labelIds: before }, () => setLabels(conversation.id, next))
+    const done = await change({ labelIds: next }, { labelIds: before }, () =>
+      setLabels(conversation.id, next)
+    )
     if (done && !isUndo) toast(t.labelsChanged, () => void saveLabels(before, next, true))
   }
   const create = async (event: FormEvent) => {
@@ -257,7 +240,13 @@ const Facts = ({ facts }: { readonly facts: ReadonlyArray<readonly [string, stri
   </dl>
 )
 
-const About = ({ conversation, search }: { readonly conversation: Conversation; readonly search: string }) => {
+const About = ({
+  conversation,
+  search
+}: {
+  readonly conversation: Conversation
+  readonly search: string
+}) => {
   const t = useText(words)
   const names = useText(sharedWords)
   const { ago, moment } = useFormat()
@@ -273,7 +262,10 @@ const About = ({ conversation, search }: { readonly conversation: Conversation; 
           facts={[
             [t.reason, conversation.state === "AI_ACTIVE" ? null : reasonOf(conversation.handoffReason)],
             [names.agent, agent?.name ?? "–"],
-            [names.channel, isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel],
+            [
+              names.channel,
+              isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel
+            ],
             [t.begun, moment(conversation.createdAt)],
             ...(person?.contacts.map(
               ({ kind, value }) => [kind === "phone" ? t.phone : t.contact, value] as const
@@ -377,11 +369,19 @@ export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, 
           <section className={css["section"]}>
             <Assignee conversation={conversation} user={user} />
           </section>
-          <Labels conversation={conversation} labels={items?.labels ?? []} mayChange={atLeast(user.role, "agent")} />
+          <Labels
+            conversation={conversation}
+            labels={items?.labels ?? []}
+            mayChange={atLeast(user.role, "agent")}
+          />
           <About conversation={conversation} search={search} />
         </>
       ) : null}
-      <TraceSection runId={runId} live={live} testCaseAgentId={atLeast(user.role, "admin") ? conversation.agentId : null} />
+      <TraceSection
+        runId={runId}
+        live={live}
+        testCaseAgentId={atLeast(user.role, "admin") ? conversation.agentId : null}
+      />
     </aside>
   )
 }

@@ -148,7 +148,13 @@ export const Passkeys = () => {
                 ]}
               />
             )}
-            {!stored.available ? <p>{t.unavailable}</p> : supportsPasskeys() ? <AddPasskey /> : <p>{t.unknown}</p>}
+            {!stored.available ? (
+              <p>{t.unavailable}</p>
+            ) : supportsPasskeys() ? (
+              <AddPasskey />
+            ) : (
+              <p>{t.unknown}</p>
+            )}
           </>
         )}
       </Loaded>
