@@ -47,7 +47,8 @@ describe("Concurrent changes of a form", () => {
 
 describe("Websites as they are typed", () => {
   it("become the origins that are meant, and say where a scheme was added", () => {
-    const origins = (typed: string) => parseOrigins(typed).map(({ isSchemeGuessed, origin }) => [origin, isSchemeGuessed])
+    const origins = (typed: string) =>
+      parseOrigins(typed).map(({ isSchemeGuessed, origin }) => [origin, isSchemeGuessed])
     expect(origins("https://www.Example.com/shop?page=2#top\n HTTP://example.com:80 ")).toEqual([
       ["https://www.example.com", false],
       ["http://example.com", false]

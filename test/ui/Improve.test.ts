@@ -3,7 +3,11 @@ import type { InsightGroup } from "../../src/domain/conversations/Insights.ts"
 import { correctionRequestOf } from "../../src/ui/dashboard/pages/improve/correctionRequest.ts"
 import { markDifferences } from "../../src/ui/dashboard/pages/improve/markDifferences.ts"
 import { monthsUntil } from "../../src/ui/dashboard/pages/improve/months.ts"
-import { reasonText, reasonTexts, differingValues } from "../../src/ui/dashboard/pages/improve/findingReasons.ts"
+import {
+  reasonText,
+  reasonTexts,
+  differingValues
+} from "../../src/ui/dashboard/pages/improve/findingReasons.ts"
 
 const bracketed = (text: string, other: string, values: ReadonlyArray<string>) =>
   markDifferences(text, other, values)

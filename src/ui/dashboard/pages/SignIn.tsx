@@ -152,7 +152,11 @@ export const SignIn = () => {
           <Problem
             problem={byPassword.error}
             sentence={
-              isStatus(byPassword.error, 401) ? t.wrong : isStatus(byPassword.error, 429) ? t.often : undefined
+              isStatus(byPassword.error, 401)
+                ? t.wrong
+                : isStatus(byPassword.error, 429)
+                  ? t.often
+                  : undefined
             }
           />
         )}

@@ -331,7 +331,9 @@ const Experiments = ({ agent, user }: PartProps) => {
       {/* Shown after the list has loaded, so that it does not move. */}
       {mayChange && !query.isPending ? (
         <Section title={t.gate} lead={t.gateLead} guide="evaluation#thresholds-of-publishing" beside>
-          <Loaded query={thresholdQuery}>{(stored) => <ThresholdForm agentId={agent.id} stored={stored} />}</Loaded>
+          <Loaded query={thresholdQuery}>
+            {(stored) => <ThresholdForm agentId={agent.id} stored={stored} />}
+          </Loaded>
         </Section>
       ) : null}
     </AgentPart>

@@ -145,8 +145,22 @@ const usePermissionTexts = (): Record<OfferedPermission, readonly [string, strin
 }
 
 const defaultPermissions = (): ReadonlyArray<OfferedPermission> => ["chat"]
-const emptyForm = { name: "", permissions: defaultPermissions(), origins: "", until: "", ...noScope, ...noLimit }
-const fieldPaths = ["name", "permissions", "allowedOrigins", "expiresAt", ...scopePaths, ...limitPaths] as const
+const emptyForm = {
+  name: "",
+  permissions: defaultPermissions(),
+  origins: "",
+  until: "",
+  ...noScope,
+  ...noLimit
+}
+const fieldPaths = [
+  "name",
+  "permissions",
+  "allowedOrigins",
+  "expiresAt",
+  ...scopePaths,
+  ...limitPaths
+] as const
 
 const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)

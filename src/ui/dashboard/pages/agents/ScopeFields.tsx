@@ -75,7 +75,9 @@ export const ScopeFields = ({ agentId, errorOf, help, onChange, value }: Props) 
             <CheckboxGroup
               isNamedByPeople
               label={t.these}
-              options={loadedSources.map(({ id, labels = [], name }) => [id, name, formatLabels(labels)] as const)}
+              options={loadedSources.map(
+                ({ id, labels = [], name }) => [id, name, formatLabels(labels)] as const
+              )}
               value={value.sourceIds}
               onChange={(sourceIds) => onChange({ sourceIds })}
               error={errorOf("sourceScope.sourceIds")}

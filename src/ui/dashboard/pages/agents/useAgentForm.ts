@@ -105,7 +105,10 @@ const trialSettingsOf = (agent: Agent, typed: Settings): typeof TrialSettings.En
 }
 
 /** `shownFields` are the fields at which the page shows validation issues. */
-export const useAgentForm = (agent: Agent, shownFields: ReadonlyArray<(typeof settingPaths)[number]> = settingPaths) => {
+export const useAgentForm = (
+  agent: Agent,
+  shownFields: ReadonlyArray<(typeof settingPaths)[number]> = settingPaths
+) => {
   const t = useText(words)
   const queries = useQueryClient()
   const draft = useDraft({

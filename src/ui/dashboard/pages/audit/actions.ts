@@ -133,4 +133,5 @@ const actions: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "webhook.update": { en: "Webhook changed", de: "Webhook geändert" }
 }
 
-export const actionName = (action: string, language: Language): string => actions[action]?.[language] ?? action
+export const actionName = (action: string, language: Language): string =>
+  actions[action]?.[language] ?? action

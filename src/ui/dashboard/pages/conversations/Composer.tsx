@@ -69,10 +69,14 @@ class UnsentMessages {
     return () => this.listeners.delete(listener)
   }
 
-  readonly discard = (key: number): void => this.update(this.messages.filter((message) => message.key !== key))
+  readonly discard = (key: number): void =>
+    this.update(this.messages.filter((message) => message.key !== key))
 
   /** `deliver` returns an error message, or null if it was sent. */
-  send(message: Pick<UnsentMessage, "content" | "files" | "isNote">, deliver: () => Promise<string | null>): void {
+  send(
+    message: Pick<UnsentMessage, "content" | "files" | "isNote">,
+    deliver: () => Promise<string | null>
+  ): void {
     this.lastKey += 1
     const key = this.lastKey
     this.update([...this.messages, { ...message, key, problem: null }])

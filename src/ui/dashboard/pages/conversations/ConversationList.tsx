@@ -91,7 +91,9 @@ const ConversationRow = memo(({ href, isCurrent, labels, conversation }: RowProp
       </span>
       <span className={css["who"]}>
         <span className={css["name"]}>{name}</span>
-        <span className={css["channel"]}>{isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel}</span>
+        <span className={css["channel"]}>
+          {isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel}
+        </span>
       </span>
       <time className={css["time"]} dateTime={conversation.updatedAt} title={moment(conversation.updatedAt)}>
         {since(conversation.updatedAt, t.now)}
@@ -114,7 +116,9 @@ const ConversationRow = memo(({ href, isCurrent, labels, conversation }: RowProp
       {hasBadges(conversation, labels) ? (
         <span className={css["badges"]}>
           {failure === null ? null : <Badge tone="bad">{names.failed}</Badge>}
-          {conversation.state === "AI_ACTIVE" ? null : <Badge tone={tones[conversation.state]}>{names[conversation.state]}</Badge>}
+          {conversation.state === "AI_ACTIVE" ? null : (
+            <Badge tone={tones[conversation.state]}>{names[conversation.state]}</Badge>
+          )}
           {assignee === undefined ? null : <span className={css["assignee"]}>{assignee}</span>}
           {labels
             .filter(({ id }) => conversation.labelIds.includes(id))
@@ -157,7 +161,9 @@ export const ConversationList = ({ current, filter, isHidden, labels, onClear, s
   const frame = useRef<HTMLDivElement>(null)
   const items: ReadonlyArray<string | Conversation> = useMemo(
     () =>
-      waiting.length === 0 ? others : [t.waiting, ...waiting, ...(others.length === 0 ? [] : [t.others, ...others])],
+      waiting.length === 0
+        ? others
+        : [t.waiting, ...waiting, ...(others.length === 0 ? [] : [t.others, ...others])],
     [waiting, others, t]
   )
   const remPixels = useMemo(pixelsPerRem, [])

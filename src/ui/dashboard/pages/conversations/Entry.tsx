@@ -57,7 +57,9 @@ const useEntryText = () => {
       case "taken":
         return by === null ? t.takenElsewhere : t.taken(author)
       case "assigned":
-        return subject !== null && by?.id === subject.id ? t.taking(author) : t.assigned(author, nameOf(subject))
+        return subject !== null && by?.id === subject.id
+          ? t.taking(author)
+          : t.assigned(author, nameOf(subject))
       case "labelled":
       case "unlabelled":
         return t[kind](author, content ?? "")

@@ -41,29 +41,31 @@ interface MessageRowProps {
 }
 
 /** A message, with the button for its trace. Memoized, so that other messages are not rendered again. */
-const MessageRow = memo(({ agent, conversationId, customer, isTraced, message, onTrace }: MessageRowProps) => {
-  const t = useText(words)
-  const { runId } = message
-  return (
-    <MessageItem
-      conversationId={conversationId}
-      message={message}
-      names={{ customer, agent }}
-      aside={
-        runId === null || onTrace === null ? null : (
-          <button
-            type="button"
-            className={css["trace"]}
-            aria-pressed={isTraced}
-            onClick={() => onTrace(isTraced ? null : runId)}
-          >
-            {t.trace}
-          </button>
-        )
-      }
-    />
-  )
-})
+const MessageRow = memo(
+  ({ agent, conversationId, customer, isTraced, message, onTrace }: MessageRowProps) => {
+    const t = useText(words)
+    const { runId } = message
+    return (
+      <MessageItem
+        conversationId={conversationId}
+        message={message}
+        names={{ customer, agent }}
+        aside={
+          runId === null || onTrace === null ? null : (
+            <button
+              type="button"
+              className={css["trace"]}
+              aria-pressed={isTraced}
+              onClick={() => onTrace(isTraced ? null : runId)}
+            >
+              {t.trace}
+            </button>
+          )
+        }
+      />
+    )
+  }
+)
 
 interface Props {
   readonly conversationId: string
@@ -120,7 +122,8 @@ export const Messages = ({
   const firstPosition = messages[0]?.position ?? Infinity
   const entriesByPosition = useMemo(() => {
     const byPosition = new Map<number, Array<ThreadEntry>>()
-    for (const entry of entries) byPosition.set(entry.position, [...(byPosition.get(entry.position) ?? []), entry])
+    for (const entry of entries)
+      byPosition.set(entry.position, [...(byPosition.get(entry.position) ?? []), entry])
     return byPosition
   }, [entries])
   const entriesAt = (position: number) =>

@@ -4,8 +4,21 @@ import { ArrowLeft, X } from "lucide-react"
 import { type FormEvent, type ReactNode, useRef, useState } from "react"
 import { Link } from "wouter"
 import { agent as agentQuery } from "../../api/Agents.ts"
-import { type Conversation, conversation as conversationQuery, trace, isChannel } from "../../api/Conversations.ts"
-import { addLabel, assign, inboxItems, type Label, patchConversation, person as personQuery, setLabels } from "../../api/Inbox.ts"
+import {
+  type Conversation,
+  conversation as conversationQuery,
+  trace,
+  isChannel
+} from "../../api/Conversations.ts"
+import {
+  addLabel,
+  assign,
+  inboxItems,
+  type Label,
+  patchConversation,
+  person as personQuery,
+  setLabels
+} from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -127,8 +140,14 @@ const Assignee = ({ conversation, user }: { readonly conversation: Conversation;
   const allMembers = useAllPages(useInfiniteQuery(members), (page) => page.users) ?? []
   const team = allMembers.filter(({ role }) => atLeast(role, "agent"))
   const current = conversation.assignee
-  const assignTo = async (to: Conversation["assignee"], before: Conversation["assignee"], isUndo: boolean) => {
-    const done = await change({ assignee: to }, { assignee: before }, () => assign(conversation.id, to?.id ?? null))
+  const assignTo = async (
+    to: Conversation["assignee"],
+    before: Conversation["assignee"],
+    isUndo: boolean
+  ) => {
+    const done = await change({ assignee: to }, { assignee: before }, () =>
+      assign(conversation.id, to?.id ?? null)
+    )
     if (!done || isUndo) return
     const text = to === null ? t.unassigned : t.assignedTo(to.email ?? names.former)
     toast(text, () => void assignTo(before, to, true))
@@ -172,7 +191,9 @@ const Labels = ({ conversation, labels, mayChange }: LabelsProps) => {
   const [name, setName] = useState("")
   const chosen = conversation.labelIds
   const saveLabels = async (next: ReadonlyArray<string>, before: ReadonlyArray<string>, isUndo: boolean) => {
-    const done = await change({ labelIds: next }, { labelIds: before }, () => setLabels(conversation.id, next))
+    const done = await change({ labelIds: next }, { labelIds: before }, () =>
+      setLabels(conversation.id, next)
+    )
     if (done && !isUndo) toast(t.labelsChanged, () => void saveLabels(before, next, true))
   }
   const create = async (event: FormEvent) => {
@@ -257,7 +278,13 @@ const Facts = ({ facts }: { readonly facts: ReadonlyArray<readonly [string, stri
   </dl>
 )
 
-const About = ({ conversation, search }: { readonly conversation: Conversation; readonly search: string }) => {
+const About = ({
+  conversation,
+  search
+}: {
+  readonly conversation: Conversation
+  readonly search: string
+}) => {
   const t = useText(words)
   const names = useText(sharedWords)
   const { ago, moment } = useFormat()
@@ -273,7 +300,10 @@ const About = ({ conversation, search }: { readonly conversation: Conversation; 
           facts={[
             [t.reason, conversation.state === "AI_ACTIVE" ? null : reasonOf(conversation.handoffReason)],
             [names.agent, agent?.name ?? "–"],
-            [names.channel, isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel],
+            [
+              names.channel,
+              isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel
+            ],
             [t.begun, moment(conversation.createdAt)],
             ...(person?.contacts.map(
               ({ kind, value }) => [kind === "phone" ? t.phone : t.contact, value] as const
@@ -377,11 +407,19 @@ export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, 
           <section className={css["section"]}>
             <Assignee conversation={conversation} user={user} />
           </section>
-          <Labels conversation={conversation} labels={items?.labels ?? []} mayChange={atLeast(user.role, "agent")} />
+          <Labels
+            conversation={conversation}
+            labels={items?.labels ?? []}
+            mayChange={atLeast(user.role, "agent")}
+          />
           <About conversation={conversation} search={search} />
         </>
       ) : null}
-      <TraceSection runId={runId} live={live} testCaseAgentId={atLeast(user.role, "admin") ? conversation.agentId : null} />
+      <TraceSection
+        runId={runId}
+        live={live}
+        testCaseAgentId={atLeast(user.role, "admin") ? conversation.agentId : null}
+      />
     </aside>
   )
 }

@@ -5,7 +5,12 @@ import { type ReactNode, useEffect, useState } from "react"
 import { Link } from "wouter"
 import { agent as agentQuery } from "../../api/Agents.ts"
 import { isUnknownId } from "../../api/Client.ts"
-import { changeState, type Conversation, conversation as conversationQuery, isChannel } from "../../api/Conversations.ts"
+import {
+  changeState,
+  type Conversation,
+  conversation as conversationQuery,
+  isChannel
+} from "../../api/Conversations.ts"
 import { markRead, patchConversation } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Avatar } from "../../components/Avatar.tsx"
@@ -208,7 +213,10 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
           <span className={css["lead"]}>
             <Badge tone={tones[conversation.state]}>{names[conversation.state]}</Badge>
             <span className={css["where"]}>
-              {[isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel, agent?.name ?? ""]
+              {[
+                isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel,
+                agent?.name ?? ""
+              ]
                 .filter(Boolean)
                 .join(" · ")}
             </span>

@@ -15,7 +15,10 @@ const joinPages = (
   // A head that is shorter than a page is the whole list, so there are no older ones.
   if (oldestRecent === undefined || recent.length < pageSize) return recent
   const recentIds = new Set(recent.map(({ id }) => id))
-  return [...recent, ...olderPages.filter(({ id, updatedAt }) => updatedAt <= oldestRecent.updatedAt && !recentIds.has(id))]
+  return [
+    ...recent,
+    ...olderPages.filter(({ id, updatedAt }) => updatedAt <= oldestRecent.updatedAt && !recentIds.has(id))
+  ]
 }
 
 export const useInbox = (filter: Filter) => {
@@ -23,8 +26,12 @@ export const useInbox = (filter: Filter) => {
   const pagesQuery = useInfiniteQuery(inboxQuery(filter))
   const headQuery = useQuery(inboxHead(filter))
   /** Only the list of all conversations shows waiting ones first. */
-  const showsWaitingFirst = filter.state === undefined && filter.q === undefined && filter.unread === undefined
-  const waitingQuery = useQuery({ ...inboxHead({ ...filter, state: "HUMAN_REQUESTED" }), enabled: showsWaitingFirst })
+  const showsWaitingFirst =
+    filter.state === undefined && filter.q === undefined && filter.unread === undefined
+  const waitingQuery = useQuery({
+    ...inboxHead({ ...filter, state: "HUMAN_REQUESTED" }),
+    enabled: showsWaitingFirst
+  })
 
   const loaded = useMemo(
     () => pagesQuery.data?.pages.flatMap((page) => page.conversations) ?? noConversations,
@@ -34,7 +41,9 @@ export const useInbox = (filter: Filter) => {
   const oldestRecent = recent.at(-1)
   // All of the head is newer than the pages, so conversations between the two may be missing.
   const hasGap =
-    oldestRecent !== undefined && recent.length === pageSize && (loaded[0]?.updatedAt ?? "~") < oldestRecent.updatedAt
+    oldestRecent !== undefined &&
+    recent.length === pageSize &&
+    (loaded[0]?.updatedAt ?? "~") < oldestRecent.updatedAt
   useEffect(() => {
     if (hasGap) void queries.resetQueries({ queryKey: inboxQuery(filter).queryKey })
   }, [hasGap, queries, filter])
@@ -42,7 +51,9 @@ export const useInbox = (filter: Filter) => {
   const waiting = showsWaitingFirst ? (waitingQuery.data ?? noConversations) : noConversations
   const others = useMemo(() => {
     const waitingIds = new Set(waiting.map(({ id }) => id))
-    return (headQuery.data === undefined ? loaded : joinPages(recent, loaded)).filter(({ id }) => !waitingIds.has(id))
+    return (headQuery.data === undefined ? loaded : joinPages(recent, loaded)).filter(
+      ({ id }) => !waitingIds.has(id)
+    )
   }, [waiting, headQuery.data, loaded, recent])
 
   const { error, isFetching, isPending, refetch } = headQuery

@@ -298,7 +298,9 @@ const ReadOnlyCorrection = ({ correction }: { readonly correction: Correction })
           {answer}
         </p>
       </Card>
-      {preview === null ? null : <ReplayResults key={preview.experimentId} experimentId={preview.experimentId} />}
+      {preview === null ? null : (
+        <ReplayResults key={preview.experimentId} experimentId={preview.experimentId} />
+      )}
     </>
   )
 }

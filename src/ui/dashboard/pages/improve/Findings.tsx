@@ -84,7 +84,9 @@ const Passage = ({ other, passage, values }: PassageProps) => {
   const { heading, said, sourceId, sourceName, text, title, url } = passage
   const quote = said ?? text
   const parts =
-    other === undefined ? [{ text: quote, isNew: false }] : markDifferences(quote, other.said ?? other.text, values)
+    other === undefined
+      ? [{ text: quote, isNew: false }]
+      : markDifferences(quote, other.said ?? other.text, values)
   return (
     <div className={css["passage"]}>
       <span lang="" className={css["title"]}>
@@ -180,7 +182,9 @@ export const Findings = ({ agentId, mayChange }: Props) => {
     mutationFn: ({ dismissed, id }: { readonly id: string; readonly dismissed: boolean }) =>
       dismissed ? dismissFinding(agentId, id) : restoreFinding(agentId, id),
     onSuccess: async (_, { dismissed, id }) => {
-      toast(dismissed ? t.isDismissed : t.isRestored, () => changeDismissal.mutate({ id, dismissed: !dismissed }))
+      toast(dismissed ? t.isDismissed : t.isRestored, () =>
+        changeDismissal.mutate({ id, dismissed: !dismissed })
+      )
       await queries.invalidateQueries({ queryKey: ["agents", agentId, "findings"] })
       // The finding was removed with its focused button, so the list gets the focus.
       if (document.activeElement === document.body) list.current?.focus({ preventScroll: true })
@@ -189,7 +193,11 @@ export const Findings = ({ agentId, mayChange }: Props) => {
   })
   const counts = query.data?.pages[0]?.counts
   const kinds = [
-    [undefined, labels.all, counts === undefined ? 0 : counts.contradiction + counts.duplicate + counts.stale],
+    [
+      undefined,
+      labels.all,
+      counts === undefined ? 0 : counts.contradiction + counts.duplicate + counts.stale
+    ],
     ["contradiction", labels.contradictions, counts?.contradiction ?? 0],
     ["duplicate", labels.duplicates, counts?.duplicate ?? 0],
     ["stale", labels.stales, counts?.stale ?? 0]
@@ -228,7 +236,9 @@ export const Findings = ({ agentId, mayChange }: Props) => {
                       finding={finding}
                       mayChange={mayChange}
                       busy={changeDismissal.isPending && changeDismissal.variables.id === finding.id}
-                      onClick={() => changeDismissal.mutate({ id: finding.id, dismissed: finding.dismissedAt === null })}
+                      onClick={() =>
+                        changeDismissal.mutate({ id: finding.id, dismissed: finding.dismissedAt === null })
+                      }
                     />
                   ))}
                 </ul>

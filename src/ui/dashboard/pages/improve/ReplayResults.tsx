@@ -58,7 +58,11 @@ const ChangedAnswer = ({ row: { question, result } }: { readonly row: Experiment
         </div>
         {before !== null && before === reply ? <p className={css["soft"]}>{t.citations}</p> : null}
         <div className={css["beside"]}>
-          <ComparedReply name={t.before} outcome={{ reply: before, error: null }} comparedWith={reply ?? ""} />
+          <ComparedReply
+            name={t.before}
+            outcome={{ reply: before, error: null }}
+            comparedWith={reply ?? ""}
+          />
           {isDiverged ? null : <ComparedReply name={t.after} outcome={result} comparedWith={before ?? ""} />}
         </div>
       </Card>

@@ -73,7 +73,13 @@ const tones: Readonly<Record<FailureKind, Tone>> = {
 }
 const kinds = ["failed", "thumbsDown", "handedOver", "unanswered", "stopped"] as const
 
-const WriteButton = ({ request, question }: { readonly request: CorrectionRequest; readonly question: string }) => {
+const WriteButton = ({
+  request,
+  question
+}: {
+  readonly request: CorrectionRequest
+  readonly question: string
+}) => {
   const t = useText(words)
   const queries = useQueryClient()
   const [, navigate] = useLocation()

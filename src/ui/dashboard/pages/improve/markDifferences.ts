@@ -7,7 +7,11 @@ const escapeRegExp = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/gu,
  * Splits `text` into parts. Those that state one of `values`, as whole words in any case, are marked as new. If none is
  * found, for example because a number is written in words, the words that `other` does not have are marked.
  */
-export const markDifferences = (text: string, other: string, values: ReadonlyArray<string>): ReadonlyArray<DiffPart> => {
+export const markDifferences = (
+  text: string,
+  other: string,
+  values: ReadonlyArray<string>
+): ReadonlyArray<DiffPart> => {
   const patterns = values.filter((value) => value !== "").map(escapeRegExp)
   const pattern = new RegExp(String.raw`(?<![\p{L}\p{N}])(?:${patterns.join("|")})(?![\p{L}\p{N}])`, "giu")
   const matches = patterns.length === 0 ? [] : [...text.matchAll(pattern)]

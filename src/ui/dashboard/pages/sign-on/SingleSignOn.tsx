@@ -180,7 +180,10 @@ const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
   })
   const { errorOf, general } = useIssues(save.error, fieldPaths)
   return (
-    <Form onSubmit={() => (hasInvalidRule ? undefined : save.mutate())} problem={isOutdated(general) ? null : general}>
+    <Form
+      onSubmit={() => (hasInvalidRule ? undefined : save.mutate())}
+      problem={isOutdated(general) ? null : general}
+    >
       <ConflictNotice draft={draft} problem={save.error} />
       <Section title={t.provider} lead={t.redirectHelp} guide="single-sign-on#set-it-up" beside>
         <Copyable label={t.redirect} value={redirectUri} />
@@ -317,7 +320,11 @@ const SingleSignOn = () => {
       <Loaded query={query}>
         {({ connection, redirectUri }) => (
           <>
-            <ConnectionForm key={connection === null ? "new" : "stored"} connection={connection} redirectUri={redirectUri} />
+            <ConnectionForm
+              key={connection === null ? "new" : "stored"}
+              connection={connection}
+              redirectUri={redirectUri}
+            />
             {/* Last, because it loads later, and would move what is below it. */}
             {connection === null ? null : <Provisioning />}
           </>

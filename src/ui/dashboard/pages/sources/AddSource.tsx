@@ -120,7 +120,12 @@ const initialFields = (kind: Kind, correction: Correction | undefined): typeof e
     : { ...emptyForm, kind: "QA", curated: { ...emptyCurated, pairs: pairsOf(correction) } }
 const fieldPaths = ["name", "labels", "config.fileUrl", ...crawlPaths, ...curatedPaths] as const
 
-const AddSourceForm = ({ agentId, correction, kind: initialKind = "URL", onClose }: Omit<Props, "isOpen">) => {
+const AddSourceForm = ({
+  agentId,
+  correction,
+  kind: initialKind = "URL",
+  onClose
+}: Omit<Props, "isOpen">) => {
   const t = useText(words)
   const names = useText(shared)
   const common = useText(commonTexts)
@@ -157,7 +162,8 @@ const AddSourceForm = ({ agentId, correction, kind: initialKind = "URL", onClose
   })
   const crawlForm = (type: "URL" | "SITEMAP"): KindForm => ({
     title: names[type],
-    create: () => createSource({ ...commonFields(nameFromAddress(addressOf(crawl.url))), ...crawlOf(type, crawl) }),
+    create: () =>
+      createSource({ ...commonFields(nameFromAddress(addressOf(crawl.url))), ...crawlOf(type, crawl) }),
     fields: (errorOf, wrapOptional) => (
       <CrawlFields
         type={type}
@@ -238,7 +244,9 @@ const AddSourceForm = ({ agentId, correction, kind: initialKind = "URL", onClose
   const hasOptionalInput = [isCurated ? "" : name, value.labels, crawl.include, crawl.exclude].some(
     (typed) => typed !== ""
   )
-  const hasOptionalError = ["name", "labels", "config.includePatterns", "config.excludePatterns"].some(errorOf)
+  const hasOptionalError = ["name", "labels", "config.includePatterns", "config.excludePatterns"].some(
+    errorOf
+  )
   const wrapOptional = (ownFields: ReactNode) => (
     <MoreOptions isNeeded={hasOptionalInput || hasOptionalError}>
       {ownFields}

@@ -91,7 +91,14 @@ interface Props {
 
 const unwrapped = (fields: ReactNode) => fields
 
-export const CrawlFields = ({ conflictOf = () => null, errorOf, form, onChange, wrapOptional = unwrapped, type }: Props) => {
+export const CrawlFields = ({
+  conflictOf = () => null,
+  errorOf,
+  form,
+  onChange,
+  wrapOptional = unwrapped,
+  type
+}: Props) => {
   const t = useText(words)
   const patterns = (
     <>

@@ -80,7 +80,8 @@ export const CrawlPreview = ({ disabled, request }: Props) => {
   const t = useText(words)
   const { number } = useFormat()
   const preview = useMutation({ mutationFn: (sent: typeof DryRunRequest.Encoded) => dryRun(sent) })
-  const isOutdated = preview.variables !== undefined && JSON.stringify(preview.variables) !== JSON.stringify(request)
+  const isOutdated =
+    preview.variables !== undefined && JSON.stringify(preview.variables) !== JSON.stringify(request)
   const read = preview.data?.urls.filter(({ included }) => included) ?? []
   const unread = preview.data?.urls.filter(({ included }) => !included) ?? []
   return (

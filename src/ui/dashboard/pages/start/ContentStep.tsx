@@ -50,7 +50,9 @@ const words = texts(
 const AddSource = lazy(() =>
   import("../sources/AddSource.tsx").then((module) => ({ default: module.AddSource }))
 )
-const ReadingError = lazy(() => import("../sources/ReadingError.tsx").then((module) => ({ default: module.ReadingError })))
+const ReadingError = lazy(() =>
+  import("../sources/ReadingError.tsx").then((module) => ({ default: module.ReadingError }))
+)
 
 /** Maximum number of links from the homepage to a page. */
 const maxDepth = 3
@@ -88,9 +90,10 @@ export const ContentStep = ({ agentId, onAdded }: Props) => {
   const t = useText(words)
   const queries = useQueryClient()
   const [address, setAddress] = useState("")
-  const [openForm, setOpenForm] = useState<{ readonly agentId: string; readonly kind: "upload" | "TEXT" } | null>(
-    null
-  )
+  const [openForm, setOpenForm] = useState<{
+    readonly agentId: string
+    readonly kind: "upload" | "TEXT"
+  } | null>(null)
   const find = useMutation({ mutationFn: () => findPages(address) })
 
   /** The id of the agent that was created here. A second attempt uses the same agent. */

@@ -54,7 +54,11 @@ const WidgetStepForm = ({ agent, onSaved, proposed, stored }: WidgetStepFormProp
   const { queryKey } = widgetQuery(agent.id)
   const storedFields = formOf(stored)
   const initialFields = stored.version === 0 ? { ...storedFields, ...proposed } : storedFields
-  const draft = useDraft({ name: `start.widget.${agent.id}`, title: t.title(agent.name), stored: initialFields })
+  const draft = useDraft({
+    name: `start.widget.${agent.id}`,
+    title: t.title(agent.name),
+    stored: initialFields
+  })
   const { change, value } = draft
   const save = useMutation({
     mutationFn: () => patchWidget(agent.id, stored.version, patchOf(value)),

@@ -209,7 +209,9 @@ const Tokens = () => {
   const { ago } = useFormat()
   const query = useInfiniteQuery(tokens)
   const scopeTexts = useScopeTexts()
-  const scopeNames = new Map<string, string>(membersOf(scopeTexts).map((one) => [one, scopeTexts[one][0]] as const))
+  const scopeNames = new Map<string, string>(
+    membersOf(scopeTexts).map((one) => [one, scopeTexts[one][0]] as const)
+  )
   const { button, dialog } = useCreateDialog({
     title: t.add,
     form: (close) => <CreateToken onClose={close} />
@@ -252,7 +254,12 @@ const Tokens = () => {
             noWrap: true,
             cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
           },
-          { title: t.actions, hideTitle: true, alignEnd: true, cell: (token) => <RevokeAction token={token} /> }
+          {
+            title: t.actions,
+            hideTitle: true,
+            alignEnd: true,
+            cell: (token) => <RevokeAction token={token} />
+          }
         ]}
       />
     </Page>

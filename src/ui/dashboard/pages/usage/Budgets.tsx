@@ -72,7 +72,8 @@ const CreateBudget = ({ agents, onClose }: CreateProps) => {
     return value.keyId === everything ? { agentId: value.agentId } : { keyId: value.keyId }
   }
   const create = useMutation({
-    mutationFn: () => createBudget({ ...subject(), period: value.period, limitNanoUsd: toNanoUsd(value.usd) }),
+    mutationFn: () =>
+      createBudget({ ...subject(), period: value.period, limitNanoUsd: toNanoUsd(value.usd) }),
     onSuccess: async () => {
       draft.saved()
       await queries.invalidateQueries({ queryKey: usage.queryKey })

@@ -125,7 +125,8 @@ const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly store
   const suggest = useMutation({
     mutationFn: () => queries.fetchQuery(questions(agent.id)),
     // Without suggestions, the input is kept.
-    onSuccess: (suggested) => (suggested.length === 0 ? undefined : change({ suggestions: suggested.join("\n") }))
+    onSuccess: (suggested) =>
+      suggested.length === 0 ? undefined : change({ suggestions: suggested.join("\n") })
   })
   const { queryKey } = widgetQuery(agent.id)
   const save = useMutation({

@@ -201,7 +201,9 @@ export const Compare = ({ agent, draft, user, versions }: Props) => {
   const options = [
     ["published", t.published(agent.publishedVersion)] as const,
     ...(mayChange ? [["draft", t.changed] as const] : []),
-    ...[...new Set([...versions, ...chosenVersions])].map((version) => [String(version), t.version(version)] as const)
+    ...[...new Set([...versions, ...chosenVersions])].map(
+      (version) => [String(version), t.version(version)] as const
+    )
   ]
   const choose = (side: "left" | "right", change: Partial<Choice>) => {
     const next = { ...choices, [side]: { ...choices[side], ...change } }

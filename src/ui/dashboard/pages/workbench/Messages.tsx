@@ -130,7 +130,9 @@ export const Messages = ({
               streaming={busy && message === last}
               isEvidenceShown={message.id === shownId}
               onAskAgain={canAskAgain ? () => askAgain(question.id, question.text) : null}
-              onShowEvidence={onShowEvidence === undefined ? null : (passage) => onShowEvidence(message.id, passage)}
+              onShowEvidence={
+                onShowEvidence === undefined ? null : (passage) => onShowEvidence(message.id, passage)
+              }
             />
           )
         })}
@@ -141,7 +143,9 @@ export const Messages = ({
             isStopped={isStopped}
             onAskAgain={
               // Attached files cannot be sent again: they are no longer in memory.
-              lastQuestion === undefined || lastQuestion.files.length > 0 ? null : () => askAgain(lastQuestion.id, lastQuestion.text)
+              lastQuestion === undefined || lastQuestion.files.length > 0
+                ? null
+                : () => askAgain(lastQuestion.id, lastQuestion.text)
             }
           />
         )}

@@ -168,7 +168,10 @@ export const Reply = ({
         citation={(index) => {
           const citation = citations.find((one) => one.index === index)
           return citation === undefined ? null : (
-            <CitationChip citation={citation} {...(onShowEvidence === null ? {} : { onShow: onShowEvidence })} />
+            <CitationChip
+              citation={citation}
+              {...(onShowEvidence === null ? {} : { onShow: onShowEvidence })}
+            />
           )
         }}
       />

@@ -191,7 +191,9 @@ export class TestChat {
   }
 
   private requestStop(runId: string): Promise<boolean> {
-    return call("POST", `/api/v1/chat/stream/${runId}/stop`, { query: { agentId: this.request.agentId } }).then(
+    return call("POST", `/api/v1/chat/stream/${runId}/stop`, {
+      query: { agentId: this.request.agentId }
+    }).then(
       () => true,
       () => false
     )
@@ -289,7 +291,9 @@ export class TestChat {
     const { conversationId, pending, version } = saved
     this.request.trial = { version }
     const stored =
-      conversationId === undefined ? [] : await recentMessages(conversationId, maxRestoredMessages).catch(() => null)
+      conversationId === undefined
+        ? []
+        : await recentMessages(conversationId, maxRestoredMessages).catch(() => null)
     // It no longer exists, or a new conversation has begun.
     if (stored === null || this.view.messages.length > 0) return
     this.saved = saved

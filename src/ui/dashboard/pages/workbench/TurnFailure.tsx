@@ -35,7 +35,9 @@ export const TurnFailure = ({ isStopped, lastEvent, onAskAgain, problem }: Props
   const reason = useReason()(problem)
   const issueText = useIssueText()
   const failure = lastEvent === undefined ? null : failureIn(lastEvent)
-  const sentence = isTurnFailure(problem) ? failureText(failure ?? { code: problem.message, provider: null }) : reason.sentence
+  const sentence = isTurnFailure(problem)
+    ? failureText(failure ?? { code: problem.message, provider: null })
+    : reason.sentence
   const askAgain =
     onAskAgain === null ? null : (
       <div>

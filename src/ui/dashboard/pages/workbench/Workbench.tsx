@@ -67,7 +67,9 @@ const Workbench = ({ agent, user }: PartProps) => {
   const [location, navigate] = useLocation()
   const isComparing = new URLSearchParams(useSearch()).has("compare")
   /** The reply whose evidence was opened, and a passage. Every click sets a new object, so that it scrolls again. */
-  const [selection, setSelection] = useState<{ readonly id: string; readonly index: number | null } | null>(null)
+  const [selection, setSelection] = useState<{ readonly id: string; readonly index: number | null } | null>(
+    null
+  )
   const state = useTestChat(chat)
   const { busy, messages } = state
   const replies = messages.filter(({ role }) => role === "assistant")
@@ -105,7 +107,8 @@ const Workbench = ({ agent, user }: PartProps) => {
     setPane("chat")
   }
   const startConversation = () => {
-    if (isComparing) for (const side of ["left", "right"] as const) testChatOf(user.id, agent.id, side).clear()
+    if (isComparing)
+      for (const side of ["left", "right"] as const) testChatOf(user.id, agent.id, side).clear()
     else chat.clear()
   }
   return (
@@ -159,7 +162,12 @@ const Workbench = ({ agent, user }: PartProps) => {
         </section>
         {isComparing ? (
           <section className={`${css["pane"]} ${css["chat"]}`} aria-label={t.compare}>
-            <Compare agent={agent} user={user} draft={mayChange ? form.trialSettings : undefined} versions={others} />
+            <Compare
+              agent={agent}
+              user={user}
+              draft={mayChange ? form.trialSettings : undefined}
+              versions={others}
+            />
           </section>
         ) : (
           <>

@@ -149,7 +149,10 @@ const CallForm = ({ functions, tool }: CallFormProps) => {
           : {
               toolContext: pointers
                 .filter((pointer) => (context[pointer] ?? "") !== "")
-                .reduce<JsonObject>((toolContext, pointer) => setAtPointer(toolContext, pointer, context[pointer] ?? ""), {})
+                .reduce<JsonObject>(
+                  (toolContext, pointer) => setAtPointer(toolContext, pointer, context[pointer] ?? ""),
+                  {}
+                )
             }),
         ...(slot === undefined || credential === "" ? {} : { toolCredentials: { [slot]: credential } })
       })

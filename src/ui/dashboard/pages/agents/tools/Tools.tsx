@@ -231,7 +231,9 @@ const Tools = ({ agent, user }: PartProps) => {
     >
       {dialog}
       {signInOutcome === "made" ? <p role="status">{t.made}</p> : null}
-      {signInOutcome === null || signInOutcome === "made" ? null : <Problem problem={null} sentence={t[signInOutcome]} />}
+      {signInOutcome === null || signInOutcome === "made" ? null : (
+        <Problem problem={null} sentence={t[signInOutcome]} />
+      )}
       {connect.isError ? <Problem problem={connect.error} /> : null}
       <Listing
         query={query}

@@ -118,7 +118,9 @@ const PassageCard = ({ agentId, sourceDocument, passage, sourceId, user }: CardP
         <span className={css["soft"]}>{t.number(number(ordinal + 1))}</span>
         {excluded ? <Badge tone="warn">{t.excluded}</Badge> : null}
         {citationCount === 0 || !atLeast(user.role, "agent") ? (
-          <span className={css["soft"]}>{citationCount === 0 ? t.uncited : t.cited(number(citationCount))}</span>
+          <span className={css["soft"]}>
+            {citationCount === 0 ? t.uncited : t.cited(number(citationCount))}
+          </span>
         ) : (
           <Button
             kind="quiet"
@@ -207,7 +209,13 @@ const Document = ({ id, sourceId, user }: Props) => {
                       {passage.heading}
                     </h2>
                   )}
-                  <PassageCard agentId={agentId} sourceId={sourceId} sourceDocument={sourceDocument} passage={passage} user={user} />
+                  <PassageCard
+                    agentId={agentId}
+                    sourceId={sourceId}
+                    sourceDocument={sourceDocument}
+                    passage={passage}
+                    user={user}
+                  />
                 </li>
               ))}
             </ol>

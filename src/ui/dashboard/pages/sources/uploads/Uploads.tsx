@@ -121,7 +121,10 @@ const UploadState = ({ upload: { state } }: { readonly upload: Upload }) => {
         </>
       )
     case "refused":
-      return failedState(t.refused, state.why === "too_large" ? t.too_large(bytes(maxUploadBytes)) : t[state.why])
+      return failedState(
+        t.refused,
+        state.why === "too_large" ? t.too_large(bytes(maxUploadBytes)) : t[state.why]
+      )
     case "failed":
       return failedState(t.failed, reason(state.problem).sentence)
     case "unread":

@@ -96,7 +96,8 @@ const pollSources = () => {
       const agentUploads = reading.filter(({ target }) => target.agentId === agentId)
       const sources = await sourcesOf(agentId, new Set(agentUploads.map(({ sourceId }) => sourceId))).catch(
         (problem: unknown) => {
-          if (isPermanent(problem)) for (const { key } of agentUploads) setUploadState(key, { tag: "failed", problem })
+          if (isPermanent(problem))
+            for (const { key } of agentUploads) setUploadState(key, { tag: "failed", problem })
           throw problem
         }
       )
@@ -169,7 +170,16 @@ export const add = (target: UploadTarget, { files, isTruncated }: Selection): vo
   const added = files.map(({ file, isUnreadable = false, path }): Upload => {
     count += 1
     const state: State = isUnreadable ? { tag: "refused", why: "unreadable" } : { tag: "waiting" }
-    return { key: count, target, file, path, sourceId: null, isForced: false, isSelectionTruncated: isTruncated, state }
+    return {
+      key: count,
+      target,
+      file,
+      path,
+      sourceId: null,
+      isForced: false,
+      isSelectionTruncated: isTruncated,
+      state
+    }
   })
   setUploads([...uploads, ...added])
   startUploads()
